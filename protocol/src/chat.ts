@@ -1,0 +1,107 @@
+/** Talking to the agent. */
+import { enumOf, event, method, struct, t, tagged } from "./dsl.ts";
+import { CallId, MessageId, RunId, SessionKey, ThinkLevel } from "./ids.ts";
+import { ToolOutcome } from "./tool.ts";
+
+export const ModelRef = struct("ModelRef", "A model of a provider.", { provider: t.string(64, { minLength: 1 }), id: t.string(256, { minLength: 1 }) });
+export const Directives = struct("Directives", "Settings that were written inside a message and hold for it alone.", {
+  thinkLevel: t.optional(ThinkLevel),
+  model: t.optional(ModelRef),
+});
+export const Attachment = struct("Attachment", "A file that comes with a message.", {
+  mimeType: t.string(128),
+  filename: t.optional(t.string(256)),
+  /** base64 */
+  data: t.optional(t.text()),
+  r2Key: t.optional(t.string(1024)),
+});
+
+export const ChatSendResult = tagged("ChatSendResult", "What became of a message. It is durable before this is sent.", "status", {
+  started: {
+    runId: RunId,
+    queued: t.optional(t.bool()),
+    /** The same message id had been accepted before; this is its first answer again. */
+    duplicate: t.optional(t.bool()),
+    /** The message's place in the session's log. */
+    seq: t.optional(t.int()),
+    directives: t.optional(Directives),
+  },
+  command: { command: t.string(64), response: t.optional(t.text()), error: t.optional(t.text()) },
+  "directive-only": { response: t.optional(t.text()), directives: t.optional(Directives) },
+  paused: { runId: RunId, response: t.text(), approvalId: t.optional(t.string(128)) },
+});
+
+method("chat.send", {
+  doc: "Says something to the agent. `messageId` (else `runId`) makes it safe to send again: the answer is the same and the turn runs once. The caller follows the session from here on.",
+  params: {
+    sessionKey: SessionKey,
+    message: t.text(),
+    runId: t.optional(RunId),
+    messageId: t.optional(MessageId),
+    attachments: t.optional(t.array(Attachment, 16)),
+  },
+  result: ChatSendResult,
+  callers: ["client"],
+  scope: "chat",
+  errors: ["session.bad_key", "session.queue_full", "chat.empty", "chat.too_long"],
+  idempotent: true,
+});
+
+method("chat.abort", {
+  doc: "Stops the session's run, or the one named. Tools that are under way are cancelled.",
+  params: { sessionKey: SessionKey, runId: t.optional(RunId) },
+  result: { ok: t.bool(), wasRunning: t.bool(), runId: t.optional(RunId), pendingToolsCancelled: t.int(0, 100000) },
+  callers: ["client"],
+  scope: "chat",
+  errors: ["session.bad_key"],
+  idempotent: true,
+});
+
+export const Usage = struct("Usage", "Tokens and their price. `input` excludes what came from the provider's cache.", {
+  input: t.int(),
+  output: t.int(),
+  cacheRead: t.optional(t.int()),
+  cacheWrite: t.optional(t.int()),
+  total: t.int(),
+  costUsd: t.optional(t.number(0)),
+});
+
+export const ChatState = enumOf("ChatState", "`delta`: text as the model makes it. `partial`: text that came with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.", [
+  "delta", "partial", "tool", "status", "paused", "final", "error", "aborted",
+]);
+export const ChatTool = struct("ChatTool", "A tool call as a person sees it.", {
+  callId: CallId,
+  name: t.string(192),
+  phase: enumOf("ChatToolPhase", "Whether the call starts or has ended.", ["started", "ended"]),
+  args: t.optional(t.json()),
+  outcome: t.optional(ToolOutcome),
+  /** The beginning of the result, at most 2,000 characters. */
+  preview: t.optional(t.string(4096)),
+  durationMs: t.optional(t.int()),
+});
+export const ChatMessage = struct("ChatMessage", "A message as clients get it; `content` is a list of blocks, `{type: \"text\", text}` and others.", {
+  role: t.string(32),
+  content: t.array(t.object(), 1000),
+  timestamp: t.optional(t.time()),
+});
+
+event("chat", {
+  doc: "What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has none: it only shows early what a later log event says in full; on a new (step, attempt) the text shown so far is replaced.",
+  payload: {
+    runId: t.optional(RunId),
+    sessionKey: SessionKey,
+    state: ChatState,
+    text: t.optional(t.text()),
+    message: t.optional(ChatMessage),
+    error: t.optional(t.text()),
+    reason: t.optional(t.string(64)),
+    usage: t.optional(Usage),
+    tool: t.optional(ChatTool),
+    sessionSeq: t.optional(t.int()),
+    step: t.optional(t.int(0, 100000)),
+    attempt: t.optional(t.int(0, 100000)),
+    /** UTF-16 units of this (step, attempt) that came before `text`. */
+    offset: t.optional(t.int()),
+  },
+  to: ["client"],
+});

@@ -1,0 +1,191 @@
+/**
+ * The only vocabulary in which the contract is written. Every schema, method, event, error and limit registers itself
+ * here by name; `scripts/codegen` reads the registry and emits everything else.
+ *
+ * There is deliberately no raw union: serde must be able to tell the arms of every union apart by one string field, so
+ * `tagged` is the only way to say "one of". Readers ignore fields they do not know; absent means `undefined`, never null.
+ */
+import Type, { type TSchema } from "typebox";
+
+export type Kind = "newtype" | "enum" | "struct" | "tagged";
+export interface NamedSchema {
+  readonly name: string;
+  readonly doc: string;
+  readonly kind: Kind;
+  readonly schema: TSchema;
+  /** Only for `tagged`: the discriminating field and its values, in order. */
+  readonly tag?: string;
+  readonly arms?: readonly string[];
+}
+
+/** Who may call a method: the mode that the connection was authenticated for. `admin` tokens connect as client or node. */
+export type Caller = "client" | "node" | "channel";
+/** What a token must grant. `read` and `chat` and `admin` are for clients; `node` and `channel` follow from the caller kind. */
+export type Scope = "read" | "chat" | "operate" | "admin" | "node" | "channel";
+
+export interface MethodSpec {
+  readonly name: string;
+  readonly doc: string;
+  /** Name of the params struct, or null when the method takes none. */
+  readonly params: string | null;
+  /** Name of the result type. */
+  readonly result: string;
+  readonly callers: readonly Caller[];
+  readonly scope: Scope;
+  /** Error reasons that this method may answer with, beside the ones every method may (protocol, auth, internal). */
+  readonly errors: readonly string[];
+  /** The answer may come after other frames (a tool on a machine has to run first). */
+  readonly deferred: boolean;
+  /** Sending the same request again, after a lost answer, has no further effect. */
+  readonly idempotent: boolean;
+}
+
+export interface EventSpec {
+  readonly name: string;
+  readonly doc: string;
+  readonly payload: string;
+  readonly to: readonly Caller[];
+}
+
+export type Blame = "caller" | "peer" | "policy" | "platform" | "bug";
+export interface ErrorSpec {
+  /** `noun.problem`; what programs compare. */
+  readonly reason: string;
+  /** The number on the wire; the published reference client prints it. */
+  readonly code: number;
+  readonly blame: Blame;
+  readonly retryable: boolean;
+  readonly http: number;
+  /** Exit status of the command line. */
+  readonly exit: number;
+  /** What a person reads when no better sentence is at hand: what happened and what to do. */
+  readonly text: string;
+}
+
+export interface LimitSpec {
+  /** camelCase with the unit last: `frameBytes`, `connectTimeoutMs`. */
+  readonly name: string;
+  readonly value: number;
+  readonly doc: string;
+}
+
+export const types = new Map<string, NamedSchema>();
+export const methods = new Map<string, MethodSpec>();
+export const events = new Map<string, EventSpec>();
+export const errors = new Map<string, ErrorSpec>();
+export const limits = new Map<string, LimitSpec>();
+
+function register<T>(map: Map<string, T>, what: string, name: string, value: T): void {
+  if (map.has(name)) throw new Error(`${what} ${name} is defined twice`);
+  map.set(name, value);
+}
+
+/** A reference to a registered type, usable wherever a field schema is. */
+export type Ref = ReturnType<typeof Type.Ref>;
+const ref = (name: string): Ref => Type.Ref(name);
+
+/** The largest integer that survives JSON in every language we speak. */
+export const MAX_SAFE = 9007199254740991;
+
+/** Field schemas. Everything on the wire has a bound; `json` is the only open value and is bounded by the frame. */
+export const t = {
+  string: (maxLength = 65536, extra: { minLength?: number; pattern?: string; description?: string } = {}): TSchema =>
+    Type.String({ maxLength, ...extra }),
+  /** Text of any length that fits a frame. */
+  text: (): TSchema => Type.String(),
+  int: (minimum = 0, maximum = MAX_SAFE): TSchema => Type.Integer({ minimum, maximum }),
+  /** Milliseconds since 1970, UTC. */
+  time: (): TSchema => Type.Integer({ minimum: 0, maximum: MAX_SAFE, description: "epoch ms" }),
+  number: (minimum?: number, maximum?: number): TSchema =>
+    Type.Number({ ...(minimum === undefined ? {} : { minimum }), ...(maximum === undefined ? {} : { maximum }) }),
+  bool: (): TSchema => Type.Boolean(),
+  json: (): TSchema => Type.Unknown(),
+  /** An object whose values are free JSON. */
+  object: (): TSchema => Type.Record(Type.String(), Type.Unknown()),
+  array: (items: TSchema, maxItems = 10000): TSchema => Type.Array(items, { maxItems }),
+  map: (values: TSchema): TSchema => Type.Record(Type.String(), values),
+  literal: (value: string | number | boolean): TSchema => Type.Literal(value),
+  optional: (schema: TSchema): TSchema => Type.Optional(schema),
+};
+export type Fields = Record<string, TSchema>;
+
+/** A branded string (TypeScript) and a newtype (Rust). */
+export function id(name: string, doc: string, opts: { maxLength?: number; pattern?: string } = {}): Ref {
+  const schema = Type.String({ minLength: 1, maxLength: opts.maxLength ?? 128, ...(opts.pattern ? { pattern: opts.pattern } : {}) });
+  register(types, "type", name, { name, doc, kind: "newtype", schema });
+  return ref(name);
+}
+
+/** A closed list of strings. */
+export function enumOf(name: string, doc: string, values: readonly string[]): Ref {
+  register(types, "type", name, { name, doc, kind: "enum", schema: { type: "string", enum: [...values] } as TSchema });
+  return ref(name);
+}
+
+/** An object. Unknown fields are allowed and ignored, so that an older reader understands a newer writer. */
+export function struct(name: string, doc: string, fields: Fields): Ref {
+  register(types, "type", name, { name, doc, kind: "struct", schema: Type.Object(fields) });
+  return ref(name);
+}
+
+/** One of several objects, told apart by the string field `tag`. */
+export function tagged(name: string, doc: string, tag: string, arms: Record<string, Fields>): Ref {
+  const oneOf = Object.entries(arms).map(([value, fields]) => Type.Object({ [tag]: Type.Literal(value), ...fields }));
+  register(types, "type", name, { name, doc, kind: "tagged", tag, arms: Object.keys(arms), schema: Type.Union(oneOf) });
+  return ref(name);
+}
+
+export interface MethodOptions {
+  doc: string;
+  /** Inline params: registered as `<Noun><Verb>Params`. Absent = the method takes none. */
+  params?: Fields | Ref;
+  /** Inline result: registered as `<Noun><Verb>Result`; a Ref names an existing type. */
+  result: Fields | Ref;
+  callers: readonly Caller[];
+  scope: Scope;
+  errors?: readonly string[];
+  deferred?: boolean;
+  idempotent?: boolean;
+}
+
+const pascal = (name: string): string =>
+  name
+    .split(/[._]/)
+    .map((part) => part[0]!.toUpperCase() + part.slice(1))
+    .join("");
+
+const isRef = (value: Fields | Ref): value is Ref => typeof (value as { $ref?: unknown }).$ref === "string";
+function nameOf(value: Fields | Ref, name: string, doc: string): string {
+  if (isRef(value)) return value.$ref;
+  struct(name, doc, value);
+  return name;
+}
+
+export function method(name: string, options: MethodOptions): void {
+  const base = pascal(name);
+  register(methods, "method", name, {
+    name,
+    doc: options.doc,
+    params: options.params ? nameOf(options.params, `${base}Params`, `Parameters of \`${name}\`.`) : null,
+    result: nameOf(options.result, `${base}Result`, `Result of \`${name}\`.`),
+    callers: options.callers,
+    scope: options.scope,
+    errors: options.errors ?? [],
+    deferred: options.deferred ?? false,
+    idempotent: options.idempotent ?? false,
+  });
+}
+
+/** Inline payload: registered as `<Noun><Verb>Event`. */
+export function event(name: string, options: { doc: string; payload: Fields | Ref; to: readonly Caller[] }): void {
+  const payload = nameOf(options.payload, `${pascal(name)}Event`, `Payload of the \`${name}\` event.`);
+  register(events, "event", name, { name, doc: options.doc, payload, to: options.to });
+}
+
+export function error(reason: string, spec: Omit<ErrorSpec, "reason">): void {
+  register(errors, "error", reason, { reason, ...spec });
+}
+
+export function limit(name: string, value: number, doc: string): void {
+  register(limits, "limit", name, { name, value, doc });
+}

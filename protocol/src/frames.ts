@@ -1,0 +1,16 @@
+/** What travels on the socket. Text frames are these; binary frames are a 4-byte transfer id and a chunk. */
+import { struct, t, tagged } from "./dsl.ts";
+
+export const ErrorShape = struct("ErrorShape", "The only error that crosses a process border.", {
+  code: t.int(0, 99999),
+  reason: t.string(64),
+  message: t.text(),
+  details: t.optional(t.json()),
+  retryable: t.optional(t.bool()),
+});
+
+export const Frame = tagged("Frame", "One WebSocket text message.", "type", {
+  req: { id: t.string(128, { minLength: 1 }), method: t.string(64, { minLength: 1 }), params: t.optional(t.json()) },
+  res: { id: t.string(128, { minLength: 1 }), ok: t.bool(), payload: t.optional(t.json()), error: t.optional(ErrorShape) },
+  evt: { event: t.string(64, { minLength: 1 }), payload: t.optional(t.json()), seq: t.optional(t.int()) },
+});

@@ -1,0 +1,25 @@
+/** The whole contract. Importing this file fills the registries of dsl.ts. */
+import "./limits.ts";
+import "./errors.ts";
+import "./ids.ts";
+import "./frames.ts";
+import "./tool.ts";
+import "./connect.ts";
+import "./chat.ts";
+import "./session.ts";
+import "./node.ts";
+import "./log.ts";
+import "./config.ts";
+import "./workspace.ts";
+import "./token.ts";
+import "./audit.ts";
+import "./channel.ts";
+import "./pairing.ts";
+import "./heartbeat.ts";
+import "./skill.ts";
+import "./transfer.ts";
+
+export { errors, events, limits, methods, types } from "./dsl.ts";
+export { CONFIG_DEFAULTS, SECRET_PATHS } from "./config.ts";
+/** Types that need a validator although they are neither params nor payloads. */
+export const VALIDATED = ["Frame", "GsvConfig"] as const;

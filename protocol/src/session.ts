@@ -1,0 +1,112 @@
+/** Conversations: their state, settings, history, and following them live. */
+import { enumOf, event, method, struct, t } from "./dsl.ts";
+import { RunId, SessionKey, ThinkLevel } from "./ids.ts";
+import { ChatMessage, ModelRef, Usage } from "./chat.ts";
+
+export const SessionSettings = struct("SessionSettings", "What a session sets for itself, over the configuration.", {
+  model: t.optional(ModelRef),
+  thinkingLevel: t.optional(ThinkLevel),
+  systemPrompt: t.optional(t.string(65536)),
+  maxTokens: t.optional(t.int(1, 10000000)),
+});
+export const ResetMode = enumOf("ResetMode", "When a session starts afresh by itself.", ["manual", "daily", "idle"]);
+export const ResetPolicy = struct("ResetPolicy", "When a session starts afresh by itself.", {
+  mode: ResetMode,
+  atHour: t.optional(t.int(0, 23)),
+  idleMinutes: t.optional(t.int(1, 525600)),
+});
+export const TokenUsage = struct("TokenUsage", "Tokens so far.", { input: t.int(), output: t.int(), total: t.int(), costUsd: t.optional(t.number(0)) });
+export const RunState = enumOf("RunState", "What a session is doing.", ["idle", "thinking", "acting", "archiving"]);
+export const SessionEntry = struct("SessionEntry", "A session in the list.", {
+  sessionKey: SessionKey,
+  createdAt: t.time(),
+  lastActiveAt: t.time(),
+  label: t.optional(t.string(256)),
+});
+const key = { sessionKey: SessionKey };
+const read = { callers: ["client"], scope: "read", errors: ["session.bad_key", "session.not_found"], idempotent: true } as const;
+
+method("sessions.list", {
+  doc: "Sessions, the last active first.",
+  params: { offset: t.optional(t.int()), limit: t.optional(t.int(1, 200)) },
+  result: { sessions: t.array(SessionEntry, 200), count: t.int() },
+  callers: ["client"], scope: "read", idempotent: true,
+});
+method("session.get", {
+  doc: "One session.",
+  params: key,
+  result: {
+    sessionId: t.string(64), sessionKey: SessionKey, createdAt: t.time(), updatedAt: t.time(), messageCount: t.int(), tokens: TokenUsage,
+    settings: SessionSettings, resetPolicy: t.optional(ResetPolicy), lastResetAt: t.optional(t.time()), previousSessionIds: t.array(t.string(64), 10000),
+    label: t.optional(t.string(256)), state: t.optional(RunState), lastSeq: t.optional(t.int()),
+  },
+  ...read,
+});
+method("session.stats", {
+  doc: "Counters of one session.",
+  params: key,
+  result: {
+    sessionKey: SessionKey, sessionId: t.string(64), messageCount: t.int(), tokens: TokenUsage, createdAt: t.time(), updatedAt: t.time(), uptime: t.int(),
+    isProcessing: t.bool(), queueSize: t.int(), state: t.optional(RunState), runId: t.optional(RunId), steps: t.optional(t.int()), runsCompleted: t.optional(t.int()),
+  },
+  ...read,
+});
+method("session.patch", {
+  doc: "Changes settings, label or reset policy. Fields that are absent stay; `clear` names settings to take back.",
+  params: {
+    ...key, settings: t.optional(SessionSettings), label: t.optional(t.string(256)),
+    resetPolicy: t.optional(struct("ResetPolicyPatch", "Fields of a reset policy.", { mode: t.optional(ResetMode), atHour: t.optional(t.int(0, 23)), idleMinutes: t.optional(t.int(1, 525600)) })),
+    clear: t.optional(t.array(t.string(64), 16)),
+  },
+  result: { ok: t.bool() },
+  callers: ["client"], scope: "operate", errors: ["session.bad_key", "session.not_found", "protocol.invalid_params"], idempotent: true,
+});
+method("session.reset", {
+  doc: "Archives the conversation and starts a fresh one. Nothing is removed before the archive is safely stored.",
+  params: key,
+  result: { ok: t.bool(), sessionKey: SessionKey, oldSessionId: t.string(64), newSessionId: t.string(64), archivedMessages: t.int(), archivedTo: t.optional(t.string(1024)), tokensCleared: TokenUsage, mediaDeleted: t.optional(t.int()) },
+  callers: ["client"], scope: "operate", errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"], deferred: true,
+});
+method("session.compact", {
+  doc: "Archives all but the last messages and drops them from the context.",
+  params: { ...key, keepMessages: t.optional(t.int(1, 100000)) },
+  result: { ok: t.bool(), trimmedMessages: t.int(), keptMessages: t.int(), archivedTo: t.optional(t.string(1024)) },
+  callers: ["client"], scope: "operate", errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"], deferred: true,
+});
+method("session.history", {
+  doc: "The conversation's earlier incarnations.",
+  params: key,
+  result: { sessionKey: SessionKey, currentSessionId: t.string(64), previousSessionIds: t.array(t.string(64), 10000) },
+  ...read,
+});
+method("session.preview", {
+  doc: "The last messages, oldest first, in the shape of the model library.",
+  params: { ...key, limit: t.optional(t.int(1, 200)) },
+  result: { sessionKey: SessionKey, sessionId: t.string(64), messageCount: t.int(), messages: t.array(t.json(), 200) },
+  ...read,
+});
+method("session.subscribe", {
+  doc: "Follow a session live. With `afterSeq`, the log events since then come first, in the answer, without gap or double.",
+  params: { ...key, afterSeq: t.optional(t.int()) },
+  result: {
+    sessionKey: SessionKey, seq: t.int(), events: t.array(t.json(), 10000),
+    state: t.optional(RunState), runId: t.optional(RunId), step: t.optional(t.int()), attempt: t.optional(t.int()),
+    /** Text of the model call that is under way. */
+    text: t.optional(t.text()),
+  },
+  callers: ["client"], scope: "read", errors: ["session.bad_key", "session.snapshot_required"], idempotent: true,
+});
+method("session.unsubscribe", { doc: "Stop following a session.", params: key, result: { ok: t.literal(true) }, callers: ["client"], scope: "read", idempotent: true });
+
+event("session", {
+  doc: "News of a session that is not part of a run: it was reset or compacted, a late tool result came, a machine dropped off.",
+  payload: {
+    sessionKey: SessionKey,
+    kind: enumOf("SessionEventKind", "What happened to the session.", ["reset", "compacted", "note", "settings"]),
+    text: t.optional(t.text()),
+    sessionSeq: t.optional(t.int()),
+    message: t.optional(ChatMessage),
+    usage: t.optional(Usage),
+  },
+  to: ["client"],
+});

@@ -1,0 +1,93 @@
+/** Tools: what machines and the gateway offer, and how a call travels. */
+import { enumOf, event, method, struct, t } from "./dsl.ts";
+import { CallId, NodeId, ToolName } from "./ids.ts";
+
+export const ToolDefinition = struct("ToolDefinition", "A tool. `inputSchema` is JSON Schema.", {
+  name: t.string(128, { minLength: 1, pattern: "^[A-Za-z][A-Za-z0-9_.-]*$" }),
+  description: t.string(8192),
+  inputSchema: t.object(),
+  /** True: a call may be repeated when its outcome is not known. */
+  idempotent: t.optional(t.bool()),
+  /** Overrides `timeouts.toolMs`. */
+  timeoutMs: t.optional(t.int(0, 86400000)),
+});
+
+method("tools.list", {
+  doc: "Every tool that a run could use now, under the names that the model sees.",
+  result: { tools: t.array(ToolDefinition, 4096) },
+  callers: ["client"],
+  scope: "read",
+  idempotent: true,
+});
+
+method("tool.invoke", {
+  doc: "Runs one tool for the caller and answers with its result.",
+  params: { tool: ToolName, args: t.optional(t.object()), callId: t.optional(CallId), timeoutMs: t.optional(t.int(0, 86400000)) },
+  result: { result: t.optional(t.json()), callId: t.optional(CallId) },
+  callers: ["client"],
+  scope: "operate",
+  errors: ["tool.unknown", "tool.bad_args", "tool.failed", "tool.timeout", "tool.cancelled", "tool.outcome_unknown", "node.offline"],
+  deferred: true,
+});
+
+method("tool.request", {
+  doc: "Asks for a tool call on behalf of a session. Kept for the reference's clients; the session itself never uses it.",
+  params: { callId: CallId, tool: ToolName, args: t.object(), sessionKey: t.string(512) },
+  result: { status: t.literal("sent") },
+  callers: ["client"],
+  scope: "operate",
+  errors: ["tool.unknown", "node.offline", "session.bad_key"],
+});
+
+event("tool.invoke", {
+  doc: "The gateway asks a node to run a call. Sent again with the same callId whenever the gateway can't know that it arrived; a node with a ledger never runs it twice.",
+  payload: {
+    callId: CallId,
+    tool: t.string(128),
+    args: t.object(),
+    sessionKey: t.optional(t.string(512)),
+    timeoutMs: t.optional(t.int(0, 86400000)),
+  },
+  to: ["node"],
+});
+
+event("tool.cancel", {
+  doc: "The gateway no longer wants a call: its process group is ended (TERM, then KILL).",
+  payload: { callId: CallId, reason: t.string(256) },
+  to: ["node"],
+});
+
+export const ToolOutcome = enumOf("ToolOutcome", "How a call ended. `unknown`: it was started and may or may not have taken effect.", ["ok", "error", "cancelled", "timeout", "unknown"]);
+
+method("tool.result", {
+  doc: "A node reports how a call ended. The answer means that the gateway has it durably; until then the node keeps it and sends it again.",
+  params: {
+    callId: CallId,
+    result: t.optional(t.json()),
+    error: t.optional(t.text()),
+    reason: t.optional(t.string(64)),
+    outcome: t.optional(ToolOutcome),
+    durationMs: t.optional(t.int()),
+  },
+  result: { ok: t.literal(true), dropped: t.optional(t.bool()) },
+  callers: ["node"],
+  scope: "node",
+  idempotent: true,
+});
+
+export const ToolPhase = enumOf("ToolPhase", "What a node says of a call that has not ended.", ["accepted", "started", "output"]);
+
+method("tool.progress", {
+  doc: "A node reports that it has accepted or started a call, or what the call printed. Shown to the clients of the session; never stored.",
+  params: { callId: CallId, phase: ToolPhase, chunk: t.optional(t.string(65536)), pid: t.optional(t.int(0, 4294967295)) },
+  result: { ok: t.literal(true) },
+  callers: ["node"],
+  scope: "node",
+  idempotent: true,
+});
+
+event("tool.progress", {
+  doc: "Live news of a call in a session that the client follows.",
+  payload: { callId: CallId, sessionKey: t.optional(t.string(512)), nodeId: t.optional(NodeId), phase: ToolPhase, chunk: t.optional(t.string(65536)) },
+  to: ["client"],
+});
