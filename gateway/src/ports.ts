@@ -1,0 +1,263 @@
+/**
+ * The interfaces between the gateway's parts. Types only; nothing here runs.
+ *
+ *   gateway/   knows sockets, tokens, config, nodes      -> talks to a session through SessionPort
+ *   session/   knows one conversation and its agent loop -> talks to the gateway through GatewayPort
+ *   models/    one model call                             -> ModelClient
+ *   workspace/, prompt/, tools/                           -> PromptSource, NativeTools
+ *
+ * Ports cross Durable Object RPC, where thrown errors lose their class: expected failures are `Result` values.
+ */
+import type { ErrorReason } from "../../protocol/gen/errors.ts";
+import type {
+  AgentConfig,
+  ChatAbortResult,
+  ChatEvent,
+  ChatSendResult,
+  GsvConfig,
+  ModelRef,
+  NodeEntry,
+  NodeExecEventParams,
+  SessionCompactResult,
+  SessionEvent,
+  SessionGetResult,
+  SessionHistoryResult,
+  SessionPatchParams,
+  SessionPreviewResult,
+  SessionResetResult,
+  SessionStatsResult,
+  SessionSubscribeResult,
+  ThinkLevel,
+  ToolDefinition,
+  ToolResultParams,
+  Usage,
+  Attachment,
+} from "../../protocol/gen/types.ts";
+
+// ---------------------------------------------------------------- results
+
+export interface GsvError {
+  readonly reason: ErrorReason;
+  /** A whole sentence for a person: what happened, what to do. Never a secret. */
+  readonly message: string;
+  readonly details?: unknown;
+}
+export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
+
+// ---------------------------------------------------------------- session, as the gateway sees it
+
+/** Given with every `send`, so that a session that has never been used can write down who it is. */
+export interface SessionIdentity {
+  /** Canonical key; also the Durable Object's name. */
+  readonly key: string;
+  /** Short random name, unique in this gateway's life; first segment of every call id. */
+  readonly ref: string;
+  readonly agentId: string;
+  /** The owner's own conversation: private memory may be shown (P5.2, promises S8). */
+  readonly isMain: boolean;
+}
+export interface SessionSend {
+  readonly identity: SessionIdentity;
+  /** Idempotency key: the sender's messageId, else its runId, else fresh. */
+  readonly messageId: string;
+  readonly runId: string;
+  readonly text: string;
+  readonly attachments?: readonly Attachment[];
+  /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`. */
+  readonly origin: string;
+}
+export type ToolResultTaken = "taken" | "duplicate" | "late" | "unknown";
+export interface NodeChange {
+  readonly nodeId: string;
+  readonly online: boolean;
+  readonly reason?: string;
+  /** Calls of this session that the node still answers for; absent when the node has no ledger. */
+  readonly calls?: readonly { readonly callId: string; readonly state: "accepted" | "started" | "finished" | "lost" }[];
+}
+/** Public methods of the Session Durable Object. Each resolves only when what it says is durable. */
+export interface SessionPort {
+  send(input: SessionSend): Promise<Result<ChatSendResult>>;
+  abort(runId: string | undefined): Promise<Result<ChatAbortResult>>;
+  /** `nodeId` comes from the authenticated socket: a result from another node than the call's is `unknown`. */
+  toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken>;
+  nodeChanged(change: NodeChange): Promise<void>;
+  execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown">;
+  get(): Promise<Result<SessionGetResult>>;
+  stats(): Promise<Result<SessionStatsResult>>;
+  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>>;
+  reset(): Promise<Result<SessionResetResult>>;
+  compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>>;
+  history(): Promise<Result<SessionHistoryResult>>;
+  preview(limit: number | undefined): Promise<Result<SessionPreviewResult>>;
+  /** Log events after `afterSeq` (absent: none, just the present state). */
+  events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;
+  /** After a restart of the runtime: start whatever is open. Cheap when nothing is. */
+  resume(): Promise<{ busy: boolean }>;
+}
+
+// ---------------------------------------------------------------- gateway, as a session sees it
+
+/** A tool that a run may call, with what the session must know to call it safely. */
+export interface ToolBinding {
+  /** What the model sees: `laptop__Bash`, `gsv__ReadFile`. */
+  readonly definition: ToolDefinition;
+  /** Absent for native tools. */
+  readonly nodeId?: string;
+  /** The node starts a callId at most once, so dispatching again is always safe. */
+  readonly ledger: boolean;
+}
+/** Everything a run needs from the gateway, except secrets. `version` changes when any of it does. */
+export interface RunContext {
+  readonly version: string;
+  /** Effective configuration (defaults merged), secrets removed. */
+  readonly config: EffectiveConfig;
+  readonly agent: AgentConfig;
+  /** Tools of connected nodes. Native tools are the session's own. */
+  readonly tools: readonly ToolBinding[];
+  readonly nodes: readonly NodeEntry[];
+}
+/** What a model call may use. Fetched by effects/call-model only, never stored, never logged. */
+export interface ModelAccess {
+  readonly apiKeys: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+export interface ToolDispatch {
+  readonly callId: string;
+  readonly sessionKey: string;
+  readonly nodeId: string;
+  /** Bare name, without the node's prefix. */
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly timeoutMs: number;
+}
+/** `sent` says the frame was handed to the node's socket, not that it arrived. */
+export type DispatchOutcome = "sent" | "offline";
+/** An event for every client that follows the session. Log events carry `sessionSeq`. */
+export type SessionNews = { readonly event: "chat"; readonly payload: ChatEvent } | { readonly event: "session"; readonly payload: SessionEvent };
+
+/** Public methods of the Gateway Durable Object for sessions. */
+export interface GatewayPort {
+  /** Null when `knownVersion` still holds. */
+  runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null>;
+  modelAccess(providers: readonly string[]): Promise<ModelAccess>;
+  /** In order per session. Resolves when handed to the sockets. */
+  publish(sessionKey: string, news: readonly SessionNews[]): Promise<void>;
+  dispatchTool(dispatch: ToolDispatch): Promise<DispatchOutcome>;
+  cancelTools(nodeId: string, callIds: readonly string[], reason: string): Promise<void>;
+  /** For native tools: what a client with read scope could see, secrets masked. */
+  configGet(path: string | undefined): Promise<Result<unknown>>;
+  sessionsList(limit: number): Promise<readonly { sessionKey: string; createdAt: number; lastActiveAt: number; label?: string }[]>;
+  nodeLogs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>>;
+  audit(entry: AuditInput): Promise<void>;
+}
+export interface AuditInput {
+  readonly actor: string;
+  readonly action: string;
+  readonly target?: string;
+  readonly decision: "allowed" | "denied" | "failed";
+  readonly detail?: string;
+  readonly argsHash?: string;
+}
+
+/** GsvConfig with every default filled in (config/effective.ts) and every secret removed. */
+export interface EffectiveConfig extends GsvConfig {
+  readonly model: NonNullable<GsvConfig["model"]> & { readonly provider: string; readonly id: string };
+  readonly timeouts: { readonly llmMs: number; readonly toolMs: number };
+  readonly limits: { readonly stepsPerRun: number; readonly runMs: number; readonly runCostUsd: number };
+  readonly session: NonNullable<GsvConfig["session"]> & { readonly mainKey: string };
+  readonly userTimezone: string;
+}
+
+// ---------------------------------------------------------------- models
+
+/** Messages as pi-ai keeps them; the session log stores these as they are (r2-storage-layout, JSONL format). */
+export type TextBlock = { readonly type: "text"; readonly text: string };
+export type ImageBlock = { readonly type: "image"; readonly data: string; readonly mimeType: string };
+export type ThinkingBlock = { readonly type: "thinking"; readonly thinking: string; readonly thinkingSignature?: string; readonly redacted?: boolean };
+export type ToolCallBlock = { readonly type: "toolCall"; readonly id: string; readonly name: string; readonly arguments: Readonly<Record<string, unknown>>; readonly thoughtSignature?: string };
+export type UserMessage = { readonly role: "user"; readonly content: string | readonly (TextBlock | ImageBlock)[]; readonly timestamp: number };
+export type AssistantMessage = {
+  readonly role: "assistant";
+  readonly content: readonly (TextBlock | ThinkingBlock | ToolCallBlock)[];
+  readonly api: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly stopReason: "stop" | "length" | "toolUse";
+  readonly timestamp: number;
+};
+export type ToolResultMessage = {
+  readonly role: "toolResult";
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly content: readonly (TextBlock | ImageBlock)[];
+  readonly isError: boolean;
+  readonly timestamp: number;
+};
+export type Message = UserMessage | AssistantMessage | ToolResultMessage;
+
+export interface ModelRequest {
+  readonly model: ModelRef;
+  readonly config: EffectiveConfig;
+  readonly access: ModelAccess;
+  readonly systemPrompt: string;
+  /** Complete and valid: each tool call has exactly one result before the next assistant message. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDefinition[];
+  readonly thinkLevel: ThinkLevel | undefined;
+  readonly maxTokens: number | undefined;
+  /** Stable per conversation, for provider prompt caches. */
+  readonly cacheKey: string;
+  /** Whole-call bound in ms; first-byte and idle bounds come from LIMITS. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+  /** Text as it comes. Called synchronously; must not throw. */
+  readonly onText: (text: string) => void;
+}
+export type ModelOutcome =
+  | {
+      readonly kind: "replied";
+      readonly message: AssistantMessage;
+      /** Tool calls in order; arguments are what the model said and may not fit the tool's schema. */
+      readonly calls: readonly { readonly providerId: string; readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[];
+      readonly usage: Usage;
+    }
+  | { readonly kind: "failed"; readonly error: GsvError; readonly retryable: boolean; readonly retryAfterMs?: number; readonly usage?: Usage };
+export interface ModelClient {
+  /** Never throws; never yields a tool call from a stream that broke off. */
+  call(request: ModelRequest): Promise<ModelOutcome>;
+}
+
+// ---------------------------------------------------------------- prompt, workspace, native tools
+
+export interface PromptInput {
+  readonly identity: SessionIdentity;
+  readonly config: EffectiveConfig;
+  readonly agent: AgentConfig;
+  readonly nodes: readonly NodeEntry[];
+  readonly tools: readonly ToolDefinition[];
+  readonly model: ModelRef;
+  readonly systemPromptOverride: string | undefined;
+  readonly now: number;
+}
+/** `layer` is the context layer of P9.2. `system` is the sections joined; byte-identical while nothing changed. */
+export interface AssembledPrompt {
+  readonly system: string;
+  readonly sections: readonly { readonly id: string; readonly title: string; readonly layer: 1 | 2 | 3 | 4 | 5 | 6; readonly text: string }[];
+}
+export interface PromptSource {
+  /** No R2 operation when the cache is fresh. */
+  assemble(input: PromptInput): Promise<Result<AssembledPrompt>>;
+}
+export interface NativeToolContext {
+  readonly identity: SessionIdentity;
+  readonly callId: string;
+  readonly now: number;
+  readonly gateway: GatewayPort;
+}
+export interface NativeTools {
+  readonly definitions: readonly ToolDefinition[];
+  /** Safe to run again with the same callId (promises P8). Never throws. */
+  run(name: string, args: Readonly<Record<string, unknown>>, context: NativeToolContext): Promise<{ ok: true; result: unknown } | { ok: false; error: GsvError }>;
+}
