@@ -1,0 +1,56 @@
+//! The shape of a row of the error table, and how rows are found. The rows are in [`crate::errors`].
+
+use crate::errors::ERRORS;
+use crate::types::ErrorShape;
+
+/// Who has to act on an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Blame {
+    Caller,
+    Peer,
+    Policy,
+    Platform,
+    Bug,
+}
+
+/// One row: what programs compare, and what a person reads when no better sentence is at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorReason {
+    /// `noun.problem`.
+    pub reason: &'static str,
+    /// The number on the wire.
+    pub code: u32,
+    pub blame: Blame,
+    pub retryable: bool,
+    pub http: u16,
+    /// Exit status of the command line.
+    pub exit: u8,
+    pub text: &'static str,
+}
+
+impl ErrorReason {
+    /// The row of a reason; `None` for reasons that a newer peer added.
+    #[must_use]
+    pub fn find(reason: &str) -> Option<&'static Self> {
+        let at = ERRORS.binary_search_by(|row| row.reason.cmp(reason)).ok()?;
+        ERRORS.get(at)
+    }
+
+    /// The error as it travels, with the table's own sentence.
+    #[must_use]
+    pub fn to_shape(&self) -> ErrorShape {
+        self.with_message(self.text)
+    }
+
+    /// The error as it travels, with a sentence that fits the case better.
+    #[must_use]
+    pub fn with_message(&self, message: impl Into<String>) -> ErrorShape {
+        ErrorShape {
+            code: self.code,
+            reason: self.reason.to_owned(),
+            message: message.into(),
+            details: None,
+            retryable: self.retryable.then_some(true),
+        }
+    }
+}

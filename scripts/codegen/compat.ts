@@ -1,0 +1,206 @@
+/**
+ * Compares the contract with every version that was ever released. A peer of that version must go on working: whatever it
+ * may send stays acceptable, whatever it reads stays there. Additions pass. Works on JSON schemas, so that a released
+ * version needs nothing but its frozen file.
+ */
+
+type Json = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const object = (value: unknown): Json => (isObject(value) ? value : {});
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const strings = (value: unknown): readonly string[] => list(value).filter((item): item is string => typeof item === "string");
+const refName = (value: unknown): string | undefined => {
+  const ref = object(value)["$ref"];
+  return typeof ref === "string" ? ref.replace("#/$defs/", "") : undefined;
+};
+const show = (value: unknown): string => JSON.stringify(value) ?? "absent";
+
+/** Whether values of a type travel to the gateway (`in`), from it (`out`), or both. */
+interface Direction {
+  readonly in: boolean;
+  readonly out: boolean;
+}
+
+/** Client scopes from weak to strong: a method may move to a weaker one, never to a stronger. */
+const SCOPE_STRENGTH = ["read", "chat", "operate", "admin"];
+/** Blame, prose and HTTP are for people; these are compared by programs. */
+const ERROR_KEYS = ["code", "retryable", "http", "exit"];
+
+/** What would break, in sentences that name the place. Empty: every peer of the released version goes on working. */
+export function breaks(released: unknown, current: unknown): string[] {
+  const problems: string[] = [];
+  const before = object(released);
+  const after = object(current);
+  const directions = directionsOf(after);
+  const oldDefs = object(before["$defs"]);
+  const newDefs = object(after["$defs"]);
+  for (const [name, oldType] of Object.entries(oldDefs)) {
+    const newType = newDefs[name];
+    if (newType === undefined) problems.push(`type ${name} was removed or renamed`);
+    else compareType(name, object(oldType), object(newType), directions.get(name) ?? { in: true, out: true }, problems);
+  }
+  compareMethods(object(before["x-methods"]), object(after["x-methods"]), newDefs, problems);
+  compareEvents(object(before["x-events"]), object(after["x-events"]), problems);
+  compareErrors(object(before["x-errors"]), object(after["x-errors"]), problems);
+  compareLimits(object(before["x-limits"]), object(after["x-limits"]), problems);
+  return problems;
+}
+
+/** A type that no method or event mentions (Frame, the configuration) is taken to travel both ways. */
+function directionsOf(schema: Json): Map<string, Direction> {
+  const defs = object(schema["$defs"]);
+  const incoming = new Set<string>();
+  const outgoing = new Set<string>();
+  const follow = (value: unknown, into: Set<string>): void => {
+    if (Array.isArray(value)) for (const item of value) follow(item, into);
+    if (!isObject(value)) return;
+    const name = refName(value);
+    if (name !== undefined && !into.has(name)) {
+      into.add(name);
+      follow(defs[name], into);
+    }
+    for (const item of Object.values(value)) follow(item, into);
+  };
+  for (const method of Object.values(object(schema["x-methods"]))) {
+    follow(object(method)["params"], incoming);
+    follow(object(method)["result"], outgoing);
+  }
+  for (const event of Object.values(object(schema["x-events"]))) follow(object(event)["payload"], outgoing);
+  const all = new Set([...incoming, ...outgoing]);
+  return new Map([...all].map((name) => [name, { in: incoming.has(name), out: outgoing.has(name) }]));
+}
+
+function compareType(path: string, before: Json, after: Json, direction: Direction, problems: string[]): void {
+  if (before["x-kind"] !== after["x-kind"]) {
+    problems.push(`${path}: was ${show(before["x-kind"])}, is ${show(after["x-kind"])}`);
+    return;
+  }
+  if (before["x-kind"] !== "tagged") {
+    compareNode(path, before, after, direction, problems);
+    return;
+  }
+  if (before["x-tag"] !== after["x-tag"]) {
+    problems.push(`${path}: the tag was ${show(before["x-tag"])}, is ${show(after["x-tag"])}`);
+    return;
+  }
+  const tag = String(before["x-tag"]);
+  const arms = (schema: Json): Map<string, Json> =>
+    new Map(list(schema["oneOf"]).map((arm) => [String(object(object(object(arm)["properties"])[tag])["const"]), object(arm)]));
+  const newArms = arms(after);
+  for (const [value, arm] of arms(before)) {
+    const other = newArms.get(value);
+    if (other === undefined) problems.push(`${path}: the arm ${tag}=${value} was removed or renamed`);
+    else compareNode(`${path}(${value})`, arm, other, direction, problems);
+  }
+}
+
+function compareNode(path: string, before: Json, after: Json, direction: Direction, problems: string[]): void {
+  for (const key of ["$ref", "type", "const"]) {
+    if (show(before[key]) !== show(after[key])) {
+      problems.push(`${path}: ${key} was ${show(before[key])}, is ${show(after[key])}`);
+      return;
+    }
+  }
+  if (show(before["pattern"]) !== show(after["pattern"]) && after["pattern"] !== undefined) {
+    problems.push(`${path}: the pattern was ${show(before["pattern"])}, is ${show(after["pattern"])}; whether old values still match can't be told`);
+  }
+  for (const key of ["minimum", "minLength"]) {
+    const [old, now] = [before[key] ?? Number.NEGATIVE_INFINITY, after[key] ?? Number.NEGATIVE_INFINITY];
+    if (typeof old === "number" && typeof now === "number" && now > old) problems.push(`${path}: ${key} rose from ${show(before[key])} to ${show(after[key])}`);
+  }
+  for (const key of ["maximum", "maxLength", "maxItems"]) {
+    const [old, now] = [before[key] ?? Number.POSITIVE_INFINITY, after[key] ?? Number.POSITIVE_INFINITY];
+    if (typeof old === "number" && typeof now === "number" && now < old) problems.push(`${path}: ${key} fell from ${show(before[key])} to ${show(after[key])}`);
+  }
+  const values = new Set(strings(after["enum"]));
+  for (const value of strings(before["enum"])) if (!values.has(value)) problems.push(`${path}: the value ${show(value)} was removed`);
+  if (isObject(before["items"])) compareNode(`${path}[]`, before["items"], object(after["items"]), direction, problems);
+  if (isObject(before["additionalProperties"])) compareNode(`${path}{}`, before["additionalProperties"], object(after["additionalProperties"]), direction, problems);
+  if ((before["additionalProperties"] === undefined) !== (after["additionalProperties"] === undefined)) problems.push(`${path}: a map became an object with fields, or the reverse`);
+  if (isObject(before["properties"])) compareFields(path, before, after, direction, problems);
+}
+
+function compareFields(path: string, before: Json, after: Json, direction: Direction, problems: string[]): void {
+  const newProperties = object(after["properties"]);
+  const oldRequired = new Set(strings(before["required"]));
+  const newRequired = new Set(strings(after["required"]));
+  const oldProperties = object(before["properties"]);
+  for (const [name, schema] of Object.entries(oldProperties)) {
+    const other = newProperties[name];
+    const at = `${path}.${name}`;
+    if (other === undefined) {
+      problems.push(`${at} was removed or renamed`);
+      continue;
+    }
+    compareNode(at, object(schema), object(other), direction, problems);
+    if (direction.in && !oldRequired.has(name) && newRequired.has(name)) problems.push(`${at} became required; older callers leave it out`);
+    if (direction.out && oldRequired.has(name) && !newRequired.has(name)) problems.push(`${at} became optional; older readers rely on it`);
+  }
+  for (const name of newRequired) {
+    if (direction.in && !(name in oldProperties)) problems.push(`${path}.${name} is new and required; older callers don't send it`);
+  }
+}
+
+function compareMethods(before: Json, after: Json, newDefs: Json, problems: string[]): void {
+  for (const [name, value] of Object.entries(before)) {
+    const old = object(value);
+    const at = `method ${name}`;
+    if (after[name] === undefined) {
+      problems.push(`${at} was removed or renamed`);
+      continue;
+    }
+    const now = object(after[name]);
+    const oldParams = refName(old["params"]);
+    const newParams = refName(now["params"]);
+    if (oldParams === undefined && newParams !== undefined) {
+      const required = strings(object(newDefs[newParams])["required"]);
+      if (required.length > 0) problems.push(`${at} took no params and now requires ${required.join(", ")}`);
+    } else if (oldParams !== newParams) problems.push(`${at}: params were ${show(oldParams)}, are ${show(newParams)}`);
+    if (refName(old["result"]) !== refName(now["result"])) problems.push(`${at}: the result was ${show(refName(old["result"]))}, is ${show(refName(now["result"]))}`);
+    const callers = new Set(strings(now["callers"]));
+    for (const caller of strings(old["callers"])) if (!callers.has(caller)) problems.push(`${at}: ${caller} may no longer call it`);
+    if (old["scope"] !== now["scope"]) {
+      const from = SCOPE_STRENGTH.indexOf(String(old["scope"]));
+      const to = SCOPE_STRENGTH.indexOf(String(now["scope"]));
+      if (from < 0 || to < 0 || to > from) problems.push(`${at}: the scope was ${show(old["scope"])}, is ${show(now["scope"])}`);
+    }
+    if (old["idempotent"] === true && now["idempotent"] !== true) problems.push(`${at}: is no longer idempotent; older callers send it again`);
+    if (old["deferred"] !== true && now["deferred"] === true) problems.push(`${at}: became deferred; older callers expect the answer at once`);
+  }
+}
+
+function compareEvents(before: Json, after: Json, problems: string[]): void {
+  for (const [name, value] of Object.entries(before)) {
+    const at = `event ${name}`;
+    if (after[name] === undefined) {
+      problems.push(`${at} was removed or renamed`);
+      continue;
+    }
+    const now = object(after[name]);
+    if (refName(object(value)["payload"]) !== refName(now["payload"])) problems.push(`${at}: the payload was ${show(refName(object(value)["payload"]))}, is ${show(refName(now["payload"]))}`);
+    const to = new Set(strings(now["to"]));
+    for (const reader of strings(object(value)["to"])) if (!to.has(reader)) problems.push(`${at}: is no longer sent to ${reader}`);
+  }
+}
+
+function compareErrors(before: Json, after: Json, problems: string[]): void {
+  for (const [reason, value] of Object.entries(before)) {
+    if (after[reason] === undefined) {
+      problems.push(`error ${reason} was removed or renamed`);
+      continue;
+    }
+    for (const key of ERROR_KEYS) {
+      const [old, now] = [object(value)[key], object(after[reason])[key]];
+      if (old !== now) problems.push(`error ${reason}: ${key} was ${show(old)}, is ${show(now)}`);
+    }
+  }
+}
+
+/** A smaller size or count refuses what was accepted. Times (`...Ms`, `...Days`) are ours to tune. */
+function compareLimits(before: Json, after: Json, problems: string[]): void {
+  for (const [name, value] of Object.entries(before)) {
+    const [old, now] = [object(value)["value"], object(after[name])["value"]];
+    if (now === undefined) problems.push(`limit ${name} was removed or renamed`);
+    else if (/(Bytes|Depth|Chars)$/.test(name) && typeof old === "number" && typeof now === "number" && now < old) problems.push(`limit ${name} fell from ${old} to ${now}`);
+  }
+}
