@@ -1,0 +1,46 @@
+/**
+ * Tests of the gateway inside the real Workers runtime (workerd): Durable Objects, SQLite, R2, alarms, hibernation.
+ *
+ *   npx vitest run --config gateway/vitest.config.ts                     every suite
+ *   npx vitest run --config gateway/vitest.config.ts test/session        one folder
+ *   npx vitest run --config gateway/vitest.config.ts -t "[P1]"           tests by rule id
+ *
+ * What ends in `.test.ts` under `gateway/test/` runs here, except `test/sim/` and `*.unit.test.ts`: those need no runtime and run in
+ * plain Node (`node --test`). Nothing here reaches the network: a request to anywhere but this machine is answered 599.
+ */
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+import { blockOutbound } from "./test/support/outbound.ts";
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+// wrangler is used as a library here and asks the network for three things unless told not to.
+Object.assign(process.env, {
+  WRANGLER_HIDE_BANNER: "true",
+  WRANGLER_SEND_METRICS: "false",
+  CLOUDFLARE_CF_FETCH_ENABLED: "false",
+  X_LOCAL_OBSERVABILITY: "false",
+  X_LOCAL_EXPLORER: "false",
+});
+
+export default defineConfig({
+  root: here,
+  plugins: [
+    cloudflareTest({
+      wrangler: { configPath: resolve(here, existsSync(resolve(here, "wrangler.jsonc")) ? "wrangler.jsonc" : "test/support/probe.wrangler.jsonc") },
+      remoteBindings: false,
+      miniflare: { outboundService: blockOutbound },
+    }),
+  ],
+  test: {
+    include: ["test/**/*.test.ts"],
+    exclude: ["test/sim/**", "test/models/**", "**/*.unit.test.ts"],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    // Two cores is the machine that this must be quick on; each file gets a workerd of its own.
+    maxWorkers: 2,
+  },
+});
