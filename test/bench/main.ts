@@ -1,0 +1,196 @@
+/**
+ * `./scripts/bench [--quick] [--json FILE]`: the table of what GSV costs, beside the floor measured in the same run.
+ * It measures; it never fails because a number is bad (exit 1 means that a measurement could not be made).
+ */
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { concurrent, fill, messages, streamBytes, toolRoundTrip } from "./measure.ts";
+import { BenchModel } from "./model.ts";
+import { median, run, start, stop, usageOf } from "./process.ts";
+import { gsv, type Gsv, makeTree, root, startFloor, startGsv } from "./system.ts";
+
+interface Row {
+  name: string;
+  value: number;
+  unit: string;
+  /** For ratios: what the floor measured. */
+  floor?: number;
+  target: string;
+  ok: boolean;
+}
+const args = process.argv.slice(2);
+const quick = args.includes("--quick");
+const jsonAt = args.indexOf("--json");
+const jsonFile = jsonAt >= 0 ? args[jsonAt + 1] : undefined;
+const rows: Row[] = [];
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+function atMost(name: string, value: number, unit: string, limit: number): void {
+  rows.push({ name, value, unit, target: `<= ${limit} ${unit}`, ok: value <= limit });
+}
+function ratio(name: string, value: number, unit: string, floor: number, limit: number): void {
+  rows.push({ name, value, unit, floor, target: `<= ${limit}x floor`, ok: value <= floor * limit });
+}
+function info(name: string, value: number, unit: string): void {
+  rows.push({ name, value, unit, target: "", ok: true });
+}
+
+async function until(holds: () => boolean, otherwise: string): Promise<void> {
+  const from = performance.now();
+  while (!holds()) {
+    if (performance.now() - from > 60_000) throw new Error(otherwise);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+async function killedRunGoesOn(system: Gsv, model: BenchModel): Promise<number> {
+  // kill -9 in the middle of a model call: the supervisor restarts workerd and the run goes on by itself.
+  const session = "agent:main:cli:dm:killed";
+  const client = await system.open("bench-kill");
+  model.gapMs = 500;
+  const before = model.requests;
+  await system.say(client, session, "[text 40] slow");
+  await until(() => model.requests > before, "the model was not asked");
+  const pid = (JSON.parse(readFileSync(join(system.env["GSV_HOME"] ?? "", "gateway/state.json"), "utf8")) as { workerdPid: number }).workerdPid;
+  const requestsBefore = model.requests;
+  process.kill(pid, "SIGKILL");
+  const killedAt = performance.now();
+  await until(() => model.requests > requestsBefore, "the run did not go on after kill -9");
+  model.gapMs = 0;
+  return performance.now() - killedAt;
+}
+
+async function node(system: Gsv, workspace: string): Promise<{ pid: number; stop: () => Promise<void> }> {
+  const child = start(gsv, ["node", "--id", "bench", "--workspace", workspace], { ...system.env });
+  const client = await system.open("bench-node-wait");
+  for (const until = performance.now() + 20_000; ; ) {
+    const answer = await client.call("nodes.list", {});
+    const nodes = (answer.payload?.["nodes"] ?? []) as { nodeId: string; online: boolean }[];
+    if (nodes.some((n) => n.nodeId === "bench" && n.online)) break;
+    if (performance.now() > until) throw new Error("the node did not come online");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  client.close();
+  return { pid: child.pid ?? 0, stop: () => stop(child) };
+}
+
+async function search(system: Gsv, tree: string): Promise<void> {
+  const client = await system.open("bench-search");
+  const times = async (work: () => Promise<unknown>): Promise<number> => {
+    const samples: number[] = [];
+    for (let i = 0; i < (quick ? 3 : 7); i++) {
+      const from = performance.now();
+      await work();
+      if (i > 0) samples.push(performance.now() - from);
+    }
+    return median(samples);
+  };
+  const rg = await run("rg", ["--version"]).catch(() => null);
+  const grep = await times(() => client.call("tool.invoke", { tool: "bench__Grep", args: { pattern: "needle" }, timeoutMs: 60_000 }));
+  const glob = await times(() => client.call("tool.invoke", { tool: "bench__Glob", args: { pattern: "**/*.rs" }, timeoutMs: 60_000 }));
+  if (rg === null) {
+    say("rg is not installed: Grep and Glob are shown without their ratio");
+    info("Grep", grep, "ms");
+    info("Glob", glob, "ms");
+  } else {
+    ratio("Grep, against rg", grep, "ms", await times(() => run("rg", ["-n", "needle", tree])), 1.2);
+    ratio("Glob, against rg --files", glob, "ms", await times(() => run("rg", ["--files", "-g", "**/*.rs", tree])), 1.2);
+  }
+  client.close();
+}
+
+async function main(): Promise<void> {
+  const count = quick ? 100 : 400;
+  const history = quick ? 400 : 2000;
+  const model = await BenchModel.start();
+  say("floor ...");
+  const floor = await startFloor(model.url);
+  const floorCost = await messages(floor, model, "floor", count);
+  const floorLoad = await concurrent(floor, 50, quick ? 5 : 20);
+  await floor.stop();
+
+  say("gsv ...");
+  const system = await startGsv(model.url);
+  try {
+    const few = await messages(system, model, "agent:main:cli:dm:few", count);
+    ratio("message overhead", few.overheadMs, "ms", floorCost.overheadMs, 2.5);
+    info("message overhead, p99", few.overheadP99Ms, "ms");
+    ratio("CPU per message", few.cpuMs, "ms", floorCost.cpuMs, 2.5);
+    ratio("bytes written per message", few.writtenBytes / 1024, "KiB", floorCost.writtenBytes / 1024, 2.5);
+    atMost("first delta after the model's first byte", few.firstDeltaMs, "ms", 2);
+    info("  the floor's", floorCost.firstDeltaMs, "ms");
+    say(`history of ${history} ...`);
+    await fill(system, "agent:main:cli:dm:many", history);
+    const many = await messages(system, model, "agent:main:cli:dm:many", Math.min(count, 100));
+    ratio(`message overhead at ${history} messages`, many.overheadMs, "ms", floorCost.overheadMs, 2.5);
+    ratio(`CPU per message at ${history} messages`, many.cpuMs, "ms", floorCost.cpuMs, 2.5);
+    ratio(`bytes written at ${history} messages`, many.writtenBytes / 1024, "KiB", floorCost.writtenBytes / 1024, 2.5);
+    say("50 sessions ...");
+    const load = await concurrent(system, 50, quick ? 5 : 20);
+    rows.push({ name: "messages/s over 50 sessions", value: load.perSecond, unit: "/s", floor: floorLoad.perSecond, target: ">= 1/3 floor", ok: load.perSecond >= floorLoad.perSecond / 3 });
+    ratio("CPU per message over 50 sessions", load.cpuMs, "ms", floorLoad.cpuMs, 2.5);
+    atMost("frames for another session's socket", load.strayFrames, "", 0);
+    atMost("bytes to the client per byte of text", await streamBytes(system, model, "agent:main:cli:dm:stream"), "x", 5);
+    say("tools ...");
+    atMost("native tool round trip", await toolRoundTrip(system, model, "agent:main:cli:dm:native", 'gsv__ReadFile {"path":"SOUL.md"}', quick ? 20 : 100), "ms", 4);
+    const tree = makeTree(quick ? 20_000 : 200_000);
+    const machine = await node(system, tree);
+    atMost("tool round trip, Read on a node", await toolRoundTrip(system, model, "agent:main:cli:dm:tool", 'bench__Read {"path":"d0/e0/f0.rs"}', quick ? 20 : 100), "ms", 6);
+    info("tool round trip, Write on a node (fsync)", await toolRoundTrip(system, model, "agent:main:cli:dm:write", 'bench__Write {"path":"bench-out.txt","content":"x"}', 20), "ms");
+    info("tool round trip, Bash on a node", await toolRoundTrip(system, model, "agent:main:cli:dm:bash", 'bench__Bash {"command":"true"}', 20), "ms");
+    say(`search in ${quick ? 20_000 : 200_000} files ...`);
+    await search(system, tree);
+    say("idle ...");
+    await new Promise((resolve) => setTimeout(resolve, 12_000));
+    const idle = await startGsv(model.url);
+    const idleNode = await node(idle, tree);
+    atMost("gateway, idle", usageOf(idle.pid).rssMb, "MB", 120);
+    atMost("node, idle", usageOf(idleNode.pid).rssMb, "MB", 12);
+    info("gateway after the runs above", usageOf(system.pid).rssMb, "MB");
+    info("node after the runs above", usageOf(machine.pid).rssMb, "MB");
+    await idleNode.stop();
+    await idle.stop();
+    await machine.stop();
+    const ups: number[] = [system.readyMs];
+    for (let i = 0; i < (quick ? 2 : 4); i++) {
+      await system.cli("down");
+      ups.push((await run(gsv, ["up", "--port", new URL(system.url).port], system.env)).ms);
+    }
+    atMost("gsv up to ready", median(ups), "ms", 300);
+    atMost("kill -9 in a model call to the new call", await killedRunGoesOn(system, model), "ms", 2000);
+    const versions: number[] = [];
+    for (let i = 0; i < 21; i++) versions.push((await run(gsv, ["--version"])).ms);
+    const trues: number[] = [];
+    for (let i = 0; i < 21; i++) trues.push((await run("true", [])).ms);
+    atMost("gsv --version, over the cost of a process", Math.max(0, median(versions) - median(trues)), "ms", 5);
+    atMost("binary", statSync(gsv).size / 1048576, "MB", 12);
+    atMost("Worker upload, gzip", gzipSync(readFileSync(join(root, "dist/runtime/worker.js"))).length / 1024, "KiB", 300);
+  } finally {
+    await system.stop();
+    model.stop();
+  }
+}
+
+function print(): void {
+  const fixed = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+  const cells = rows.map((row) => [
+    row.name,
+    `${fixed(row.value)} ${row.unit}`.trim(),
+    row.floor === undefined ? "" : fixed(row.floor),
+    row.floor === undefined || row.floor === 0 ? "" : `${(row.value / row.floor).toFixed(2)}x`,
+    row.target,
+    row.target === "" ? "" : row.ok ? "ok" : "over",
+  ]);
+  const head = ["what", "measured", "floor", "ratio", "target", ""];
+  const widths = head.map((title, i) => Math.max(title.length, ...cells.map((cell) => (cell[i] ?? "").length)));
+  for (const cell of [head, ...cells]) process.stdout.write(`${cell.map((text, i) => text.padEnd(widths[i] ?? 0)).join("  ").trimEnd()}\n`);
+}
+
+await main();
+print();
+if (jsonFile !== undefined) {
+  const machine = { cpus: cpus().length, cpu: cpus()[0]?.model ?? "", node: process.version };
+  writeFileSync(jsonFile, `${JSON.stringify({ at: new Date().toISOString(), quick, machine, rows }, null, 2)}\n`);
+}

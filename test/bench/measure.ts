@@ -1,0 +1,150 @@
+/** The measurements. Each takes a running system and gives numbers; main.ts turns them into rows. */
+import type { BenchClient, Frame } from "./client.ts";
+import type { BenchModel } from "./model.ts";
+import { median, quantile, usageOf } from "./process.ts";
+import type { System } from "./system.ts";
+
+const WAIT_MS = 60_000;
+
+function within<T>(promise: Promise<T>, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: nothing within ${WAIT_MS} ms`)), WAIT_MS);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+export function ended(client: BenchClient, session: string): Promise<{ at: number; frame: Frame }> {
+  return within(
+    new Promise((resolve, reject) => {
+      const off = client.on((frame) => {
+        const payload = frame.payload;
+        if (frame.event !== "chat" || payload?.sessionKey !== session) return;
+        if (payload.state === "final") {
+          off();
+          resolve({ at: performance.now(), frame });
+        } else if (payload.state === "error" || payload.state === "aborted") {
+          off();
+          reject(new Error(`run ended: ${JSON.stringify(payload)}`));
+        }
+      });
+    }),
+    `an answer in ${session}`,
+  );
+}
+function firstDelta(client: BenchClient, session: string): Promise<number> {
+  return new Promise((resolve) => {
+    const off = client.on((frame) => {
+      if (frame.event === "chat" && frame.payload?.sessionKey === session && frame.payload.state === "delta") {
+        off();
+        resolve(performance.now());
+      }
+    });
+  });
+}
+
+export interface MessageCost {
+  overheadMs: number;
+  overheadP99Ms: number;
+  firstDeltaMs: number;
+  cpuMs: number;
+  writtenBytes: number;
+}
+/** One message after another in one session. Overhead = client send -> model request + model end -> client final. */
+export async function messages(system: System, model: BenchModel, session: string, count: number): Promise<MessageCost> {
+  const client = await system.open(`bench-${session}`);
+  const one = async (): Promise<{ overhead: number; delta: number }> => {
+    const mark = model.next();
+    const final = ended(client, session);
+    const delta = firstDelta(client, session);
+    const sentAt = performance.now();
+    await system.say(client, session, "[text 4] hello there, how are you today?");
+    const [seen, end, deltaAt] = await Promise.all([mark, final, delta]);
+    return { overhead: seen.requestAt - sentAt + (end.at - seen.endAt), delta: deltaAt - seen.firstByteAt };
+  };
+  for (let i = 0; i < Math.min(20, count); i++) await one();
+  const before = usageOf(system.pid);
+  const samples = [];
+  for (let i = 0; i < count; i++) samples.push(await one());
+  const after = usageOf(system.pid);
+  client.close();
+  return {
+    overheadMs: median(samples.map((s) => s.overhead)),
+    overheadP99Ms: quantile(samples.map((s) => s.overhead), 0.99),
+    firstDeltaMs: median(samples.map((s) => s.delta)),
+    cpuMs: (after.cpuMs - before.cpuMs) / count,
+    writtenBytes: (after.writtenBytes - before.writtenBytes) / count,
+  };
+}
+
+export interface Throughput {
+  perSecond: number;
+  cpuMs: number;
+  strayFrames: number;
+}
+/** `sessions` conversations at once, each sending its next message when the last is answered. */
+export async function concurrent(system: System, sessions: number, each: number): Promise<Throughput> {
+  const clients = await Promise.all(Array.from({ length: sessions }, async (_, i) => ({ session: `agent:main:cli:dm:c${i}`, client: await system.open(`bench-c${i}`) })));
+  let stray = 0;
+  for (const { client, session } of clients) client.on((frame) => void (frame.event === "chat" && frame.payload?.sessionKey !== session && stray++));
+  const round = async (count: number): Promise<void> => {
+    await Promise.all(
+      clients.map(async ({ client, session }) => {
+        for (let i = 0; i < count; i++) {
+          const final = ended(client, session);
+          await system.say(client, session, "[text 4] hello");
+          await final;
+        }
+      }),
+    );
+  };
+  await round(1);
+  const before = usageOf(system.pid);
+  const started = performance.now();
+  await round(each);
+  const seconds = (performance.now() - started) / 1000;
+  const after = usageOf(system.pid);
+  for (const { client } of clients) client.close();
+  return { perSecond: (sessions * each) / seconds, cpuMs: (after.cpuMs - before.cpuMs) / (sessions * each), strayFrames: stray };
+}
+
+/** Bytes on the client's socket for a long answer that comes in pieces, over the bytes of its text. */
+export async function streamBytes(system: System, model: BenchModel, session: string): Promise<number> {
+  const client = await system.open("bench-stream");
+  const chunks = 128;
+  model.gapMs = 4;
+  const final = ended(client, session);
+  const before = client.bytesIn;
+  await system.say(client, session, `[text ${chunks}] tell me a story`);
+  await final;
+  model.gapMs = 0;
+  client.close();
+  return (client.bytesIn - before) / (chunks * 32);
+}
+
+/** From the end of the model's answer with the call to the arrival of the next request with its result. */
+export async function toolRoundTrip(system: System, model: BenchModel, session: string, call: string, count: number): Promise<number> {
+  const client = await system.open("bench-tool");
+  const samples: number[] = [];
+  for (let i = 0; i < count + 5; i++) {
+    const final = ended(client, session);
+    const asked = model.next();
+    await system.say(client, session, `[tool ${call}] please`);
+    const first = await asked;
+    const second = await within(model.next(), "the request after the tool call");
+    await final;
+    if (i >= 5) samples.push(second.requestAt - first.endAt);
+  }
+  client.close();
+  return median(samples);
+}
+
+/** Brings a session to at least `count` messages, quickly. */
+export async function fill(system: System, session: string, count: number): Promise<void> {
+  const client = await system.open("bench-fill");
+  for (let i = 0; i < count / 2; i++) {
+    const final = ended(client, session);
+    await system.say(client, session, "[text 1] filling");
+    await final;
+  }
+  client.close();
+}

@@ -1,0 +1,116 @@
+/** The two systems that are measured: the floor on bare workerd, and the product as its user starts it. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { BenchClient } from "./client.ts";
+import { run, start, stop, untilReady } from "./process.ts";
+
+const here = dirname(fileURLToPath(import.meta.url));
+export const root = join(here, "../..");
+export const gsv = join(root, "target/release/gsv");
+const workerd = join(root, "dist/runtime/workerd");
+
+export interface System {
+  readonly name: string;
+  readonly pid: number;
+  readonly readyMs: number;
+  open(id: string): Promise<BenchClient>;
+  say(client: BenchClient, session: string, message: string): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+export async function startFloor(modelUrl: string): Promise<System> {
+  const state = mkdtempSync(join(tmpdir(), "gsv-floor-"));
+  const port = await freePort();
+  const child = start(workerd, ["serve", join(here, "floor/config.capnp"), `--directory-path=state=${state}`, `--socket-addr=http=127.0.0.1:${port}`], { MODEL_URL: modelUrl });
+  const readyMs = await untilReady(`http://127.0.0.1:${port}/`, 10_000);
+  return {
+    name: "floor",
+    pid: child.pid ?? 0,
+    readyMs,
+    open: () => BenchClient.open(`ws://127.0.0.1:${port}/ws`),
+    async say(client, session, message) {
+      client.raw(JSON.stringify({ id: "1", session, message }));
+    },
+    async stop() {
+      await stop(child);
+      rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface Gsv extends System {
+  readonly url: string;
+  readonly token: string;
+  readonly env: Record<string, string>;
+  readonly home: string;
+  cli(...args: string[]): Promise<string>;
+}
+
+export async function startGsv(modelUrl: string): Promise<Gsv> {
+  const home = mkdtempSync(join(tmpdir(), "gsv-bench-"));
+  const env = { GSV_HOME: join(home, "state"), GSV_CONFIG_DIR: join(home, "config") };
+  const port = await freePort();
+  const cli = async (...args: string[]): Promise<string> => (await run(gsv, args, env)).stdout;
+  const up = await run(gsv, ["up", "--port", String(port)], env);
+  const status = JSON.parse(readFileSync(join(env.GSV_HOME, "gateway/state.json"), "utf8")) as { workerdPid: number };
+  const token = /^token\s*=\s*"([^"]+)"/m.exec(readFileSync(join(env.GSV_CONFIG_DIR, "config.toml"), "utf8"))?.[1] ?? "";
+  for (const [path, value] of [
+    ["model.baseUrl", modelUrl],
+    ["model.wire", "openai-completions"],
+    ["model.id", "bench"],
+    ["apiKeys.bench", "none"],
+    ["model.contextWindow", "10000000"],
+    ["model.provider", "bench"],
+  ] as const) {
+    await cli("config", "set", path, value);
+  }
+  // The commissioning file would make every message of a fresh agent a special case; a person deletes it on the first day.
+  await cli("workspace", "ls");
+  await cli("workspace", "rm", "BOOTSTRAP.md").catch(() => "");
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    name: "gsv",
+    pid: status.workerdPid,
+    readyMs: up.ms,
+    url,
+    token,
+    env,
+    home,
+    cli,
+    async open(id) {
+      const client = await BenchClient.open(`ws://127.0.0.1:${port}/ws`);
+      await client.hello(token, id);
+      return client;
+    },
+    say: (client, session, message) => client.call("chat.send", { sessionKey: session, message, messageId: crypto.randomUUID(), runId: crypto.randomUUID() }),
+    async stop() {
+      await cli("down");
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A tree of `count` small text files, some matching, for Grep and Glob. */
+export function makeTree(count: number): string {
+  const folder = mkdtempSync(join(tmpdir(), "gsv-tree-"));
+  const perFolder = 200;
+  for (let i = 0; i < count; i++) {
+    const at = join(folder, `d${Math.floor(i / (perFolder * 50))}`, `e${Math.floor(i / perFolder) % 50}`);
+    if (i % perFolder === 0) mkdirSync(at, { recursive: true });
+    const body = `file ${i}\n${"lorem ipsum dolor sit amet, consectetur adipiscing elit\n".repeat(8)}${i % 5000 === 0 ? "needle in here\n" : ""}`;
+    writeFileSync(join(at, i % 7 === 0 ? `f${i}.rs` : `f${i}.txt`), body);
+  }
+  return folder;
+}
