@@ -12,7 +12,7 @@ export type AgentConfig = {
   id: AgentId;
   default?: boolean;
   model?: ModelRef;
-  /** at most 65536 characters. */
+  /** At most 65536 characters. */
   systemPrompt?: string;
   heartbeat?: HeartbeatConfig;
 };
@@ -24,27 +24,27 @@ export const asAgentId = (text: string): AgentId => text as AgentId;
 
 /** Agents. */
 export type AgentsConfig = {
-  /** at most 256 items. */
+  /** At most 256 items. */
   list?: AgentConfig[];
-  /** at most 1024 items. */
+  /** At most 1024 items. */
   bindings?: AgentBinding[];
   defaultHeartbeat?: HeartbeatConfig;
 };
 
 /** A condition on a call's arguments. */
 export type ApprovalCondition = {
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   path: string;
   op: ApprovalOp;
   value: unknown;
-  /** at most 8 characters. */
+  /** At most 8 characters. */
   flags?: string;
 };
 
 /** Which calls need your word. */
 export type ApprovalConfig = {
   defaultDecision?: ApprovalDecision;
-  /** at most 256 items. */
+  /** At most 256 items. */
   rules?: ApprovalRule[];
 };
 
@@ -58,25 +58,25 @@ export const ApprovalOpValues = ["equals", "contains", "startsWith", "regex"] as
 
 /** One rule; the first that matches wins. */
 export type ApprovalRule = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   id: string;
-  /** at most 192 characters. */
+  /** At most 192 characters. */
   tool: string;
-  /** at most 16 items. */
+  /** At most 16 items. */
   when?: ApprovalCondition[];
   decision: ApprovalDecision;
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   reason?: string;
 };
 
 /** A file that comes with a message. */
 export type Attachment = {
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   mimeType: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   filename?: string;
   data?: string;
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   r2Key?: string;
 };
 
@@ -87,22 +87,22 @@ export const AuditDecisionValues = ["allowed", "denied", "failed"] as const sati
 /** One act. `hash` covers the entry and the previous hash; arguments appear only as a digest. */
 export type AuditEntry = {
   seq: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   at: number;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   actor: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   action: string;
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   target?: string;
   decision: AuditDecision;
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   detail?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   argsHash?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   prevHash: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   hash: string;
 };
 
@@ -111,13 +111,13 @@ export type AuditListParams = {
   /** 1 to 200. */
   limit?: number;
   beforeSeq?: number;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   action?: string;
 };
 
 /** Result of `audit.list`. */
 export type AuditListResult = {
-  /** at most 200 items. */
+  /** At most 200 items. */
   entries: AuditEntry[];
   count: number;
   intact: boolean;
@@ -125,24 +125,24 @@ export type AuditListResult = {
 
 /** Who may connect. Tokens themselves are managed by `gsv token`. */
 export type AuthConfig = {
-  /** at most 64 items. */
+  /** At most 64 items. */
   allowedOrigins?: string[];
 };
 
 /** What to match; absent fields match anything. */
 export type BindingMatch = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel?: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
   peer?: BindingPeer;
 };
 
 /** A conversation to match. */
 export type BindingPeer = {
-  /** at most 16 characters. */
+  /** At most 16 characters. */
   kind?: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   id?: string;
 };
 
@@ -158,13 +158,13 @@ export const asCapability = (text: string): Capability => text as Capability;
 
 /** State of one account of a channel. */
 export type ChannelAccount = {
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId: string;
   connected: boolean;
   authenticated: boolean;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   mode?: string;
-  /** epoch ms. */
+  /** Epoch ms. */
   lastActivity?: number;
   error?: string;
   extra?: Record<string, unknown>;
@@ -173,50 +173,50 @@ export type ChannelAccount = {
 /** Who may talk on a channel. */
 export type ChannelConfig = {
   dmPolicy?: DmPolicy;
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   allowFrom?: string[];
 };
 
 /** A connected channel account. */
 export type ChannelEntry = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId: string;
-  /** epoch ms. */
+  /** Epoch ms. */
   connectedAt: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   lastMessageAt?: number;
 };
 
 /** Parameters of `channel.inbound`. */
 export type ChannelInboundParams = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId: string;
   peer: Peer;
   sender?: Sender;
   message: InboundMessage;
   wasMentioned?: boolean;
-  /** at most 256 items. */
+  /** At most 256 items. */
   mentionedIds?: string[];
 };
 
 /** Result of `channel.inbound`. */
 export type ChannelInboundResult = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   status: string;
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   sessionKey?: string;
   duplicate?: boolean;
 };
 
 /** Parameters of `channel.login`. */
 export type ChannelLoginParams = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
   force?: boolean;
 };
@@ -224,9 +224,9 @@ export type ChannelLoginParams = {
 /** Result of `channel.login`. */
 export type ChannelLoginResult = {
   ok: true;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId: string;
   qrDataUrl?: string;
   message: string;
@@ -234,26 +234,26 @@ export type ChannelLoginResult = {
 
 /** Parameters of `channel.logout`. */
 export type ChannelLogoutParams = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
 };
 
 /** Result of `channel.logout`. */
 export type ChannelLogoutResult = {
   ok: true;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId: string;
 };
 
 /** Parameters of `channel.start`. */
 export type ChannelStartParams = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
   config?: Record<string, unknown>;
 };
@@ -261,48 +261,48 @@ export type ChannelStartParams = {
 /** Result of `channel.start`. */
 export type ChannelStartResult = {
   ok: true;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId: string;
 };
 
 /** Parameters of `channel.status`. */
 export type ChannelStatusParams = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
 };
 
 /** Result of `channel.status`. */
 export type ChannelStatusResult = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 256 items. */
+  /** At most 256 items. */
   accounts: ChannelAccount[];
 };
 
 /** Parameters of `channel.stop`. */
 export type ChannelStopParams = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
 };
 
 /** Result of `channel.stop`. */
 export type ChannelStopResult = {
   ok: true;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId: string;
 };
 
 /** Result of `channels.list`. */
 export type ChannelsListResult = {
-  /** at most 1000 items. */
+  /** At most 1000 items. */
   channels: ChannelEntry[];
   count: number;
 };
@@ -330,7 +330,7 @@ export type ChatEvent = {
   text?: string;
   message?: ChatMessage;
   error?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   reason?: string;
   usage?: Usage;
   tool?: ChatTool;
@@ -344,11 +344,11 @@ export type ChatEvent = {
 
 /** A message as clients get it; `content` is a list of blocks, `{type: "text", text}` and others. */
 export type ChatMessage = {
-  /** at most 32 characters. */
+  /** At most 32 characters. */
   role: string;
-  /** at most 1000 items. */
+  /** At most 1000 items. */
   content: Record<string, unknown>[];
-  /** epoch ms. */
+  /** Epoch ms. */
   timestamp?: number;
 };
 
@@ -358,7 +358,7 @@ export type ChatSendParams = {
   message: string;
   runId?: RunId;
   messageId?: MessageId;
-  /** at most 16 items. */
+  /** At most 16 items. */
   attachments?: Attachment[];
 };
 
@@ -374,7 +374,7 @@ export type ChatSendResultStarted = {
 /** ChatSendResult where `status` is `command`. */
 export type ChatSendResultCommand = {
   status: "command";
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   command: string;
   response?: string;
   error?: string;
@@ -390,7 +390,7 @@ export type ChatSendResultPaused = {
   status: "paused";
   runId: RunId;
   response: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   approvalId?: string;
 };
 /** What became of a message. It is durable before this is sent. */
@@ -407,12 +407,12 @@ export const ChatStateValues = ["delta", "partial", "tool", "status", "paused", 
 /** A tool call as a person sees it. */
 export type ChatTool = {
   callId: CallId;
-  /** at most 192 characters. */
+  /** At most 192 characters. */
   name: string;
   phase: ChatToolPhase;
   args?: unknown;
   outcome?: ToolOutcome;
-  /** at most 4096 characters. */
+  /** At most 4096 characters. */
   preview?: string;
   durationMs?: number;
 };
@@ -428,16 +428,16 @@ export const asClientId = (text: string): ClientId => text as ClientId;
 
 /** Who connects. What it may do follows from its token, never from this. */
 export type ClientInfo = {
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   id: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   version: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   platform: string;
   mode: Mode;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel?: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
 };
 
@@ -453,13 +453,13 @@ export type CompactionConfig = {
 
 /** Parameters of `config.get`. */
 export type ConfigGetParams = {
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   path?: string;
 };
 
 /** Result of `config.get`. */
 export type ConfigGetResult = {
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   path?: string;
   value?: unknown;
   config?: unknown;
@@ -467,7 +467,7 @@ export type ConfigGetResult = {
 
 /** Parameters of `config.set`. */
 export type ConfigSetParams = {
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   path: string;
   value: unknown;
 };
@@ -475,27 +475,27 @@ export type ConfigSetParams = {
 /** Result of `config.set`. */
 export type ConfigSetResult = {
   ok: true;
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   path: string;
 };
 
 /** Parameters of `config.unset`. */
 export type ConfigUnsetParams = {
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   path: string;
 };
 
 /** Result of `config.unset`. */
 export type ConfigUnsetResult = {
   ok: true;
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   path: string;
   wasSet: boolean;
 };
 
 /** The caller's token. */
 export type ConnectAuth = {
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   token?: string;
 };
 
@@ -506,13 +506,13 @@ export type ConnectParams = {
   /** 0 to 65535. */
   maxProtocol: number;
   client: ClientInfo;
-  /** at most 64 items. */
+  /** At most 64 items. */
   tools?: ToolDefinition[];
   nodeRuntime?: NodeRuntime;
   auth?: ConnectAuth;
   resume?: ConnectResume;
   ledger?: NodeLedger;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   fingerprint?: string;
 };
 
@@ -523,9 +523,9 @@ export type ConnectResult = {
   protocol: number;
   server: ServerInfo;
   features: Features;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   fingerprint?: string;
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   scopes?: string[];
   /** 0 to 3600000. */
   pingIntervalMs?: number;
@@ -533,7 +533,7 @@ export type ConnectResult = {
 
 /** Sessions to follow again after a reconnect, each from the last event seen. */
 export type ConnectResume = {
-  /** at most 64 items. */
+  /** At most 64 items. */
   sessions: ResumePoint[];
 };
 
@@ -566,7 +566,7 @@ export const DmScopeValues = ["main", "per-peer", "per-channel-peer", "per-accou
 export type ErrorShape = {
   /** 0 to 99999. */
   code: number;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   reason: string;
   message: string;
   details?: unknown;
@@ -579,25 +579,25 @@ export const ExecEventKindValues = ["started", "finished", "failed", "timed_out"
 
 /** What this gateway serves. */
 export type Features = {
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   methods: string[];
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   events: string[];
 };
 
 /** Frame where `type` is `req`. */
 export type FrameReq = {
   type: "req";
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   id: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   method: string;
   params?: unknown;
 };
 /** Frame where `type` is `res`. */
 export type FrameRes = {
   type: "res";
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   id: string;
   ok: boolean;
   payload?: unknown;
@@ -606,7 +606,7 @@ export type FrameRes = {
 /** Frame where `type` is `evt`. */
 export type FrameEvt = {
   type: "evt";
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   event: string;
   payload?: unknown;
   seq?: number;
@@ -627,7 +627,7 @@ export type GsvConfig = {
   auth?: AuthConfig;
   transcription?: TranscriptionConfig;
   channels?: Record<string, ChannelConfig>;
-  /** at most 65536 characters. */
+  /** At most 65536 characters. */
   systemPrompt?: string;
   session?: SessionConfig;
   skills?: SkillsConfig;
@@ -635,28 +635,28 @@ export type GsvConfig = {
   agents?: AgentsConfig;
   compaction?: CompactionConfig;
   cron?: CronConfig;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   userTimezone?: string;
 };
 
 /** The agent's rounds. */
 export type HeartbeatConfig = {
-  /** at most 16 characters. */
+  /** At most 16 characters. */
   every?: string;
-  /** at most 8192 characters. */
+  /** At most 8192 characters. */
   prompt?: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   target?: string;
   activeHours?: HeartbeatHours;
 };
 
 /** When heartbeats may happen. */
 export type HeartbeatHours = {
-  /** at most 5 characters. */
+  /** At most 5 characters. */
   start?: string;
-  /** at most 5 characters. */
+  /** At most 5 characters. */
   end?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   timezone?: string;
 };
 
@@ -686,22 +686,22 @@ export type HeartbeatTriggerResult = {
 
 /** A message from a platform. */
 export type InboundMessage = {
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   id: string;
   text: string;
-  /** epoch ms. */
+  /** Epoch ms. */
   timestamp?: number;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   replyToId?: string;
   replyToText?: string;
-  /** at most 16 items. */
+  /** At most 16 items. */
   media?: Media[];
   location?: Location;
 };
 
 /** A call that a node still answers for. */
 export type LedgerCall = {
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   callId: string;
   state: LedgerCallState;
 };
@@ -726,7 +726,7 @@ export type Location = {
   lat: number;
   /** -180 to 180. */
   lon: number;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   name?: string;
 };
 
@@ -747,7 +747,7 @@ export type LogsGetParams = {
 /** Result of `logs.get`. */
 export type LogsGetResult = {
   nodeId: NodeId;
-  /** at most 5000 items. */
+  /** At most 5000 items. */
   lines: string[];
   count: number;
   truncated: boolean;
@@ -756,7 +756,7 @@ export type LogsGetResult = {
 /** Parameters of `logs.result`. */
 export type LogsResultParams = {
   callId: CallId;
-  /** at most 5000 items. */
+  /** At most 5000 items. */
   lines?: string[];
   truncated?: boolean;
   error?: string;
@@ -771,17 +771,17 @@ export type LogsResultResult = {
 /** A file that came with a message. */
 export type Media = {
   type: MediaKind;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   mimeType: string;
   data?: string;
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   r2Key?: string;
-  /** at most 2048 characters. */
+  /** At most 2048 characters. */
   url?: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   filename?: string;
   size?: number;
-  /** from 0. */
+  /** From 0. */
   duration?: number;
   transcription?: string;
 };
@@ -801,11 +801,11 @@ export const ModeValues = ["client", "node", "channel"] as const satisfies reado
 
 /** The model. `demo` as provider needs no key. */
 export type ModelConfig = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   provider?: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   id?: string;
-  /** at most 2048 characters. */
+  /** At most 2048 characters. */
   baseUrl?: string;
   wire?: ModelWire;
   /** 1024 to 100000000. */
@@ -814,28 +814,28 @@ export type ModelConfig = {
   maxTokens?: number;
   price?: ModelPrice;
   thinkLevel?: ThinkLevel;
-  /** at most 8 items. */
+  /** At most 8 items. */
   fallbacks?: ModelRef[];
   headers?: Record<string, string>;
 };
 
 /** US dollars for a million tokens. */
 export type ModelPrice = {
-  /** from 0. */
+  /** From 0. */
   input: number;
-  /** from 0. */
+  /** From 0. */
   output: number;
-  /** from 0. */
+  /** From 0. */
   cacheRead?: number;
-  /** from 0. */
+  /** From 0. */
   cacheWrite?: number;
 };
 
 /** A model of a provider. */
 export type ModelRef = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   provider: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   id: string;
 };
 
@@ -847,43 +847,43 @@ export const ModelWireValues = ["anthropic-messages", "openai-completions"] as c
 export type NodeEntry = {
   nodeId: NodeId;
   online: boolean;
-  /** at most 64 items. */
+  /** At most 64 items. */
   hostCapabilities: Capability[];
   toolCapabilities: Record<string, Capability[]>;
-  /** at most 64 items. */
+  /** At most 64 items. */
   tools: string[];
   ledger?: boolean;
-  /** epoch ms. */
+  /** Epoch ms. */
   firstSeenAt?: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   lastSeenAt?: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   lastConnectedAt?: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   lastDisconnectedAt?: number;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   clientPlatform?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   clientVersion?: string;
 };
 
 /** Parameters of `node.exec.event`. */
 export type NodeExecEventParams = {
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   eventId: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   sessionId: string;
   event: ExecEventKind;
   callId?: CallId;
   /** -2147483648 to 2147483647. */
   exitCode?: number;
-  /** at most 32 characters. */
+  /** At most 32 characters. */
   signal?: string;
-  /** at most 65536 characters. */
+  /** At most 65536 characters. */
   outputTail?: string;
-  /** epoch ms. */
+  /** Epoch ms. */
   startedAt?: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   endedAt?: number;
 };
 
@@ -914,38 +914,38 @@ export const asNodeId = (text: string): NodeId => text as NodeId;
 
 /** What a node remembers when it connects. Its presence promises that a repeated callId never runs twice. */
 export type NodeLedger = {
-  /** at most 512 items. */
+  /** At most 512 items. */
   calls: LedgerCall[];
 };
 
 /** What a machine can do, and which of it each tool uses. */
 export type NodeRuntime = {
-  /** at most 64 items. */
+  /** At most 64 items. */
   hostCapabilities: Capability[];
   toolCapabilities: Record<string, Capability[]>;
 };
 
 /** Result of `nodes.list`. */
 export type NodesListResult = {
-  /** at most 1000 items. */
+  /** At most 1000 items. */
   nodes: NodeEntry[];
   count: number;
 };
 
 /** Parameters of `pair.approve`. */
 export type PairApproveParams = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   senderId: string;
 };
 
 /** Result of `pair.approve`. */
 export type PairApproveResult = {
   approved: true;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   senderId: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   senderName?: string;
 };
 
@@ -956,27 +956,27 @@ export type PairListResult = {
 
 /** Parameters of `pair.reject`. */
 export type PairRejectParams = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   senderId: string;
 };
 
 /** Result of `pair.reject`. */
 export type PairRejectResult = {
   rejected: true;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   senderId: string;
 };
 
 /** A conversation on a platform. */
 export type Peer = {
   kind: PeerKind;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   id: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   name?: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   handle?: string;
 };
 
@@ -986,15 +986,15 @@ export const PeerKindValues = ["dm", "group", "channel", "thread"] as const sati
 
 /** Somebody who waits. */
 export type PendingPair = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   senderId: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   senderName?: string;
-  /** epoch ms. */
+  /** Epoch ms. */
   requestedAt: number;
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   firstMessage?: string;
 };
 
@@ -1002,13 +1002,13 @@ export type PendingPair = {
 export type PresenceEvent = {
   nodeId: NodeId;
   online: boolean;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   reason?: string;
 };
 
 /** A provider of your own, usable in `model.fallbacks`, `/model` and agents. */
 export type ProviderConfig = {
-  /** at most 2048 characters. */
+  /** At most 2048 characters. */
   baseUrl: string;
   wire: ModelWire;
   /** 1024 to 100000000. */
@@ -1051,7 +1051,7 @@ export type ResetPolicyPatch = {
 
 /** Where to go on in one session. */
 export type ResumePoint = {
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   sessionKey: string;
   afterSeq: number;
 };
@@ -1067,19 +1067,19 @@ export const RunStateValues = ["idle", "thinking", "acting", "archiving"] as con
 
 /** A person on a platform. */
 export type Sender = {
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   id: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   name?: string;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   handle?: string;
 };
 
 /** The gateway. */
 export type ServerInfo = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   version: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   connectionId: string;
 };
 
@@ -1095,14 +1095,14 @@ export type SessionCompactResult = {
   ok: boolean;
   trimmedMessages: number;
   keptMessages: number;
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   archivedTo?: string;
 };
 
 /** Sessions. */
 export type SessionConfig = {
   defaultResetPolicy?: ResetPolicyConfig;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   mainKey?: string;
   dmScope?: DmScope;
   identityLinks?: Record<string, string[]>;
@@ -1111,11 +1111,11 @@ export type SessionConfig = {
 /** A session in the list. */
 export type SessionEntry = {
   sessionKey: SessionKey;
-  /** epoch ms. */
+  /** Epoch ms. */
   createdAt: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   lastActiveAt: number;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   label?: string;
 };
 
@@ -1140,22 +1140,22 @@ export type SessionGetParams = {
 
 /** Result of `session.get`. */
 export type SessionGetResult = {
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   sessionId: string;
   sessionKey: SessionKey;
-  /** epoch ms. */
+  /** Epoch ms. */
   createdAt: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   updatedAt: number;
   messageCount: number;
   tokens: TokenUsage;
   settings: SessionSettings;
   resetPolicy?: ResetPolicy;
-  /** epoch ms. */
+  /** Epoch ms. */
   lastResetAt?: number;
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   previousSessionIds: string[];
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   label?: string;
   state?: RunState;
   lastSeq?: number;
@@ -1169,9 +1169,9 @@ export type SessionHistoryParams = {
 /** Result of `session.history`. */
 export type SessionHistoryResult = {
   sessionKey: SessionKey;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   currentSessionId: string;
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   previousSessionIds: string[];
 };
 
@@ -1184,10 +1184,10 @@ export const asSessionKey = (text: string): SessionKey => text as SessionKey;
 export type SessionPatchParams = {
   sessionKey: SessionKey;
   settings?: SessionSettings;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   label?: string;
   resetPolicy?: ResetPolicyPatch;
-  /** at most 16 items. */
+  /** At most 16 items. */
   clear?: string[];
 };
 
@@ -1206,10 +1206,10 @@ export type SessionPreviewParams = {
 /** Result of `session.preview`. */
 export type SessionPreviewResult = {
   sessionKey: SessionKey;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   sessionId: string;
   messageCount: number;
-  /** at most 200 items. */
+  /** At most 200 items. */
   messages: unknown[];
 };
 
@@ -1222,12 +1222,12 @@ export type SessionResetParams = {
 export type SessionResetResult = {
   ok: boolean;
   sessionKey: SessionKey;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   oldSessionId: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   newSessionId: string;
   archivedMessages: number;
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   archivedTo?: string;
   tokensCleared: TokenUsage;
   mediaDeleted?: number;
@@ -1237,7 +1237,7 @@ export type SessionResetResult = {
 export type SessionSettings = {
   model?: ModelRef;
   thinkingLevel?: ThinkLevel;
-  /** at most 65536 characters. */
+  /** At most 65536 characters. */
   systemPrompt?: string;
   /** 1 to 10000000. */
   maxTokens?: number;
@@ -1251,13 +1251,13 @@ export type SessionStatsParams = {
 /** Result of `session.stats`. */
 export type SessionStatsResult = {
   sessionKey: SessionKey;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   sessionId: string;
   messageCount: number;
   tokens: TokenUsage;
-  /** epoch ms. */
+  /** Epoch ms. */
   createdAt: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   updatedAt: number;
   uptime: number;
   isProcessing: boolean;
@@ -1278,7 +1278,7 @@ export type SessionSubscribeParams = {
 export type SessionSubscribeResult = {
   sessionKey: SessionKey;
   seq: number;
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   events: unknown[];
   state?: RunState;
   runId?: RunId;
@@ -1306,24 +1306,24 @@ export type SessionsListParams = {
 
 /** Result of `sessions.list`. */
 export type SessionsListResult = {
-  /** at most 200 items. */
+  /** At most 200 items. */
   sessions: SessionEntry[];
   count: number;
 };
 
 /** One skill and whether it is usable. */
 export type SkillEntry = {
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   name: string;
-  /** at most 8192 characters. */
+  /** At most 8192 characters. */
   description: string;
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   location: string;
   always: boolean;
   eligible: boolean;
-  /** at most 1000 items. */
+  /** At most 1000 items. */
   eligibleHosts: NodeId[];
-  /** at most 64 items. */
+  /** At most 64 items. */
   reasons: string[];
   requirements?: SkillRequirements;
 };
@@ -1339,19 +1339,19 @@ export type SkillEntryConfig = {
 export type SkillNode = {
   nodeId: NodeId;
   online: boolean;
-  /** at most 64 items. */
+  /** At most 64 items. */
   hostCapabilities: Capability[];
 };
 
 /** What a skill needs on one machine. */
 export type SkillRequirements = {
-  /** at most 64 items. */
+  /** At most 64 items. */
   capabilities: Capability[];
 };
 
 /** Needs of a skill. */
 export type SkillRequiresConfig = {
-  /** at most 64 items. */
+  /** At most 64 items. */
   capabilities?: string[];
 };
 
@@ -1363,11 +1363,11 @@ export type SkillsConfig = {
 /** Skills of an agent. */
 export type SkillsReport = {
   agentId: AgentId;
-  /** epoch ms. */
+  /** Epoch ms. */
   refreshedAt: number;
-  /** at most 1000 items. */
+  /** At most 1000 items. */
   nodes: SkillNode[];
-  /** at most 1000 items. */
+  /** At most 1000 items. */
   skills: SkillEntry[];
 };
 
@@ -1397,23 +1397,23 @@ export type TimeoutsConfig = {
 export type TokenEntry = {
   tokenId: TokenId;
   kind: TokenKind;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   label?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   nodeId?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel?: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
-  /** at most 4 characters. */
+  /** At most 4 characters. */
   last4: string;
-  /** epoch ms. */
+  /** Epoch ms. */
   createdAt: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   expiresAt?: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   lastUsedAt?: number;
-  /** epoch ms. */
+  /** Epoch ms. */
   revokedAt?: number;
 };
 
@@ -1431,20 +1431,20 @@ export type TokenUsage = {
   input: number;
   output: number;
   total: number;
-  /** from 0. */
+  /** From 0. */
   costUsd?: number;
 };
 
 /** Parameters of `tokens.create`. */
 export type TokensCreateParams = {
   kind: TokenKind;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   nodeId?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   channel?: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   accountId?: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   label?: string;
   /** 1000 to 315360000000. */
   expiresInMs?: number;
@@ -1452,14 +1452,14 @@ export type TokensCreateParams = {
 
 /** Result of `tokens.create`. */
 export type TokensCreateResult = {
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   token: string;
   entry: TokenEntry;
 };
 
 /** Result of `tokens.list`. */
 export type TokensListResult = {
-  /** at most 1000 items. */
+  /** At most 1000 items. */
   tokens: TokenEntry[];
   count: number;
 };
@@ -1479,15 +1479,15 @@ export type TokensRevokeResult = {
 /** Payload of the `tool.cancel` event. */
 export type ToolCancelEvent = {
   callId: CallId;
-  /** at most 256 characters. */
+  /** At most 256 characters. */
   reason: string;
 };
 
 /** A tool. `inputSchema` is JSON Schema. */
 export type ToolDefinition = {
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   name: string;
-  /** at most 8192 characters. */
+  /** At most 8192 characters. */
   description: string;
   inputSchema: Record<string, unknown>;
   idempotent?: boolean;
@@ -1498,10 +1498,10 @@ export type ToolDefinition = {
 /** Payload of the `tool.invoke` event. */
 export type ToolInvokeEvent = {
   callId: CallId;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   tool: string;
   args: Record<string, unknown>;
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   sessionKey?: string;
   /** 0 to 86400000. */
   timeoutMs?: number;
@@ -1538,11 +1538,11 @@ export const ToolPhaseValues = ["accepted", "started", "output"] as const satisf
 /** Payload of the `tool.progress` event. */
 export type ToolProgressEvent = {
   callId: CallId;
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   sessionKey?: string;
   nodeId?: NodeId;
   phase: ToolPhase;
-  /** at most 65536 characters. */
+  /** At most 65536 characters. */
   chunk?: string;
 };
 
@@ -1550,7 +1550,7 @@ export type ToolProgressEvent = {
 export type ToolProgressParams = {
   callId: CallId;
   phase: ToolPhase;
-  /** at most 65536 characters. */
+  /** At most 65536 characters. */
   chunk?: string;
   /** 0 to 4294967295. */
   pid?: number;
@@ -1566,7 +1566,7 @@ export type ToolRequestParams = {
   callId: CallId;
   tool: ToolName;
   args: Record<string, unknown>;
-  /** at most 512 characters. */
+  /** At most 512 characters. */
   sessionKey: string;
 };
 
@@ -1580,7 +1580,7 @@ export type ToolResultParams = {
   callId: CallId;
   result?: unknown;
   error?: string;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   reason?: string;
   outcome?: ToolOutcome;
   durationMs?: number;
@@ -1594,7 +1594,7 @@ export type ToolResultResult = {
 
 /** Result of `tools.list`. */
 export type ToolsListResult = {
-  /** at most 4096 items. */
+  /** At most 4096 items. */
   tools: ToolDefinition[];
 };
 
@@ -1654,7 +1654,7 @@ export type TransferMetaParams = {
   /** 0 to 4294967295. */
   transferId: number;
   size: number;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   mime?: string;
   error?: string;
 };
@@ -1668,10 +1668,10 @@ export type TransferMetaResult = {
 export type TransferReceiveEvent = {
   /** 0 to 4294967295. */
   transferId: number;
-  /** at most 4096 characters. */
+  /** At most 4096 characters. */
   path: string;
   size: number;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   mime?: string;
 };
 
@@ -1679,7 +1679,7 @@ export type TransferReceiveEvent = {
 export type TransferSendEvent = {
   /** 0 to 4294967295. */
   transferId: number;
-  /** at most 4096 characters. */
+  /** At most 4096 characters. */
   path: string;
 };
 
@@ -1696,76 +1696,76 @@ export type Usage = {
   cacheRead?: number;
   cacheWrite?: number;
   total: number;
-  /** from 0. */
+  /** From 0. */
   costUsd?: number;
 };
 
 /** Parameters of `workspace.delete`. */
 export type WorkspaceDeleteParams = {
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   path: string;
   agentId?: AgentId;
 };
 
 /** Result of `workspace.delete`. */
 export type WorkspaceDeleteResult = {
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   path: string;
   deleted: true;
 };
 
 /** Parameters of `workspace.list`. */
 export type WorkspaceListParams = {
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   path?: string;
   agentId?: AgentId;
 };
 
 /** Result of `workspace.list`. */
 export type WorkspaceListResult = {
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   path: string;
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   files: string[];
-  /** at most 10000 items. */
+  /** At most 10000 items. */
   directories: string[];
 };
 
 /** Parameters of `workspace.read`. */
 export type WorkspaceReadParams = {
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   path: string;
   agentId?: AgentId;
 };
 
 /** Result of `workspace.read`. */
 export type WorkspaceReadResult = {
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   path: string;
   content: string;
   size: number;
-  /** at most 64 characters. */
+  /** At most 64 characters. */
   lastModified?: string;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   etag?: string;
 };
 
 /** Parameters of `workspace.write`. */
 export type WorkspaceWriteParams = {
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   path: string;
   content: string;
   agentId?: AgentId;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   ifMatch?: string;
 };
 
 /** Result of `workspace.write`. */
 export type WorkspaceWriteResult = {
-  /** at most 1024 characters. */
+  /** At most 1024 characters. */
   path: string;
   size: number;
   written: true;
-  /** at most 128 characters. */
+  /** At most 128 characters. */
   etag?: string;
 };

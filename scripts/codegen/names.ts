@@ -32,6 +32,9 @@ export function serdeCamel(field: string): string {
   return joined.charAt(0).toLowerCase() + joined.slice(1);
 }
 
+/** Fields whose values no debug output may show. A field like `tokens` that counts something is not one. */
+export const isSecretField = (name: string): boolean => /^(token|password|secret|authorization|apiKeys?|headers)$/.test(name);
+
 /** The lines of a doc text, without trailing blanks. */
 export const docLines = (doc: string): string[] => doc.trim().split("\n").map((line) => line.trim());
 

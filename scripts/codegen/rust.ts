@@ -1,7 +1,7 @@
 /** Rust output: serde types, the method, event, error and limit tables. What can't be generated is in `lib.rs` and `codec.rs`. */
 import type { Arm, EnumDef, Field, Model, Node, StructDef, TaggedDef, TypeDef } from "./model.ts";
 import { ContractError, fieldsOf } from "./model.ts";
-import { BANNER, docLines, pascal, screaming, serdeCamel, snake } from "./names.ts";
+import { BANNER, docLines, isSecretField, pascal, screaming, serdeCamel, snake } from "./names.ts";
 import { fieldDoc } from "./typescript.ts";
 
 const KEYWORDS = new Set(
@@ -135,7 +135,7 @@ class TypeWriter {
   }
 
   derives(type: TypeDef): string {
-    const list = ["Debug", "Clone", "PartialEq"];
+    const list = [...(hasSecret(type) ? [] : ["Debug"]), "Clone", "PartialEq"];
     if (!this.inexact.has(type.name)) list.push("Eq");
     if (type.kind === "struct" && type.fields.every((field) => !field.required)) list.push("Default");
     return `#[derive(${list.join(", ")}, Serialize, Deserialize)]\n`;
@@ -143,10 +143,11 @@ class TypeWriter {
 
   struct(type: StructDef): string {
     if (type.fields.length === 0) return `${doc(type.doc)}${this.derives(type)}pub struct ${type.name} {}\n`;
-    return `${doc(type.doc)}${this.derives(type)}#[serde(rename_all = "camelCase")]\npub struct ${type.name} {\n${this.fields(type.fields, type.name, type.name, "pub ")}}\n`;
+    return `${doc(type.doc)}${this.derives(type)}#[serde(rename_all = "camelCase")]\npub struct ${type.name} {\n${this.fields(type.fields, type.name, type.name, "pub ")}}\n${hasSecret(type) ? maskedDebug(type) : ""}`;
   }
 
   tagged(type: TaggedDef): string {
+    if (hasSecret(type)) throw new ContractError(`${type.name}: put the secret field into a struct, whose debug output is masked`);
     const variants = uniqueVariants(type.name, type.arms.map((arm) => arm.value));
     const arm = ({ value, fields }: Arm): string => {
       const variant = variants.get(value) ?? "";
@@ -174,6 +175,18 @@ class TypeWriter {
         return this.tagged(type);
     }
   }
+}
+
+const hasSecret = (type: TypeDef): boolean => fieldsOf(type).some((field) => isSecretField(field.name));
+
+/** A `Debug` that says whether a secret is there and never what it is. */
+function maskedDebug(type: StructDef): string {
+  const fields = type.fields.map((field) => {
+    const name = fieldName(field.name);
+    const value = isSecretField(field.name) ? `&masked(&self.${name})` : `&self.${name}`;
+    return `.field(${str(name.replace(/^r#/, ""))}, ${value})`;
+  });
+  return `\nimpl std::fmt::Debug for ${type.name} {\nfn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {\nf.debug_struct(${str(type.name)})${fields.join("")}.finish()\n}\n}\n`;
 }
 
 function uniqueVariants(owner: string, values: readonly string[]): Map<string, string> {
@@ -224,7 +237,8 @@ export function emitRustTypes(model: Model): string {
   head += "use serde::{Deserialize, Serialize};\n";
   const json = [...(/\bMap<String, Value>/.test(all) ? ["Map"] : []), ...(/\bValue\b/.test(all) ? ["Value"] : [])];
   if (json.length > 0) head += `use serde_json::{${json.join(", ")}};\n`;
-  if (all.includes(`"present"`)) head += "use crate::present::present;\n";
+  const helpers = [...(all.includes("masked(") ? ["masked"] : []), ...(all.includes(`"present"`) ? ["present"] : [])];
+  if (helpers.length > 0) head += `use crate::present::{${helpers.join(", ")}};\n`;
   return head + all;
 }
 

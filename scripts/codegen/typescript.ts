@@ -51,7 +51,8 @@ function bound(node: Node): string | undefined {
 /** The sentence about a field: what the schema says, then its bound. */
 export function fieldDoc(node: Node): string | undefined {
   const parts = [node.doc?.trim().replace(/\.$/, ""), bound(node)].filter((part): part is string => part !== undefined && part !== "");
-  return parts.length === 0 ? undefined : `${parts.join("; ")}.`;
+  const text = parts.join("; ");
+  return text === "" ? undefined : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 function objectType(fields: readonly Field[], tag?: { readonly name: string; readonly value: string }): string {

@@ -1,4 +1,5 @@
-//! How an optional field is read: absent is `None`, present must be a value of its type. Null is not absence.
+//! How an optional field is read (absent is `None`, present must be a value of its type: null is not absence), and how a
+//! secret field is shown.
 
 use serde::{Deserialize, Deserializer};
 
@@ -9,4 +10,9 @@ where
     T: Deserialize<'de>,
 {
     T::deserialize(deserializer).map(Some)
+}
+
+/// What a secret looks like in debug output.
+pub fn masked<T>(_secret: &T) -> &'static str {
+    "***"
 }

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::present::present;
+use crate::present::{masked, present};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -34,7 +34,7 @@ pub struct AgentConfig {
     pub default: Option<bool>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// at most 65536 characters.
+    /// At most 65536 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -51,10 +51,10 @@ impl_newtype!(AgentId);
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentsConfig {
-    /// at most 256 items.
+    /// At most 256 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub list: Option<Vec<AgentConfig>>,
-    /// at most 1024 items.
+    /// At most 1024 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub bindings: Option<Vec<AgentBinding>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -65,11 +65,11 @@ pub struct AgentsConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalCondition {
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub path: String,
     pub op: ApprovalOp,
     pub value: Value,
-    /// at most 8 characters.
+    /// At most 8 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub flags: Option<String>,
 }
@@ -80,7 +80,7 @@ pub struct ApprovalCondition {
 pub struct ApprovalConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub default_decision: Option<ApprovalDecision>,
-    /// at most 256 items.
+    /// At most 256 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<ApprovalRule>>,
 }
@@ -115,15 +115,15 @@ impl_string_enum!(ApprovalOp { Equals => "equals", Contains => "contains", Start
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRule {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub id: String,
-    /// at most 192 characters.
+    /// At most 192 characters.
     pub tool: String,
-    /// at most 16 items.
+    /// At most 16 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub when: Option<Vec<ApprovalCondition>>,
     pub decision: ApprovalDecision,
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -132,14 +132,14 @@ pub struct ApprovalRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attachment {
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub mime_type: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub r2_key: Option<String>,
 }
@@ -161,25 +161,25 @@ impl_string_enum!(AuditDecision { Allowed => "allowed", Denied => "denied", Fail
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntry {
     pub seq: u64,
-    /// epoch ms.
+    /// Epoch ms.
     pub at: u64,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub actor: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub action: String,
-    /// at most 512 characters.
+    /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     pub decision: AuditDecision,
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub args_hash: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub prev_hash: String,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub hash: String,
 }
 
@@ -192,7 +192,7 @@ pub struct AuditListParams {
     pub limit: Option<u8>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub before_seq: Option<u64>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
 }
@@ -201,7 +201,7 @@ pub struct AuditListParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditListResult {
-    /// at most 200 items.
+    /// At most 200 items.
     pub entries: Vec<AuditEntry>,
     pub count: u64,
     pub intact: bool,
@@ -211,7 +211,7 @@ pub struct AuditListResult {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthConfig {
-    /// at most 64 items.
+    /// At most 64 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub allowed_origins: Option<Vec<String>>,
 }
@@ -220,10 +220,10 @@ pub struct AuthConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingMatch {
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -234,10 +234,10 @@ pub struct BindingMatch {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingPeer {
-    /// at most 16 characters.
+    /// At most 16 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -258,14 +258,14 @@ impl_newtype!(Capability);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelAccount {
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub account_id: String,
     pub connected: bool,
     pub authenticated: bool,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_activity: Option<u64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -280,7 +280,7 @@ pub struct ChannelAccount {
 pub struct ChannelConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub dm_policy: Option<DmPolicy>,
-    /// at most 10000 items.
+    /// At most 10000 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub allow_from: Option<Vec<String>>,
 }
@@ -289,13 +289,13 @@ pub struct ChannelConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelEntry {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub account_id: String,
-    /// epoch ms.
+    /// Epoch ms.
     pub connected_at: u64,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_message_at: Option<u64>,
 }
@@ -304,9 +304,9 @@ pub struct ChannelEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelInboundParams {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub account_id: String,
     pub peer: Peer,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -314,7 +314,7 @@ pub struct ChannelInboundParams {
     pub message: InboundMessage,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub was_mentioned: Option<bool>,
-    /// at most 256 items.
+    /// At most 256 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub mentioned_ids: Option<Vec<String>>,
 }
@@ -323,9 +323,9 @@ pub struct ChannelInboundParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelInboundResult {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub status: String,
-    /// at most 512 characters.
+    /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -336,9 +336,9 @@ pub struct ChannelInboundResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelLoginParams {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -350,9 +350,9 @@ pub struct ChannelLoginParams {
 #[serde(rename_all = "camelCase")]
 pub struct ChannelLoginResult {
     pub ok: bool,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub account_id: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub qr_data_url: Option<String>,
@@ -363,9 +363,9 @@ pub struct ChannelLoginResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelLogoutParams {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
 }
@@ -375,9 +375,9 @@ pub struct ChannelLogoutParams {
 #[serde(rename_all = "camelCase")]
 pub struct ChannelLogoutResult {
     pub ok: bool,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub account_id: String,
 }
 
@@ -385,9 +385,9 @@ pub struct ChannelLogoutResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelStartParams {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -399,9 +399,9 @@ pub struct ChannelStartParams {
 #[serde(rename_all = "camelCase")]
 pub struct ChannelStartResult {
     pub ok: bool,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub account_id: String,
 }
 
@@ -409,9 +409,9 @@ pub struct ChannelStartResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelStatusParams {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
 }
@@ -420,9 +420,9 @@ pub struct ChannelStatusParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelStatusResult {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 256 items.
+    /// At most 256 items.
     pub accounts: Vec<ChannelAccount>,
 }
 
@@ -430,9 +430,9 @@ pub struct ChannelStatusResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelStopParams {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
 }
@@ -442,9 +442,9 @@ pub struct ChannelStopParams {
 #[serde(rename_all = "camelCase")]
 pub struct ChannelStopResult {
     pub ok: bool,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub account_id: String,
 }
 
@@ -452,7 +452,7 @@ pub struct ChannelStopResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelsListResult {
-    /// at most 1000 items.
+    /// At most 1000 items.
     pub channels: Vec<ChannelEntry>,
     pub count: u64,
 }
@@ -492,7 +492,7 @@ pub struct ChatEvent {
     pub message: Option<ChatMessage>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -515,11 +515,11 @@ pub struct ChatEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatMessage {
-    /// at most 32 characters.
+    /// At most 32 characters.
     pub role: String,
-    /// at most 1000 items.
+    /// At most 1000 items.
     pub content: Vec<Map<String, Value>>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<u64>,
 }
@@ -534,7 +534,7 @@ pub struct ChatSendParams {
     pub run_id: Option<RunId>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// at most 16 items.
+    /// At most 16 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<Attachment>>,
 }
@@ -557,7 +557,7 @@ pub enum ChatSendResult {
     },
     #[serde(rename = "command")]
     Command {
-        /// at most 64 characters.
+        /// At most 64 characters.
         command: String,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         response: Option<String>,
@@ -575,7 +575,7 @@ pub enum ChatSendResult {
     Paused {
         run_id: RunId,
         response: String,
-        /// at most 128 characters.
+        /// At most 128 characters.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         approval_id: Option<String>,
     },
@@ -608,14 +608,14 @@ impl_string_enum!(ChatState { Delta => "delta", Partial => "partial", Tool => "t
 #[serde(rename_all = "camelCase")]
 pub struct ChatTool {
     pub call_id: CallId,
-    /// at most 192 characters.
+    /// At most 192 characters.
     pub name: String,
     pub phase: ChatToolPhase,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
-    /// at most 4096 characters.
+    /// At most 4096 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -642,17 +642,17 @@ impl_newtype!(ClientId);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientInfo {
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub id: String,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub version: String,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub platform: String,
     pub mode: Mode,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
 }
@@ -677,7 +677,7 @@ pub struct CompactionConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigGetParams {
-    /// at most 512 characters.
+    /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
@@ -686,7 +686,7 @@ pub struct ConfigGetParams {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigGetResult {
-    /// at most 512 characters.
+    /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -699,7 +699,7 @@ pub struct ConfigGetResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigSetParams {
-    /// at most 512 characters.
+    /// At most 512 characters.
     pub path: String,
     pub value: Value,
 }
@@ -709,7 +709,7 @@ pub struct ConfigSetParams {
 #[serde(rename_all = "camelCase")]
 pub struct ConfigSetResult {
     pub ok: bool,
-    /// at most 512 characters.
+    /// At most 512 characters.
     pub path: String,
 }
 
@@ -717,7 +717,7 @@ pub struct ConfigSetResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigUnsetParams {
-    /// at most 512 characters.
+    /// At most 512 characters.
     pub path: String,
 }
 
@@ -726,18 +726,26 @@ pub struct ConfigUnsetParams {
 #[serde(rename_all = "camelCase")]
 pub struct ConfigUnsetResult {
     pub ok: bool,
-    /// at most 512 characters.
+    /// At most 512 characters.
     pub path: String,
     pub was_set: bool,
 }
 
 /// The caller's token.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectAuth {
-    /// at most 512 characters.
+    /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+}
+
+impl std::fmt::Debug for ConnectAuth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConnectAuth")
+            .field("token", &masked(&self.token))
+            .finish()
+    }
 }
 
 /// Parameters of `connect`.
@@ -749,7 +757,7 @@ pub struct ConnectParams {
     /// 0 to 65535.
     pub max_protocol: u16,
     pub client: ClientInfo,
-    /// at most 64 items.
+    /// At most 64 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolDefinition>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -760,7 +768,7 @@ pub struct ConnectParams {
     pub resume: Option<ConnectResume>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub ledger: Option<NodeLedger>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
@@ -774,10 +782,10 @@ pub struct ConnectResult {
     pub protocol: u16,
     pub server: ServerInfo,
     pub features: Features,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// at most 10000 items.
+    /// At most 10000 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// 0 to 3600000.
@@ -789,7 +797,7 @@ pub struct ConnectResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectResume {
-    /// at most 64 items.
+    /// At most 64 items.
     pub sessions: Vec<ResumePoint>,
 }
 
@@ -852,7 +860,7 @@ impl_string_enum!(DmScope { Main => "main", PerPeer => "per-peer", PerChannelPee
 pub struct ErrorShape {
     /// 0 to 99999.
     pub code: u32,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub reason: String,
     pub message: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -879,9 +887,9 @@ impl_string_enum!(ExecEventKind { Started => "started", Finished => "finished", 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Features {
-    /// at most 10000 items.
+    /// At most 10000 items.
     pub methods: Vec<String>,
-    /// at most 10000 items.
+    /// At most 10000 items.
     pub events: Vec<String>,
 }
 
@@ -891,16 +899,16 @@ pub struct Features {
 pub enum Frame {
     #[serde(rename = "req")]
     Req {
-        /// at most 128 characters.
+        /// At most 128 characters.
         id: String,
-        /// at most 64 characters.
+        /// At most 64 characters.
         method: String,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         params: Option<Value>,
     },
     #[serde(rename = "res")]
     Res {
-        /// at most 128 characters.
+        /// At most 128 characters.
         id: String,
         ok: bool,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -910,7 +918,7 @@ pub enum Frame {
     },
     #[serde(rename = "evt")]
     Evt {
-        /// at most 64 characters.
+        /// At most 64 characters.
         event: String,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         payload: Option<Value>,
@@ -920,7 +928,7 @@ pub enum Frame {
 }
 
 /// Every setting. Each is optional here: what is absent has its default.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GsvConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -939,7 +947,7 @@ pub struct GsvConfig {
     pub transcription: Option<TranscriptionConfig>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub channels: Option<BTreeMap<String, ChannelConfig>>,
-    /// at most 65536 characters.
+    /// At most 65536 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -954,22 +962,45 @@ pub struct GsvConfig {
     pub compaction: Option<CompactionConfig>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cron: Option<CronConfig>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub user_timezone: Option<String>,
+}
+
+impl std::fmt::Debug for GsvConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GsvConfig")
+            .field("model", &self.model)
+            .field("providers", &self.providers)
+            .field("api_keys", &masked(&self.api_keys))
+            .field("timeouts", &self.timeouts)
+            .field("limits", &self.limits)
+            .field("auth", &self.auth)
+            .field("transcription", &self.transcription)
+            .field("channels", &self.channels)
+            .field("system_prompt", &self.system_prompt)
+            .field("session", &self.session)
+            .field("skills", &self.skills)
+            .field("tool_approval", &self.tool_approval)
+            .field("agents", &self.agents)
+            .field("compaction", &self.compaction)
+            .field("cron", &self.cron)
+            .field("user_timezone", &self.user_timezone)
+            .finish()
+    }
 }
 
 /// The agent's rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeartbeatConfig {
-    /// at most 16 characters.
+    /// At most 16 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
-    /// at most 8192 characters.
+    /// At most 8192 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -980,13 +1011,13 @@ pub struct HeartbeatConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeartbeatHours {
-    /// at most 5 characters.
+    /// At most 5 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// at most 5 characters.
+    /// At most 5 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
 }
@@ -1030,18 +1061,18 @@ pub struct HeartbeatTriggerResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InboundMessage {
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub id: String,
     pub text: String,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<u64>,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reply_to_id: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reply_to_text: Option<String>,
-    /// at most 16 items.
+    /// At most 16 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub media: Option<Vec<Media>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1052,7 +1083,7 @@ pub struct InboundMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerCall {
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub call_id: String,
     pub state: LedgerCallState,
 }
@@ -1094,7 +1125,7 @@ pub struct Location {
     pub lat: f64,
     /// -180 to 180.
     pub lon: f64,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -1125,7 +1156,7 @@ pub struct LogsGetParams {
 #[serde(rename_all = "camelCase")]
 pub struct LogsGetResult {
     pub node_id: NodeId,
-    /// at most 5000 items.
+    /// At most 5000 items.
     pub lines: Vec<String>,
     pub count: u64,
     pub truncated: bool,
@@ -1136,7 +1167,7 @@ pub struct LogsGetResult {
 #[serde(rename_all = "camelCase")]
 pub struct LogsResultParams {
     pub call_id: CallId,
-    /// at most 5000 items.
+    /// At most 5000 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub lines: Option<Vec<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1159,22 +1190,22 @@ pub struct LogsResultResult {
 #[serde(rename_all = "camelCase")]
 pub struct Media {
     pub r#type: MediaKind,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub mime_type: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub r2_key: Option<String>,
-    /// at most 2048 characters.
+    /// At most 2048 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// from 0.
+    /// From 0.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1214,16 +1245,16 @@ pub enum Mode {
 impl_string_enum!(Mode { Client => "client", Node => "node", Channel => "channel" });
 
 /// The model. `demo` as provider needs no key.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelConfig {
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// at most 2048 characters.
+    /// At most 2048 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1238,25 +1269,42 @@ pub struct ModelConfig {
     pub price: Option<ModelPrice>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub think_level: Option<ThinkLevel>,
-    /// at most 8 items.
+    /// At most 8 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub fallbacks: Option<Vec<ModelRef>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
 }
 
+impl std::fmt::Debug for ModelConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelConfig")
+            .field("provider", &self.provider)
+            .field("id", &self.id)
+            .field("base_url", &self.base_url)
+            .field("wire", &self.wire)
+            .field("context_window", &self.context_window)
+            .field("max_tokens", &self.max_tokens)
+            .field("price", &self.price)
+            .field("think_level", &self.think_level)
+            .field("fallbacks", &self.fallbacks)
+            .field("headers", &masked(&self.headers))
+            .finish()
+    }
+}
+
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelPrice {
-    /// from 0.
+    /// From 0.
     pub input: f64,
-    /// from 0.
+    /// From 0.
     pub output: f64,
-    /// from 0.
+    /// From 0.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// from 0.
+    /// From 0.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
@@ -1265,9 +1313,9 @@ pub struct ModelPrice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelRef {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub provider: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub id: String,
 }
 
@@ -1287,29 +1335,29 @@ impl_string_enum!(ModelWire { AnthropicMessages => "anthropic-messages", OpenaiC
 pub struct NodeEntry {
     pub node_id: NodeId,
     pub online: bool,
-    /// at most 64 items.
+    /// At most 64 items.
     pub host_capabilities: Vec<Capability>,
     pub tool_capabilities: BTreeMap<String, Vec<Capability>>,
-    /// at most 64 items.
+    /// At most 64 items.
     pub tools: Vec<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub ledger: Option<bool>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub first_seen_at: Option<u64>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_seen_at: Option<u64>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_connected_at: Option<u64>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_disconnected_at: Option<u64>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub client_platform: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
 }
@@ -1318,9 +1366,9 @@ pub struct NodeEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeExecEventParams {
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub event_id: String,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub session_id: String,
     pub event: ExecEventKind,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1328,16 +1376,16 @@ pub struct NodeExecEventParams {
     /// -2147483648 to 2147483647.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// at most 32 characters.
+    /// At most 32 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// at most 65536 characters.
+    /// At most 65536 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub output_tail: Option<String>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub started_at: Option<u64>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
 }
@@ -1380,7 +1428,7 @@ impl_newtype!(NodeId);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeLedger {
-    /// at most 512 items.
+    /// At most 512 items.
     pub calls: Vec<LedgerCall>,
 }
 
@@ -1388,7 +1436,7 @@ pub struct NodeLedger {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeRuntime {
-    /// at most 64 items.
+    /// At most 64 items.
     pub host_capabilities: Vec<Capability>,
     pub tool_capabilities: BTreeMap<String, Vec<Capability>>,
 }
@@ -1397,7 +1445,7 @@ pub struct NodeRuntime {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodesListResult {
-    /// at most 1000 items.
+    /// At most 1000 items.
     pub nodes: Vec<NodeEntry>,
     pub count: u64,
 }
@@ -1406,9 +1454,9 @@ pub struct NodesListResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairApproveParams {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub sender_id: String,
 }
 
@@ -1417,9 +1465,9 @@ pub struct PairApproveParams {
 #[serde(rename_all = "camelCase")]
 pub struct PairApproveResult {
     pub approved: bool,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub sender_id: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub sender_name: Option<String>,
 }
@@ -1435,9 +1483,9 @@ pub struct PairListResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairRejectParams {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub sender_id: String,
 }
 
@@ -1446,7 +1494,7 @@ pub struct PairRejectParams {
 #[serde(rename_all = "camelCase")]
 pub struct PairRejectResult {
     pub rejected: bool,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub sender_id: String,
 }
 
@@ -1455,12 +1503,12 @@ pub struct PairRejectResult {
 #[serde(rename_all = "camelCase")]
 pub struct Peer {
     pub kind: PeerKind,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub id: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
 }
@@ -1483,16 +1531,16 @@ impl_string_enum!(PeerKind { Dm => "dm", Group => "group", Channel => "channel",
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingPair {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub channel: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub sender_id: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub sender_name: Option<String>,
-    /// epoch ms.
+    /// Epoch ms.
     pub requested_at: u64,
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub first_message: Option<String>,
 }
@@ -1503,7 +1551,7 @@ pub struct PendingPair {
 pub struct PresenceEvent {
     pub node_id: NodeId,
     pub online: bool,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -1512,7 +1560,7 @@ pub struct PresenceEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderConfig {
-    /// at most 2048 characters.
+    /// At most 2048 characters.
     pub base_url: String,
     pub wire: ModelWire,
     /// 1024 to 100000000.
@@ -1582,7 +1630,7 @@ pub struct ResetPolicyPatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumePoint {
-    /// at most 512 characters.
+    /// At most 512 characters.
     pub session_key: String,
     pub after_seq: u64,
 }
@@ -1611,12 +1659,12 @@ impl_string_enum!(RunState { Idle => "idle", Thinking => "thinking", Acting => "
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sender {
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub id: String,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
 }
@@ -1625,9 +1673,9 @@ pub struct Sender {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub version: String,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub connection_id: String,
 }
 
@@ -1648,7 +1696,7 @@ pub struct SessionCompactResult {
     pub ok: bool,
     pub trimmed_messages: u64,
     pub kept_messages: u64,
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub archived_to: Option<String>,
 }
@@ -1659,7 +1707,7 @@ pub struct SessionCompactResult {
 pub struct SessionConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub default_reset_policy: Option<ResetPolicyConfig>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub main_key: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1673,11 +1721,11 @@ pub struct SessionConfig {
 #[serde(rename_all = "camelCase")]
 pub struct SessionEntry {
     pub session_key: SessionKey,
-    /// epoch ms.
+    /// Epoch ms.
     pub created_at: u64,
-    /// epoch ms.
+    /// Epoch ms.
     pub last_active_at: u64,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -1723,24 +1771,24 @@ pub struct SessionGetParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionGetResult {
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub session_id: String,
     pub session_key: SessionKey,
-    /// epoch ms.
+    /// Epoch ms.
     pub created_at: u64,
-    /// epoch ms.
+    /// Epoch ms.
     pub updated_at: u64,
     pub message_count: u64,
     pub tokens: TokenUsage,
     pub settings: SessionSettings,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reset_policy: Option<ResetPolicy>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_reset_at: Option<u64>,
-    /// at most 10000 items.
+    /// At most 10000 items.
     pub previous_session_ids: Vec<String>,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1761,9 +1809,9 @@ pub struct SessionHistoryParams {
 #[serde(rename_all = "camelCase")]
 pub struct SessionHistoryResult {
     pub session_key: SessionKey,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub current_session_id: String,
-    /// at most 10000 items.
+    /// At most 10000 items.
     pub previous_session_ids: Vec<String>,
 }
 
@@ -1780,12 +1828,12 @@ pub struct SessionPatchParams {
     pub session_key: SessionKey,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub settings: Option<SessionSettings>,
-    /// at most 256 characters.
+    /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reset_policy: Option<ResetPolicyPatch>,
-    /// at most 16 items.
+    /// At most 16 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub clear: Option<Vec<String>>,
 }
@@ -1812,10 +1860,10 @@ pub struct SessionPreviewParams {
 #[serde(rename_all = "camelCase")]
 pub struct SessionPreviewResult {
     pub session_key: SessionKey,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub session_id: String,
     pub message_count: u64,
-    /// at most 200 items.
+    /// At most 200 items.
     pub messages: Vec<Value>,
 }
 
@@ -1832,12 +1880,12 @@ pub struct SessionResetParams {
 pub struct SessionResetResult {
     pub ok: bool,
     pub session_key: SessionKey,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub old_session_id: String,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub new_session_id: String,
     pub archived_messages: u64,
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub archived_to: Option<String>,
     pub tokens_cleared: TokenUsage,
@@ -1853,7 +1901,7 @@ pub struct SessionSettings {
     pub model: Option<ModelRef>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkLevel>,
-    /// at most 65536 characters.
+    /// At most 65536 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// 1 to 10000000.
@@ -1873,13 +1921,13 @@ pub struct SessionStatsParams {
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatsResult {
     pub session_key: SessionKey,
-    /// at most 64 characters.
+    /// At most 64 characters.
     pub session_id: String,
     pub message_count: u64,
     pub tokens: TokenUsage,
-    /// epoch ms.
+    /// Epoch ms.
     pub created_at: u64,
-    /// epoch ms.
+    /// Epoch ms.
     pub updated_at: u64,
     pub uptime: u64,
     pub is_processing: bool,
@@ -1909,7 +1957,7 @@ pub struct SessionSubscribeParams {
 pub struct SessionSubscribeResult {
     pub session_key: SessionKey,
     pub seq: u64,
-    /// at most 10000 items.
+    /// At most 10000 items.
     pub events: Vec<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub state: Option<RunState>,
@@ -1952,7 +2000,7 @@ pub struct SessionsListParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionsListResult {
-    /// at most 200 items.
+    /// At most 200 items.
     pub sessions: Vec<SessionEntry>,
     pub count: u64,
 }
@@ -1961,17 +2009,17 @@ pub struct SessionsListResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillEntry {
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub name: String,
-    /// at most 8192 characters.
+    /// At most 8192 characters.
     pub description: String,
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     pub location: String,
     pub always: bool,
     pub eligible: bool,
-    /// at most 1000 items.
+    /// At most 1000 items.
     pub eligible_hosts: Vec<NodeId>,
-    /// at most 64 items.
+    /// At most 64 items.
     pub reasons: Vec<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub requirements: Option<SkillRequirements>,
@@ -1995,7 +2043,7 @@ pub struct SkillEntryConfig {
 pub struct SkillNode {
     pub node_id: NodeId,
     pub online: bool,
-    /// at most 64 items.
+    /// At most 64 items.
     pub host_capabilities: Vec<Capability>,
 }
 
@@ -2003,7 +2051,7 @@ pub struct SkillNode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillRequirements {
-    /// at most 64 items.
+    /// At most 64 items.
     pub capabilities: Vec<Capability>,
 }
 
@@ -2011,7 +2059,7 @@ pub struct SkillRequirements {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillRequiresConfig {
-    /// at most 64 items.
+    /// At most 64 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
 }
@@ -2029,11 +2077,11 @@ pub struct SkillsConfig {
 #[serde(rename_all = "camelCase")]
 pub struct SkillsReport {
     pub agent_id: AgentId,
-    /// epoch ms.
+    /// Epoch ms.
     pub refreshed_at: u64,
-    /// at most 1000 items.
+    /// At most 1000 items.
     pub nodes: Vec<SkillNode>,
-    /// at most 1000 items.
+    /// At most 1000 items.
     pub skills: Vec<SkillEntry>,
 }
 
@@ -2089,29 +2137,29 @@ pub struct TimeoutsConfig {
 pub struct TokenEntry {
     pub token_id: TokenId,
     pub kind: TokenKind,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
-    /// at most 4 characters.
+    /// At most 4 characters.
     pub last4: String,
-    /// epoch ms.
+    /// Epoch ms.
     pub created_at: u64,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<u64>,
-    /// epoch ms.
+    /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<u64>,
 }
@@ -2145,7 +2193,7 @@ pub struct TokenUsage {
     pub input: u64,
     pub output: u64,
     pub total: u64,
-    /// from 0.
+    /// From 0.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
@@ -2155,16 +2203,16 @@ pub struct TokenUsage {
 #[serde(rename_all = "camelCase")]
 pub struct TokensCreateParams {
     pub kind: TokenKind,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub account_id: Option<String>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// 1000 to 315360000000.
@@ -2173,19 +2221,28 @@ pub struct TokensCreateParams {
 }
 
 /// Result of `tokens.create`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokensCreateResult {
-    /// at most 512 characters.
+    /// At most 512 characters.
     pub token: String,
     pub entry: TokenEntry,
+}
+
+impl std::fmt::Debug for TokensCreateResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokensCreateResult")
+            .field("token", &masked(&self.token))
+            .field("entry", &self.entry)
+            .finish()
+    }
 }
 
 /// Result of `tokens.list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokensListResult {
-    /// at most 1000 items.
+    /// At most 1000 items.
     pub tokens: Vec<TokenEntry>,
     pub count: u64,
 }
@@ -2211,7 +2268,7 @@ pub struct TokensRevokeResult {
 #[serde(rename_all = "camelCase")]
 pub struct ToolCancelEvent {
     pub call_id: CallId,
-    /// at most 256 characters.
+    /// At most 256 characters.
     pub reason: String,
 }
 
@@ -2219,9 +2276,9 @@ pub struct ToolCancelEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub name: String,
-    /// at most 8192 characters.
+    /// At most 8192 characters.
     pub description: String,
     pub input_schema: Map<String, Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -2236,10 +2293,10 @@ pub struct ToolDefinition {
 #[serde(rename_all = "camelCase")]
 pub struct ToolInvokeEvent {
     pub call_id: CallId,
-    /// at most 128 characters.
+    /// At most 128 characters.
     pub tool: String,
     pub args: Map<String, Value>,
-    /// at most 512 characters.
+    /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// 0 to 86400000.
@@ -2310,13 +2367,13 @@ impl_string_enum!(ToolPhase { Accepted => "accepted", Started => "started", Outp
 #[serde(rename_all = "camelCase")]
 pub struct ToolProgressEvent {
     pub call_id: CallId,
-    /// at most 512 characters.
+    /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub node_id: Option<NodeId>,
     pub phase: ToolPhase,
-    /// at most 65536 characters.
+    /// At most 65536 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub chunk: Option<String>,
 }
@@ -2327,7 +2384,7 @@ pub struct ToolProgressEvent {
 pub struct ToolProgressParams {
     pub call_id: CallId,
     pub phase: ToolPhase,
-    /// at most 65536 characters.
+    /// At most 65536 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub chunk: Option<String>,
     /// 0 to 4294967295.
@@ -2349,7 +2406,7 @@ pub struct ToolRequestParams {
     pub call_id: CallId,
     pub tool: ToolName,
     pub args: Map<String, Value>,
-    /// at most 512 characters.
+    /// At most 512 characters.
     pub session_key: String,
 }
 
@@ -2369,7 +2426,7 @@ pub struct ToolResultParams {
     pub result: Option<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -2391,7 +2448,7 @@ pub struct ToolResultResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolsListResult {
-    /// at most 4096 items.
+    /// At most 4096 items.
     pub tools: Vec<ToolDefinition>,
 }
 
@@ -2478,7 +2535,7 @@ pub struct TransferMetaParams {
     /// 0 to 4294967295.
     pub transfer_id: u32,
     pub size: u64,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -2498,10 +2555,10 @@ pub struct TransferMetaResult {
 pub struct TransferReceiveEvent {
     /// 0 to 4294967295.
     pub transfer_id: u32,
-    /// at most 4096 characters.
+    /// At most 4096 characters.
     pub path: String,
     pub size: u64,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
 }
@@ -2512,7 +2569,7 @@ pub struct TransferReceiveEvent {
 pub struct TransferSendEvent {
     /// 0 to 4294967295.
     pub transfer_id: u32,
-    /// at most 4096 characters.
+    /// At most 4096 characters.
     pub path: String,
 }
 
@@ -2535,7 +2592,7 @@ pub struct Usage {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<u64>,
     pub total: u64,
-    /// from 0.
+    /// From 0.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
@@ -2544,7 +2601,7 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceDeleteParams {
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     pub path: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
@@ -2554,7 +2611,7 @@ pub struct WorkspaceDeleteParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceDeleteResult {
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     pub path: String,
     pub deleted: bool,
 }
@@ -2563,7 +2620,7 @@ pub struct WorkspaceDeleteResult {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceListParams {
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -2574,11 +2631,11 @@ pub struct WorkspaceListParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceListResult {
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     pub path: String,
-    /// at most 10000 items.
+    /// At most 10000 items.
     pub files: Vec<String>,
-    /// at most 10000 items.
+    /// At most 10000 items.
     pub directories: Vec<String>,
 }
 
@@ -2586,7 +2643,7 @@ pub struct WorkspaceListResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceReadParams {
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     pub path: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
@@ -2596,14 +2653,14 @@ pub struct WorkspaceReadParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceReadResult {
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     pub path: String,
     pub content: String,
     pub size: u64,
-    /// at most 64 characters.
+    /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
 }
@@ -2612,12 +2669,12 @@ pub struct WorkspaceReadResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceWriteParams {
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     pub path: String,
     pub content: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub if_match: Option<String>,
 }
@@ -2626,11 +2683,11 @@ pub struct WorkspaceWriteParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceWriteResult {
-    /// at most 1024 characters.
+    /// At most 1024 characters.
     pub path: String,
     pub size: u64,
     pub written: bool,
-    /// at most 128 characters.
+    /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
 }

@@ -1,0 +1,162 @@
+/** The border of the wire: sizes, nesting, broken input, and that nothing gets through changed. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { LIMITS } from "../gen/limits.ts";
+import type { Frame } from "../gen/types.ts";
+import { checkFrame } from "../gen/validators/index.ts";
+import { decodeChunk, decodeFrame, encodeChunk, encodeFrame, nestsDeeper, utf8Bytes } from "../runtime/codec.ts";
+
+const request = (params: unknown): Frame => ({ type: "req", id: "1", method: "chat.send", params });
+const refusal = (text: string): string => {
+  const decoded = decodeFrame(text);
+  return decoded.ok ? "accepted" : decoded.error.reason;
+};
+const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+const jsonDepth = (value: unknown): number =>
+  typeof value !== "object" || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(jsonDepth));
+
+test("[P19] a frame of exactly the size limit passes, one byte more does not", () => {
+  const shell = JSON.stringify(request(""));
+  const fill = LIMITS.frameBytes - shell.length;
+  for (const [character, bytes] of [["x", 1], ["\u00e9", 2], ["\u20ac", 3], ["\u{1F600}", 4]] as const) {
+    const body = character.repeat(Math.floor(fill / bytes)) + "x".repeat(fill % bytes);
+    const text = JSON.stringify(request(body));
+    assert.equal(new TextEncoder().encode(text).byteLength, LIMITS.frameBytes);
+    assert.equal(refusal(text), "accepted", character);
+    assert.equal(refusal(JSON.stringify(request(`${body}x`))), "protocol.too_large", character);
+    assert.equal(encodeFrame(request(body)).ok, true, character);
+    const tooLong = encodeFrame(request(`${body}x`));
+    assert.equal(tooLong.ok ? "" : tooLong.error.reason, "protocol.too_large", character);
+  }
+});
+
+test("[P19] a smaller limit holds for those who have not said hello", () => {
+  const decoded = decodeFrame(JSON.stringify(request("x".repeat(LIMITS.unauthFrameBytes))), LIMITS.unauthFrameBytes);
+  assert.equal(decoded.ok ? "" : decoded.error.reason, "protocol.too_large");
+});
+
+test("[P19] nesting of exactly the limit passes, one more does not, and any depth is survived", () => {
+  const at = (depth: number): string => `{"type":"evt","event":"x","payload":${nested(depth - 1)}}`;
+  assert.equal(refusal(at(LIMITS.frameDepth)), "accepted");
+  assert.equal(refusal(at(LIMITS.frameDepth + 1)), "protocol.too_deep");
+  assert.equal(refusal("[".repeat(LIMITS.frameBytes)), "protocol.too_deep");
+  assert.equal(refusal('{"a":'.repeat(200_000)), "protocol.too_deep");
+});
+
+test("brackets inside strings are no nesting", () => {
+  const text = '\\"[[[[{{{{'.repeat(40);
+  assert.equal(refusal(JSON.stringify({ type: "evt", event: "x", payload: text })), "accepted");
+});
+
+test("the depth of any JSON is counted exactly", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
+      const depth = jsonDepth(value);
+      const text = JSON.stringify(value);
+      assert.equal(nestsDeeper(text, depth), false);
+      if (depth > 0) assert.equal(nestsDeeper(text, depth - 1), true);
+    }),
+  );
+});
+
+test("UTF-8 length is what an encoder makes of it", () => {
+  fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => assert.equal(utf8Bytes(text), new TextEncoder().encode(text).byteLength)));
+  assert.equal(utf8Bytes("\ud800x\udc00"), new TextEncoder().encode("\ud800x\udc00").byteLength);
+});
+
+test("each kind of broken input has its own reason", () => {
+  assert.equal(refusal(""), "protocol.invalid_json");
+  assert.equal(refusal('{"type":"req"'), "protocol.invalid_json");
+  assert.equal(refusal("[]"), "protocol.invalid_frame");
+  assert.equal(refusal("null"), "protocol.invalid_frame");
+  assert.equal(refusal('{"type":"req","id":"1"}'), "protocol.invalid_frame");
+  assert.equal(refusal('{"type":"req","id":"","method":"x"}'), "protocol.invalid_frame");
+  assert.equal(refusal('{"type":"res","id":"1","ok":true,"error":null}'), "protocol.invalid_frame");
+});
+
+test("[P21] an unknown kind of frame is told apart, so that the socket can stay", () => {
+  const decoded = decodeFrame('{"type":"sig","id":"7"}');
+  assert.deepEqual(decoded, { ok: false, error: { reason: "protocol.unsupported", message: "this kind of frame is not supported here", id: "7" } });
+});
+
+test("a request that does not fit can be answered by its id", () => {
+  const decoded = decodeFrame('{"type":"req","id":"7","method":5}');
+  assert.deepEqual(decoded.ok ? null : decoded.error, {
+    reason: "protocol.invalid_frame",
+    message: "the frame does not fit the contract: method: expected a string of 1 to 64 characters, got a whole number",
+    id: "7",
+  });
+});
+
+test("[S5] no error repeats the input", () => {
+  const secret = "hunter2-canary";
+  for (const text of [`{"token":"${secret}"`, `{"type":"req","id":1,"method":"${secret}"}`, `{"type":"${secret}"}`, `"${secret}"`, `{"type":"req","id":"1","method":{"${secret}":1}}`]) {
+    const decoded = decodeFrame(text);
+    assert.ok(!decoded.ok, text);
+    assert.ok(!decoded.error.message.includes(secret), decoded.error.message);
+  }
+});
+
+const frames: fc.Arbitrary<Frame> = fc.oneof(
+  fc.record({ type: fc.constant("req" as const), id: fc.string({ minLength: 1, maxLength: 32 }), method: fc.string({ minLength: 1, maxLength: 32 }), params: fc.jsonValue({ maxDepth: 4 }) }, { requiredKeys: ["type", "id", "method"] }),
+  fc.record({ type: fc.constant("res" as const), id: fc.string({ minLength: 1, maxLength: 32 }), ok: fc.boolean(), payload: fc.jsonValue({ maxDepth: 4 }) }, { requiredKeys: ["type", "id", "ok"] }),
+  fc.record({ type: fc.constant("evt" as const), event: fc.string({ minLength: 1, maxLength: 32 }), payload: fc.jsonValue({ maxDepth: 4 }), seq: fc.nat() }, { requiredKeys: ["type", "event"] }),
+);
+
+test("what is written is what is read", () => {
+  fc.assert(
+    fc.property(frames, (frame) => {
+      const encoded = encodeFrame(frame);
+      assert.ok(encoded.ok);
+      assert.deepEqual(decodeFrame(encoded.text), { ok: true, frame: JSON.parse(JSON.stringify(frame)) });
+    }),
+  );
+});
+
+test("whatever text comes, decoding answers and never throws", () => {
+  const pieces = fc.array(fc.constantFrom("{", "}", "[", "]", '"', "\\", ":", ",", "type", '"type":"req"', '"id":"1"', "null", "1e999", "\ud800", " "), { maxLength: 40 });
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), pieces.map((parts) => parts.join(""))), (text) => {
+      const decoded = decodeFrame(text);
+      if (decoded.ok) assert.ok(checkFrame(decoded.frame));
+    }),
+  );
+});
+
+test("broken surrogate pairs, which strict readers refuse, are mended on the way out", () => {
+  const encoded = encodeFrame(request({ "a\udc00": ["x\ud83d", "\ud83d\ude00", "\\ud83d"] }));
+  assert.ok(encoded.ok);
+  assert.deepEqual(JSON.parse(encoded.text), request({ "a\ufffd": ["x\ufffd", "\ud83d\ude00", "\\ud83d"] }));
+});
+
+test("a binary frame is a little-endian id and its chunk", () => {
+  const encoded = encodeChunk(0x01020304, Uint8Array.of(9, 8));
+  assert.ok(encoded.ok);
+  assert.deepEqual([...encoded.message], [4, 3, 2, 1, 9, 8]);
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 0xffffffff }), fc.uint8Array({ maxLength: 64 }), (id, chunk) => {
+      const made = encodeChunk(id, chunk);
+      assert.ok(made.ok);
+      const read = decodeChunk(made.message);
+      assert.ok(read.ok);
+      assert.equal(read.transferId, id);
+      assert.deepEqual([...read.chunk], [...chunk]);
+    }),
+  );
+});
+
+test("a chunk is read from the middle of a larger buffer", () => {
+  const whole = Uint8Array.of(0, 0, 0, 5, 0, 0, 0, 7);
+  const read = decodeChunk(whole.subarray(3));
+  assert.deepEqual(read.ok && [read.transferId, ...read.chunk], [5, 7]);
+});
+
+test("[P19] chunks over the limit, torn headers and impossible ids are refused", () => {
+  assert.equal(encodeChunk(1, new Uint8Array(LIMITS.transferChunkBytes)).ok, true);
+  assert.equal(encodeChunk(1, new Uint8Array(LIMITS.transferChunkBytes + 1)).ok, false);
+  assert.equal(decodeChunk(new Uint8Array(LIMITS.transferChunkBytes + 4)).ok, true);
+  assert.equal(decodeChunk(new Uint8Array(LIMITS.transferChunkBytes + 5)).ok, false);
+  assert.equal(decodeChunk(Uint8Array.of(1, 2, 3)).ok, false);
+  for (const id of [-1, 0.5, 2 ** 32, Number.NaN]) assert.equal(encodeChunk(id, new Uint8Array(1)).ok, false);
+});
