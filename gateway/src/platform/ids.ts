@@ -1,0 +1,32 @@
+/** Random names and secrets. Never predictable, never derived from input. */
+
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** `length` characters of `[a-z2-7]`, five random bits each. */
+export function randomName(length: number): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(length));
+  let name = "";
+  for (const byte of bytes) name += BASE32.charAt(byte & 31);
+  return name;
+}
+
+/** `bytes` random bytes in hex. */
+export const randomHex = (bytes: number): string => hex(crypto.getRandomValues(new Uint8Array(bytes)));
+
+export function hex(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += byte.toString(16).padStart(2, "0");
+  return text;
+}
+
+export async function sha256Hex(text: string): Promise<string> {
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+}
+
+/** Compares two texts of a known, equal length (digests) in a time that does not depend on where they differ. */
+export function sameDigest(left: string, right: string): boolean {
+  if (left.length !== right.length) return false;
+  let difference = 0;
+  for (let at = 0; at < left.length; at++) difference |= left.charCodeAt(at) ^ right.charCodeAt(at);
+  return difference === 0;
+}

@@ -1,0 +1,104 @@
+/**
+ * The log: one JSON object a line. Redacts by key name and by value before anything leaves the process; that can't be
+ * turned off here. Never a place for message texts or tool arguments: callers log names, counts and reasons.
+ */
+import type { Clock } from "./clock.ts";
+
+export type Level = "debug" | "info" | "warn" | "error";
+export type Fields = Readonly<Record<string, unknown>>;
+export interface Logger {
+  debug(event: string, fields?: Fields): void;
+  info(event: string, fields?: Fields): void;
+  warn(event: string, fields?: Fields): void;
+  error(event: string, fields?: Fields): void;
+}
+
+export const MASK = "[redacted]";
+const MAX_TEXT = 2000;
+const MAX_ITEMS = 50;
+const MAX_DEPTH = 6;
+/** Shorter values are too likely to be ordinary words; a secret of this length would be no secret. */
+const MIN_SECRET = 6;
+
+/** Names whose values are secrets, compared without case, `_` and `-`, at the end of the name: `authToken`, `x-api-key`. */
+const SECRET_NAME = /(authorization|cookie|password|passwd|secret|apikeys?|bearer|privatekey|private|credentials?|token|qrdataurl|^qr|^session)$/;
+/** What secrets of ours and of common providers look like. */
+const SECRET_SHAPES = [
+  /\bgsv_[a-z-]+_[a-z0-9]+_[0-9a-f]{16,}\b/g,
+  /\b(?:sk|pk|rk|xox[abprs]|gh[pousr]|glpat|AIza|AKIA)[-_A-Za-z0-9]{14,}/g,
+  /\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi,
+  /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/g,
+];
+
+/** The values that must never be shown, wherever they turn up. */
+export class SecretValues {
+  #values: readonly string[] = [];
+
+  /** Replaces the whole set. */
+  set(values: Iterable<string>): void {
+    const usable = [...new Set(values)].filter((value) => value.length >= MIN_SECRET);
+    // Longest first, so that a secret that contains another is masked whole.
+    this.#values = usable.sort((left, right) => right.length - left.length);
+  }
+
+  /** The text with every registered secret masked. */
+  scrub(text: string): string {
+    let clean = text;
+    for (const value of this.#values) if (clean.includes(value)) clean = clean.replaceAll(value, MASK);
+    return clean;
+  }
+}
+
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name.toLowerCase().replace(/[_-]/g, ""));
+}
+
+/** A copy that is safe to show: secrets masked, long texts and lists cut, errors as their message. Idempotent. */
+export function redact(value: unknown, secrets: SecretValues, depth = 0): unknown {
+  if (typeof value === "string") return scrubText(value, secrets);
+  if (typeof value === "bigint" || typeof value === "symbol" || typeof value === "function") return String(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= MAX_DEPTH) return "[deep]";
+  if (value instanceof Error) return { name: value.name, message: scrubText(value.message, secrets), stack: scrubText(value.stack ?? "", secrets) };
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => redact(item, secrets, depth + 1));
+  const entries = Object.entries(value).slice(0, MAX_ITEMS);
+  return Object.fromEntries(entries.map(([key, item]) => [scrubText(key, secrets), hides(key, item) ? MASK : redact(item, secrets, depth + 1)]));
+}
+
+/** Counts under a secret-looking name (`tokens: 12`) are no secrets, and neither is a conversation's name. */
+function hides(key: string, value: unknown): boolean {
+  if (typeof value !== "string" && typeof value !== "object") return false;
+  if (value === null || !isSecretName(key)) return false;
+  return !(key === "session" && typeof value === "string" && value.startsWith("agent:"));
+}
+
+function scrubText(text: string, secrets: SecretValues): string {
+  let clean = secrets.scrub(text);
+  for (const shape of SECRET_SHAPES) clean = clean.replace(shape, MASK);
+  return clean.length <= MAX_TEXT ? clean : `${clean.slice(0, MAX_TEXT)}... (${clean.length} characters)`;
+}
+
+export interface LoggerOptions {
+  readonly component: string;
+  readonly clock: Clock;
+  readonly secrets: SecretValues;
+  readonly sink: (level: Level, line: string) => void;
+}
+
+export function createLogger({ component, clock, secrets, sink }: LoggerOptions): Logger {
+  const write = (level: Level, event: string, fields: Fields = {}): void => {
+    const safe = redact(fields, secrets) as Fields;
+    sink(level, JSON.stringify({ ts: new Date(clock.now()).toISOString(), level, event, component, ...safe }));
+  };
+  return {
+    debug: (event, fields) => write("debug", event, fields),
+    info: (event, fields) => write("info", event, fields),
+    warn: (event, fields) => write("warn", event, fields),
+    error: (event, fields) => write("error", event, fields),
+  };
+}
+
+/** Where a Worker's log goes. The only use of console in the gateway. */
+export const consoleSink = (level: Level, line: string): void => {
+  console[level](line);
+};

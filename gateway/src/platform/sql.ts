@@ -1,0 +1,47 @@
+/**
+ * SQLite in a Durable Object: migrations and typed rows. Knows no table of anyone's. The schema's version lives in a table,
+ * because `PRAGMA user_version` is denied by the platform.
+ */
+
+export interface Migration {
+  /** Says what it does, for the log and for people. Never changes once released; nor does its place in the list. */
+  readonly name: string;
+  /** STRICT tables only. */
+  readonly up: (sql: SqlStorage) => void;
+}
+/** The part of the storage that registries need. */
+export type Database = Pick<DurableObjectStorage, "sql" | "kv" | "transactionSync">;
+export type Value = string | number | null | ArrayBuffer;
+
+/**
+ * Brings the tables of `owner` to the newest version: each migration that is missing runs once, in a transaction with the
+ * note that it ran. Several owners can share one object. Cheap when nothing is missing: one read.
+ */
+export function migrate(storage: Database, owner: string, migrations: readonly Migration[]): void {
+  storage.sql.exec("CREATE TABLE IF NOT EXISTS schema_version(owner TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID");
+  const done = one<{ version: number }>(storage.sql, "SELECT version FROM schema_version WHERE owner = ?", owner)?.version ?? 0;
+  if (done > migrations.length) throw new Error(`the ${owner} tables are of version ${done}, but this program knows only ${migrations.length}; install the newer program`);
+  for (const [index, migration] of migrations.entries()) {
+    if (index < done) continue;
+    storage.transactionSync(() => {
+      migration.up(storage.sql);
+      storage.sql.exec("INSERT INTO schema_version(owner, version) VALUES(?, ?) ON CONFLICT(owner) DO UPDATE SET version = excluded.version", owner, index + 1);
+    });
+  }
+}
+
+/** All rows. `T` is what the statement selects; SQLite's own types are the caller's knowledge. */
+export function all<T extends Record<string, Value>>(sql: SqlStorage, statement: string, ...params: Value[]): T[] {
+  return sql.exec<T>(statement, ...params).toArray();
+}
+
+/** The first row, if any. */
+export function one<T extends Record<string, Value>>(sql: SqlStorage, statement: string, ...params: Value[]): T | undefined {
+  const next = sql.exec<T>(statement, ...params).next();
+  return next.done === true ? undefined : next.value;
+}
+
+/** Runs a statement for its effect. Ask with RETURNING when it matters what was touched. */
+export function run(sql: SqlStorage, statement: string, ...params: Value[]): void {
+  sql.exec(statement, ...params);
+}

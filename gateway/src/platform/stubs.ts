@@ -1,0 +1,11 @@
+/** The two Durable Objects as the interfaces of `ports.ts`: whoever holds a port doesn't know that it crosses an object's border. */
+import type { Env } from "../env.ts";
+import type { GatewayPort, SessionPort } from "../ports.ts";
+
+/** There is one gateway. */
+export const GATEWAY_NAME = "singleton";
+
+export const gatewayStub = (env: Env): DurableObjectStub<Env["GATEWAY"] extends DurableObjectNamespace<infer T> ? T : never> => env.GATEWAY.getByName(GATEWAY_NAME);
+export const gatewayPort = (env: Env): GatewayPort => gatewayStub(env);
+/** `key` is canonical. */
+export const sessionPort = (env: Env, key: string): SessionPort => env.SESSION.getByName(key);
