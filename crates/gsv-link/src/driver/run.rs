@@ -1,0 +1,464 @@
+//! The loop that owns the socket: carries inputs to the machine and its outputs to the socket, the callers and the
+//! consumer of events.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::{Future, pending, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use gsv_protocol::types::{ClientInfo, ConnectAuth, ConnectParams, ConnectResult, ConnectResume, Mode};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{self, Message};
+
+use super::dial::{Failure, Socket, Target};
+use super::{Command, FAREWELL, LinkEvent, Options, Shared};
+use crate::error::LinkError;
+use crate::machine::{CallKey, Config, Conn, Input, Machine, Millis, Output};
+
+/// Frames that wait for the socket before further calls have to wait.
+const OUTGOING: usize = 64;
+
+type Dialing = Pin<Box<dyn Future<Output = Result<Socket, Failure>> + Send>>;
+
+/// What ended a wait.
+enum Woken {
+    Input(Input),
+    /// The consumer of events took one.
+    Room,
+    Dialed(Box<Result<Socket, Failure>>),
+    Command(Option<Command>),
+}
+
+struct Open {
+    conn: Conn,
+    sink: SplitSink<Socket, Message>,
+    stream: SplitStream<Socket>,
+    outgoing: VecDeque<String>,
+    /// Something was written and not flushed.
+    dirty: bool,
+}
+
+impl Open {
+    /// Writes what waits; never ends but with an error. Dropping the future in between loses nothing.
+    async fn write(
+        sink: &mut SplitSink<Socket, Message>,
+        outgoing: &mut VecDeque<String>,
+        dirty: &mut bool,
+    ) -> tungstenite::Error {
+        loop {
+            let step = if outgoing.is_empty() {
+                if !*dirty {
+                    return pending().await;
+                }
+                let flushed = sink.flush().await;
+                *dirty = false;
+                flushed
+            } else {
+                match poll_fn(|context| sink.poll_ready_unpin(context)).await {
+                    Ok(()) => {
+                        *dirty = true;
+                        outgoing
+                            .pop_front()
+                            .map_or(Ok(()), |text| sink.start_send_unpin(Message::text(text)))
+                    }
+                    Err(error) => Err(error),
+                }
+            };
+            if let Err(error) = step {
+                return error;
+            }
+        }
+    }
+
+    /// Writes the rest and the close frame, then waits for the other side's.
+    async fn farewell(mut self, code: u16, reason: String) {
+        let goodbye = async {
+            while let Some(text) = self.outgoing.pop_front() {
+                self.sink.feed(Message::text(text)).await?;
+            }
+            let frame = CloseFrame {
+                code: code.into(),
+                reason: cut(&reason, 120).into(),
+            };
+            self.sink.send(Message::Close(Some(frame))).await?;
+            while let Some(Ok(_)) = self.stream.next().await {}
+            Ok::<(), tungstenite::Error>(())
+        };
+        // Whatever goes wrong here: the socket is dropped next.
+        let _ = tokio::time::timeout(FAREWELL, goodbye).await;
+    }
+}
+
+pub struct Driver {
+    options: Options,
+    target: Target,
+    machine: Machine,
+    commands: mpsc::Receiver<Command>,
+    events: mpsc::Sender<LinkEvent>,
+    /// Events that the consumer has no room for; while there are any, the socket is not read.
+    backlog: VecDeque<LinkEvent>,
+    answers: HashMap<CallKey, oneshot::Sender<Result<Value, LinkError>>>,
+    first: Option<oneshot::Sender<Result<(), LinkError>>>,
+    shared: Arc<Shared>,
+    epoch: Instant,
+    dialing: Option<(Conn, Dialing)>,
+    open: Option<Open>,
+    farewell: Option<JoinHandle<()>>,
+    ended: bool,
+}
+
+impl Driver {
+    pub fn new(
+        options: Options,
+        target: Target,
+        commands: mpsc::Receiver<Command>,
+        events: mpsc::Sender<LinkEvent>,
+        first: oneshot::Sender<Result<(), LinkError>>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let mut config = Config::new(target.shown.clone(), options.mode == Mode::Node, options.reconnect);
+        config.handshake_timeout_ms = millis(options.connect_timeout).max(1);
+        Self {
+            options,
+            target,
+            machine: Machine::new(config),
+            commands,
+            events,
+            backlog: VecDeque::new(),
+            answers: HashMap::new(),
+            first: Some(first),
+            shared,
+            epoch: Instant::now(),
+            dialing: None,
+            open: None,
+            farewell: None,
+            ended: false,
+        }
+    }
+
+    pub async fn run(mut self) {
+        self.feed(Input::Start);
+        while !self.ended {
+            let input = self.next_input().await;
+            if let Some(input) = input {
+                self.feed(input);
+            }
+        }
+        // Fatal and what came before it still reach a consumer that is only slow.
+        for event in std::mem::take(&mut self.backlog) {
+            if self.events.send(event).await.is_err() {
+                break;
+            }
+        }
+        if let Some(farewell) = self.farewell.take() {
+            // A panic there would concern a socket that is gone.
+            let _ = farewell.await;
+        }
+    }
+
+    /// Waits for whatever comes first. `None`: something that the machine need not know.
+    async fn next_input(&mut self) -> Option<Input> {
+        let room = self.open.as_ref().is_none_or(|open| open.outgoing.len() < OUTGOING);
+        let slow = !self.backlog.is_empty();
+        let tick = self
+            .machine
+            .next_tick()
+            .map(|at| self.epoch + Duration::from_millis(at));
+        let Self {
+            commands,
+            events,
+            backlog,
+            dialing,
+            open,
+            ..
+        } = self;
+        let (conn, reading, writing) = match open {
+            Some(Open {
+                conn,
+                sink,
+                stream,
+                outgoing,
+                dirty,
+            }) => (Some(*conn), Some(stream), Some((sink, outgoing, dirty))),
+            None => (None, None, None),
+        };
+        let woken = tokio::select! {
+            permit = events.reserve(), if slow => {
+                match permit {
+                    Ok(permit) => if let Some(event) = backlog.pop_front() { permit.send(event) },
+                    Err(_) => backlog.clear(),
+                }
+                Woken::Room
+            }
+            () = async { match tick { Some(at) => tokio::time::sleep_until(at).await, None => pending().await } } => Woken::Input(Input::Tick),
+            error = async { match writing { Some((sink, outgoing, dirty)) => Open::write(sink, outgoing, dirty).await, None => pending().await } } => {
+                Woken::Input(Input::Closed { conn: conn?, code: None, reason: error.to_string() })
+            }
+            message = async { match reading { Some(stream) => stream.next().await, None => pending().await } }, if !slow => {
+                Woken::Input(Self::read(conn?, message))
+            }
+            outcome = async { match dialing { Some((_, dial)) => dial.await, None => pending().await } } => Woken::Dialed(Box::new(outcome)),
+            command = commands.recv(), if room => Woken::Command(command),
+        };
+        match woken {
+            Woken::Input(input) => Some(input),
+            Woken::Room => self.backlog.is_empty().then_some(Input::Paused(false)),
+            Woken::Dialed(outcome) => {
+                let (conn, _) = self.dialing.take()?;
+                Some(self.dialed(conn, *outcome))
+            }
+            Woken::Command(command) => Some(self.command(command)),
+        }
+    }
+
+    fn read(conn: Conn, message: Option<Result<Message, tungstenite::Error>>) -> Input {
+        match message {
+            Some(Ok(Message::Text(text))) => Input::Text {
+                conn,
+                text: text.as_str().to_owned(),
+            },
+            Some(Ok(Message::Close(frame))) => {
+                let (code, reason) = frame.map_or((None, String::new()), |frame| {
+                    (Some(frame.code.into()), frame.reason.as_str().to_owned())
+                });
+                Input::Closed { conn, code, reason }
+            }
+            Some(Ok(_)) => Input::Alive { conn },
+            Some(Err(error)) => Input::Closed {
+                conn,
+                code: None,
+                reason: error.to_string(),
+            },
+            None => Input::Closed {
+                conn,
+                code: None,
+                reason: String::new(),
+            },
+        }
+    }
+
+    fn dialed(&mut self, conn: Conn, outcome: Result<Socket, Failure>) -> Input {
+        match outcome {
+            Ok(socket) => {
+                let (sink, stream) = socket.split();
+                self.open = Some(Open {
+                    conn,
+                    sink,
+                    stream,
+                    outgoing: VecDeque::new(),
+                    dirty: false,
+                });
+                Input::Opened {
+                    conn,
+                    connect: self.hello(),
+                }
+            }
+            Err(Failure { cause, refusal }) => Input::DialFailed { conn, cause, refusal },
+        }
+    }
+
+    fn command(&mut self, command: Option<Command>) -> Input {
+        match command {
+            Some(Command::Call { request, answer }) => {
+                self.answers.insert(request.key, answer);
+                Input::Call(request)
+            }
+            Some(Command::Forget(key)) => {
+                self.answers.remove(&key);
+                Input::Forget { key }
+            }
+            Some(Command::Close) | None => Input::Shutdown {
+                reason: "closed by this side".into(),
+            },
+        }
+    }
+
+    fn hello(&self) -> Value {
+        let options = &self.options;
+        let mut params = ConnectParams {
+            min_protocol: 1,
+            max_protocol: 1,
+            client: ClientInfo {
+                id: options.id.clone(),
+                version: options.version.clone(),
+                platform: options.platform.clone(),
+                mode: options.mode,
+                channel: None,
+                account_id: None,
+            },
+            tools: options.tools.clone(),
+            node_runtime: options.node_runtime.clone(),
+            auth: options.token.clone().map(|token| ConnectAuth { token: Some(token) }),
+            resume: options
+                .resume
+                .as_ref()
+                .map(|resume| resume())
+                .filter(|sessions| !sessions.is_empty())
+                .map(|sessions| ConnectResume { sessions }),
+            ledger: options.ledger.as_ref().map(|ledger| ledger()),
+            fingerprint: Some(gsv_protocol::methods::PROTOCOL_FINGERPRINT.to_owned()),
+        };
+        let limit = if options.mode == Mode::Node {
+            gsv_protocol::limits::UNAUTH_NODE_FRAME_BYTES
+        } else {
+            gsv_protocol::limits::UNAUTH_FRAME_BYTES
+        };
+        // Room for the frame around the params.
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(64);
+        loop {
+            let value = serde_json::to_value(&params).unwrap_or_default();
+            let Some(resume) = params.resume.as_mut().filter(|_| value.to_string().len() > limit) else {
+                return value;
+            };
+            resume.sessions.pop();
+            if resume.sessions.is_empty() {
+                params.resume = None;
+            }
+        }
+    }
+
+    fn now(&self) -> Millis {
+        millis(self.epoch.elapsed())
+    }
+
+    fn feed(&mut self, input: Input) {
+        self.machine.handle(self.now(), fastrand::f64(), input);
+        while let Some(output) = self.machine.poll() {
+            self.carry_out(output);
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Dial { conn } => {
+                self.open = None;
+                let (target, within) = (self.target.clone(), self.options.connect_timeout);
+                self.dialing = Some((conn, Box::pin(async move { target.open(within).await })));
+            }
+            Output::Send { conn, text } => {
+                if let Some(open) = self.open.as_mut().filter(|open| open.conn == conn) {
+                    open.outgoing.push_back(text);
+                }
+            }
+            Output::Close { conn, code, reason } => {
+                self.dialing = None;
+                if let Some(open) = self.open.take_if(|open| open.conn == conn) {
+                    self.farewell = Some(tokio::spawn(open.farewell(code, reason)));
+                }
+            }
+            Output::Answer { key, outcome } => {
+                if let Some(answer) = self.answers.remove(&key) {
+                    // The caller may have gone meanwhile.
+                    let _ = answer.send(outcome);
+                }
+            }
+            Output::Up { hello } => {
+                let hello = read_hello(&hello);
+                *self.shared.hello.lock().unwrap_or_else(PoisonError::into_inner) = Some(hello.clone());
+                self.tell_first(Ok(()));
+                self.emit(LinkEvent::Connected(hello));
+            }
+            Output::Down { reason, retry_in_ms } => {
+                self.open = None;
+                self.dialing = None;
+                self.emit(LinkEvent::Disconnected {
+                    reason,
+                    retry_in: retry_in_ms.map(Duration::from_millis),
+                });
+            }
+            Output::Event { name, payload, seq } => self.emit(LinkEvent::Event { name, payload, seq }),
+            Output::Oddity { what } => self.emit(LinkEvent::Oddity { what }),
+            Output::Stopped { error } => {
+                self.open = None;
+                self.ended = true;
+                let why = error.clone().unwrap_or_else(|| LinkError::Closed {
+                    reason: "closed by this side".into(),
+                });
+                let _ = self.shared.stopped.set(why.clone());
+                self.tell_first(Err(why));
+                if let Some(error) = error {
+                    self.emit(LinkEvent::Fatal(error));
+                }
+            }
+        }
+    }
+
+    fn tell_first(&mut self, outcome: Result<(), LinkError>) {
+        if let Some(first) = self.first.take() {
+            // With `reconnect` nobody waits for it.
+            let _ = first.send(outcome);
+        }
+    }
+
+    fn emit(&mut self, event: LinkEvent) {
+        if self.backlog.is_empty() {
+            match self.events.try_send(event) {
+                // A consumer that went away misses nothing it wants.
+                Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+                Err(mpsc::error::TrySendError::Full(event)) => {
+                    self.backlog.push_back(event);
+                    self.machine.handle(self.now(), 0.5, Input::Paused(true));
+                }
+            }
+        } else {
+            self.backlog.push_back(event);
+        }
+    }
+}
+
+/// A gateway whose greeting lacks something optional to us is still a gateway.
+fn read_hello(hello: &Value) -> ConnectResult {
+    use gsv_protocol::types::{ConnectResultType, Features, ServerInfo};
+    serde_json::from_value(hello.clone()).unwrap_or_else(|_| {
+        let text = |path: &str| {
+            hello
+                .pointer(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let list = |path: &str| {
+            let items = hello
+                .pointer(path)
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        ConnectResult {
+            r#type: ConnectResultType::HelloOk,
+            protocol: 1,
+            server: ServerInfo {
+                version: text("/server/version"),
+                connection_id: text("/server/connectionId"),
+            },
+            features: Features {
+                methods: list("/features/methods"),
+                events: list("/features/events"),
+            },
+            fingerprint: None,
+            scopes: None,
+            ping_interval_ms: None,
+        }
+    })
+}
+
+fn millis(duration: Duration) -> Millis {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// At most `bytes` bytes, on a character border.
+fn cut(text: &str, bytes: usize) -> String {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
+}

@@ -1,0 +1,219 @@
+//! Requests that wait for an answer. Each leaves the table exactly once: answered, timed out, failed or forgotten.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use serde_json::Value;
+
+use super::{CallKey, Conn, Millis, Output};
+use crate::error::LinkError;
+use crate::wire::RequestBody;
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub key: CallKey,
+    pub method: String,
+    pub params: Option<Value>,
+    /// May be sent again after the link broke.
+    pub idempotent: bool,
+    pub timeout_ms: Millis,
+}
+
+#[derive(Debug)]
+struct Call {
+    method: String,
+    body: RequestBody,
+    idempotent: bool,
+    timeout_ms: Millis,
+    deadline: Millis,
+    /// The frame id under which it was sent on the present link.
+    sent_as: Option<String>,
+    ever_sent: bool,
+}
+
+#[derive(Debug)]
+pub struct Calls {
+    open: BTreeMap<CallKey, Call>,
+    /// Not sent on the present link, oldest first.
+    waiting: BTreeSet<CallKey>,
+    by_id: HashMap<String, CallKey>,
+    deadlines: BTreeSet<(Millis, CallKey)>,
+    /// Rises for the life of the machine, so that an id is unique on every link.
+    next_id: u64,
+    max_open: usize,
+    frame_bytes: usize,
+}
+
+impl Calls {
+    pub fn new(max_open: usize, frame_bytes: usize) -> Self {
+        Self {
+            open: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            by_id: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            next_id: 1,
+            max_open,
+            frame_bytes,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub fn next_deadline(&self) -> Option<Millis> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// False: it was answered at once, with an error.
+    pub fn add(&mut self, now: Millis, request: Request, out: &mut VecDeque<Output>) -> bool {
+        let Request {
+            key,
+            method,
+            params,
+            idempotent,
+            timeout_ms,
+        } = request;
+        if self.open.contains_key(&key) {
+            return false;
+        }
+        let refusal = |error| Output::Answer {
+            key,
+            outcome: Err(error),
+        };
+        if self.open.len() >= self.max_open {
+            out.push_back(refusal(LinkError::Busy { limit: self.max_open }));
+            return false;
+        }
+        let body = match RequestBody::new(&method, params.as_ref()) {
+            Ok(body) => body,
+            Err(why) => {
+                out.push_back(refusal(LinkError::BadRequest { method, why }));
+                return false;
+            }
+        };
+        // Room for the longest id there can be, so that a request that fits once fits always.
+        let bytes = body.frame_bytes(&u64::MAX.to_string());
+        if bytes > self.frame_bytes {
+            out.push_back(refusal(LinkError::TooLarge {
+                method,
+                bytes,
+                limit: self.frame_bytes,
+            }));
+            return false;
+        }
+        let deadline = now.saturating_add(timeout_ms);
+        self.deadlines.insert((deadline, key));
+        self.waiting.insert(key);
+        self.open.insert(
+            key,
+            Call {
+                method,
+                body,
+                idempotent,
+                timeout_ms,
+                deadline,
+                sent_as: None,
+                ever_sent: false,
+            },
+        );
+        true
+    }
+
+    pub fn send_waiting(&mut self, conn: Conn, out: &mut VecDeque<Output>) {
+        for key in std::mem::take(&mut self.waiting) {
+            let Some(call) = self.open.get_mut(&key) else { continue };
+            let id = self.next_id.to_string();
+            self.next_id += 1;
+            out.push_back(Output::Send {
+                conn,
+                text: call.body.frame(&id),
+            });
+            call.ever_sent = true;
+            call.sent_as = Some(id.clone());
+            self.by_id.insert(id, key);
+        }
+    }
+
+    pub fn take_by_id(&mut self, id: &str) -> Option<CallKey> {
+        let key = *self.by_id.get(id)?;
+        self.remove(key).map(|_| key)
+    }
+
+    pub fn forget(&mut self, key: CallKey) {
+        self.remove(key);
+    }
+
+    pub fn expire(&mut self, now: Millis, out: &mut VecDeque<Output>) {
+        while let Some((at, key)) = self.deadlines.first().copied() {
+            if at > now {
+                break;
+            }
+            if let Some(call) = self.remove(key) {
+                let uncertain = call.ever_sent && !call.idempotent;
+                let error = LinkError::Timeout {
+                    method: call.method,
+                    after_ms: call.timeout_ms,
+                    uncertain,
+                };
+                out.push_back(Output::Answer {
+                    key,
+                    outcome: Err(error),
+                });
+            } else {
+                self.deadlines.remove(&(at, key));
+            }
+        }
+    }
+
+    /// What may be sent again waits for the next link; of the rest nobody can say how it ended.
+    pub fn link_broke(&mut self, out: &mut VecDeque<Output>) {
+        let sent: Vec<CallKey> = self
+            .by_id
+            .drain()
+            .map(|(_, key)| key)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        for key in sent {
+            let Some(call) = self.open.get_mut(&key) else { continue };
+            call.sent_as = None;
+            if call.idempotent {
+                self.waiting.insert(key);
+            } else if let Some(call) = self.remove(key) {
+                out.push_back(Output::Answer {
+                    key,
+                    outcome: Err(LinkError::OutcomeUnknown { method: call.method }),
+                });
+            }
+        }
+    }
+
+    /// The link is gone for good.
+    pub fn fail_all(&mut self, why: &LinkError, out: &mut VecDeque<Output>) {
+        self.by_id.clear();
+        self.waiting.clear();
+        self.deadlines.clear();
+        for (key, call) in std::mem::take(&mut self.open) {
+            let uncertain = call.sent_as.is_some() && !call.idempotent;
+            let error = if uncertain {
+                LinkError::OutcomeUnknown { method: call.method }
+            } else {
+                why.clone()
+            };
+            out.push_back(Output::Answer {
+                key,
+                outcome: Err(error),
+            });
+        }
+    }
+
+    fn remove(&mut self, key: CallKey) -> Option<Call> {
+        let call = self.open.remove(&key)?;
+        self.waiting.remove(&key);
+        self.deadlines.remove(&(call.deadline, key));
+        if let Some(id) = &call.sent_as {
+            self.by_id.remove(id);
+        }
+        Some(call)
+    }
+}

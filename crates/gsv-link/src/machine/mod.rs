@@ -1,0 +1,627 @@
+//! The connection as a pure state machine: handshake, correlation of answers, keep-alive, reconnection, and what becomes
+//! of requests that a broken link leaves open. It has no socket, no clock and no randomness of its own: the driver tells
+//! it the time (milliseconds of a monotonic clock) and a number in `0..1` with every input, and carries out its outputs.
+//!
+//! It never answers a request twice, never forgets one, and never sends again what must not be sent twice.
+
+mod calls;
+mod refusal;
+
+use std::collections::VecDeque;
+
+use gsv_protocol::types::ErrorShape;
+use serde_json::Value;
+
+use crate::error::LinkError;
+use crate::wire::{self, Incoming};
+use calls::Calls;
+pub use calls::Request;
+use refusal::Verdict;
+
+/// Milliseconds of a monotonic clock.
+pub type Millis = u64;
+
+/// The driver's name for a request, unique for the life of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallKey(pub u64);
+
+/// One socket; numbers rise. Inputs that name another than the present one are ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Conn(pub u64);
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// For messages; without secrets.
+    pub url: String,
+    /// A node never gives up: what a client takes as final, it tries again slowly.
+    pub never_give_up: bool,
+    pub reconnect: bool,
+    /// From dialling to `hello-ok`.
+    pub handshake_timeout_ms: Millis,
+    pub ping_interval_ms: Millis,
+    pub backoff_min_ms: Millis,
+    pub backoff_max_ms: Millis,
+    /// Wait after a refusal that only a person can mend.
+    pub refused_retry_ms: Millis,
+    /// A link that held this long counts as good: the next wait is short again.
+    pub stable_ms: Millis,
+    pub max_open_calls: usize,
+    pub frame_bytes: usize,
+    /// Largest `connect` frame.
+    pub hello_bytes: usize,
+}
+
+impl Config {
+    /// The limits of the contract.
+    pub fn new(url: String, is_node: bool, reconnect: bool) -> Self {
+        use gsv_protocol::limits;
+        let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
+        Self {
+            url,
+            never_give_up: is_node,
+            reconnect,
+            handshake_timeout_ms: limits::CONNECT_TIMEOUT_MS,
+            ping_interval_ms: limits::PING_INTERVAL_MS,
+            backoff_min_ms: limits::RECONNECT_MIN_MS,
+            backoff_max_ms: limits::RECONNECT_MAX_MS,
+            refused_retry_ms: limits::RECONNECT_MAX_MS,
+            stable_ms: 10_000,
+            max_open_calls: 1024,
+            frame_bytes: bytes(limits::FRAME_BYTES),
+            hello_bytes: bytes(if is_node {
+                limits::UNAUTH_NODE_FRAME_BYTES
+            } else {
+                limits::UNAUTH_FRAME_BYTES
+            }),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Input {
+    Start,
+    /// The socket is open; `connect` is the params of the first request.
+    Opened {
+        conn: Conn,
+        connect: Value,
+    },
+    /// No socket. `refusal`: the other side said why, in HTTP.
+    DialFailed {
+        conn: Conn,
+        cause: String,
+        refusal: Option<ErrorShape>,
+    },
+    Text {
+        conn: Conn,
+        text: String,
+    },
+    /// Something came that says nothing but that the other side lives.
+    Alive {
+        conn: Conn,
+    },
+    Closed {
+        conn: Conn,
+        code: Option<u16>,
+        reason: String,
+    },
+    /// The driver does not read while the consumer of events is slow: silence then says nothing about the other side.
+    Paused(bool),
+    Call(Request),
+    /// Nobody waits for the answer any more.
+    Forget {
+        key: CallKey,
+    },
+    Tick,
+    Shutdown {
+        reason: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// Dial; any earlier socket is gone.
+    Dial {
+        conn: Conn,
+    },
+    Send {
+        conn: Conn,
+        text: String,
+    },
+    Close {
+        conn: Conn,
+        code: u16,
+        reason: String,
+    },
+    Answer {
+        key: CallKey,
+        outcome: Result<Value, LinkError>,
+    },
+    /// `hello-ok`, as it came.
+    Up {
+        hello: Value,
+    },
+    /// There is no link. `retry_in_ms` is absent when none will be made.
+    Down {
+        reason: String,
+        retry_in_ms: Option<Millis>,
+    },
+    Event {
+        name: String,
+        payload: Value,
+        seq: Option<u64>,
+    },
+    /// A frame was ignored; for the log.
+    Oddity {
+        what: String,
+    },
+    /// The last output of all. No error: it was asked for.
+    Stopped {
+        error: Option<LinkError>,
+    },
+}
+
+#[derive(Debug)]
+enum Phase {
+    Idle,
+    Dialing { conn: Conn, deadline: Millis },
+    Greeting { conn: Conn, deadline: Millis },
+    Ready(Ready),
+    Waiting { until: Millis },
+    Stopped { why: LinkError },
+}
+#[derive(Debug)]
+struct Ready {
+    conn: Conn,
+    since: Millis,
+    last_sent: Millis,
+    last_heard: Millis,
+    last_ping: Millis,
+    unanswered: u8,
+    ping_interval: Millis,
+}
+impl Ready {
+    fn ping_at(&self) -> Millis {
+        let base = if self.unanswered > 0 {
+            self.last_ping
+        } else {
+            self.last_sent.min(self.last_heard)
+        };
+        base.saturating_add(self.ping_interval)
+    }
+}
+
+/// Silence after this many pings ends the link.
+const MISSES: u8 = 2;
+const HELLO_ID: &str = "hello";
+const CLOSE_NORMAL: u16 = 1000;
+const CLOSE_SILENT: u16 = 4001;
+const CLOSE_NO_HELLO: u16 = 4008;
+
+#[derive(Debug)]
+pub struct Machine {
+    config: Config,
+    phase: Phase,
+    calls: Calls,
+    paused: bool,
+    next_conn: u64,
+    /// Failures in a row.
+    failures: u32,
+    out: VecDeque<Output>,
+}
+
+impl Machine {
+    pub fn new(config: Config) -> Self {
+        Self {
+            calls: Calls::new(config.max_open_calls, config.frame_bytes),
+            config,
+            phase: Phase::Idle,
+            paused: false,
+            next_conn: 1,
+            failures: 0,
+            out: VecDeque::new(),
+        }
+    }
+
+    /// What to do next, in order.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// When to send a [`Input::Tick`] at the latest.
+    pub fn next_tick(&self) -> Option<Millis> {
+        let phase = match &self.phase {
+            Phase::Dialing { deadline, .. } | Phase::Greeting { deadline, .. } => Some(*deadline),
+            Phase::Waiting { until } => Some(*until),
+            Phase::Ready(ready) if !self.paused => Some(ready.ping_at()),
+            Phase::Idle | Phase::Ready(_) | Phase::Stopped { .. } => None,
+        };
+        [phase, self.calls.next_deadline()].into_iter().flatten().min()
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.phase, Phase::Stopped { .. })
+    }
+
+    /// Open requests, sent or not.
+    pub fn open_calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// `jitter` is a fresh random number in `0..1`.
+    pub fn handle(&mut self, now: Millis, jitter: f64, input: Input) {
+        self.calls.expire(now, &mut self.out);
+        match input {
+            Input::Start => {
+                if matches!(self.phase, Phase::Idle) {
+                    self.dial(now);
+                }
+            }
+            Input::Opened { conn, connect } => self.opened(now, jitter, conn, &connect),
+            Input::DialFailed { conn, cause, refusal } => {
+                if self.current() == Some(conn) && matches!(self.phase, Phase::Dialing { .. }) {
+                    match refusal {
+                        Some(error) => self.refused(now, jitter, error),
+                        None => self.unreachable(now, jitter, cause),
+                    }
+                }
+            }
+            Input::Text { conn, text } => {
+                if self.current() == Some(conn) {
+                    self.heard(now);
+                    self.text(now, jitter, &text);
+                }
+            }
+            Input::Alive { conn } => {
+                if self.current() == Some(conn) {
+                    self.heard(now);
+                }
+            }
+            Input::Closed { conn, code, reason } => {
+                if self.current() == Some(conn) {
+                    self.closed(now, jitter, code, reason);
+                }
+            }
+            Input::Paused(paused) => {
+                if self.paused && !paused {
+                    self.heard(now);
+                }
+                self.paused = paused;
+            }
+            Input::Call(request) => self.call(now, request),
+            Input::Forget { key } => self.calls.forget(key),
+            Input::Tick => self.tick(now, jitter),
+            Input::Shutdown { reason } => self.shutdown(reason),
+        }
+    }
+
+    fn current(&self) -> Option<Conn> {
+        match &self.phase {
+            Phase::Dialing { conn, .. } | Phase::Greeting { conn, .. } => Some(*conn),
+            Phase::Ready(ready) => Some(ready.conn),
+            Phase::Idle | Phase::Waiting { .. } | Phase::Stopped { .. } => None,
+        }
+    }
+
+    fn dial(&mut self, now: Millis) {
+        let conn = Conn(self.next_conn);
+        self.next_conn += 1;
+        self.phase = Phase::Dialing {
+            conn,
+            deadline: now.saturating_add(self.config.handshake_timeout_ms),
+        };
+        self.out.push_back(Output::Dial { conn });
+    }
+
+    fn opened(&mut self, now: Millis, jitter: f64, opened: Conn, connect: &Value) {
+        let Phase::Dialing { conn, deadline } = self.phase else {
+            return;
+        };
+        if conn != opened {
+            return;
+        }
+        let text = wire::RequestBody::new("connect", Some(connect)).map(|body| body.frame(HELLO_ID));
+        match text {
+            Ok(text) if text.len() <= self.config.hello_bytes => {
+                self.phase = Phase::Greeting { conn, deadline };
+                self.out.push_back(Output::Send { conn, text });
+            }
+            outcome => {
+                let why = match outcome {
+                    Ok(text) => format!(
+                        "it has {} bytes, a gateway takes {}",
+                        text.len(),
+                        self.config.hello_bytes
+                    ),
+                    Err(why) => why,
+                };
+                self.close(conn, CLOSE_NORMAL, "bad connect");
+                let row = gsv_protocol::errors::PROTOCOL_BAD_CONNECT;
+                self.refused(now, jitter, row.with_message(format!("{} {why}.", row.text)));
+            }
+        }
+    }
+
+    fn heard(&mut self, now: Millis) {
+        if let Phase::Ready(ready) = &mut self.phase {
+            ready.last_heard = now;
+            ready.unanswered = 0;
+        }
+    }
+
+    fn text(&mut self, now: Millis, jitter: f64, text: &str) {
+        match text {
+            "pong" => return,
+            "ping" => {
+                if let Phase::Ready(ready) = &mut self.phase {
+                    ready.last_sent = now;
+                    self.out.push_back(Output::Send {
+                        conn: ready.conn,
+                        text: "pong".into(),
+                    });
+                }
+                return;
+            }
+            _ => {}
+        }
+        match (wire::decode(text), matches!(self.phase, Phase::Greeting { .. })) {
+            (Ok(Incoming::Response { id, outcome: Ok(hello) }), true) if id == HELLO_ID => {
+                self.greeted(now, jitter, hello)
+            }
+            // Whatever id a refusal before hello-ok carries, it is about the only frame that was sent.
+            (
+                Ok(Incoming::Response {
+                    outcome: Err(error), ..
+                }),
+                true,
+            ) => {
+                if let Some(conn) = self.current() {
+                    self.close(conn, CLOSE_NORMAL, "refused");
+                }
+                self.refused(now, jitter, error);
+            }
+            (Ok(Incoming::Response { id, outcome }), _) => {
+                // Unknown: it was answered with a timeout meanwhile, or nobody waits.
+                if let Some(key) = self.calls.take_by_id(&id) {
+                    self.out.push_back(Output::Answer {
+                        key,
+                        outcome: outcome.map_err(LinkError::Remote),
+                    });
+                } else if let Err(error) = outcome {
+                    self.out.push_back(Output::Oddity {
+                        what: format!(
+                            "an error that belongs to no request: {} {}",
+                            error.reason, error.message
+                        ),
+                    });
+                }
+            }
+            (Ok(Incoming::Event { name, payload, seq }), false) => {
+                self.out.push_back(Output::Event { name, payload, seq })
+            }
+            (Ok(Incoming::Event { name, .. }), true) => self.out.push_back(Output::Oddity {
+                what: format!("event {name} before hello-ok"),
+            }),
+            (Ok(Incoming::Request { .. }), _) => self.out.push_back(Output::Oddity {
+                what: "a request from the gateway".into(),
+            }),
+            (Err(why), _) => self.out.push_back(Output::Oddity { what: why }),
+        }
+    }
+
+    fn greeted(&mut self, now: Millis, jitter: f64, hello: Value) {
+        let Phase::Greeting { conn, .. } = self.phase else {
+            return;
+        };
+        let protocol = hello.get("protocol").and_then(Value::as_u64);
+        if protocol != Some(gsv_protocol::limits::PROTOCOL_VERSION) {
+            let row = gsv_protocol::errors::PROTOCOL_VERSION;
+            let said = protocol.map_or_else(|| "no version at all".into(), |version| format!("version {version}"));
+            let message = format!(
+                "The gateway answered with {said}; this program speaks version 1. Update the side that is older."
+            );
+            self.close(conn, CLOSE_NORMAL, "protocol version");
+            self.refused(now, jitter, row.with_message(message));
+            return;
+        }
+        let ping_interval = match hello.get("pingIntervalMs").and_then(Value::as_u64) {
+            Some(wanted) if wanted > 0 => wanted.clamp(1000, self.config.ping_interval_ms),
+            _ => self.config.ping_interval_ms,
+        };
+        self.phase = Phase::Ready(Ready {
+            conn,
+            since: now,
+            last_sent: now,
+            last_heard: now,
+            last_ping: now,
+            unanswered: 0,
+            ping_interval,
+        });
+        self.out.push_back(Output::Up { hello });
+        self.calls.send_waiting(conn, &mut self.out);
+    }
+
+    fn call(&mut self, now: Millis, request: Request) {
+        if let Phase::Stopped { why } = &self.phase {
+            self.out.push_back(Output::Answer {
+                key: request.key,
+                outcome: Err(why.clone()),
+            });
+            return;
+        }
+        if self.calls.add(now, request, &mut self.out)
+            && let Phase::Ready(ready) = &mut self.phase
+        {
+            ready.last_sent = now;
+            let conn = ready.conn;
+            self.calls.send_waiting(conn, &mut self.out);
+        }
+    }
+
+    fn tick(&mut self, now: Millis, jitter: f64) {
+        match &mut self.phase {
+            Phase::Dialing { conn, deadline } | Phase::Greeting { conn, deadline } if *deadline <= now => {
+                let conn = *conn;
+                self.close(conn, CLOSE_NO_HELLO, "no hello-ok in time");
+                let seconds = self.config.handshake_timeout_ms / 1000;
+                self.unreachable(now, jitter, format!("no greeting within {seconds} s"));
+            }
+            Phase::Waiting { until } if *until <= now => self.dial(now),
+            Phase::Ready(ready) if !self.paused && ready.ping_at() <= now => {
+                let conn = ready.conn;
+                if ready.unanswered >= MISSES {
+                    self.close(conn, CLOSE_SILENT, "no sign of life");
+                    self.lost(now, jitter, "the gateway shows no sign of life".into());
+                } else {
+                    ready.unanswered += 1;
+                    ready.last_ping = now;
+                    ready.last_sent = now;
+                    self.out.push_back(Output::Send {
+                        conn,
+                        text: "ping".into(),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn closed(&mut self, now: Millis, jitter: f64, code: Option<u16>, reason: String) {
+        let text = describe_close(code, &reason);
+        match &self.phase {
+            Phase::Ready(_) if code == Some(CLOSE_NORMAL) && refusal::says_replaced(&reason) => {
+                self.stop(LinkError::Replaced { reason });
+            }
+            Phase::Ready(_) => self.lost(now, jitter, text),
+            _ => match refusal::of_close_code(code, &reason) {
+                Some(error) => self.refused(now, jitter, error),
+                None => self.unreachable(now, jitter, text),
+            },
+        }
+    }
+
+    /// A link that worked is gone.
+    fn lost(&mut self, now: Millis, jitter: f64, reason: String) {
+        if let Phase::Ready(ready) = &self.phase
+            && now.saturating_sub(ready.since) >= self.config.stable_ms
+        {
+            self.failures = 0;
+        }
+        if self.config.reconnect {
+            self.calls.link_broke(&mut self.out);
+            self.wait(now, jitter, reason);
+        } else {
+            self.stop(LinkError::Closed { reason });
+        }
+    }
+
+    /// No link came about.
+    fn unreachable(&mut self, now: Millis, jitter: f64, cause: String) {
+        if self.config.reconnect {
+            self.wait(now, jitter, cause);
+        } else {
+            self.stop(LinkError::Unreachable {
+                url: self.config.url.clone(),
+                cause,
+            });
+        }
+    }
+
+    fn refused(&mut self, now: Millis, jitter: f64, error: ErrorShape) {
+        let verdict = refusal::verdict(&error);
+        let error = LinkError::Refused { error };
+        match verdict {
+            Verdict::Passing if self.config.reconnect => self.wait(now, jitter, error.to_string()),
+            Verdict::Final if self.config.reconnect && self.config.never_give_up => {
+                self.wait_for(now, self.config.refused_retry_ms, error.to_string());
+            }
+            _ => self.stop(error),
+        }
+    }
+
+    fn wait(&mut self, now: Millis, jitter: f64, reason: String) {
+        let delay = backoff(
+            self.config.backoff_min_ms,
+            self.config.backoff_max_ms,
+            self.failures,
+            jitter,
+        );
+        self.wait_for(now, delay, reason);
+    }
+
+    fn wait_for(&mut self, now: Millis, delay: Millis, reason: String) {
+        self.failures = self.failures.saturating_add(1);
+        self.phase = Phase::Waiting {
+            until: now.saturating_add(delay),
+        };
+        self.out.push_back(Output::Down {
+            reason,
+            retry_in_ms: Some(delay),
+        });
+    }
+
+    fn close(&mut self, conn: Conn, code: u16, reason: &str) {
+        self.out.push_back(Output::Close {
+            conn,
+            code,
+            reason: reason.into(),
+        });
+    }
+
+    fn stop(&mut self, error: LinkError) {
+        self.calls.fail_all(&error, &mut self.out);
+        self.phase = Phase::Stopped { why: error.clone() };
+        self.out.push_back(Output::Down {
+            reason: error.to_string(),
+            retry_in_ms: None,
+        });
+        self.out.push_back(Output::Stopped { error: Some(error) });
+    }
+
+    fn shutdown(&mut self, reason: String) {
+        if self.is_stopped() {
+            return;
+        }
+        if let Some(conn) = self.current() {
+            self.close(conn, CLOSE_NORMAL, &reason);
+        }
+        let why = LinkError::Closed { reason };
+        self.calls.fail_all(&why, &mut self.out);
+        self.phase = Phase::Stopped { why };
+        self.out.push_back(Output::Stopped { error: None });
+    }
+}
+
+fn describe_close(code: Option<u16>, reason: &str) -> String {
+    match (code, reason.trim()) {
+        (None, "") => "the connection broke".into(),
+        (None, reason) => reason.into(),
+        (Some(code), "") => format!("closed by the gateway ({code})"),
+        (Some(code), reason) => format!("closed by the gateway ({code}: {reason})"),
+    }
+}
+
+/// Full jitter between `min` and the doubled wait, which never passes `max`.
+pub fn backoff(min: Millis, max: Millis, failures: u32, jitter: f64) -> Millis {
+    let ceiling = min
+        .saturating_mul(2u64.saturating_pow(failures.saturating_add(1).min(32)))
+        .clamp(min, max.max(min));
+    let span = ceiling - min;
+    let share = if jitter.is_finite() {
+        jitter.clamp(0.0, 1.0)
+    } else {
+        0.5
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "spans are far below 2^52 and not negative"
+    )]
+    let offset = (span as f64 * share) as Millis;
+    min + offset.min(span)
+}
+
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod tests;
