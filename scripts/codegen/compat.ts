@@ -26,6 +26,17 @@ const SCOPE_STRENGTH = ["read", "chat", "operate", "admin"];
 /** Blame, prose and HTTP are for people; these are compared by programs. */
 const ERROR_KEYS = ["code", "retryable", "http", "exit"];
 
+/** A draft shows what will be released; it binds nobody yet. */
+export const DRAFT_MARK = "x-draft";
+export const isDraft = (schema: unknown): boolean => object(schema)[DRAFT_MARK] === true;
+
+/** The text of a released file, or the reason why it may not be written: what is frozen stays as it is. */
+export function releaseText(existing: unknown, schema: unknown, draft: boolean): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string } {
+  if (existing !== undefined && !isDraft(existing)) return { ok: false, problem: "this version is frozen; release the next one" };
+  const content = draft ? { [DRAFT_MARK]: true, ...object(schema) } : object(schema);
+  return { ok: true, text: `${JSON.stringify(content, null, 2)}\n` };
+}
+
 /** What would break, in sentences that name the place. Empty: every peer of the released version goes on working. */
 export function breaks(released: unknown, current: unknown): string[] {
   const problems: string[] = [];

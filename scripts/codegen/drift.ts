@@ -1,0 +1,16 @@
+/** What differs between the generated files and those on disk. Pure: reading is the caller's. */
+import type { Files } from "./generate.ts";
+
+export interface Drift {
+  /** Generated files that are missing or different on disk, sorted. */
+  readonly drifted: readonly string[];
+  /** Files in generated folders that nothing generates, sorted. */
+  readonly strays: readonly string[];
+}
+
+export function driftOf(files: Files, read: (path: string) => string | undefined, present: readonly string[]): Drift {
+  return {
+    drifted: [...files].filter(([path, text]) => read(path) !== text).map(([path]) => path),
+    strays: present.filter((path) => !files.has(path)).sort(),
+  };
+}
