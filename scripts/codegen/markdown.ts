@@ -1,5 +1,6 @@
 /** The reference page: every method, event, type, error and limit, readable without the code. */
 import type { Field, Model, Node, TypeDef } from "./model.ts";
+import { eachRef, fieldsOf } from "./model.ts";
 import { BANNER, docLines } from "./names.ts";
 import { fieldDoc } from "./typescript.ts";
 
@@ -49,12 +50,18 @@ function body(type: TypeDef): string {
 }
 
 export function emitMarkdown(model: Model, print: string): string {
-  const inlined = new Set<string>();
+  // A type that is mentioned exactly once, by a method or an event, is shown there and nowhere else.
+  const mentions = new Map<string, number>();
+  const mention = (name: string | null, weight: number): void => {
+    if (name !== null) mentions.set(name, (mentions.get(name) ?? 0) + weight);
+  };
+  for (const type of model.types) for (const field of fieldsOf(type)) eachRef(field.node, (name) => mention(name, 2));
   for (const method of model.methods) {
-    if (method.params !== null && method.params.endsWith("Params")) inlined.add(method.params);
-    if (method.result.endsWith("Result")) inlined.add(method.result);
+    mention(method.params, 1);
+    mention(method.result, 1);
   }
-  for (const event of model.events) if (event.payload.endsWith("Event")) inlined.add(event.payload);
+  for (const event of model.events) mention(event.payload, 1);
+  const inlined = new Set([...mentions].filter(([, weight]) => weight === 1).map(([name]) => name));
   const shape = (name: string): string => {
     const type = model.typeByName.get(name);
     return type && inlined.has(name) ? body(type) : `${link(name)}\n`;

@@ -15,7 +15,7 @@ const str = (text: string): string => `"${text.replaceAll("\\", "\\\\").replaceA
 
 function doc(text: string | undefined): string {
   if (text === undefined || text.trim() === "") return "";
-  return docLines(text).map((line) => `/// ${line}`.trimEnd()).join("\n") + "\n";
+  return docLines(text).map((line) => `${`/// ${line}`.trimEnd()}\n`).join("");
 }
 
 function fieldName(name: string): string {
