@@ -114,7 +114,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "4a81ae53b5374ded";
+export const PROTOCOL_FINGERPRINT = "a8095fde01d46a61";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

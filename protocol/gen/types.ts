@@ -639,6 +639,17 @@ export type GsvConfig = {
   userTimezone?: string;
 };
 
+/** The gateway is up. Says nothing that a stranger may not know. */
+export type HealthResult = {
+  ok: true;
+  /** At most 64 characters. */
+  version: string;
+  /** 1 to 65535. */
+  protocol: number;
+  /** At most 64 characters. */
+  fingerprint?: string;
+};
+
 /** The agent's rounds. */
 export type HeartbeatConfig = {
   /** At most 16 characters. */
@@ -1004,6 +1015,21 @@ export type PresenceEvent = {
   online: boolean;
   /** At most 256 characters. */
   reason?: string;
+};
+
+/** An HTTP error (RFC 9457), with the reason and code that frames carry. */
+export type ProblemDetails = {
+  /** At most 256 characters. */
+  type: string;
+  title: string;
+  /** 100 to 599. */
+  status: number;
+  detail?: string;
+  /** 0 to 99999. */
+  code: number;
+  /** At most 64 characters. */
+  reason: string;
+  retryable?: boolean;
 };
 
 /** A provider of your own, usable in `model.fallbacks`, `/model` and agents. */

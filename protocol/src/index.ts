@@ -18,6 +18,7 @@ import "./pairing.ts";
 import "./heartbeat.ts";
 import "./skill.ts";
 import "./transfer.ts";
+import "./health.ts";
 
 export { errors, events, limits, methods, types } from "./dsl.ts";
 export { CONFIG_DEFAULTS, SECRET_PATHS } from "./config.ts";

@@ -1,9 +1,11 @@
 /** From a model to the text of every generated file. No disk: `main.ts` writes, compares or freezes what this returns. */
 import { spawn } from "node:child_process";
+import { emitConfigValues } from "./config-values.ts";
 import { emitExplainTable } from "./explain-table.ts";
 import { fingerprint, protocolSchema } from "./json-schema.ts";
 import { emitMarkdown } from "./markdown.ts";
 import { ContractError, type Model } from "./model.ts";
+import { emitOpenApi } from "./openapi.ts";
 import { emitRustErrors, emitRustEvents, emitRustGolden, emitRustLimits, emitRustMethods, emitRustTypes } from "./rust.ts";
 import { emitErrors, emitLimits, emitMethods, emitTypes, exportedNames } from "./typescript.ts";
 import { emitCheckIndex, emitChecks, emitCheckTypes } from "./validators.ts";
@@ -40,7 +42,10 @@ export async function generate(model: Model): Promise<Files> {
     ["protocol/gen/validators/checks.d.ts", emitCheckTypes(model)],
     ["protocol/gen/validators/index.ts", emitCheckIndex(model)],
     ["protocol/gen/METHODS.md", emitMarkdown(model, print)],
+    ["protocol/gen/config.ts", emitConfigValues()],
   ]);
+  // Models made up by tests have no HTTP.
+  if (model.typeByName.has("HealthResult")) files.set("protocol/gen/openapi.json", emitOpenApi(model));
   const formatted = await Promise.all(rust.map(async ([path, text]) => [path, await rustfmt(path, text)] as const));
   for (const [path, text] of formatted) files.set(path, text);
   return new Map([...files].sort(([left], [right]) => (left < right ? -1 : 1)));

@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "4a81ae53b5374ded";
+pub const PROTOCOL_FINGERPRINT: &str = "a8095fde01d46a61";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

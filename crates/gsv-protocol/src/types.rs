@@ -990,6 +990,20 @@ impl std::fmt::Debug for GsvConfig {
     }
 }
 
+/// The gateway is up. Says nothing that a stranger may not know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthResult {
+    pub ok: bool,
+    /// At most 64 characters.
+    pub version: String,
+    /// 1 to 65535.
+    pub protocol: u16,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
 /// The agent's rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1554,6 +1568,25 @@ pub struct PresenceEvent {
     /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// An HTTP error (RFC 9457), with the reason and code that frames carry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemDetails {
+    /// At most 256 characters.
+    pub r#type: String,
+    pub title: String,
+    /// 100 to 599.
+    pub status: u16,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// 0 to 99999.
+    pub code: u32,
+    /// At most 64 characters.
+    pub reason: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
 }
 
 /// A provider of your own, usable in `model.fallbacks`, `/model` and agents.

@@ -66,6 +66,7 @@ import type {
   Features,
   Frame,
   GsvConfig,
+  HealthResult,
   HeartbeatConfig,
   HeartbeatHours,
   HeartbeatStartResult,
@@ -108,6 +109,7 @@ import type {
   PeerKind,
   PendingPair,
   PresenceEvent,
+  ProblemDetails,
   ProviderConfig,
   ResetMode,
   ResetPolicy,
@@ -271,6 +273,7 @@ export function checkExecEventKind(value: unknown): value is ExecEventKind;
 export function checkFeatures(value: unknown): value is Features;
 export function checkFrame(value: unknown): value is Frame;
 export function checkGsvConfig(value: unknown): value is GsvConfig;
+export function checkHealthResult(value: unknown): value is HealthResult;
 export function checkHeartbeatConfig(value: unknown): value is HeartbeatConfig;
 export function checkHeartbeatHours(value: unknown): value is HeartbeatHours;
 export function checkHeartbeatStartResult(value: unknown): value is HeartbeatStartResult;
@@ -313,6 +316,7 @@ export function checkPeer(value: unknown): value is Peer;
 export function checkPeerKind(value: unknown): value is PeerKind;
 export function checkPendingPair(value: unknown): value is PendingPair;
 export function checkPresenceEvent(value: unknown): value is PresenceEvent;
+export function checkProblemDetails(value: unknown): value is ProblemDetails;
 export function checkProviderConfig(value: unknown): value is ProviderConfig;
 export function checkResetMode(value: unknown): value is ResetMode;
 export function checkResetPolicy(value: unknown): value is ResetPolicy;

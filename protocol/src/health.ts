@@ -1,0 +1,18 @@
+/** What HTTP answers carry. The routes themselves are in http.ts. */
+import { struct, t } from "./dsl.ts";
+
+export const HealthResult = struct("HealthResult", "The gateway is up. Says nothing that a stranger may not know.", {
+  ok: t.literal(true),
+  version: t.string(64),
+  protocol: t.int(1, 65535),
+  fingerprint: t.optional(t.string(64)),
+});
+export const ProblemDetails = struct("ProblemDetails", "An HTTP error (RFC 9457), with the reason and code that frames carry.", {
+  type: t.string(256),
+  title: t.text(),
+  status: t.int(100, 599),
+  detail: t.optional(t.text()),
+  code: t.int(0, 99999),
+  reason: t.string(64),
+  retryable: t.optional(t.bool()),
+});

@@ -1,0 +1,35 @@
+/** The OpenAPI document of the HTTP contract. Only the code generator imports this: the gateway serves what it wrote. */
+import { generateOpenApi } from "@ts-rest/open-api";
+import { type HttpTypes, httpContract, type StandardSchema } from "./http.ts";
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+const VERSION = "1";
+
+/** `schemas`: JSON Schema by type name, for every name in HttpTypes. */
+export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema): unknown {
+  const names = new Map<unknown, keyof HttpTypes>();
+  const named = <N extends keyof HttpTypes>(name: N): StandardSchema<HttpTypes[N]> => {
+    const schema: StandardSchema<HttpTypes[N]> = { "~standard": { version: 1, vendor: "gsv", validate: () => ({ issues: [{ message: "only described here" }] }) } };
+    names.set(schema, name);
+    return schema;
+  };
+  const document = generateOpenApi(
+    httpContract(named),
+    {
+      info: { title: "GSV gateway", version: VERSION, description: "Everything but /health needs `Authorization: Bearer <token>`. The WebSocket at /ws is described in METHODS.md." },
+      security: [{ bearer: [] }],
+      components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
+    },
+    {
+      setOperationId: true,
+      operationMapper: (operation, route) => (route.path === "/health" ? { ...operation, security: [] } : operation),
+      // `title` is what lifts a schema into the components.
+      schemaTransformer: ({ schema }) => {
+        const name = names.get(schema);
+        return name === undefined ? null : { title: name, ...schemas(name) };
+      },
+    },
+  );
+  // The schemas are JSON Schema 2020-12, which is what 3.1 means by a schema.
+  return { ...document, openapi: "3.1.0" };
+}

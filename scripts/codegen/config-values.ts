@@ -1,0 +1,11 @@
+/** The configuration's defaults and secret paths as plain data, so that a Worker needs no TypeBox to know them. */
+import { CONFIG_DEFAULTS, SECRET_PATHS } from "../../protocol/src/config.ts";
+import { BANNER } from "./names.ts";
+
+export function emitConfigValues(): string {
+  return (
+    `// ${BANNER}\n/** What holds when nothing is set, and which settings are never shown. */\n` +
+    `export const CONFIG_DEFAULTS = ${JSON.stringify(CONFIG_DEFAULTS, null, 2)} as const;\n\n` +
+    `/** Dot form, \`*\` for one segment. */\nexport const SECRET_PATHS = ${JSON.stringify(SECRET_PATHS)} as const;\n`
+  );
+}
