@@ -1,0 +1,191 @@
+/**
+ * From pi-ai's events to a committed answer. Collects what an answer is made of and decides at its end whether it is
+ * one. Never yields a tool call whose arguments did not come whole (promises P5).
+ */
+import type { AssistantMessage as PiAssistant, AssistantMessageEvent, Usage as PiUsage } from "@mariozechner/pi-ai";
+import { repairJson } from "@mariozechner/pi-ai/utils/json-parse";
+import type { Usage } from "../../../protocol/gen/types.ts";
+import type { AssistantMessage, ModelOutcome, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports.ts";
+import { badAnswer, overflowed, refused } from "./failure.ts";
+import type { Target } from "./resolve.ts";
+
+/** Text, thinking and arguments of one answer together, in UTF-16 units. */
+export const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
+/**
+ * The one field of a call's arguments when the model wrote something that is not a JSON object: its text, cut.
+ * The tool is not to be run; the model is told that its arguments were not valid.
+ */
+export const INVALID_ARGUMENTS = "$invalidArguments";
+const INVALID_CHARS = 2000;
+
+export type Arguments =
+  | { readonly kind: "valid"; readonly value: Record<string, unknown> }
+  | { readonly kind: "invalid"; readonly raw: string }
+  | { readonly kind: "cut" };
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Whether brackets or a string are still open at the end: the JSON of something that broke off. */
+function isCut(json: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < json.length; i++) {
+    const c = json[i];
+    if (inString) {
+      if (c === "\\") i++;
+      else if (c === '"') inString = false;
+    } else if (c === '"') inString = true;
+    else if (c === "{" || c === "[") depth++;
+    else if (c === "}" || c === "]") depth--;
+  }
+  return inString || depth > 0;
+}
+/** Strict, but for raw control characters in strings, which small models write and which mean one thing only. */
+export function parseArguments(raw: string): Arguments {
+  if (raw.trim() === "") return { kind: "valid", value: {} };
+  for (const read of [(text: string) => text, repairJson]) {
+    try {
+      const value: unknown = JSON.parse(read(raw));
+      return isRecord(value) ? { kind: "valid", value } : { kind: "invalid", raw };
+    } catch {
+      // The next reading may do.
+    }
+  }
+  return isCut(raw) ? { kind: "cut" } : { kind: "invalid", raw };
+}
+
+export function toUsage(usage: PiUsage, priced: boolean): Usage {
+  const whole = (n: number): number => (Number.isFinite(n) && n > 0 ? Math.min(Math.round(n), Number.MAX_SAFE_INTEGER) : 0);
+  const [input, output, cacheRead, cacheWrite] = [whole(usage.input), whole(usage.output), whole(usage.cacheRead), whole(usage.cacheWrite)];
+  const cost = usage.cost.total;
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    total: input + output + cacheRead + cacheWrite,
+    ...(priced && Number.isFinite(cost) && cost >= 0 ? { costUsd: cost } : {}),
+  };
+}
+
+export class AnswerCollector {
+  readonly #onText: (text: string) => void;
+  /** Raw arguments by block, and whether the block was closed. */
+  #raw = new Map<number, string[]>();
+  #closed = new Set<number>();
+  #chars = 0;
+
+  constructor(onText: (text: string) => void) {
+    this.#onText = onText;
+  }
+  get tooLarge(): boolean {
+    return this.#chars > MAX_ANSWER_CHARS;
+  }
+  take(event: AssistantMessageEvent): void {
+    switch (event.type) {
+      case "text_delta":
+        return this.#text(event.delta);
+      case "thinking_delta":
+        this.#chars += event.delta.length;
+        return;
+      case "toolcall_delta": {
+        this.#chars += event.delta.length;
+        const pieces = this.#raw.get(event.contentIndex);
+        if (pieces) pieces.push(event.delta);
+        else this.#raw.set(event.contentIndex, [event.delta]);
+        return;
+      }
+      case "toolcall_end":
+        this.#closed.add(event.contentIndex);
+        return;
+      default:
+        return;
+    }
+  }
+  #text(text: string): void {
+    this.#chars += text.length;
+    if (!this.tooLarge) this.#onText(text);
+  }
+
+  /** The outcome of an answer that came to its end. */
+  finish(
+    target: Target,
+    message: PiAssistant,
+    context: { now: number; nameOf: (wire: string) => string; extraOf: (id: string) => string | undefined; maxTokens: number },
+  ): ModelOutcome {
+    const usage = toUsage(message.usage, target.info.price !== undefined);
+    const content: (TextBlock | ThinkingBlock | ToolCallBlock)[] = [];
+    const calls: { providerId: string; name: string; arguments: Readonly<Record<string, unknown>> }[] = [];
+    const ids = new Set<string>();
+    const wrong = (text: string, retryable: boolean): ModelOutcome => ({ ...badAnswer(text, retryable), usage });
+
+    for (const [index, block] of message.content.entries()) {
+      if (block.type === "text") {
+        if (block.text !== "") content.push({ type: "text", text: block.text });
+      } else if (block.type === "thinking") {
+        content.push({
+          type: "thinking",
+          thinking: block.thinking,
+          ...(block.thinkingSignature ? { thinkingSignature: block.thinkingSignature } : {}),
+          ...(block.redacted ? { redacted: true } : {}),
+        });
+      } else {
+        if (message.stopReason === "length") {
+          return wrong(
+            `${target.id} reached its limit of ${context.maxTokens} tokens in the middle of a tool call. Ask for less at once, or raise \`model.maxTokens\`.`,
+            false,
+          );
+        }
+        const args = this.#closed.has(index) ? parseArguments((this.#raw.get(index) ?? []).join("")) : ({ kind: "cut" } as const);
+        if (args.kind === "cut")
+          return wrong(`The answer of ${target.providerName} broke off inside a tool call. Send the message again.`, true);
+        let providerId = block.id === "" ? `call_${index}` : block.id;
+        for (let n = 2; ids.has(providerId); n++) providerId = `${block.id.slice(0, 56)}_${n}`;
+        ids.add(providerId);
+        const name = context.nameOf(block.name);
+        const value = args.kind === "valid" ? args.value : { [INVALID_ARGUMENTS]: args.raw.slice(0, INVALID_CHARS) };
+        const signature = context.extraOf(block.id) ?? block.thoughtSignature;
+        content.push({ type: "toolCall", id: providerId, name, arguments: value, ...(signature ? { thoughtSignature: signature } : {}) });
+        calls.push({ providerId, name, arguments: value });
+      }
+    }
+    const says = content.some((block) => block.type === "text" && block.text.trim() !== "");
+    if (calls.length === 0 && !says) {
+      const filled = usage.input + (usage.cacheRead ?? 0) >= target.info.contextWindow * 0.99;
+      if (message.stopReason === "length" && filled) return { ...overflowed(target), usage };
+      if (message.stopReason === "length")
+        return wrong(
+          `${target.id} used up its ${context.maxTokens} tokens before it answered. Raise \`model.maxTokens\`, or let it think less (\`/think low\`).`,
+          false,
+        );
+      return wrong(`${target.id} answered with nothing. Send the message again.`, true);
+    }
+    const stopReason: AssistantMessage["stopReason"] = calls.length > 0 ? "toolUse" : message.stopReason === "length" ? "length" : "stop";
+    return {
+      kind: "replied",
+      message: {
+        role: "assistant",
+        content,
+        api: target.wire,
+        provider: target.provider,
+        model: target.id,
+        usage,
+        stopReason,
+        timestamp: context.now,
+      },
+      calls,
+      usage,
+    };
+  }
+}
+
+const REFUSALS = new Set(["refusal", "content_filter", "sensitive"]);
+/** A refusal that pi-ai reports as an error of the answer. */
+export function refusalOf(target: Target, message: PiAssistant): ModelOutcome | undefined {
+  if (message.rawStopReason === undefined || !REFUSALS.has(message.rawStopReason)) return undefined;
+  const why = message.errorMessage ?? "";
+  return {
+    ...refused(target, /finish_reason|stopped with|refused to complete/.test(why) ? "" : why),
+    usage: toUsage(message.usage, target.info.price !== undefined),
+  };
+}

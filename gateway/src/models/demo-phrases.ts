@@ -1,0 +1,97 @@
+/**
+ * What the demo model understands. Pure: text in, a plan out.
+ *
+ *   say TEXT                 answers TEXT
+ *   run: COMMAND             runs a command on the first connected machine (`run@NAME: COMMAND` on that one)
+ *   read: PATH               reads a file there; `read: gsv:PATH` reads the agent's own
+ *   write: PATH <- TEXT      writes one; `gsv:` as above
+ *   search: PATTERN          searches there with Grep
+ *   glob: PATTERN            finds files there by name
+ *   process: ID              asks after a background command
+ *   ls: PATH                 lists the agent's own files
+ *   remember: TEXT           adds a line to MEMORY.md
+ *   delegate: AGENT TASK     hands TASK to another agent, where that is possible
+ *   think: TEXT              thinks TEXT, then answers
+ *   slow: N                  streams N words, a fifth of a second each
+ *   tools                    lists the tools
+ *
+ * Several lines that each begin with a tool's phrase are called at once. A line that begins with none of them belongs to
+ * the phrase above it. Anything else is answered with the list above.
+ */
+export type DemoPhrase =
+  | { readonly kind: "say" | "think"; readonly text: string }
+  | { readonly kind: "slow"; readonly words: number }
+  | { readonly kind: "tools" | "help" }
+  | { readonly kind: "delegate"; readonly agent: string; readonly task: string }
+  | { readonly kind: "node"; readonly tool: string; readonly node: string | undefined; readonly args: Readonly<Record<string, unknown>> }
+  | { readonly kind: "native"; readonly tool: string; readonly args: Readonly<Record<string, unknown>> };
+
+const PHRASE =
+  /^\s*(run|read|write|search|glob|process|ls|remember|delegate|think|slow|say|tools|help)(?:@([A-Za-z0-9][\w.-]*))?\s*(?::\s*|\s+|$)(.*)$/is;
+/** These read naturally without a colon; the others are too common as first words. */
+const COLON_OPTIONAL = new Set(["say", "tools", "help"]);
+export const MAX_SLOW_WORDS = 600;
+
+function one(word: string, node: string | undefined, rest: string): DemoPhrase | undefined {
+  const body = rest.trim();
+  const own = body.startsWith("gsv:") ? body.slice(4).trim() : undefined;
+  switch (word) {
+    case "say":
+      return { kind: "say", text: body };
+    case "think":
+      return { kind: "think", text: body };
+    case "slow":
+      return { kind: "slow", words: Math.min(MAX_SLOW_WORDS, Math.max(1, Number.parseInt(body, 10) || 20)) };
+    case "tools":
+    case "help":
+      return body === "" ? { kind: word } : undefined;
+    case "run":
+      return { kind: "node", tool: "Bash", node, args: { command: body } };
+    case "read":
+      return own === undefined
+        ? { kind: "node", tool: "Read", node, args: { path: body } }
+        : { kind: "native", tool: "gsv__ReadFile", args: { path: own } };
+    case "write": {
+      const arrow = body.indexOf("<-");
+      if (arrow === -1) return undefined;
+      const path = body.slice(0, arrow).trim();
+      const content = body.slice(arrow + 2).replace(/^ /, "");
+      return path.startsWith("gsv:")
+        ? { kind: "native", tool: "gsv__WriteFile", args: { path: path.slice(4).trim(), content } }
+        : { kind: "node", tool: "Write", node, args: { path, content } };
+    }
+    case "search":
+      return { kind: "node", tool: "Grep", node, args: { pattern: body } };
+    case "glob":
+      return { kind: "node", tool: "Glob", node, args: { pattern: body } };
+    case "process":
+      return { kind: "node", tool: "Process", node, args: body === "" ? { action: "list" } : { action: "poll", sessionId: body } };
+    case "ls":
+      return { kind: "native", tool: "gsv__ListFiles", args: body === "" ? {} : { path: body } };
+    case "remember":
+      return {
+        kind: "native",
+        tool: "gsv__WriteFile",
+        args: { path: "MEMORY.md", content: `- ${body.replace(/\s+/g, " ")}\n`, append: true },
+      };
+    case "delegate": {
+      const [agent = "", ...task] = body.split(/\s+/);
+      return { kind: "delegate", agent, task: task.join(" ") };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The phrases of a message, in order; empty when it has none. */
+export function parsePhrases(text: string): readonly DemoPhrase[] {
+  const found: { word: string; node: string | undefined; lines: string[] }[] = [];
+  for (const line of text.split("\n")) {
+    const match = PHRASE.exec(line);
+    const word = match?.[1]?.toLowerCase() ?? "";
+    const colon = match !== null && /^\s*\w+(?:@[\w.-]+)?\s*:/.test(line);
+    if (match && (colon || COLON_OPTIONAL.has(word))) found.push({ word, node: match[2], lines: [match[3] ?? ""] });
+    else found.at(-1)?.lines.push(line);
+  }
+  return found.flatMap(({ word, node, lines }) => one(word, node, lines.join("\n").trimEnd()) ?? []);
+}

@@ -1,0 +1,208 @@
+/**
+ * The built-in demo model: deterministic, no key, no network. It follows the phrases of demo-phrases.ts, so that a new
+ * user sees the whole loop work, tools on a machine included. It always says that it is the demo and how to set a real
+ * model. It never claims to understand anything.
+ */
+import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
+import type { AssistantMessage, Message, ModelOutcome, ModelRequest, ToolCallBlock, ToolResultMessage } from "../ports.ts";
+import { type DemoPhrase, parsePhrases } from "./demo-phrases.ts";
+import { cancelled } from "./failure.ts";
+import type { Timers } from "./watchdog.ts";
+
+const WORD_MS = 200;
+export const DEMO_NOTE =
+  "(This is the built-in demo model: it only follows a few phrases. For a real one: `gsv config set model.provider anthropic` and `gsv config set apiKeys.anthropic <key>`; `openai`, `openrouter`, `ollama` and others work the same way.)";
+const HELP = [
+  "I am GSV's demo model. I don't understand language; I follow these phrases:",
+  "",
+  "- `say TEXT` - I say it",
+  "- `run: COMMAND` - runs a command on your machine (`run@NAME: COMMAND` picks one)",
+  "- `read: PATH`, `write: PATH <- TEXT`, `search: PATTERN`, `glob: PATTERN` - files on your machine",
+  "- `read: gsv:PATH`, `write: gsv:PATH <- TEXT`, `ls: PATH` - the agent's own files",
+  "- `remember: TEXT` - adds a line to MEMORY.md",
+  "- `delegate: AGENT TASK` - hands a task to another agent",
+  "- `think: TEXT`, `slow: N`, `tools`",
+].join("\n");
+
+type Step =
+  | { readonly text: string; readonly thinking?: string; readonly pace?: number }
+  | { readonly calls: readonly { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[] };
+
+function textOf(message: Message): string {
+  if (typeof message.content === "string") return message.content;
+  return message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+}
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A tool's own output, word for word: a command's `output`, a file's `content`, else all of it. */
+function outputOf(result: ToolResultMessage): string {
+  const all = textOf(result);
+  let value: unknown;
+  try {
+    value = JSON.parse(all);
+  } catch {
+    return all;
+  }
+  if (isRecord(value) && value["ok"] === true && value["result"] !== undefined) value = value["result"];
+  if (typeof value === "string") return value;
+  if (!isRecord(value)) return all;
+  const main = value["output"] ?? value["content"];
+  if (typeof main !== "string") return all;
+  const exit = value["exitCode"];
+  return typeof exit === "number" && exit !== 0 ? `${main}\n[exit code ${exit}]` : main;
+}
+function report(results: readonly ToolResultMessage[]): string {
+  return results
+    .map((result) => {
+      const output = outputOf(result);
+      const fence = output.includes("```") ? "````" : "```";
+      return `\`${result.toolName}\` ${result.isError ? "failed" : "answered"}:\n\n${fence}\n${output.replace(/\n$/, "")}\n${fence}`;
+    })
+    .join("\n\n");
+}
+
+const nodesOf = (tools: readonly ToolDefinition[]): string[] => [
+  ...new Set(
+    tools.flatMap((tool) =>
+      tool.name.startsWith("gsv__") || !tool.name.includes("__") ? [] : [tool.name.slice(0, tool.name.indexOf("__"))],
+    ),
+  ),
+];
+
+/** A call for a phrase, or the sentence that says why there is none. */
+function toCall(
+  phrase: DemoPhrase,
+  tools: readonly ToolDefinition[],
+): { name: string; arguments: Readonly<Record<string, unknown>> } | string {
+  const has = (name: string): boolean => tools.some((tool) => tool.name === name);
+  if (phrase.kind === "native")
+    return has(phrase.tool) ? { name: phrase.tool, arguments: phrase.args } : `The tool \`${phrase.tool}\` is not there.`;
+  if (phrase.kind === "delegate") {
+    const name = `delegate_to_${phrase.agent}`;
+    return has(name) ? { name, arguments: { instructions: phrase.task } } : `There is no agent \`${phrase.agent}\` to delegate to.`;
+  }
+  if (phrase.kind !== "node") return "";
+  const nodes = nodesOf(tools);
+  if (nodes.length === 0)
+    return "No machine is connected, so I can't do that. On the machine that you want to use, start `gsv node --id laptop`, then say it again.";
+  const node = phrase.node ?? nodes.find((name) => has(`${name}__${phrase.tool}`));
+  if (node !== undefined && has(`${node}__${phrase.tool}`)) return { name: `${node}__${phrase.tool}`, arguments: phrase.args };
+  return phrase.node !== undefined && !nodes.includes(phrase.node)
+    ? `No machine named \`${phrase.node}\` is connected; there ${nodes.length === 1 ? "is" : "are"} ${nodes.join(", ")}.`
+    : `\`${phrase.node ?? nodes[0]}\` does not offer the tool ${phrase.tool}.`;
+}
+
+/** What to do next. Depends on the conversation alone. */
+export function demoStep(messages: readonly Message[], tools: readonly ToolDefinition[], systemPrompt: string): Step {
+  const results: ToolResultMessage[] = [];
+  for (let i = messages.length - 1; i >= 0; i--) {
+    const message = messages[i];
+    if (message?.role !== "toolResult") break;
+    results.unshift(message);
+  }
+  if (results.length > 0) return { text: report(results) };
+
+  const last = messages.at(-1);
+  const phrases = last?.role === "user" ? parsePhrases(textOf(last)) : [];
+  const acts = phrases.filter((phrase) => phrase.kind === "node" || phrase.kind === "native" || phrase.kind === "delegate");
+  if (acts.length > 0) {
+    const planned = acts.map((phrase) => toCall(phrase, tools));
+    const calls = planned.filter((call) => typeof call !== "string");
+    if (calls.length > 0) return { calls };
+    return { text: [...new Set(planned)].join("\n") };
+  }
+  const phrase = phrases[0];
+  switch (phrase?.kind) {
+    case "say":
+      return { text: phrase.text === "" ? "Say what? Write `say` and then the words." : phrase.text };
+    case "think":
+      return { thinking: phrase.text, text: `I thought about it: ${phrase.text}` };
+    case "slow":
+      return { text: Array.from({ length: phrase.words }, (_, i) => `word${i + 1}`).join(" "), pace: WORD_MS };
+    case "tools":
+      return {
+        text:
+          tools.length === 0
+            ? "There are no tools."
+            : `Tools:\n\n${tools.map((tool) => `- \`${tool.name}\`: ${tool.description.split("\n")[0]?.slice(0, 120) ?? ""}`).join("\n")}`,
+      };
+    default:
+      return {
+        text: systemPrompt.includes("BOOTSTRAP.md")
+          ? `${HELP}\n\nThis agent has not been introduced to you yet (BOOTSTRAP.md). That needs a real model; set one and say hello again.`
+          : HELP,
+      };
+  }
+}
+
+function usageOf(request: ModelRequest, output: number): Usage {
+  let chars = request.systemPrompt.length;
+  for (const message of request.messages) {
+    if (typeof message.content === "string") chars += message.content.length;
+    else for (const block of message.content) if (block.type === "text") chars += block.text.length;
+  }
+  const input = Math.ceil(chars / 4);
+  const out = Math.ceil(output / 4);
+  return { input, output: out, cacheRead: 0, cacheWrite: 0, total: input + out, costUsd: 0 };
+}
+
+/** Streams word by word; false when it was stopped. */
+async function stream(text: string, pace: number | undefined, request: ModelRequest, timers: Timers): Promise<boolean> {
+  for (const word of text.match(/\S+\s*|\s+/g) ?? []) {
+    if (request.signal.aborted) return false;
+    if (pace !== undefined) await pause(pace, request.signal, timers);
+    if (request.signal.aborted) return false;
+    request.onText(word);
+  }
+  return true;
+}
+function pause(ms: number, signal: AbortSignal, timers: Timers): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      cancel();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const cancel = timers.set(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}
+
+export async function callDemo(request: ModelRequest, timers: Timers): Promise<ModelOutcome> {
+  if (request.signal.aborted) return cancelled();
+  const step = demoStep(request.messages, request.tools, request.systemPrompt);
+  const reply = (
+    content: AssistantMessage["content"],
+    stopReason: AssistantMessage["stopReason"],
+    chars: number,
+  ): Extract<ModelOutcome, { kind: "replied" }> => {
+    const usage = usageOf(request, chars);
+    const calls = content
+      .filter((block): block is ToolCallBlock => block.type === "toolCall")
+      .map((block) => ({ providerId: block.id, name: block.name, arguments: block.arguments }));
+    return {
+      kind: "replied",
+      message: { role: "assistant", content, api: "demo", provider: "demo", model: "demo", usage, stopReason, timestamp: request.now() },
+      calls,
+      usage,
+    };
+  };
+  if ("calls" in step) {
+    const calls = step.calls.map(
+      (call, index): ToolCallBlock => ({
+        type: "toolCall",
+        id: `demo_${request.messages.length}_${index}`,
+        name: call.name,
+        arguments: call.arguments,
+      }),
+    );
+    return reply(calls, "toolUse", JSON.stringify(step.calls).length);
+  }
+  const text = `${step.text}\n\n${DEMO_NOTE}`;
+  if (!(await stream(text, step.pace, request, timers))) return cancelled();
+  return reply(
+    [...(step.thinking === undefined ? [] : [{ type: "thinking", thinking: step.thinking } as const]), { type: "text", text }],
+    "stop",
+    text.length,
+  );
+}

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { manualTime, request, tool, user } from "../../test/models/support.ts";
+import type { Message, ModelOutcome, ToolResultMessage } from "../ports.ts";
+import { parsePhrases } from "./demo-phrases.ts";
+import { DEMO_NOTE } from "./demo.ts";
+import { createModelClient } from "./model-client.ts";
+
+const client = createModelClient();
+const native = ["gsv__ReadFile", "gsv__WriteFile", "gsv__ListFiles"].map((name) => tool(name));
+const laptop = ["Bash", "Read", "Write", "Grep", "Glob"].map((name) => tool(`laptop__${name}`));
+type Replied = Extract<ModelOutcome, { kind: "replied" }>;
+async function ask(
+  text: string | readonly Message[],
+  tools = [...native, ...laptop],
+  systemPrompt = "",
+): Promise<Replied & { readonly text: string; readonly heard: string }> {
+  const heard = request({ messages: typeof text === "string" ? [user(text)] : text, tools, systemPrompt });
+  const outcome = await client.call(heard.request);
+  assert.ok(outcome.kind === "replied", JSON.stringify(outcome));
+  return {
+    ...outcome,
+    text: outcome.message.content.map((block) => (block.type === "text" ? block.text : "")).join(""),
+    heard: heard.text(),
+  };
+}
+const call = async (text: string, tools?: typeof native) => (await ask(text, tools)).calls.map(({ name, arguments: args }) => [name, args]);
+const result = (text: string, isError = false): ToolResultMessage => ({
+  role: "toolResult",
+  toolCallId: "x",
+  toolName: "laptop__Bash",
+  content: [{ type: "text", text }],
+  isError,
+  timestamp: 2,
+});
+
+describe("[P4.2] demo model", () => {
+  it("says what it is told, and that it is the demo, word by word", async () => {
+    const { text, heard, calls, usage } = await ask("say Good morning, GSV");
+    assert.equal(text, `Good morning, GSV\n\n${DEMO_NOTE}`);
+    assert.equal(heard, text);
+    assert.deepEqual([calls, usage.costUsd], [[], 0]);
+    assert.match(DEMO_NOTE, /demo model.*gsv config set model\.provider anthropic/);
+  });
+  it("anything else gets the list of phrases, and the note", async () => {
+    for (const text of ["hello", "what can you do?", "run away", "", "read the room"]) {
+      const { text: answer, calls } = await ask(text);
+      assert.match(answer, /run: COMMAND/);
+      assert.ok(answer.endsWith(DEMO_NOTE));
+      assert.deepEqual(calls, []);
+    }
+  });
+  it("runs a command on the first machine, or on the named one", async () => {
+    assert.deepEqual(await call("run: ls -la && echo 'a: b'"), [["laptop__Bash", { command: "ls -la && echo 'a: b'" }]]);
+    assert.deepEqual(await call("run@nas: uptime", [...laptop, tool("nas__Bash")]), [["nas__Bash", { command: "uptime" }]]);
+    assert.deepEqual(await call("Run: for i in 1 2; do\n  echo $i\ndone"), [
+      ["laptop__Bash", { command: "for i in 1 2; do\n  echo $i\ndone" }],
+    ]);
+  });
+  it("repeats the tool's own output word for word", async () => {
+    const first = await ask("run: date");
+    for (const [given, shown] of [
+      ["one\n  two", "one\n  two"],
+      ['{"status":"completed","exitCode":0,"output":"total 0\\n"}', "total 0"],
+      ['{"ok":true,"result":{"content":"# Soul"}}', "# Soul"],
+      ['{"exitCode":2,"output":"no such file"}', "no such file\n[exit code 2]"],
+    ] as const) {
+      const { text } = await ask([user("run: date"), first.message, result(given)]);
+      assert.ok(text.includes(`\n${shown}\n`), text);
+    }
+    assert.match((await ask([user("run: date"), first.message, result("it broke", true)])).text, /failed:[^]*it broke/);
+  });
+  it("files on the machine, and the agent's own", async () => {
+    assert.deepEqual(await call("read: notes/todo.md"), [["laptop__Read", { path: "notes/todo.md" }]]);
+    assert.deepEqual(await call("read: gsv:SOUL.md"), [["gsv__ReadFile", { path: "SOUL.md" }]]);
+    assert.deepEqual(await call("write: a.txt <- one\ntwo"), [["laptop__Write", { path: "a.txt", content: "one\ntwo" }]]);
+    assert.deepEqual(await call("write: gsv:USER.md <- Ann"), [["gsv__WriteFile", { path: "USER.md", content: "Ann" }]]);
+    assert.deepEqual(await call("search: TODO|FIXME"), [["laptop__Grep", { pattern: "TODO|FIXME" }]]);
+    assert.deepEqual(await call("glob: **/*.rs"), [["laptop__Glob", { pattern: "**/*.rs" }]]);
+    assert.deepEqual(await call("ls: memory"), [["gsv__ListFiles", { path: "memory" }]]);
+    assert.deepEqual(await call("remember: Ann likes tea"), [
+      ["gsv__WriteFile", { path: "MEMORY.md", content: "- Ann likes tea\n", append: true }],
+    ]);
+  });
+  it("several lines are several calls at once, with ids of their own", async () => {
+    const { calls } = await ask("run: sleep 1\nrun: date\nread: a");
+    assert.deepEqual(
+      calls.map(({ name }) => name),
+      ["laptop__Bash", "laptop__Bash", "laptop__Read"],
+    );
+    assert.equal(new Set(calls.map(({ providerId }) => providerId)).size, 3);
+    assert.deepEqual((await ask("run: sleep 1\nrun: date\nread: a")).calls, calls, "the same every time");
+  });
+  it("with no machine says what to start", async () => {
+    const { text, calls } = await ask("run: ls", native);
+    assert.match(text, /No machine is connected.*`gsv node --id laptop`/);
+    assert.deepEqual(calls, []);
+    assert.match((await ask("run@nas: ls")).text, /No machine named `nas`.*laptop/);
+  });
+  it("thinks aloud, lists tools, knows no agents", async () => {
+    assert.deepEqual((await ask("think: hard")).message.content[0], { type: "thinking", thinking: "hard" });
+    assert.match((await ask("tools")).text, /`laptop__Bash`/);
+    assert.match((await ask("delegate: helper do it")).text, /no agent `helper`/);
+    assert.deepEqual(await call("delegate: helper do it", [tool("delegate_to_helper")]), [
+      ["delegate_to_helper", { instructions: "do it" }],
+    ]);
+    assert.match((await ask("hi", native, "## BOOTSTRAP.md")).text, /BOOTSTRAP\.md/);
+  });
+  it("streams slowly, and stops at once when it is told to", async () => {
+    const time = manualTime();
+    const heard = request({ messages: [user("slow: 50")], now: time.now });
+    const call = createModelClient({ timers: time }).call(heard.request);
+    await new Promise(setImmediate);
+    assert.equal(time.pending, 1);
+    time.advance(200);
+    await heard.firstText;
+    assert.equal(heard.text(), "word1 ");
+    heard.abort();
+    const outcome = await call;
+    assert.ok(outcome.kind === "failed" && outcome.error.reason === "run.aborted");
+    assert.equal(time.pending, 0);
+  });
+  it("reads anything without fail", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => parsePhrases(`run: ${text}`).length >= 1));
+  });
+});

@@ -1,0 +1,255 @@
+/**
+ * What went wrong in a model call, as the contract's reasons and as sentences (promises P5). Pure.
+ * Never lets a key, a header's value or a provider's control characters into a message.
+ */
+import { getOverflowPatterns } from "@mariozechner/pi-ai/utils/overflow";
+import type { GsvError, ModelOutcome } from "../ports.ts";
+import type { Target } from "./resolve.ts";
+
+export type Failed = Extract<ModelOutcome, { kind: "failed" }>;
+
+/** What the transport saw; kept apart from what pi-ai says, whose texts are made for people at a terminal. */
+export type Fault =
+  | { readonly kind: "http"; readonly status: number; readonly body: string; readonly retryAfterMs?: number }
+  | { readonly kind: "in_band"; readonly body: string }
+  | { readonly kind: "redirect"; readonly status: number; readonly location?: string }
+  | { readonly kind: "not_a_stream"; readonly contentType: string }
+  | { readonly kind: "unreachable"; readonly cause: string }
+  | { readonly kind: "broken"; readonly cause: string }
+  | { readonly kind: "garbage" }
+  | { readonly kind: "too_large" }
+  | { readonly kind: "timeout"; readonly phase: "first_byte" | "idle" | "whole"; readonly ms: number };
+
+const EXCERPT_CHARS = 300;
+const KEY_LIKE = /\b(?:sk|pk|gsk|xai|key|tok|AIza|csk|nvapi|hf)[-_][A-Za-z0-9*_-]{6,}|\bAIza[A-Za-z0-9_-]{10,}/g;
+
+/** A provider's words, short and without secrets. */
+export function excerpt(text: string, secrets: readonly string[]): string {
+  let clean = text.slice(0, 8192);
+  for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, "[secret]");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must go
+  clean = clean
+    .replace(KEY_LIKE, "[secret]")
+    .replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  return clean.length > EXCERPT_CHARS ? `${clean.slice(0, EXCERPT_CHARS)}...` : clean;
+}
+export const secretsOf = (target: Target): readonly string[] => [
+  ...(target.apiKey ? [target.apiKey] : []),
+  ...Object.values(target.headers),
+];
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+interface ProviderError {
+  readonly type: string;
+  readonly status?: number;
+  readonly message: string;
+}
+/** Reads the shapes in use: `{error: {type, message, code}}`, `{type: "error", error: {...}}`, `{message}`, `[{error}]`, plain text. */
+export function readProviderError(body: string): ProviderError {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    const text = /^\s*</.test(body) ? "" : body;
+    return { type: "", message: text };
+  }
+  if (Array.isArray(value)) value = value[0];
+  const inner: unknown = isRecord(value) && value["error"] !== undefined ? value["error"] : value;
+  if (typeof inner === "string") return { type: "", message: inner };
+  if (!isRecord(inner)) return { type: "", message: "" };
+  const word = (key: string): string => (typeof inner[key] === "string" ? inner[key] : "");
+  const code = inner["code"] ?? inner["status"];
+  const status = typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
+  return {
+    type: word("type") || word("code") || word("status"),
+    message: word("message") || word("detail"),
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+const NOT_OVERFLOW = /rate limit|too many requests|throttl/i;
+const OVERFLOW = getOverflowPatterns();
+export const isOverflow = (text: string): boolean => !NOT_OVERFLOW.test(text) && OVERFLOW.some((pattern) => pattern.test(text));
+
+const IN_BAND_STATUS: Readonly<Record<string, number>> = {
+  overloaded_error: 529,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  api_error: 500,
+  server_error: 500,
+  internal_error: 500,
+  timeout_error: 504,
+  invalid_request_error: 400,
+  authentication_error: 401,
+  permission_error: 403,
+  billing_error: 402,
+  not_found_error: 404,
+  request_too_large: 413,
+};
+
+/** `retry-after` in seconds or as an HTTP date, `retry-after-ms` in milliseconds. */
+export function parseRetryAfter(headers: Headers, now: number): number | undefined {
+  const precise = headers.get("retry-after-ms");
+  if (precise !== null && /^\d+(\.\d+)?$/.test(precise.trim())) return Math.round(Number(precise));
+  const value = headers.get("retry-after")?.trim();
+  if (!value) return undefined;
+  if (/^\d+(\.\d+)?$/.test(value)) return Math.round(Number(value) * 1000);
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+}
+
+const failed = (reason: GsvError["reason"], message: string, retryable: boolean, retryAfterMs?: number): Failed => ({
+  kind: "failed",
+  error: { reason, message },
+  retryable,
+  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+});
+
+function ofStatus(target: Target, status: number, body: string, retryAfterMs: number | undefined): Failed {
+  const said = readProviderError(body);
+  const words = excerpt(said.message, secretsOf(target));
+  const quote = words === "" ? "" : ` It says: "${words}".`;
+  const who = target.providerName;
+  if (
+    status < 429 &&
+    status >= 400 &&
+    status !== 401 &&
+    status !== 402 &&
+    status !== 403 &&
+    status !== 408 &&
+    isOverflow(`${said.type} ${said.message}`)
+  ) {
+    return failed(
+      "model.context_overflow",
+      `The conversation is too long for ${target.id} (${who}). Use \`/compact\` or \`/new\`.${quote}`,
+      false,
+    );
+  }
+  switch (status) {
+    case 401:
+    case 403:
+      return failed(
+        "model.auth",
+        `${who} refused the key (HTTP ${status}). Check \`apiKeys.${target.provider}\`: \`gsv config set apiKeys.${target.provider} <key>\`.${status === 403 ? quote : ""}`,
+        false,
+      );
+    case 402:
+      return failed("model.rejected", `${who} wants payment first (HTTP 402). Check the account's balance.${quote}`, false);
+    case 404:
+      return failed(
+        "model.rejected",
+        `${who} does not know the model ${target.id}, or the address is wrong (HTTP 404). Check \`model.id\`${target.custom ? " and `model.baseUrl`" : ""}.${quote}`,
+        false,
+      );
+    case 413:
+      return failed("model.rejected", `The request is too large for ${who} (HTTP 413). Use \`/compact\` or \`/new\`.${quote}`, false);
+    case 408:
+    case 504:
+      return failed("model.timeout", `${who} did not answer in time (HTTP ${status}). Send the message again.${quote}`, true, retryAfterMs);
+    case 429:
+      return failed(
+        "model.overloaded",
+        `${who} takes no more requests for now (HTTP 429). Send the message again in a moment, or set \`model.fallbacks\`.${quote}`,
+        true,
+        retryAfterMs,
+      );
+    case 503:
+    case 529:
+      return failed(
+        "model.overloaded",
+        `${target.id} is overloaded (HTTP ${status}). Send the message again in a moment, or set \`model.fallbacks\`.${quote}`,
+        true,
+        retryAfterMs,
+      );
+    case 502:
+      return failed(
+        "model.unreachable",
+        `The model's server can't be reached behind ${who} (HTTP 502). Send the message again.${quote}`,
+        true,
+        retryAfterMs,
+      );
+    default:
+      if (status >= 500)
+        return failed("model.bad_answer", `${who} failed (HTTP ${status}). Send the message again.${quote}`, true, retryAfterMs);
+      if (status === 409 || status === 425)
+        return failed(
+          "model.overloaded",
+          `${who} could not take the request now (HTTP ${status}). Send the message again.${quote}`,
+          true,
+          retryAfterMs,
+        );
+      return failed(
+        "model.rejected",
+        `${who} refused the request (HTTP ${status}).${quote === "" ? " Check `model.id` and the model's settings." : quote}`,
+        false,
+      );
+  }
+}
+
+const PHASES = { first_byte: "sent nothing", idle: "went silent in the middle of its answer", whole: "did not finish its answer" } as const;
+
+/** The outcome for a fault of the transport. */
+export function classify(target: Target, fault: Fault): Failed {
+  const who = target.providerName;
+  const host = new URL(target.baseUrl).host;
+  switch (fault.kind) {
+    case "http":
+      return ofStatus(target, fault.status, fault.body, fault.retryAfterMs);
+    case "in_band": {
+      const said = readProviderError(fault.body);
+      // Without a known type it is a failure of the server, in the middle of an answer that it had begun.
+      const status =
+        (Object.hasOwn(IN_BAND_STATUS, said.type) ? IN_BAND_STATUS[said.type] : undefined) ??
+        said.status ??
+        (isOverflow(`${said.type} ${said.message}`) ? 400 : 500);
+      return ofStatus(target, status, fault.body, undefined);
+    }
+    case "redirect":
+      return failed(
+        "model.rejected",
+        `The model's server ${host} answered with a redirect (HTTP ${fault.status})${fault.location === undefined ? "" : ` to ${fault.location}`}, which is not followed because it would carry the key along. Set \`model.baseUrl\` to the final address.`,
+        false,
+      );
+    case "not_a_stream":
+      return failed(
+        "model.bad_answer",
+        `${host} answered with ${fault.contentType || "something"} where a model's stream was expected. Check \`model.baseUrl\`.`,
+        true,
+      );
+    case "unreachable":
+      return failed(
+        "model.unreachable",
+        `The model's server ${host} can't be reached${fault.cause === "" ? "" : ` (${excerpt(fault.cause, secretsOf(target))})`}. Check \`model.baseUrl\` and the network.`,
+        true,
+      );
+    case "broken":
+      return failed("model.bad_answer", `The answer of ${who} broke off before its end. Send the message again.`, true);
+    case "garbage":
+      return failed("model.bad_answer", `${who} sent something that is not a valid answer. Send the message again.`, true);
+    case "too_large":
+      return failed("model.bad_answer", `The answer of ${target.id} grew too large and was stopped. Ask for less at once.`, false);
+    case "timeout":
+      return failed(
+        "model.timeout",
+        `${target.id} (${who}) ${PHASES[fault.phase]} for ${Math.round(fault.ms / 1000)} seconds. Send the message again.`,
+        true,
+      );
+  }
+}
+export const cancelled = (): Failed => failed("run.aborted", "The model call was stopped.", false);
+export const refused = (target: Target, why: string): Failed =>
+  failed(
+    "model.refused",
+    `${target.id} declined to answer${why === "" ? "" : `: ${excerpt(why, secretsOf(target))}`}. Say it differently, or use another model.`,
+    false,
+  );
+export const overflowed = (target: Target): Failed =>
+  failed(
+    "model.context_overflow",
+    `The conversation is too long for ${target.id} (${target.providerName}). Use \`/compact\` or \`/new\`.`,
+    false,
+  );
+export const badAnswer = (message: string, retryable: boolean): Failed => failed("model.bad_answer", message, retryable);

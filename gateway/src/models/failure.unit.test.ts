@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { configWith } from "../../test/models/support.ts";
+import { classify, excerpt, parseRetryAfter, readProviderError } from "./failure.ts";
+import { resolveTarget } from "./resolve.ts";
+
+const resolved = resolveTarget({ provider: "openai", id: "gpt-4.1" }, configWith({ provider: "openai", id: "gpt-4.1" }), {
+  apiKeys: { openai: "my-own-secret-key" },
+  headers: { "x-h": "header-secret" },
+});
+assert.ok(resolved.ok);
+const target = resolved.value;
+
+describe("what a failure says", () => {
+  it("[S5] never a key, a header's value, or something that looks like a key", () => {
+    const message = classify(target, {
+      kind: "http",
+      status: 400,
+      body: JSON.stringify({ error: { message: "bad my-own-secret-key header-secret sk-proj-********abcd AIzaSyABCDEFGHIJKLMN" } }),
+    }).error.message;
+    for (const secret of ["my-own-secret-key", "header-secret", "abcd", "AIzaSy"]) assert.ok(!message.includes(secret), message);
+  });
+  it("[S17] no control characters, no terminal escapes, and short", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
+        const clean = excerpt(`\u001b[31m${text}\u202e`, []);
+        assert.ok(clean.length <= 303);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: that is the point
+        assert.doesNotMatch(clean, /[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/);
+      }),
+    );
+  });
+  it("reads the shapes of error bodies in use", () => {
+    assert.equal(readProviderError('{"type":"error","error":{"type":"overloaded_error","message":"m"}}').type, "overloaded_error");
+    assert.deepEqual(readProviderError('{"error":{"message":"m","code":502}}'), { type: "", message: "m", status: 502 });
+    assert.equal(readProviderError('[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]').message, "m");
+    assert.equal(readProviderError('{"error":"model not found"}').message, "model not found");
+    assert.equal(readProviderError("<html>x</html>").message, "");
+    fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (body) => typeof readProviderError(body).message === "string"));
+  });
+  it("[P5] an error inside a stream follows what it says of itself", () => {
+    const inBand = (body: string) => {
+      const { error, retryable } = classify(target, { kind: "in_band", body });
+      return [error.reason, retryable];
+    };
+    assert.deepEqual(inBand('{"error":{"type":"overloaded_error"}}'), ["model.overloaded", true]);
+    assert.deepEqual(inBand('{"error":{"code":429,"message":"slow down"}}'), ["model.overloaded", true]);
+    assert.deepEqual(inBand('{"error":{"type":"invalid_request_error","message":"no"}}'), ["model.rejected", false]);
+    assert.deepEqual(inBand('{"error":{"type":"invalid_request_error","message":"prompt is too long: 5 tokens"}}'), [
+      "model.context_overflow",
+      false,
+    ]);
+    assert.deepEqual(inBand("what"), ["model.bad_answer", true]);
+  });
+  it("a rate limit that speaks of tokens is no overflow", () => {
+    assert.equal(
+      classify(target, { kind: "http", status: 429, body: '{"error":{"message":"Rate limit: too many tokens"}}' }).error.reason,
+      "model.overloaded",
+    );
+  });
+  it("[P5] retry-after: seconds, date, nonsense", () => {
+    const at = (headers: Record<string, string>) => parseRetryAfter(new Headers(headers), 1_000_000);
+    assert.deepEqual(
+      [
+        at({ "retry-after": "1.5" }),
+        at({ "retry-after-ms": "250" }),
+        at({ "retry-after": new Date(1_009_000).toUTCString() }),
+        at({ "retry-after": new Date(1000).toUTCString() }),
+        at({ "retry-after": "soon" }),
+        at({}),
+      ],
+      [1500, 250, 9000, 0, undefined, undefined],
+    );
+  });
+});

@@ -1,0 +1,41 @@
+/**
+ * The gateway's way to a model: picks the demo or a provider, makes one call, gives an outcome. Never throws, never
+ * retries over time (the session's machine does), never stores anything.
+ */
+import type { ModelClient } from "../ports.ts";
+import { callDemo } from "./demo.ts";
+import { callProvider } from "./provider-call.ts";
+import { isDemo, resolveTarget } from "./resolve.ts";
+import type { Fetch } from "./transport.ts";
+import { systemTimers, type Timers } from "./watchdog.ts";
+
+export { INVALID_ARGUMENTS } from "./answer.ts";
+export { modelLimits, resolveModelId } from "./resolve.ts";
+
+export interface ModelClientDeps {
+  readonly fetch?: Fetch;
+  readonly timers?: Timers;
+}
+
+export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
+  const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  const timers = deps.timers ?? systemTimers;
+  return {
+    async call(request) {
+      try {
+        if (isDemo(request.model)) return await callDemo(request, timers);
+        const target = resolveTarget(request.model, request.config, request.access);
+        if (!target.ok) return { kind: "failed", error: target.error, retryable: false };
+        return await callProvider(target.value, request, { fetch, timers });
+      } catch (error) {
+        // A bug here must not take the session down; what the error says may hold anything, so only its kind is told.
+        const kind = error instanceof Error ? error.name : "unknown";
+        return {
+          kind: "failed",
+          error: { reason: "internal", message: `The model call failed inside GSV (${kind}). The log has the details.` },
+          retryable: false,
+        };
+      }
+    },
+  };
+}

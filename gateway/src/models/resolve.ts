@@ -1,0 +1,193 @@
+/**
+ * From a model's name and the configuration to what a call needs: address, wire, key, headers, limits, price.
+ * Pure. Says in plain words what to set when something is missing; never puts a key or a header's value into a message.
+ */
+import type { ModelPrice, ModelRef, ModelWire } from "../../../protocol/gen/types.ts";
+import type { EffectiveConfig, GsvError, ModelAccess, Result } from "../ports.ts";
+import { adviceFor, type ModelInfo, modelInfo, providerInfo } from "./catalog.ts";
+
+export interface Target {
+  readonly provider: string;
+  /** How the provider is called in sentences. */
+  readonly providerName: string;
+  readonly id: string;
+  readonly wire: ModelWire;
+  readonly baseUrl: string;
+  /** Absent for servers that need none. */
+  readonly apiKey?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly info: ModelInfo;
+  /** The person gave the address, so nothing about the server is taken for granted. */
+  readonly custom: boolean;
+}
+const DEMO = "demo";
+export const isDemo = (ref: ModelRef): boolean => ref.provider === DEMO;
+
+const fail = <T>(reason: GsvError["reason"], message: string): Result<T> => ({ ok: false, error: { reason, message } });
+const own = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
+  map && Object.hasOwn(map, key) ? map[key] : undefined;
+const guessWire = (provider: string): ModelWire => (provider === "anthropic" ? "anthropic-messages" : "openai-completions");
+
+/** Anthropic's client adds `/v1/messages`, OpenAI's `/chat/completions`: make what people write fit. */
+export function normalizeBaseUrl(baseUrl: string, wire: ModelWire): string | undefined {
+  let url: URL;
+  try {
+    url = new URL(baseUrl);
+  } catch {
+    return undefined;
+  }
+  if (
+    (url.protocol !== "http:" && url.protocol !== "https:") ||
+    url.username !== "" ||
+    url.password !== "" ||
+    url.search !== "" ||
+    url.hash !== ""
+  )
+    return undefined;
+  const path = url.pathname.replace(/\/+$/, "");
+  if (wire === "anthropic-messages") return url.origin + path.replace(/\/v1$/, "");
+  return url.origin + (path === "" ? "/v1" : path);
+}
+
+interface Place {
+  readonly baseUrl: string;
+  readonly wire: ModelWire;
+  readonly name: string;
+  readonly custom: boolean;
+  readonly keyless: boolean;
+  readonly contextWindow?: number;
+  readonly maxTokens?: number;
+  readonly price?: ModelPrice;
+}
+function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
+  const model = config.model;
+  const mine = own(config.providers, ref.provider);
+  const known = providerInfo(ref.provider);
+  const limits = (from: { contextWindow?: number; maxTokens?: number; price?: ModelPrice } | undefined) => ({
+    ...(from?.contextWindow === undefined ? {} : { contextWindow: from.contextWindow }),
+    ...(from?.maxTokens === undefined ? {} : { maxTokens: from.maxTokens }),
+    ...(from?.price === undefined ? {} : { price: from.price }),
+  });
+  if (ref.provider === model.provider && model.baseUrl !== undefined) {
+    return {
+      ok: true,
+      value: {
+        baseUrl: model.baseUrl,
+        wire: model.wire ?? mine?.wire ?? known?.wire ?? guessWire(ref.provider),
+        name: known?.name ?? ref.provider,
+        custom: true,
+        keyless: true,
+        ...limits(mine),
+      },
+    };
+  }
+  if (mine)
+    return {
+      ok: true,
+      value: { baseUrl: mine.baseUrl, wire: mine.wire, name: ref.provider, custom: true, keyless: true, ...limits(mine) },
+    };
+  if (known)
+    return {
+      ok: true,
+      value: {
+        baseUrl: known.baseUrl,
+        wire: known.wire,
+        name: known.name,
+        custom: known.keyless === true,
+        keyless: known.keyless === true,
+      },
+    };
+  const advice = adviceFor(ref.provider);
+  if (advice !== undefined) return fail("model.unknown", `The wire of the provider "${ref.provider}" is not built in. ${advice}`);
+  return fail(
+    "model.unknown",
+    `The provider "${ref.provider}" is not known. Set \`providers.${ref.provider}.baseUrl\` and \`providers.${ref.provider}.wire\`, or \`model.baseUrl\` for your own server; OpenRouter (\`model.provider openrouter\`) has most models.`,
+  );
+}
+
+function id(ref: ModelRef): Result<string> {
+  if (ref.id !== DEMO) return { ok: true, value: ref.id };
+  const preset = providerInfo(ref.provider)?.defaultModel;
+  if (preset !== undefined) return { ok: true, value: preset };
+  return fail(
+    "model.not_configured",
+    `No model of ${providerInfo(ref.provider)?.name ?? ref.provider} is chosen. Run \`gsv config set model.id <id>\`.`,
+  );
+}
+
+/** The model id that is really called: a provider chosen without a model gets its usual one. */
+export function resolveModelId(ref: ModelRef): string {
+  const found = isDemo(ref) ? undefined : id(ref);
+  return found?.ok ? found.value : ref.id;
+}
+
+export interface ModelLimits {
+  readonly contextWindow: number;
+  readonly maxTokens: number;
+  readonly price?: ModelPrice;
+}
+/** Window, longest answer and price of a model, for compaction and budgets. Defaults where nothing is known. */
+export function modelLimits(ref: ModelRef, config: EffectiveConfig): ModelLimits {
+  if (isDemo(ref)) return { contextWindow: 1_000_000, maxTokens: 100_000, price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } };
+  const at = place(ref, config);
+  const info = describe(ref, resolveModelId(ref), at.ok ? at.value : undefined, config);
+  return { contextWindow: info.contextWindow, maxTokens: info.maxTokens, ...(info.price ? { price: info.price } : {}) };
+}
+function describe(ref: ModelRef, modelId: string, at: Place | undefined, config: EffectiveConfig): ModelInfo {
+  const info = modelInfo(ref.provider, modelId, at?.wire ?? guessWire(ref.provider));
+  const main = ref.provider === config.model.provider && ref.id === config.model.id ? config.model : undefined;
+  const price = main?.price ?? at?.price ?? info.price;
+  return {
+    ...info,
+    contextWindow: main?.contextWindow ?? at?.contextWindow ?? info.contextWindow,
+    maxTokens: main?.maxTokens ?? at?.maxTokens ?? info.maxTokens,
+    ...(price ? { price } : {}),
+  };
+}
+
+const AUTH_HEADERS = new Set(["authorization", "x-api-key", "cf-aig-authorization"]);
+
+/** Everything that a call of this model needs, or what to set. */
+export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: ModelAccess): Result<Target> {
+  const at = place(ref, config);
+  if (!at.ok) return at;
+  const modelId = id(ref);
+  if (!modelId.ok) return modelId;
+  const { wire, name, custom, keyless } = at.value;
+  const baseUrl = normalizeBaseUrl(at.value.baseUrl, wire);
+  if (baseUrl === undefined)
+    return fail(
+      "model.not_configured",
+      `The address of ${name} is not usable. Set \`model.baseUrl\` (or \`providers.${ref.provider}.baseUrl\`) to something like \`http://127.0.0.1:11434/v1\`, with no user, query or fragment in it.`,
+    );
+  // Headers are secrets of one server: they never go to another provider than the one they were set for.
+  const headers = ref.provider === config.model.provider ? access.headers : {};
+  const apiKey = own(access.apiKeys, ref.provider)?.trim();
+  const authenticated = Object.keys(headers).some((header) => AUTH_HEADERS.has(header.toLowerCase()));
+  if (!apiKey && !keyless && !authenticated) {
+    return fail(
+      "model.not_configured",
+      `No key is set for ${name}. Run \`gsv config set apiKeys.${ref.provider} <key>\`, or try the built-in demo model: \`gsv config set model.provider demo\`.`,
+    );
+  }
+  if (wire === "anthropic-messages" && apiKey?.startsWith("sk-ant-oat")) {
+    return fail(
+      "model.auth",
+      `The key of ${name} is a subscription's login token, which is not for other programs. Make an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} <key>\`.`,
+    );
+  }
+  return {
+    ok: true,
+    value: {
+      provider: ref.provider,
+      providerName: name,
+      id: modelId.value,
+      wire,
+      baseUrl,
+      ...(apiKey ? { apiKey } : {}),
+      headers,
+      info: describe(ref, modelId.value, at.value, config),
+      custom,
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { configWith } from "../../test/models/support.ts";
+import { knownProviders, modelInfo, providerInfo } from "./catalog.ts";
+import { modelLimits, normalizeBaseUrl, resolveModelId, resolveTarget } from "./resolve.ts";
+
+const none = { apiKeys: {}, headers: {} };
+const keys = (apiKeys: Record<string, string>, headers: Record<string, string> = {}) => ({ apiKeys, headers });
+const get = (
+  ref: { provider: string; id: string },
+  model: Record<string, unknown> = ref,
+  access = keys({ [ref.provider]: "k" }),
+  more: Record<string, unknown> = {},
+) => resolveTarget(ref, configWith(model, more), access);
+const error = (result: ReturnType<typeof resolveTarget>) => {
+  assert.ok(!result.ok);
+  return result.error;
+};
+const value = (result: ReturnType<typeof resolveTarget>) => {
+  assert.ok(result.ok, JSON.stringify(result));
+  return result.value;
+};
+
+describe("which server a model is asked at", () => {
+  it("[P4.2] every known provider resolves, with a usable address", () => {
+    for (const provider of knownProviders()) {
+      const target = value(get({ provider, id: "some-model" }));
+      assert.equal(target.baseUrl, providerInfo(provider)?.baseUrl, provider);
+    }
+  });
+  it("[P4.4] without a key says the exact command", () => {
+    const { reason, message } = error(get({ provider: "openai", id: "gpt-4.1" }, undefined, none));
+    assert.equal(reason, "model.not_configured");
+    assert.match(message, /`gsv config set apiKeys\.openai <key>`/);
+  });
+  it("an own server needs no key and gets none", () => {
+    const target = value(get({ provider: "custom", id: "m" }, { provider: "custom", id: "m", baseUrl: "http://127.0.0.1:8080" }, none));
+    assert.deepEqual([target.wire, target.baseUrl, target.apiKey], ["openai-completions", "http://127.0.0.1:8080/v1", undefined]);
+    assert.equal(value(get({ provider: "ollama", id: "qwen3" }, undefined, none)).baseUrl, "http://127.0.0.1:11434/v1");
+  });
+  it("a provider of one's own, by name", () => {
+    const providers = {
+      lab: {
+        baseUrl: "https://lab.example/anthropic/v1/",
+        wire: "anthropic-messages",
+        contextWindow: 5000,
+        price: { input: 1, output: 2 },
+      },
+    };
+    const target = value(get({ provider: "lab", id: "m" }, { provider: "demo", id: "demo" }, none, { providers }));
+    assert.deepEqual(
+      [target.wire, target.baseUrl, target.info.contextWindow, target.info.price],
+      ["anthropic-messages", "https://lab.example/anthropic", 5000, { input: 1, output: 2 }],
+    );
+  });
+  it("[S5] headers go to the provider that they were set for, and to no other", () => {
+    const access = keys({ openai: "k", groq: "g" }, { "x-secret": "s" });
+    assert.deepEqual(value(get({ provider: "openai", id: "m" }, { provider: "openai", id: "m" }, access)).headers, { "x-secret": "s" });
+    assert.deepEqual(value(get({ provider: "groq", id: "m" }, { provider: "openai", id: "m" }, access)).headers, {});
+  });
+  it("a key in a header will do", () => {
+    value(get({ provider: "openai", id: "m" }, undefined, keys({}, { Authorization: "Bearer x" })));
+  });
+  it("a provider whose wire is not built in says what to use instead", () => {
+    const { reason, message } = error(get({ provider: "amazon-bedrock", id: "m" }));
+    assert.equal(reason, "model.unknown");
+    assert.match(message, /OpenRouter/);
+  });
+  it("an unknown provider, and names from Object.prototype, are unknown", () => {
+    for (const provider of ["nobody", "constructor", "__proto__", "toString"])
+      assert.equal(error(get({ provider, id: "m" }, { provider: "demo", id: "demo" }, none)).reason, "model.unknown", provider);
+  });
+  it("a provider that was chosen without a model gets its usual one", () => {
+    assert.equal(value(get({ provider: "anthropic", id: "demo" })).id, "claude-sonnet-5");
+    assert.equal(resolveModelId({ provider: "openai", id: "demo" }), "gpt-5.4-mini");
+    assert.match(error(get({ provider: "nvidia", id: "demo" })).message, /gsv config set model\.id/);
+  });
+  it("a subscription's login token is refused before it is sent anywhere", () => {
+    assert.equal(
+      error(get({ provider: "anthropic", id: "claude-sonnet-5" }, undefined, keys({ anthropic: "sk-ant-oat01-abc" }))).reason,
+      "model.auth",
+    );
+  });
+  it("addresses as people write them", () => {
+    assert.equal(normalizeBaseUrl("http://h:1", "openai-completions"), "http://h:1/v1");
+    assert.equal(normalizeBaseUrl("http://h:1/v1/", "openai-completions"), "http://h:1/v1");
+    assert.equal(normalizeBaseUrl("https://h/v1", "anthropic-messages"), "https://h");
+    for (const bad of ["nonsense", "ftp://h", "http://user:pass@h", "http://h/?key=1", "http://h/#x"])
+      assert.equal(normalizeBaseUrl(bad, "openai-completions"), undefined, bad);
+  });
+});
+
+describe("what is known of a model", () => {
+  it("limits come from the settings first, then from the table, then from safe guesses", () => {
+    assert.deepEqual(modelLimits({ provider: "openai", id: "gpt-4o" }, configWith({ provider: "openai", id: "gpt-4o" })), {
+      contextWindow: 128_000,
+      maxTokens: 16_384,
+      price: { input: 2.5, output: 10, cacheRead: 1.25, cacheWrite: 0 },
+    });
+    assert.equal(
+      modelLimits({ provider: "openai", id: "gpt-4o" }, configWith({ provider: "openai", id: "gpt-4o", contextWindow: 9000 }))
+        .contextWindow,
+      9000,
+    );
+    assert.equal(
+      modelLimits({ provider: "groq", id: "gpt-4o" }, configWith({ provider: "openai", id: "gpt-4o", contextWindow: 9000 })).contextWindow,
+      128_000,
+      "settings of the main model are not a fallback's",
+    );
+    assert.deepEqual(modelLimits({ provider: "nobody", id: "x" }, configWith({})), { contextWindow: 128_000, maxTokens: 8192 });
+  });
+  it("dated snapshots are the model that they are a snapshot of", () => {
+    assert.deepEqual(
+      modelInfo("anthropic", "claude-haiku-4-5-20251001", "anthropic-messages"),
+      modelInfo("anthropic", "claude-haiku-4-5", "anthropic-messages"),
+    );
+    assert.equal(modelInfo("openai", "gpt-4o-2024-11-20", "openai-completions").maxTokens, 16_384);
+  });
+  it("Claude's way of thinking follows its version, for ids that are newer than the table", () => {
+    const thinking = (id: string) => modelInfo("anthropic", id, "anthropic-messages").thinking;
+    assert.deepEqual(
+      [
+        "claude-3-5-haiku-20241022",
+        "claude-3-7-sonnet-20250219",
+        "claude-sonnet-4-20250514",
+        "claude-opus-4-1",
+        "claude-opus-4-6",
+        "claude-opus-7",
+      ].map(thinking),
+      ["none", "budget", "budget", "budget", "adaptive", "adaptive"],
+    );
+  });
+});

@@ -1,0 +1,300 @@
+/**
+ * Stands between a provider's byte stream and pi-ai: lets whole, known events through and nothing else.
+ *  - Arguments of tool calls come in thousands of small pieces, and pi-ai parses all that it has at each of them. Nobody
+ *    looks at half arguments here, so the pieces are joined and handed on once: linear instead of quadratic work.
+ *  - The end of an answer (`message_stop`, `[DONE]`) ends the stream, whatever a server sends or holds open after it.
+ *  - Errors inside a stream, and garbage, become faults with their data instead of a parser's message.
+ *  - OpenAI-compatible servers number their calls carelessly (one id or index for several calls, none at all): each
+ *    call gets its own index and an id that no other call of the answer has.
+ * Pure text in, text out. Knows nothing of time, sockets or what the answer means.
+ */
+import type { ModelWire } from "../../../protocol/gen/types.ts";
+import type { Fault } from "./failure.ts";
+
+const ANTHROPIC_EVENTS = new Set([
+  "message_start",
+  "message_delta",
+  "message_stop",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+]);
+const MAX_CALLS = 1024;
+/** One event, and all arguments of an answer together. */
+const MAX_HELD_CHARS = 8 * 1024 * 1024;
+
+type Json = Record<string, unknown>;
+const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+function parseRecord(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** A tool call of an OpenAI answer as it grows. */
+interface Slot {
+  readonly index: number;
+  /** The id as it came, to recognise later pieces. */
+  readonly sourceId: string;
+  /** Its own in this answer. */
+  readonly id: string;
+  name: string;
+  announced: boolean;
+  pieces: string[];
+}
+
+export class SseGuard {
+  readonly #wire: ModelWire;
+  #rest: string[] = [];
+  #restChars = 0;
+  #argChars = 0;
+  #event = "";
+  #data: string[] = [];
+  #out: string[] = [];
+  #finished = false;
+  #stopSeen = false;
+  #fault: Fault | undefined;
+  #firstLine = true;
+  /** Anthropic: argument pieces by block. */
+  #held = new Map<number, string[]>();
+  /** OpenAI: calls in order, and what finds them. */
+  #slots: Slot[] = [];
+  #byIndex = new Map<number, Slot>();
+  #bySourceId = new Map<string, Slot>();
+  #ids = new Set<string>();
+  #pending = new Set<Slot>();
+  /** What a provider wants to get back with a call (Google's thought signatures), by the call's id. */
+  readonly extras = new Map<string, unknown>();
+
+  constructor(wire: ModelWire) {
+    this.#wire = wire;
+  }
+  /** The answer's own end was seen. */
+  get finished(): boolean {
+    return this.#finished;
+  }
+  get fault(): Fault | undefined {
+    return this.#fault;
+  }
+
+  /** Takes decoded text and gives the events that became whole, ready to be sent on. */
+  push(chunk: string): string[] {
+    let from = 0;
+    while (!this.#finished && this.#fault === undefined) {
+      const end = chunk.indexOf("\n", from);
+      if (end === -1) {
+        if (from < chunk.length) {
+          this.#rest.push(from === 0 ? chunk : chunk.slice(from));
+          this.#hold(chunk.length - from);
+        }
+        break;
+      }
+      let line = chunk.slice(from, end);
+      if (this.#rest.length > 0) {
+        this.#rest.push(line);
+        line = this.#rest.join("");
+        this.#rest = [];
+        this.#restChars = 0;
+      }
+      from = end + 1;
+      this.#line(line.endsWith("\r") ? line.slice(0, -1) : line);
+    }
+    return this.#take();
+  }
+  /** The bytes ended. An event without its closing blank line still counts, as in pi-ai. */
+  end(): string[] {
+    if (!this.#finished && this.#fault === undefined) {
+      if (this.#rest.length > 0) this.#line(this.#rest.join("").replace(/\r$/, ""));
+      this.#line("");
+    }
+    return this.#take();
+  }
+  #hold(chars: number): void {
+    this.#restChars += chars;
+    if (this.#restChars > MAX_HELD_CHARS) this.#fault = { kind: "too_large" };
+  }
+  #holdArgument(piece: string): void {
+    this.#argChars += piece.length;
+    if (this.#argChars > MAX_HELD_CHARS) this.#fault = { kind: "too_large" };
+  }
+  #take(): string[] {
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  #line(raw: string): void {
+    let line = raw;
+    if (this.#firstLine) {
+      this.#firstLine = false;
+      if (line.startsWith("\ufeff")) line = line.slice(1);
+    }
+    if (line === "") {
+      const data = this.#data.length === 1 ? (this.#data[0] ?? "") : this.#data.join("\n");
+      const event = this.#event;
+      const empty = this.#data.length === 0;
+      this.#event = "";
+      this.#data = [];
+      if (!empty) {
+        if (this.#wire === "anthropic-messages") this.#anthropic(event, data);
+        else this.#openai(event, data);
+      }
+    } else if (line.startsWith("data:")) {
+      this.#data.push(line.startsWith("data: ") ? line.slice(6) : line.slice(5));
+    } else if (line.startsWith("event:")) {
+      this.#event = line.slice(6).trim();
+    }
+  }
+
+  #emit(event: string, data: string): void {
+    const body = data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data;
+    this.#out.push(event === "" ? `data: ${body}\n\n` : `event: ${event}\ndata: ${body}\n\n`);
+  }
+
+  // ---------------------------------------------------------------- Anthropic
+
+  #anthropic(given: string, data: string): void {
+    const event = given === "" ? (/^\s*\{\s*"type"\s*:\s*"([a-z_]+)"/.exec(data)?.[1] ?? "") : given;
+    if (event === "error") {
+      this.#fault = { kind: "in_band", body: data };
+      return;
+    }
+    if (!ANTHROPIC_EVENTS.has(event)) return;
+    if (event === "content_block_delta" && data.includes("input_json_delta")) {
+      const parsed = parseRecord(data);
+      const delta = parsed?.["delta"];
+      if (!parsed || !isRecord(delta)) {
+        this.#fault = { kind: "garbage" };
+        return;
+      }
+      if (delta["type"] === "input_json_delta") {
+        const index = typeof parsed["index"] === "number" ? parsed["index"] : 0;
+        const piece = text(delta["partial_json"]);
+        this.#holdArgument(piece);
+        const pieces = this.#held.get(index);
+        if (pieces) pieces.push(piece);
+        else this.#held.set(index, [piece]);
+        return;
+      }
+    }
+    for (const [index, pieces] of this.#held) {
+      this.#emit(
+        "content_block_delta",
+        JSON.stringify({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json: pieces.join("") } }),
+      );
+    }
+    this.#held.clear();
+    this.#emit(event, data);
+    if (event === "message_stop") this.#finished = true;
+  }
+
+  // ---------------------------------------------------------------- OpenAI and those who speak like it
+
+  #openai(event: string, data: string): void {
+    const trimmed = data.trim();
+    if (trimmed.startsWith("[DONE]")) {
+      this.#flushCalls();
+      this.#emit("", "[DONE]");
+      this.#finished = true;
+      return;
+    }
+    if (!trimmed.startsWith("{")) {
+      // After the stop reason nothing more is needed, so nothing more can spoil the answer.
+      if (trimmed !== "" && !this.#stopSeen) this.#fault = { kind: "garbage" };
+      return;
+    }
+    if (event === "error" || trimmed.includes('"error"')) {
+      const parsed = parseRecord(trimmed);
+      const error = parsed?.["error"];
+      if (event === "error" || isRecord(error) || (typeof error === "string" && error !== "")) {
+        this.#fault = { kind: "in_band", body: trimmed };
+        return;
+      }
+    }
+    if (trimmed.includes('"tool_calls"') || trimmed.includes('"refusal":"')) {
+      const parsed = parseRecord(trimmed);
+      if (!parsed) {
+        this.#fault = { kind: "garbage" };
+        return;
+      }
+      const rest = this.#takeCalls(parsed);
+      if (rest === undefined || this.#fault !== undefined) return;
+      this.#send(JSON.stringify(rest));
+      return;
+    }
+    this.#send(trimmed);
+  }
+  #send(data: string): void {
+    this.#flushCalls();
+    if (/"finish_reason"\s*:\s*"/.test(data)) this.#stopSeen = true;
+    this.#emit("", data);
+  }
+
+  /** Takes the tool calls out of a chunk; gives what is left of it, or nothing when that says nothing. */
+  #takeCalls(chunk: Json): Json | undefined {
+    const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
+    const choice: unknown = choices[0];
+    if (!isRecord(choice) || !isRecord(choice["delta"])) return chunk;
+    const { tool_calls: calls, ...delta } = choice["delta"];
+    if (Array.isArray(calls)) for (const call of calls) if (isRecord(call)) this.#call(call);
+    // A refusal is text for the person: shown as such instead of an answer that says nothing.
+    if (typeof delta["refusal"] === "string" && delta["refusal"] !== "" && text(delta["content"]) === "")
+      delta["content"] = delta["refusal"];
+    const speaks = Object.entries(delta).some(
+      ([key, value]) => key !== "role" && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0),
+    );
+    if (!speaks && !choice["finish_reason"] && !isRecord(chunk["usage"]) && !isRecord(choice["usage"])) return undefined;
+    return { ...chunk, choices: [{ ...choice, delta }] };
+  }
+
+  #call(call: Json): void {
+    const made = isRecord(call["function"]) ? call["function"] : {};
+    const index = typeof call["index"] === "number" ? call["index"] : undefined;
+    const sourceId = text(call["id"]);
+    const name = text(made["name"]);
+    let slot = index === undefined ? undefined : this.#byIndex.get(index);
+    if (slot && sourceId !== "" && name !== "" && slot.sourceId !== "" && slot.sourceId !== sourceId) slot = undefined;
+    if (index === undefined) slot = sourceId === "" ? (name === "" ? this.#slots.at(-1) : undefined) : this.#bySourceId.get(sourceId);
+    if (!slot) {
+      const at = this.#slots.length;
+      if (at >= MAX_CALLS) {
+        this.#fault = { kind: "too_large" };
+        return;
+      }
+      const wanted = sourceId === "" ? `call_${at}` : sourceId;
+      const id = this.#ids.has(wanted) ? `${wanted}_${at}` : wanted;
+      slot = { index: at, sourceId, id, name, announced: false, pieces: [] };
+      this.#ids.add(id);
+      this.#slots.push(slot);
+      if (index !== undefined) this.#byIndex.set(index, slot);
+      if (sourceId !== "") this.#bySourceId.set(sourceId, slot);
+    }
+    if (slot.name === "") slot.name = name;
+    const args = made["arguments"];
+    const piece = typeof args === "string" ? args : isRecord(args) ? JSON.stringify(args) : "";
+    if (piece !== "") slot.pieces.push(piece);
+    this.#holdArgument(piece);
+    if (call["extra_content"] !== undefined) this.extras.set(slot.id, call["extra_content"]);
+    this.#pending.add(slot);
+  }
+  #flushCalls(): void {
+    if (this.#pending.size === 0) return;
+    const calls = [...this.#pending].map((slot) => {
+      const announce = slot.announced ? {} : { id: slot.id, type: "function" };
+      const entry = {
+        index: slot.index,
+        ...announce,
+        function: { ...(slot.announced ? {} : { name: slot.name }), arguments: slot.pieces.join("") },
+      };
+      slot.announced = true;
+      slot.pieces = [];
+      return entry;
+    });
+    this.#pending.clear();
+    this.#emit("", JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: calls } }] }));
+  }
+}

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { ModelWire } from "../../../protocol/gen/types.ts";
+import { SseGuard } from "./sse-guard.ts";
+
+function run(wire: ModelWire, chunks: readonly string[]): { out: string; guard: SseGuard } {
+  const guard = new SseGuard(wire);
+  const out = [...chunks.flatMap((chunk) => guard.push(chunk)), ...guard.end()].join("");
+  return { out, guard };
+}
+const anthropic = (type: string, data: object = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+const piece = (index: number, partial_json: string) =>
+  anthropic("content_block_delta", { index, delta: { type: "input_json_delta", partial_json } });
+const openai = (delta: object, more: object = {}) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, ...more }] })}\n\n`;
+const parsed = (
+  out: string,
+): {
+  choices: { delta: { tool_calls?: { index: number; id?: string; function: { name?: string; arguments: string } }[]; content?: string } }[];
+}[] =>
+  out
+    .split("\n\n")
+    .filter((event) => event.startsWith("data: {"))
+    .map((event) => JSON.parse(event.slice(6)));
+
+describe("sse guard", () => {
+  it("joins the pieces of arguments and sends them before the block ends", () => {
+    const { out } = run("anthropic-messages", [
+      piece(0, '{"a"'),
+      anthropic("ping"),
+      piece(0, ":1}"),
+      anthropic("content_block_stop", { index: 0 }),
+    ]);
+    assert.equal(out, piece(0, '{"a":1}') + anthropic("content_block_stop", { index: 0 }));
+  });
+  it("ends at the answer's own end and ignores what follows", () => {
+    const { out, guard } = run("anthropic-messages", [`${anthropic("message_stop")}event: error\ndata: {}\n\n`]);
+    assert.equal(out, anthropic("message_stop"));
+    assert.deepEqual([guard.finished, guard.fault], [true, undefined]);
+    assert.equal(run("openai-completions", ["data: [DONE]\n\ndata: {oops\n\n"]).guard.fault, undefined);
+  });
+  it("turns an error event into a fault with its data", () => {
+    assert.deepEqual(run("anthropic-messages", ['event: error\ndata: {"type":"error"}\n\n']).guard.fault, {
+      kind: "in_band",
+      body: '{"type":"error"}',
+    });
+    assert.equal(run("openai-completions", ['data: {"error":{"message":"no"}}\n\n']).guard.fault?.kind, "in_band");
+  });
+  it("does not take the word error in a text for an error", () => {
+    assert.equal(
+      run("openai-completions", [openai({ content: 'say "error" or {"error":"x"}' }), 'data: {"choices":[],"error":null}\n\n']).guard.fault,
+      undefined,
+    );
+  });
+  it("events without a name, comments, a byte order mark and CRLF", () => {
+    const { out } = run("anthropic-messages", ['\ufeff: hello\r\ndata: {"type":"message_stop"}\r\n\r\n']);
+    assert.equal(out, anthropic("message_stop"));
+  });
+  it("one index for several calls, as some servers send", () => {
+    const call = (id: string, args: string) => openai({ tool_calls: [{ index: 0, id, function: { name: "t", arguments: args } }] });
+    const calls =
+      parsed(run("openai-completions", [`${call("a", "{}") + call("b", '{"x":1}')}data: [DONE]\n\n`]).out)[0]?.choices[0]?.delta
+        .tool_calls ?? [];
+    assert.deepEqual(
+      calls.map((entry) => [entry.index, entry.id, entry.function.arguments]),
+      [
+        [0, "a", "{}"],
+        [1, "b", '{"x":1}'],
+      ],
+    );
+  });
+  it("no ids and no indexes", () => {
+    const { out } = run("openai-completions", [
+      openai({ tool_calls: [{ function: { name: "t", arguments: '{"a":' } }] }),
+      openai({ tool_calls: [{ function: { arguments: "1}" } }] }),
+      openai({ tool_calls: [{ function: { name: "u", arguments: {} } }] }),
+      "data: [DONE]\n\n",
+    ]);
+    const calls = parsed(out)[0]?.choices[0]?.delta.tool_calls ?? [];
+    assert.deepEqual(
+      calls.map((entry) => [entry.function.name, entry.function.arguments]),
+      [
+        ["t", '{"a":1}'],
+        ["u", "{}"],
+      ],
+    );
+    assert.equal(new Set(calls.map((entry) => entry.id)).size, 2);
+  });
+  it("text that comes in the same chunk as a call is not lost", () => {
+    const { out } = run("openai-completions", [
+      openai(
+        { content: "hi", tool_calls: [{ index: 0, id: "a", function: { name: "t", arguments: "{}" } }] },
+        { finish_reason: "tool_calls" },
+      ),
+      "data: [DONE]\n\n",
+    ]);
+    assert.match(out, /"content":"hi"/);
+    assert.match(out, /"finish_reason":"tool_calls"/);
+  });
+  it("keeps what a provider wants back with a call", () => {
+    const { guard } = run("openai-completions", [
+      openai({
+        tool_calls: [
+          { index: 0, id: "a", function: { name: "t", arguments: "{}" }, extra_content: { google: { thought_signature: "s" } } },
+        ],
+      }),
+    ]);
+    assert.deepEqual(guard.extras.get("a"), { google: { thought_signature: "s" } });
+  });
+  it("a refusal in OpenAI's own field is shown as text", () => {
+    assert.equal(
+      parsed(run("openai-completions", [openai({ refusal: "I can't help with that." })]).out)[0]?.choices[0]?.delta.content,
+      "I can't help with that.",
+    );
+  });
+  it("an endless line is stopped", () => {
+    const guard = new SseGuard("anthropic-messages");
+    const chunk = "x".repeat(1024 * 1024);
+    for (let i = 0; i < 9; i++) guard.push(chunk);
+    assert.equal(guard.fault?.kind, "too_large");
+  });
+  it("gives the same events however the bytes are cut", () => {
+    const streams: Record<ModelWire, string> = {
+      "anthropic-messages":
+        anthropic("message_start", { message: {} }) +
+        anthropic("content_block_delta", { index: 0, delta: { type: "text_delta", text: "ünï\n🌍" } }) +
+        piece(1, '{"a"') +
+        piece(1, ":1}") +
+        anthropic("content_block_stop", { index: 1 }) +
+        anthropic("message_stop"),
+      "openai-completions":
+        openai({ content: "ünï\n🌍" }) +
+        openai({ tool_calls: [{ index: 0, id: "a", function: { name: "t", arguments: "{" } }] }) +
+        openai({ tool_calls: [{ index: 0, function: { arguments: "}" } }] }) +
+        openai({}, { finish_reason: "tool_calls" }) +
+        "data: [DONE]\n\n",
+    };
+    for (const wire of ["anthropic-messages", "openai-completions"] as const) {
+      const text = streams[wire];
+      const whole = run(wire, [text]).out;
+      fc.assert(
+        fc.property(fc.array(fc.nat(text.length), { maxLength: 12 }), fc.boolean(), (cuts, crlf) => {
+          const at = [0, ...cuts.toSorted((a, b) => a - b), text.length];
+          const chunks = at.slice(1).map((end, i) => text.slice(at[i], end));
+          assert.equal(run(wire, crlf ? chunks.map((chunk) => chunk.replaceAll("\n", "\r\n")) : chunks).out, whole);
+        }),
+        { numRuns: 300 },
+      );
+    }
+  });
+  it("never throws, whatever comes", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom<ModelWire>("anthropic-messages", "openai-completions"),
+        fc.array(
+          fc.oneof(
+            fc.string(),
+            fc.constantFrom(
+              "data: ",
+              "event: error\n",
+              "\n\n",
+              '{"choices":[{"delta":{"tool_calls":[{}]}}]}',
+              '{"choices":[{"delta":{"tool_calls":[null,{"index":"x","function":1}]}}]}',
+              "event: content_block_delta\n",
+              '"input_json_delta"',
+            ),
+          ),
+        ),
+        (wire, chunks) => {
+          run(wire, chunks);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});

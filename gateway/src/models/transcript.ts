@@ -1,0 +1,85 @@
+/**
+ * Our messages as pi-ai's transcript. Shallow: texts, images and arguments are shared, never copied, since a long
+ * history is converted at every call. Pure.
+ *
+ * Tool call ids come from providers, and some give every answer's first call the same one. Sent to a stricter provider
+ * that would be refused for ever, so a repeated id is made unique here, together with its result.
+ */
+import type {
+  AssistantMessage as PiAssistant,
+  JsonObject,
+  Message as PiMessage,
+  Model,
+  Tool,
+  TranscriptContext,
+} from "@mariozechner/pi-ai";
+import { normalizeContext } from "@mariozechner/pi-ai/utils/transcript";
+import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
+import type { Message } from "../ports.ts";
+import { wireName } from "./tool-names.ts";
+
+type PiUsage = PiAssistant["usage"];
+const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } as const;
+const toPiUsage = (usage: Usage): PiUsage => ({
+  input: usage.input,
+  output: usage.output,
+  cacheRead: usage.cacheRead ?? 0,
+  cacheWrite: usage.cacheWrite ?? 0,
+  totalTokens: usage.total,
+  cost: { ...FREE },
+});
+
+export function toTranscript(systemPrompt: string, messages: readonly Message[], tools: readonly ToolDefinition[]): TranscriptContext {
+  const seen = new Set<string>();
+  /** New ids of the present answer's calls, by the id that the results carry, in the order of the calls. */
+  let renamed = new Map<string, string[]>();
+  const out: PiMessage[] = [];
+  for (const message of messages) {
+    if (message.role === "user") {
+      out.push({
+        role: "user",
+        content: typeof message.content === "string" ? message.content : [...message.content],
+        timestamp: message.timestamp,
+      });
+    } else if (message.role === "assistant") {
+      renamed = new Map();
+      out.push({
+        role: "assistant",
+        api: message.api,
+        provider: message.provider,
+        model: message.model,
+        usage: toPiUsage(message.usage),
+        stopReason: message.stopReason,
+        timestamp: message.timestamp,
+        content: message.content.map((block) => {
+          if (block.type !== "toolCall") return block;
+          let id = block.id;
+          for (let n = 2; seen.has(id); n++) id = `${block.id.slice(0, 56)}_${n}`;
+          seen.add(id);
+          const ids = renamed.get(block.id);
+          if (ids) ids.push(id);
+          else renamed.set(block.id, [id]);
+          return { ...block, id, name: wireName(block.name), arguments: block.arguments as JsonObject };
+        }),
+      });
+    } else {
+      const ids = renamed.get(message.toolCallId);
+      const id = ids && ids.length > 1 ? ids.shift() : ids?.[0];
+      out.push({
+        role: "toolResult",
+        toolCallId: id ?? message.toolCallId,
+        toolName: wireName(message.toolName),
+        content: [...message.content],
+        isError: message.isError,
+        timestamp: message.timestamp,
+      });
+    }
+  }
+  return normalizeContext({ systemPrompt, messages: out, ...(tools.length === 0 ? {} : { tools: [...tools].sort(byName).map(toTool) }) });
+}
+/** Machines connect in any order; a prompt that providers can cache has one. */
+const byName = (a: ToolDefinition, b: ToolDefinition): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+const toTool = (tool: ToolDefinition): Tool => ({ name: wireName(tool.name), description: tool.description, parameters: tool.inputSchema });
+
+/** pi-ai's description of a model that it has never heard of. */
+export type PiModel = Model<"anthropic-messages"> | Model<"openai-completions">;

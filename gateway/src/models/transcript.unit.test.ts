@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { tool, user } from "../../test/models/support.ts";
+import type { Message } from "../ports.ts";
+import { parseArguments } from "./answer.ts";
+import { toolNamesOf, wireName } from "./tool-names.ts";
+import { toTranscript } from "./transcript.ts";
+
+describe("tool names on the wire", () => {
+  it("fit every provider, and no two of ours share one", () => {
+    const ours = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_.-]{0,63}__[A-Za-z0-9_.-]{1,100}$/);
+    fc.assert(
+      fc.property(fc.uniqueArray(ours, { maxLength: 30 }), (names) => {
+        const wire = names.map(wireName);
+        for (const name of wire) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/);
+        assert.equal(new Set(wire).size, names.length);
+        const back = toolNamesOf(names);
+        assert.deepEqual(wire.map(back), names);
+      }),
+    );
+  });
+});
+describe("transcript", () => {
+  const long: Message[] = [];
+  for (let i = 0; i < 500; i++) {
+    long.push(user(`question ${i}`));
+    long.push({
+      role: "assistant",
+      content: [
+        { type: "text", text: "x" },
+        { type: "toolCall", id: `c${i}`, name: "a__B", arguments: { command: "y".repeat(200) } },
+      ],
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage: { input: 1, output: 1, total: 2 },
+      stopReason: "toolUse",
+      timestamp: 1,
+    });
+    long.push({
+      role: "toolResult",
+      toolCallId: `c${i}`,
+      toolName: "a__B",
+      content: [{ type: "text", text: "z".repeat(1000) }],
+      isError: false,
+      timestamp: 1,
+    });
+    long.push({
+      role: "assistant",
+      content: [{ type: "text", text: "done" }],
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage: { input: 1, output: 1, total: 2 },
+      stopReason: "stop",
+      timestamp: 1,
+    });
+  }
+  it("shares texts and arguments with the history", () => {
+    const out = toTranscript("s", long, []).messages;
+    const assistant = out[2];
+    assert.ok(assistant?.role === "assistant");
+    const [ours, theirs] = [long[1]?.content[1], assistant.content[1]];
+    assert.ok(typeof ours === "object" && ours.type === "toolCall" && theirs?.type === "toolCall");
+    assert.equal(theirs.arguments, ours.arguments);
+  });
+  it("2,000 messages cost a few milliseconds", () => {
+    for (let i = 0; i < 20; i++) toTranscript("s", long, []);
+    const started = process.cpuUsage();
+    for (let i = 0; i < 20; i++) toTranscript("s", long, []);
+    const { user: spent } = process.cpuUsage(started);
+    assert.ok(spent / 20_000 < 25, `${spent / 20_000} ms each`);
+  });
+  it("[P4.2] tools are in one order, whatever order machines connect in", () => {
+    const one = toTranscript("s", [], [tool("b__X"), tool("a__X")]);
+    assert.deepEqual(one, toTranscript("s", [], [tool("a__X"), tool("b__X")]));
+  });
+});
+describe("arguments", () => {
+  it("[P5] no beginning of an object is ever taken for one", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), fc.nat(), (value, at) => {
+        const whole = JSON.stringify(value);
+        const cut = whole.slice(0, 1 + (at % (whole.length - 1)));
+        assert.notEqual(parseArguments(cut).kind, "valid");
+        assert.deepEqual(parseArguments(whole), { kind: "valid", value: JSON.parse(whole) });
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,151 @@
+/**
+ * The `fetch` that pi-ai's clients are given: refuses redirects, keeps error bodies and their status, bounds bytes,
+ * feeds the watchdog, and passes the body through the guard. Records what went wrong as a fault; decides nothing.
+ */
+import type { Fault } from "./failure.ts";
+import { parseRetryAfter } from "./failure.ts";
+import type { SseGuard } from "./sse-guard.ts";
+import type { Watchdog } from "./watchdog.ts";
+
+export type Fetch = typeof globalThis.fetch;
+const MAX_ERROR_BYTES = 65_536;
+/** Raw bytes of one answer. Events are some ten times larger than the text that they carry. */
+export const MAX_STREAM_BYTES = 96 * 1024 * 1024;
+/** Parsers behind this one look through all that they have at each event: hand them little at a time. */
+const PIECE_CHARS = 8192;
+
+export interface Transport {
+  readonly fetch: Fetch;
+  /** The first thing that went wrong, if any did. */
+  readonly fault: () => Fault | undefined;
+}
+
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  if (!response.body) return "";
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let out = "";
+  let bytes = 0;
+  try {
+    while (bytes < maxBytes) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      bytes += value.length;
+      out += decoder.decode(value, { stream: true });
+    }
+  } catch {
+    // What came is what there is: the status says the rest.
+  }
+  await reader.cancel().catch(() => {});
+  return out;
+}
+const causeOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return "";
+  const cause = error.cause;
+  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
+  return cause instanceof Error ? cause.message : error.message;
+};
+const safeOrigin = (location: string | null, base: string): string | undefined => {
+  if (location === null) return undefined;
+  try {
+    return new URL(location, base).origin;
+  } catch {
+    return undefined;
+  }
+};
+
+export function createTransport(deps: {
+  fetch: Fetch;
+  guard: SseGuard;
+  watchdog: Watchdog;
+  now: () => number;
+  stopped: () => boolean;
+}): Transport {
+  const { guard, watchdog } = deps;
+  let fault: Fault | undefined;
+  const fail = (found: Fault): Error => {
+    fault ??= found;
+    return new Error(`model transport: ${found.kind}`);
+  };
+
+  function guarded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const reader = body.getReader();
+    const decoder = new TextDecoder();
+    const encoder = new TextEncoder();
+    let bytes = 0;
+    return new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        for (;;) {
+          let events: string[];
+          let last = false;
+          try {
+            const { value, done } = await reader.read();
+            last = done;
+            if (value && value.length > 0) watchdog.touch();
+            bytes += value?.length ?? 0;
+            events = done ? [...guard.push(decoder.decode()), ...guard.end()] : guard.push(decoder.decode(value, { stream: true }));
+          } catch (error) {
+            controller.error(fail({ kind: "broken", cause: causeOf(error) }));
+            return;
+          }
+          let piece = "";
+          for (const event of events) {
+            piece += event;
+            if (piece.length < PIECE_CHARS) continue;
+            controller.enqueue(encoder.encode(piece));
+            piece = "";
+          }
+          if (piece !== "") controller.enqueue(encoder.encode(piece));
+          if (guard.fault !== undefined || bytes > MAX_STREAM_BYTES) {
+            controller.error(fail(guard.fault ?? { kind: "too_large" }));
+            await reader.cancel().catch(() => {});
+            return;
+          }
+          if (last || guard.finished) {
+            controller.close();
+            if (!last) await reader.cancel().catch(() => {});
+            return;
+          }
+          if (events.length > 0) return;
+        }
+      },
+      async cancel() {
+        await reader.cancel().catch(() => {});
+      },
+    });
+  }
+
+  return {
+    fault: () => fault,
+    async fetch(input, init) {
+      let response: Response;
+      try {
+        response = await deps.fetch(input, { ...init, redirect: "manual" });
+      } catch (error) {
+        if (deps.stopped()) throw error;
+        throw fail({ kind: "unreachable", cause: causeOf(error) });
+      }
+      const contentType = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+      if (response.status >= 300 && response.status < 400) {
+        await response.body?.cancel().catch(() => {});
+        const url = typeof input === "string" ? input : input instanceof URL ? input.href : input.url;
+        const location = safeOrigin(response.headers.get("location"), url);
+        throw fail({ kind: "redirect", status: response.status, ...(location === undefined ? {} : { location }) });
+      }
+      if (!response.ok) {
+        const body = await readText(response, MAX_ERROR_BYTES);
+        const retryAfterMs = parseRetryAfter(response.headers, deps.now());
+        throw fail({ kind: "http", status: response.status, body, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+      }
+      if (contentType === "application/json") {
+        const body = await readText(response, MAX_ERROR_BYTES);
+        throw fail(/"error"/.test(body) ? { kind: "in_band", body } : { kind: "not_a_stream", contentType });
+      }
+      if (contentType === "text/html" || !response.body) {
+        await response.body?.cancel().catch(() => {});
+        throw fail({ kind: "not_a_stream", contentType });
+      }
+      return new Response(guarded(response.body), { status: 200, headers: { "content-type": "text/event-stream" } });
+    },
+  };
+}
