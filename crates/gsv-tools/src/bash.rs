@@ -1,0 +1,136 @@
+//! Bash: one command by the login shell. Confines where it starts, not what it does: that is the policy's and the
+//! sandbox's business.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::args;
+use crate::beneath::Beneath;
+use crate::error::{ToolError, quote};
+use crate::exec::{Sessions, Spec};
+use crate::limits;
+use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, read_only};
+
+pub(crate) struct Bash {
+    pub(crate) files: Arc<Beneath>,
+    pub(crate) sessions: Arc<Sessions>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Args {
+    command: String,
+    workdir: Option<String>,
+    timeout: Option<u64>,
+    background: Option<bool>,
+    yield_ms: Option<u64>,
+}
+
+impl Tool for Bash {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "Bash".into(),
+            description: "Runs a command on this machine by the login shell, from the workspace. Output and errors come together, the last 200,000 characters. \
+                A command that takes long goes to the background with `background` (at once; it then takes input by Process) or `yieldMs` (when it is not done by then); \
+                see to it with Process. Every command is ended after `timeout`, background ones too: give servers a large one."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "command": {"type": "string", "minLength": 1, "description": "Shell command"},
+                    "workdir": {"type": "string", "description": "Directory to start in, the workspace by default"},
+                    "timeout": {"type": "integer", "minimum": 1, "maximum": limits::BASH_TIMEOUT_MAX_MS, "description": "Milliseconds, 300000 by default"},
+                    "background": {"type": "boolean", "description": "Answer at once, report the end later"},
+                    "yieldMs": {"type": "integer", "minimum": 0, "description": "Go to the background when it is not done after this many milliseconds"}
+                },
+                "required": ["command"]
+            }),
+            idempotent: false,
+        }
+    }
+
+    fn capabilities(&self) -> &'static [&'static str] {
+        &["shell.exec"]
+    }
+
+    fn effect(&self, _args: &Value) -> Effect {
+        Effect::Mutating
+    }
+
+    fn invoke(&self, args: Value, mut context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let (spec, yield_ms) = self.spec(args::parse(args)?, &context).await?;
+            if context.cancel.is_cancelled() {
+                return Err(ToolError::Cancelled { tail: None });
+            }
+            let started = Instant::now();
+            let session = self.sessions.start(spec, context.on_started.take()).await?;
+            if session.is_background() {
+                return Ok(session.running().await);
+            }
+            let yield_at = yield_ms.map(|ms| started + Duration::from_millis(ms));
+            session.follow(&context, yield_at).await
+        })
+    }
+}
+
+impl Bash {
+    async fn spec(&self, args: Args, context: &CallContext) -> Result<(Spec, Option<u64>), ToolError> {
+        if args.command.trim().is_empty() {
+            return Err(ToolError::bad_args("command", "it is empty"));
+        }
+        if args.command.contains('\0') {
+            return Err(ToolError::bad_args("command", "it has a NUL in it"));
+        }
+        if args.command.len() > limits::COMMAND_BYTES {
+            return Err(ToolError::bad_args(
+                "command",
+                "it is longer than 100,000 bytes; write a script with Write and run that",
+            ));
+        }
+        let timeout_ms = match args.timeout {
+            Some(ms) if !(1..=limits::BASH_TIMEOUT_MAX_MS).contains(&ms) => {
+                return Err(ToolError::bad_args(
+                    "timeout",
+                    "must be from 1 to 86400000 milliseconds",
+                ));
+            }
+            timeout => timeout.unwrap_or(limits::BASH_TIMEOUT_MS),
+        };
+        if args.yield_ms.is_some_and(|ms| ms > limits::BASH_TIMEOUT_MAX_MS) {
+            return Err(ToolError::bad_args("yieldMs", "must be at most 86400000 milliseconds"));
+        }
+        let rel = self.files.parse(args.workdir.as_deref().unwrap_or("."))?;
+        let files = Arc::clone(&self.files);
+        let workdir = read_only(context, limits::START_TIME, move || {
+            let dir = match files.open_dir(&rel) {
+                Err(ToolError::NotFound { path }) if files.open_file(&rel).is_ok() => {
+                    return Err(ToolError::NotADirectory { path });
+                }
+                dir => dir?,
+            };
+            let path = files.real_path(&dir, &rel);
+            if path.is_dir() {
+                Ok(path)
+            } else {
+                Err(ToolError::NotADirectory {
+                    path: quote(&files.show(&rel)),
+                })
+            }
+        })
+        .await?;
+        let background = args.background == Some(true);
+        let spec = Spec {
+            call_id: context.call_id.clone(),
+            command: args.command,
+            workdir,
+            timeout_ms,
+            background,
+        };
+        Ok((spec, args.yield_ms))
+    }
+}

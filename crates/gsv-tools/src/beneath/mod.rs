@@ -1,0 +1,273 @@
+//! The only place that opens paths named by a caller. It keeps every open beneath one directory: checked at the open
+//! itself, so that a symlink swapped in at the last moment gains nothing.
+//!
+//! Linux resolves with `openat2`; macOS, old kernels, and whatever `openat2` refuses though it may be fine (absolute
+//! symlinks that lead back inside) go through a component walk that never lets the kernel follow a link.
+//! Never: opens devices, fifos or sockets; trusts a path twice.
+
+mod open;
+mod path;
+mod walk;
+mod write;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+pub use open::Opened;
+pub(crate) use open::WalkOpener;
+pub use path::RelPath;
+
+use crate::error::{ToolError, quote};
+
+/// How far paths may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Beneath the workspace only.
+    Workspace,
+    /// Anywhere on the machine; relative paths still start at the workspace.
+    Anywhere,
+}
+
+/// How paths are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolver {
+    /// `openat2` where the system has it, else the walk.
+    Auto,
+    /// The walk, always.
+    Walk,
+}
+
+/// A directory that paths are resolved beneath.
+#[derive(Debug)]
+pub struct Beneath {
+    root: OwnedFd,
+    /// `/` for [`Scope::Anywhere`], else the workspace; canonical.
+    root_path: PathBuf,
+    workspace: PathBuf,
+    /// The workspace as the user named it, when that is another name than the canonical one.
+    alias: Option<PathBuf>,
+    scope: Scope,
+    walk_only: AtomicBool,
+}
+
+/// A name in a directory that is known to lie beneath the root. `stat` is of the name itself, links not followed.
+pub(crate) struct Spot {
+    pub(crate) dir: OwnedFd,
+    pub(crate) name: OsString,
+    pub(crate) stat: Option<Stat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    Follow,
+    Keep,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parents {
+    MustExist,
+    Create,
+}
+
+pub(crate) const DIR_FLAGS: OFlags = if cfg!(target_os = "linux") {
+    OFlags::from_bits_retain(PATH_FLAG.bits() | OFlags::DIRECTORY.bits() | OFlags::CLOEXEC.bits())
+} else {
+    OFlags::from_bits_retain(OFlags::DIRECTORY.bits() | OFlags::CLOEXEC.bits())
+};
+
+#[cfg(target_os = "linux")]
+const PATH_FLAG: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const PATH_FLAG: OFlags = OFlags::empty();
+
+impl Beneath {
+    /// Opens the workspace, which must be an existing directory.
+    pub fn new(workspace: &Path, scope: Scope, resolver: Resolver) -> io::Result<Self> {
+        let canonical = workspace.canonicalize()?;
+        let absolute = std::path::absolute(workspace)?;
+        let alias = (absolute != canonical).then_some(absolute);
+        let root_path = if scope == Scope::Anywhere {
+            PathBuf::from("/")
+        } else {
+            canonical.clone()
+        };
+        let check = |path: &Path| rustix::fs::open(path, DIR_FLAGS, Mode::empty());
+        check(&canonical)?;
+        let root = check(&root_path)?;
+        let walk_only = AtomicBool::new(resolver == Resolver::Walk || cfg!(not(target_os = "linux")));
+        Ok(Self {
+            root,
+            root_path,
+            workspace: canonical,
+            alias,
+            scope,
+            walk_only,
+        })
+    }
+
+    /// The workspace's canonical path.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// Opens a directory (for searching it, or for running a command there).
+    pub fn open_dir(&self, rel: &RelPath) -> Result<OwnedFd, ToolError> {
+        if rel.is_root() {
+            return self
+                .root
+                .try_clone()
+                .map_err(|error| ToolError::io("open the workspace", error));
+        }
+        if let Some(result) = self.openat2(&rel.joined(), DIR_FLAGS) {
+            match result {
+                Err(Errno::XDEV) => {}
+                other => return other.map_err(|errno| self.error(rel, errno)),
+            }
+        }
+        walk::directory(self, rel).map_err(|fault| fault.describe(self, rel))
+    }
+
+    /// The path of an open directory as the system knows it now; for showing and for `chdir`, never for opening files.
+    pub(crate) fn real_path(&self, dir: &OwnedFd, rel: &RelPath) -> PathBuf {
+        fd_path(dir)
+            .and_then(|path| std::fs::read_link(path).ok())
+            .unwrap_or_else(|| self.root_path.join(rel.joined()))
+    }
+
+    pub(crate) fn locate(&self, rel: &RelPath, links: Links, parents: Parents) -> Result<Spot, ToolError> {
+        let Some((parent, name)) = rel.split_last() else {
+            return Err(ToolError::NotAFile {
+                path: quote(&self.show(rel)),
+                kind: "a directory",
+            });
+        };
+        if rel.needs_dir() {
+            return Err(ToolError::NotAFile {
+                path: quote(&self.show(rel)),
+                kind: "written as a directory",
+            });
+        }
+        if let Some(result) = self.openat2(&parent, DIR_FLAGS) {
+            match result {
+                Ok(dir) => {
+                    let stat = stat_name(&dir, name).map_err(|errno| self.error(rel, errno))?;
+                    let is_link = stat.as_ref().is_some_and(|stat| kind_of(stat) == FileType::Symlink);
+                    if !(is_link && links == Links::Follow) {
+                        return Ok(Spot {
+                            dir,
+                            name: name.to_owned(),
+                            stat,
+                        });
+                    }
+                }
+                Err(Errno::XDEV) => {}
+                Err(Errno::NOENT) if parents == Parents::Create => {}
+                Err(errno) => return Err(self.error(rel, errno)),
+            }
+        }
+        walk::spot(self, rel, links, parents).map_err(|fault| fault.describe(self, rel))
+    }
+
+    /// `None` when the system has no `openat2`.
+    #[cfg(target_os = "linux")]
+    fn openat2(&self, rel: &Path, flags: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
+        use rustix::fs::ResolveFlags;
+        if self.walk_only.load(Ordering::Relaxed) {
+            return None;
+        }
+        let confine = if self.scope == Scope::Anywhere {
+            ResolveFlags::IN_ROOT
+        } else {
+            ResolveFlags::BENEATH
+        };
+        let rel = if rel.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            rel
+        };
+        // EAGAIN: something was renamed while the kernel looked. After some tries the walk decides.
+        for _ in 0..16 {
+            match rustix::fs::openat2(
+                &self.root,
+                rel,
+                flags,
+                Mode::empty(),
+                confine | ResolveFlags::NO_MAGICLINKS,
+            ) {
+                Err(Errno::AGAIN) => {}
+                Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::TOOBIG) => {
+                    self.walk_only.store(true, Ordering::Relaxed);
+                    return None;
+                }
+                other => return Some(other),
+            }
+        }
+        None
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn openat2(&self, _rel: &Path, _flags: OFlags) -> Option<rustix::io::Result<OwnedFd>> {
+        debug_assert!(self.walk_only.load(Ordering::Relaxed));
+        None
+    }
+
+    fn error(&self, rel: &RelPath, errno: Errno) -> ToolError {
+        let path = quote(&self.show(rel));
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => ToolError::NotFound { path },
+            Errno::XDEV => ToolError::OutsideWorkspace { path },
+            Errno::LOOP => ToolError::InvalidPath {
+                path,
+                problem: "its links go round in a circle, or are the system's own".into(),
+            },
+            Errno::NAMETOOLONG => ToolError::InvalidPath {
+                path,
+                problem: "a name in it is too long".into(),
+            },
+            Errno::INVAL | Errno::ILSEQ => ToolError::InvalidPath {
+                path,
+                problem: "the file system refuses it".into(),
+            },
+            other => ToolError::io(format!("open {path}"), other),
+        }
+    }
+}
+
+pub(crate) fn kind_of(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode as rustix::fs::RawMode)
+}
+
+pub(crate) fn kind_name(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a fifo",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Symlink => "a symlink",
+        _ => "something else",
+    }
+}
+
+pub(crate) fn stat_name(dir: impl AsFd, name: impl rustix::path::Arg) -> rustix::io::Result<Option<Stat>> {
+    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// A name for an open directory that stays true when the directory is renamed. `None` where the system has none.
+pub(crate) fn fd_path(dir: &OwnedFd) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    if cfg!(not(target_os = "linux")) {
+        return None;
+    }
+    let path = PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()));
+    path.symlink_metadata().is_ok().then_some(path)
+}

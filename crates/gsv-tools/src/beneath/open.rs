@@ -1,0 +1,165 @@
+//! Opening regular files for reading.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::{Beneath, Links, Parents, RelPath, kind_name, kind_of};
+use crate::error::{ToolError, quote};
+
+const READ_FLAGS: OFlags = OFlags::from_bits_retain(
+    OFlags::RDONLY.bits()
+        | OFlags::NOFOLLOW.bits()
+        | OFlags::NONBLOCK.bits()
+        | OFlags::CLOEXEC.bits()
+        | OFlags::NOCTTY.bits(),
+);
+
+/// A regular file, open for reading.
+pub struct Opened {
+    pub file: File,
+    pub stat: Stat,
+}
+
+impl Opened {
+    pub fn size(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or(0)
+    }
+}
+
+impl Beneath {
+    /// Opens a regular file. Its kind is looked at before the open, because opening a device or fifo can itself have
+    /// effects, and again after it, because the name may have been swapped.
+    pub fn open_file(&self, rel: &RelPath) -> Result<Opened, ToolError> {
+        for _ in 0..8 {
+            let spot = self.locate(rel, Links::Follow, Parents::MustExist)?;
+            let Some(stat) = &spot.stat else {
+                return Err(ToolError::NotFound {
+                    path: quote(&self.show(rel)),
+                });
+            };
+            self.require_regular(rel, kind_of(stat))?;
+            match rustix::fs::openat(&spot.dir, &spot.name, READ_FLAGS, Mode::empty()) {
+                Ok(fd) => {
+                    let stat = rustix::fs::fstat(&fd).map_err(|errno| self.error(rel, errno))?;
+                    self.require_regular(rel, kind_of(&stat))?;
+                    return Ok(Opened {
+                        file: File::from(fd),
+                        stat,
+                    });
+                }
+                // It became a link, or went, between the two looks.
+                Err(Errno::LOOP | Errno::MLINK | Errno::NXIO) => {}
+                Err(errno) => return Err(self.error(rel, errno)),
+            }
+        }
+        Err(ToolError::Changed {
+            path: quote(&self.show(rel)),
+        })
+    }
+
+    pub(crate) fn require_regular(&self, rel: &RelPath, kind: FileType) -> Result<(), ToolError> {
+        if kind == FileType::RegularFile {
+            return Ok(());
+        }
+        Err(ToolError::NotAFile {
+            path: quote(&self.show(rel)),
+            kind: kind_name(kind),
+        })
+    }
+}
+
+/// Opens the files that a directory walk found, cheaply: one system call each where `openat2` is there. The walk itself
+/// follows no link, so a link on the way means that something was swapped; then the file is left out.
+pub(crate) struct WalkOpener<'a> {
+    by_walk: bool,
+    base: &'a OwnedFd,
+    /// The directory of the last file, for systems where the way there costs several calls.
+    last: Option<(std::path::PathBuf, OwnedFd)>,
+}
+
+impl<'a> WalkOpener<'a> {
+    pub(crate) fn new(beneath: &Beneath, base: &'a OwnedFd) -> Self {
+        let by_walk = beneath.walk_only.load(std::sync::atomic::Ordering::Relaxed);
+        Self {
+            by_walk,
+            base,
+            last: None,
+        }
+    }
+
+    /// `path` is relative to the base directory.
+    pub(crate) fn open(&mut self, path: &Path) -> Option<Opened> {
+        let fd = self.open_fd(path)?;
+        let stat = rustix::fs::fstat(&fd).ok()?;
+        (kind_of(&stat) == FileType::RegularFile).then(|| Opened {
+            file: File::from(fd),
+            stat,
+        })
+    }
+
+    /// Whether a regular file is there, with no link on the way.
+    pub(crate) fn exists(&mut self, path: &Path) -> bool {
+        let Some((dir, name)) = self.parent(path) else {
+            return false;
+        };
+        matches!(super::stat_name(dir, name), Ok(Some(stat)) if kind_of(&stat) == FileType::RegularFile)
+    }
+
+    fn open_fd(&mut self, path: &Path) -> Option<OwnedFd> {
+        if self.by_walk {
+            self.open_by_walk(path)
+        } else {
+            self.open_at_once(path)
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_at_once(&mut self, path: &Path) -> Option<OwnedFd> {
+        use rustix::fs::ResolveFlags;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        for _ in 0..16 {
+            match rustix::fs::openat2(self.base, path, READ_FLAGS, Mode::empty(), resolve) {
+                Err(Errno::AGAIN) => {}
+                Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::TOOBIG) => return self.open_by_walk(path),
+                other => return other.ok(),
+            }
+        }
+        self.open_by_walk(path)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_at_once(&mut self, path: &Path) -> Option<OwnedFd> {
+        self.open_by_walk(path)
+    }
+
+    fn open_by_walk(&mut self, path: &Path) -> Option<OwnedFd> {
+        let (dir, name) = self.parent(path)?;
+        rustix::fs::openat(dir, name, READ_FLAGS, Mode::empty()).ok()
+    }
+
+    fn parent<'p>(&mut self, path: &'p Path) -> Option<(&OwnedFd, &'p std::ffi::OsStr)> {
+        let parent = path.parent()?;
+        if self.last.as_ref().is_none_or(|(last, _)| last != parent) {
+            self.last = Some((parent.to_path_buf(), self.enter(parent)?));
+        }
+        Some((&self.last.as_ref()?.1, path.file_name()?))
+    }
+
+    fn enter(&self, parent: &Path) -> Option<OwnedFd> {
+        let mut dir = self.base.try_clone().ok()?;
+        for part in parent.components() {
+            dir = rustix::fs::openat(
+                &dir,
+                part.as_os_str(),
+                super::DIR_FLAGS | OFlags::NOFOLLOW,
+                Mode::empty(),
+            )
+            .ok()?;
+        }
+        Some(dir)
+    }
+}

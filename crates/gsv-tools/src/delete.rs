@@ -1,0 +1,58 @@
+//! Delete: removes one regular file or one symlink. Never a directory, never what a symlink leads to.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::beneath::Beneath;
+use crate::error::ToolError;
+use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
+use crate::write::Turn;
+
+pub(crate) struct Delete {
+    pub(crate) files: Arc<Beneath>,
+    pub(crate) turn: Arc<Turn>,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    path: String,
+}
+
+impl Tool for Delete {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "Delete".into(),
+            description: "Removes one file or symlink of this machine. Directories are not removed.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {"path": {"type": "string", "description": "Path, relative to the workspace"}},
+                "required": ["path"]
+            }),
+            idempotent: false,
+        }
+    }
+
+    fn capabilities(&self) -> &'static [&'static str] {
+        &["filesystem.write"]
+    }
+
+    fn effect(&self, _args: &Value) -> Effect {
+        Effect::Mutating
+    }
+
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let args: Args = args::parse(args)?;
+            let rel = self.files.parse(&args.path)?;
+            let (files, turn) = (Arc::clone(&self.files), Arc::clone(&self.turn));
+            mutating(&context, move || {
+                turn.take(|| files.remove_file(&rel))?;
+                Ok(json!({"path": files.show(&rel), "deleted": true}))
+            })
+            .await
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! Edit: replaces exact text in a file. Works on bytes, so that everything it does not replace stays as it is.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::beneath::{Beneath, RelPath};
+use crate::error::{ToolError, quote};
+use crate::limits;
+use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
+use crate::write::{Turn, check_size};
+
+pub(crate) struct Edit {
+    pub(crate) files: Arc<Beneath>,
+    pub(crate) turn: Arc<Turn>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Args {
+    path: String,
+    old_string: String,
+    new_string: String,
+    replace_all: Option<bool>,
+}
+
+impl Tool for Edit {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "Edit".into(),
+            description: "Replaces text in a file of this machine. `oldString` must be in the file exactly once, white space included, \
+                unless `replaceAll` is set. In a file with CRLF line ends, plain line ends of both strings stand for CRLF."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Path, relative to the workspace"},
+                    "oldString": {"type": "string", "minLength": 1, "description": "The text to replace, without line numbers"},
+                    "newString": {"type": "string", "description": "The text to put there"},
+                    "replaceAll": {"type": "boolean", "description": "Replace every occurrence"}
+                },
+                "required": ["path", "oldString", "newString"]
+            }),
+            idempotent: false,
+        }
+    }
+
+    fn capabilities(&self) -> &'static [&'static str] {
+        &["filesystem.edit"]
+    }
+
+    fn effect(&self, _args: &Value) -> Effect {
+        Effect::Mutating
+    }
+
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let args: Args = args::parse(args)?;
+            let rel = self.files.parse(&args.path)?;
+            if args.old_string.is_empty() {
+                return Err(ToolError::bad_args(
+                    "oldString",
+                    "it is empty; to make a file use Write",
+                ));
+            }
+            if args.old_string == args.new_string {
+                return Err(ToolError::bad_args(
+                    "newString",
+                    "it is the same as oldString, so nothing would change",
+                ));
+            }
+            let (files, turn) = (Arc::clone(&self.files), Arc::clone(&self.turn));
+            mutating(&context, move || turn.take(|| edit(&files, &rel, &args))).await
+        })
+    }
+}
+
+fn edit(files: &Beneath, rel: &RelPath, args: &Args) -> Result<Value, ToolError> {
+    let path = files.show(rel);
+    let opened = files.open_file(rel)?;
+    let too_large = |size| ToolError::TooLarge {
+        what: quote(&path),
+        size,
+        limit: limits::EDIT_FILE_BYTES,
+        hint: "change it with Bash (sed, perl)",
+    };
+    if opened.size() > limits::EDIT_FILE_BYTES {
+        return Err(too_large(opened.size()));
+    }
+    let mut bytes = Vec::new();
+    opened
+        .file
+        .take(limits::EDIT_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| ToolError::io(format!("read {}", quote(&path)), error))?;
+    if bytes.len() as u64 > limits::EDIT_FILE_BYTES {
+        return Err(too_large(bytes.len() as u64));
+    }
+    if bytes.iter().take(8192).any(|byte| *byte == 0) {
+        return Err(ToolError::Binary {
+            path: quote(&path),
+            size: bytes.len() as u64,
+        });
+    }
+    let (content, replacements) = replace(&bytes, args).map_err(|count| match count {
+        0 => ToolError::NoMatch {
+            path: quote(&path),
+            hint: hint(&bytes, &args.old_string),
+        },
+        count => ToolError::Ambiguous {
+            path: quote(&path),
+            count,
+        },
+    })?;
+    check_size(&path, content.len())?;
+    files.write_file(rel, &content, Some(&opened.stat))?;
+    Ok(json!({"path": path, "replacements": replacements}))
+}
+
+/// The new content and how many replacements it has, or how many matches stood in the way.
+fn replace(bytes: &[u8], args: &Args) -> Result<(Vec<u8>, usize), usize> {
+    let crlf = has_only_crlf(bytes);
+    let adapt = |text: &str| {
+        if crlf {
+            text.replace("\r\n", "\n").replace('\n', "\r\n")
+        } else {
+            text.to_owned()
+        }
+    };
+    let (old, new) = (adapt(&args.old_string), adapt(&args.new_string));
+    let matches = find_all(bytes, old.as_bytes());
+    if matches.is_empty() || (matches.len() > 1 && args.replace_all != Some(true)) {
+        return Err(matches.len());
+    }
+    let mut content = Vec::with_capacity(bytes.len());
+    let mut from = 0;
+    for at in &matches {
+        content.extend_from_slice(&bytes[from..*at]);
+        content.extend_from_slice(new.as_bytes());
+        from = at + old.len();
+    }
+    content.extend_from_slice(&bytes[from..]);
+    Ok((content, matches.len()))
+}
+
+fn has_only_crlf(bytes: &[u8]) -> bool {
+    let mut any = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte == b'\n' {
+            if at == 0 || bytes[at - 1] != b'\r' {
+                return false;
+            }
+            any = true;
+        }
+    }
+    any
+}
+
+/// Where `needle` starts, without overlaps, in linear time (Knuth, Morris, Pratt).
+fn find_all(hay: &[u8], needle: &[u8]) -> Vec<usize> {
+    let mut border = vec![0; needle.len()];
+    let mut length = 0;
+    for at in 1..needle.len() {
+        while length > 0 && needle[at] != needle[length] {
+            length = border[length - 1];
+        }
+        if needle[at] == needle[length] {
+            length += 1;
+        }
+        border[at] = length;
+    }
+    let mut found = Vec::new();
+    let mut matched = 0;
+    for (at, byte) in hay.iter().enumerate() {
+        while matched > 0 && *byte != needle[matched] {
+            matched = border[matched - 1];
+        }
+        if *byte == needle[matched] {
+            matched += 1;
+        }
+        if matched == needle.len() {
+            found.push(at + 1 - needle.len());
+            matched = 0;
+        }
+    }
+    found
+}
+
+fn hint(bytes: &[u8], old: &str) -> &'static str {
+    let trimmed = old.trim();
+    if !trimmed.is_empty() && trimmed.len() < old.len() && !find_all(bytes, trimmed.as_bytes()).is_empty() {
+        return " (it is there with other white space around it)";
+    }
+    if old.contains('\n') && bytes.contains(&b'\r') {
+        return " (the file mixes line ends)";
+    }
+    ""
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn args(old: &str, new: &str, all: bool) -> Args {
+        Args {
+            path: String::new(),
+            old_string: old.into(),
+            new_string: new.into(),
+            replace_all: Some(all),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn finding_agrees_with_the_standard_library(hay in "[ab\n]{0,60}", needle in "[ab\n]{1,5}") {
+            let want: Vec<usize> = hay.match_indices(&needle).map(|(at, _)| at).collect();
+            prop_assert_eq!(find_all(hay.as_bytes(), needle.as_bytes()), want);
+        }
+
+        #[test]
+        fn replace_all_agrees_with_the_standard_library(hay in "[abc]{0,60}", old in "[ab]{1,3}", new in "[a-c]{0,3}") {
+            match replace(hay.as_bytes(), &args(&old, &new, true)) {
+                Ok((content, count)) => {
+                    prop_assert_eq!(content, hay.replace(&old, &new).into_bytes());
+                    prop_assert_eq!(count, hay.matches(&old).count());
+                }
+                Err(count) => prop_assert!(count == 0 && !hay.contains(&old)),
+            }
+        }
+
+        #[test]
+        fn a_crlf_file_stays_a_crlf_file(lines in proptest::collection::vec("[ab]{0,3}", 2..8), new in "[ab\n]{1,5}") {
+            let file = lines.join("\r\n") + "\r\n";
+            if let Ok((content, _)) = replace(file.as_bytes(), &args("a", &new, true)) {
+                prop_assert!(has_only_crlf(&content));
+            }
+        }
+    }
+
+    #[test]
+    fn counts_stand_in_the_way() {
+        assert_eq!(replace(b"a a a", &args("a", "b", false)), Err(3));
+        assert_eq!(replace(b"a a a", &args("x", "b", true)), Err(0));
+        assert_eq!(
+            replace(b"x\r\ny\r\n", &args("x\ny", "z", false)),
+            Ok((b"z\r\n".to_vec(), 1))
+        );
+        assert_eq!(
+            replace(b"\xff a \xfe", &args("a", "b", false)),
+            Ok((b"\xff b \xfe".to_vec(), 1))
+        );
+    }
+}

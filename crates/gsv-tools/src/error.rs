@@ -1,0 +1,115 @@
+//! What can go wrong in a tool, each with the contract's reason and a sentence that says what to do next.
+//! Never carries file contents or environment; text that came from outside is quoted and cut.
+
+use std::io;
+
+use crate::text;
+
+/// The error of a tool call. `Display` is the sentence for the model and the person; [`ToolError::reason`] is the code.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    #[error("there is no tool {name}; this machine has {known}")]
+    Unknown { name: String, known: String },
+    #[error("the argument `{field}` is not valid: {problem}")]
+    BadArgs { field: String, problem: String },
+    #[error("{path} is outside the workspace; use a path below it, or start the node with --allow-outside")]
+    OutsideWorkspace { path: String },
+    #[error("{path} is not a usable path: {problem}")]
+    InvalidPath { path: String, problem: String },
+    #[error("there is no {path}; look with Glob which files there are")]
+    NotFound { path: String },
+    #[error("{path} is {kind}, not a regular file; name a regular file")]
+    NotAFile { path: String, kind: &'static str },
+    #[error("{path} is not a directory; name a directory")]
+    NotADirectory { path: String },
+    #[error("{path} is a binary file of {size} bytes; use Bash with a program that understands it")]
+    Binary { path: String, size: u64 },
+    #[error("{what} is {size} bytes, more than the {limit} allowed; {hint}")]
+    TooLarge {
+        what: String,
+        size: u64,
+        limit: u64,
+        hint: &'static str,
+    },
+    #[error("oldString is not in {path}{hint}; read the file and copy the text exactly, white space included")]
+    NoMatch { path: String, hint: &'static str },
+    #[error("oldString is in {path} {count} times; add surrounding lines to make it unique, or set replaceAll")]
+    Ambiguous { path: String, count: usize },
+    #[error("{path} was changed by someone else meanwhile; read it again and repeat the edit")]
+    Changed { path: String },
+    #[error("there is no process {id}; see which there are with action `list`")]
+    UnknownProcess { id: String },
+    #[error("{limit} commands run already; end one with Process kill, or wait")]
+    TooManyProcesses { limit: usize },
+    #[error("process {id} can't take input: {why}")]
+    NoStdin { id: String, why: &'static str },
+    #[error("the process group {pgid} did not end within 5 s of KILL (kill_failed); look at it with `ps`")]
+    KillFailed { pgid: u32 },
+    #[error("it took longer than {ms} ms; narrow the request, or raise the limit where there is one")]
+    Timeout { ms: u64 },
+    #[error("the call was cancelled{}", .tail.as_ref().map(|tail| format!("; the last output was:\n{tail}")).unwrap_or_default())]
+    Cancelled { tail: Option<String> },
+    #[error("it is not known how the call ended ({why}); look before you repeat it{}", describe_unknown(*.pid, .tail.as_ref()))]
+    OutcomeUnknown {
+        why: &'static str,
+        pid: Option<u32>,
+        started_at: Option<u64>,
+        tail: Option<String>,
+    },
+    #[error("could not {doing}: {source}; check permissions and free space")]
+    Io { doing: String, source: io::Error },
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn describe_unknown(pid: Option<u32>, tail: Option<&String>) -> String {
+    let pid = pid.map(|pid| format!("; its pid was {pid}")).unwrap_or_default();
+    let tail = tail
+        .filter(|tail| !tail.is_empty())
+        .map(|tail| format!("; the last output was:\n{tail}"));
+    pid + &tail.unwrap_or_default()
+}
+
+impl ToolError {
+    /// The reason of the contract's error table.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "tool.unknown",
+            Self::BadArgs { .. } => "tool.bad_args",
+            Self::OutsideWorkspace { .. } => "path.outside_workspace",
+            Self::InvalidPath { .. } => "path.invalid",
+            Self::NotFound { .. } => "path.not_found",
+            Self::NotAFile { .. } | Self::NotADirectory { .. } => "path.not_a_file",
+            Self::Binary { .. } => "file.binary",
+            Self::TooLarge { .. } => "file.too_large",
+            Self::NoMatch { .. } => "edit.no_match",
+            Self::Ambiguous { .. } => "edit.ambiguous",
+            Self::UnknownProcess { .. } => "process.unknown",
+            Self::TooManyProcesses { .. } => "tool.queue_full",
+            Self::Timeout { .. } => "tool.timeout",
+            Self::Cancelled { .. } => "tool.cancelled",
+            Self::OutcomeUnknown { .. } => "tool.outcome_unknown",
+            Self::Io { .. } => "tool.io",
+            Self::Changed { .. } | Self::NoStdin { .. } | Self::KillFailed { .. } | Self::Failed(_) => "tool.failed",
+        }
+    }
+
+    pub(crate) fn bad_args(field: &str, problem: impl Into<String>) -> Self {
+        Self::BadArgs {
+            field: field.to_owned(),
+            problem: problem.into(),
+        }
+    }
+
+    pub(crate) fn io(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::Io {
+            doing: doing.into(),
+            source: source.into(),
+        }
+    }
+}
+
+/// A path as it may stand in a message: quoted, control characters escaped, cut.
+pub(crate) fn quote(raw: &str) -> String {
+    format!("{:?}", text::cut_chars(raw, 200))
+}

@@ -1,0 +1,66 @@
+//! Commands that outlive the node. Each runs under a small supervisor program in its own session; its output, its exit
+//! and what is known of it are files in one folder, so a restarted node takes it up again.
+//!
+//! At most one start: the folder of a call id is made exclusively, and the command itself waits at a gate until the
+//! node's `on_started` has returned. A node that dies before that closes the gate; then nothing ever ran.
+//! Never: runs a command twice, keeps output in memory.
+
+mod host;
+mod meta;
+mod output;
+mod report;
+mod session;
+mod sessions;
+mod start;
+mod supervisor;
+mod watch;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use meta::StartInfo;
+pub use session::RunningCall;
+pub(crate) use session::{KillReason, Session};
+pub(crate) use sessions::Sessions;
+pub(crate) use start::Spec;
+pub use supervisor::{Supervisor, supervise_main};
+
+/// What became of a background command, for `node.exec.event`. The same event always has the same id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecEvent {
+    pub event_id: String,
+    pub session_id: String,
+    pub event: ExecEventKind,
+    pub call_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tail: Option<String>,
+    pub started_at: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecEventKind {
+    Started,
+    Finished,
+    Failed,
+    TimedOut,
+}
+
+/// What a restarted node finds of a command that was started before.
+pub enum Reattached {
+    /// It runs still. Its timeout goes on from its start.
+    Running(RunningCall),
+    /// It has ended; this is the result of the call.
+    Finished(Value),
+    /// It is gone without a word, so whether it finished is not known.
+    Lost { pid: u32, tail: String, started_at: u64 },
+    /// It never ran, and never will under this id.
+    NeverStarted,
+}

@@ -1,0 +1,344 @@
+//! One command: what is known of it, how it is waited for, how it is asked to end.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::meta::{Ending, Exit, Folder, Meta, OUTPUT, STDIN};
+use super::output::{Follow, Part, Tail, part, tail};
+use super::{ExecEvent, host, report};
+use crate::error::ToolError;
+use crate::limits;
+use crate::tool::{CallContext, Progress};
+
+pub(crate) type KillReason = Ending;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    Running,
+    /// Still there long after KILL.
+    Stuck,
+    Ended(End),
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct End {
+    /// `None`: it is gone and nobody wrote how.
+    pub(crate) exit: Option<Exit>,
+    pub(crate) ending: Option<Ending>,
+    pub(crate) ended_at: u64,
+    pub(crate) duration_ms: u64,
+}
+
+impl End {
+    pub(crate) fn timed_out(&self) -> bool {
+        self.ending == Some(Ending::Timeout)
+    }
+
+    /// Reads it from the folder of a command that runs no more.
+    pub(super) fn read(folder: &Folder, meta: &Meta) -> Self {
+        let (exit, ended_at) = folder
+            .exit()
+            .map_or_else(|| (None, host::now_ms()), |(exit, at)| (Some(exit), at));
+        Self {
+            exit,
+            ending: folder.ending(),
+            ended_at,
+            duration_ms: ended_at.saturating_sub(meta.started_at),
+        }
+    }
+}
+
+/// Who is told of the end: the call that waits, or, once that has been answered, the session that started it.
+#[derive(Debug, Default)]
+struct Duty {
+    background: bool,
+    ended: bool,
+}
+
+pub(crate) struct Session {
+    pub(crate) folder: Folder,
+    pub(crate) meta: Meta,
+    duty: Mutex<Duty>,
+    state: watch::Receiver<State>,
+    kills: mpsc::Sender<Ending>,
+    pub(super) events: Option<mpsc::Sender<ExecEvent>>,
+}
+
+/// A start is news only; when nobody takes it right now, its end still comes.
+pub(super) fn tell(events: Option<&mpsc::Sender<ExecEvent>>, event: ExecEvent) {
+    if let Some(events) = events {
+        let _ = events.try_send(event);
+    }
+}
+
+const BACKGROUND: &str = "background";
+
+impl Session {
+    pub(super) fn new(
+        folder: Folder,
+        meta: Meta,
+        state: watch::Receiver<State>,
+        kills: mpsc::Sender<Ending>,
+        events: Option<mpsc::Sender<ExecEvent>>,
+    ) -> Self {
+        let background = meta.background || folder.file(BACKGROUND).exists();
+        Self {
+            folder,
+            meta,
+            duty: Mutex::new(Duty {
+                background,
+                ended: false,
+            }),
+            state,
+            kills,
+            events,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.meta.session_id
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    pub(crate) fn end(&self) -> Option<End> {
+        if let State::Ended(end) = &*self.state.borrow() {
+            Some(end.clone())
+        } else {
+            None
+        }
+    }
+
+    fn duty(&self) -> std::sync::MutexGuard<'_, Duty> {
+        self.duty.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_background(&self) -> bool {
+        self.duty().background
+    }
+
+    /// From now on the end is reported by event. False when it has ended already: then the call itself answers.
+    fn to_background(&self) -> bool {
+        let mut duty = self.duty();
+        if duty.ended {
+            return false;
+        }
+        duty.background = true;
+        // Before the end can be told of, since the lock is held.
+        tell(self.events.as_ref(), report::start_event(&self.meta));
+        // For a restarted node; this one knows.
+        let _ = std::fs::write(self.folder.file(BACKGROUND), b"");
+        true
+    }
+
+    /// The end is known. True when it has to be reported by event.
+    pub(super) fn mark_ended(&self) -> bool {
+        let mut duty = self.duty();
+        duty.ended = true;
+        duty.background
+    }
+
+    pub(crate) async fn tail(&self, chars: usize) -> Tail {
+        let path = self.folder.file(OUTPUT);
+        off(move || tail(&path, chars))
+            .await
+            .and_then(Result::ok)
+            .unwrap_or_default()
+    }
+
+    /// Ends the command and waits until it has.
+    pub(crate) async fn kill(&self, why: Ending) -> Result<End, ToolError> {
+        // A full queue holds the same wish already; a closed one means that it has ended.
+        let _ = self.kills.try_send(why);
+        let mut state = self.state.clone();
+        let ended = state.wait_for(|state| *state != State::Running);
+        match tokio::time::timeout(limits::KILL_GRACE * 2 + limits::KILL_TIME, ended).await {
+            Ok(Ok(state)) => match &*state {
+                State::Ended(end) => Ok(end.clone()),
+                _ => Err(ToolError::KillFailed { pgid: self.meta.pgid }),
+            },
+            _ => Err(ToolError::KillFailed { pgid: self.meta.pgid }),
+        }
+    }
+
+    /// The answer of a call that does not wait.
+    pub(crate) async fn running(&self) -> Value {
+        report::running(&self.meta, &self.tail(limits::TAIL_CHARS).await)
+    }
+
+    pub(crate) fn described(&self) -> Value {
+        report::session(self)
+    }
+
+    pub(crate) fn listed(&self) -> Value {
+        report::listed(self)
+    }
+
+    pub(crate) async fn part(&self, offset: Option<u64>, limit: usize) -> Result<Part, ToolError> {
+        let (path, is_over) = (self.folder.file(OUTPUT), self.end().is_some());
+        off(move || part(&path, offset, limit, is_over))
+            .await
+            .unwrap_or_else(|| Err(std::io::ErrorKind::Other.into()))
+            .map_err(|error| ToolError::io("read the command's output", error))
+    }
+
+    /// Where its input goes, when it takes any.
+    pub(crate) fn stdin(&self) -> Option<PathBuf> {
+        self.folder.has_stdin().then(|| self.folder.file(STDIN))
+    }
+
+    async fn ended(&self) -> Option<End> {
+        let mut state = self.state.clone();
+        match state
+            .wait_for(|state| matches!(state, State::Ended(_)))
+            .await
+            .as_deref()
+        {
+            Ok(State::Ended(end)) => Some(end.clone()),
+            // The watcher is gone: the runtime is shutting down.
+            _ => None,
+        }
+    }
+
+    pub(super) async fn result(&self, end: &End) -> Result<Value, ToolError> {
+        let output = self.tail(limits::BASH_OUTPUT_CHARS).await;
+        report::ended(&self.meta, end, &output)
+    }
+
+    /// Waits for the end, sends live output, obeys cancel and deadline. After `yield_at` it answers with what there is.
+    pub(crate) async fn follow(&self, context: &CallContext, yield_at: Option<Instant>) -> Result<Value, ToolError> {
+        let news = News::new(context.progress.clone(), &self.folder);
+        let end = tokio::select! {
+            biased;
+            end = self.ended() => end,
+            () = context.cancel.cancelled() => {
+                let end = self.kill(Ending::Cancelled).await?;
+                if end.ending == Some(Ending::Cancelled) {
+                    return Err(ToolError::Cancelled { tail: Some(self.tail(limits::TAIL_CHARS).await.text) });
+                }
+                Some(end)
+            }
+            () = at(context.deadline) => Some(self.kill(Ending::Timeout).await?),
+            () = at(yield_at) => {
+                if self.to_background() {
+                    return Ok(self.running().await);
+                }
+                self.ended().await
+            }
+            () = news.send() => None,
+        };
+        news.finish().await;
+        let unknown = ToolError::OutcomeUnknown {
+            why: "the node is shutting down",
+            pid: Some(self.meta.pid),
+            started_at: Some(self.meta.started_at),
+            tail: None,
+        };
+        self.result(&end.ok_or(unknown)?).await
+    }
+}
+
+/// A command of an earlier node that runs still.
+pub struct RunningCall {
+    pub(super) session: Arc<Session>,
+}
+
+impl RunningCall {
+    pub fn session_id(&self) -> &str {
+        self.session.id()
+    }
+
+    /// Whether the call that started it was answered with `running` already; then its end comes as an event.
+    pub fn is_background(&self) -> bool {
+        self.session.is_background()
+    }
+
+    /// Waits as the call itself would have.
+    pub async fn wait(&self, context: CallContext) -> Result<Value, ToolError> {
+        self.session.follow(&context, None).await
+    }
+}
+
+/// Live output on its way to whoever watches.
+struct News {
+    progress: Option<mpsc::Sender<Progress>>,
+    follow: Option<Arc<Mutex<(Follow, String)>>>,
+}
+
+impl News {
+    fn new(progress: Option<mpsc::Sender<Progress>>, folder: &Folder) -> Self {
+        let follow = progress.as_ref().and_then(|_| Follow::open(&folder.file(OUTPUT)).ok());
+        Self {
+            progress,
+            follow: follow.map(|follow| Arc::new(Mutex::new((follow, String::new())))),
+        }
+    }
+
+    /// Reads what is new into the waiting text, which stays there until it is sent.
+    async fn read(&self, last: bool) -> Option<()> {
+        let follow = Arc::clone(self.follow.as_ref()?);
+        off(move || {
+            let mut guard = follow.lock().unwrap_or_else(PoisonError::into_inner);
+            let (follow, waiting) = &mut *guard;
+            let text = if last { follow.finish() } else { follow.next() };
+            *waiting += &text.ok()?;
+            Some(())
+        })
+        .await?
+    }
+
+    fn take(&self) -> Option<Progress> {
+        let mut guard = self.follow.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let chunk = std::mem::take(&mut guard.1);
+        (!chunk.is_empty()).then_some(Progress {
+            stream: "output",
+            chunk,
+        })
+    }
+
+    /// Sends while it is polled; never ends.
+    async fn send(&self) {
+        let _ = self.send_while_open().await;
+        std::future::pending::<()>().await;
+    }
+
+    async fn send_while_open(&self) -> Option<()> {
+        let progress = self.progress.as_ref()?;
+        loop {
+            tokio::time::sleep(limits::SPOOL_POLL).await;
+            let permit = progress.reserve().await.ok()?;
+            self.read(false).await?;
+            if let Some(news) = self.take() {
+                permit.send(news);
+            }
+        }
+    }
+
+    async fn finish(&self) {
+        let Some(progress) = &self.progress else { return };
+        let _ = self.read(true).await;
+        if let Some(news) = self.take() {
+            // Whoever does not read any more has the result.
+            let _ = progress.send_timeout(news, limits::KILL_GRACE).await;
+        }
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Runs file work off the async threads. `None` when it broke off.
+pub(crate) async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}

@@ -1,0 +1,310 @@
+//! All commands of a node: starting them, finding them, taking them up again, forgetting them in time.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+
+use super::meta::{Exit, Folder, Meta};
+use super::session::{End, Session, State, off, tell};
+use super::start::{Spec, Started, login_shell, start};
+use super::watch::{Watch, is_alive};
+use super::{ExecEvent, Reattached, RunningCall, Supervisor, host, report};
+use crate::error::ToolError;
+use crate::limits;
+use crate::tool::OnStarted;
+
+pub(crate) struct Sessions {
+    spool: PathBuf,
+    supervisor: Supervisor,
+    shell: PathBuf,
+    events: Option<mpsc::Sender<ExecEvent>>,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    sessions: HashMap<String, Arc<Session>>,
+    /// Places taken by commands that are being started.
+    starting: usize,
+}
+
+/// Gives its place back when the start ended, either way.
+struct Place<'a>(&'a Sessions);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.table().starting -= 1;
+    }
+}
+
+/// What a folder says of its command.
+enum Found {
+    Running(Meta),
+    Ended(Meta, End),
+    NeverStarted,
+    Missing,
+}
+
+impl Sessions {
+    pub(crate) fn new(
+        spool: &Path,
+        supervisor: Supervisor,
+        shell: Option<PathBuf>,
+        events: Option<mpsc::Sender<ExecEvent>>,
+    ) -> io::Result<Self> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(spool)?;
+        // It may have been there before; outputs are nobody else's business.
+        std::fs::set_permissions(spool, std::fs::Permissions::from_mode(0o700))?;
+        Ok(Self {
+            spool: spool.canonicalize()?,
+            supervisor,
+            shell: login_shell(shell),
+            events,
+            table: Mutex::default(),
+        })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Result<Arc<Session>, ToolError> {
+        self.table()
+            .sessions
+            .get(id)
+            .cloned()
+            .ok_or_else(|| ToolError::UnknownProcess {
+                id: crate::error::quote(id),
+            })
+    }
+
+    /// Oldest first.
+    pub(crate) fn list(&self) -> Vec<Arc<Session>> {
+        let mut all: Vec<_> = self.table().sessions.values().cloned().collect();
+        all.sort_by(|one, other| (one.meta.started_at, one.id()).cmp(&(other.meta.started_at, other.id())));
+        all
+    }
+
+    pub(crate) async fn start(&self, spec: Spec, on_started: Option<OnStarted>) -> Result<Arc<Session>, ToolError> {
+        self.sweep().await;
+        let _place = self.take_place().await?;
+        let started = start(&self.spool, &self.supervisor, &self.shell, spec, on_started).await?;
+        let Started { folder, meta, child } = started;
+        if meta.background {
+            tell(self.events.as_ref(), report::start_event(&meta));
+        }
+        Ok(self.adopt(folder, meta, Some(child)))
+    }
+
+    async fn take_place(&self) -> Result<Place<'_>, ToolError> {
+        let evicted = {
+            let mut table = self.table();
+            let mut evicted = None;
+            if table.sessions.len() + table.starting >= limits::SESSIONS {
+                let oldest = oldest_ended(&table).ok_or(ToolError::TooManyProcesses {
+                    limit: limits::SESSIONS,
+                })?;
+                evicted = table.sessions.remove(&oldest);
+            }
+            table.starting += 1;
+            evicted
+        };
+        let place = Place(self);
+        if let Some(session) = evicted {
+            off(move || session.folder.remove()).await;
+        }
+        Ok(place)
+    }
+
+    fn adopt(&self, folder: Folder, meta: Meta, child: Option<tokio::process::Child>) -> Arc<Session> {
+        let (state, seen) = watch::channel(State::Running);
+        let (kill, kills) = mpsc::channel(4);
+        let session = Arc::new(Session::new(folder, meta, seen, kill, self.events.clone()));
+        let watch = Watch {
+            session: Arc::clone(&session),
+            child,
+            state,
+            kills,
+        };
+        self.table()
+            .sessions
+            .insert(session.id().to_owned(), Arc::clone(&session));
+        tokio::spawn(watch.run());
+        session
+    }
+
+    fn adopt_ended(&self, folder: Folder, meta: Meta, end: End) -> Arc<Session> {
+        let (_, seen) = watch::channel(State::Ended(end));
+        let (kill, _) = mpsc::channel(1);
+        let session = Arc::new(Session::new(folder, meta, seen, kill, self.events.clone()));
+        session.mark_ended();
+        self.table()
+            .sessions
+            .insert(session.id().to_owned(), Arc::clone(&session));
+        session
+    }
+
+    /// Takes up a command of an earlier node, by its folder.
+    pub(crate) async fn reattach(&self, spool: &Path) -> Result<Reattached, ToolError> {
+        let unknown = || ToolError::UnknownProcess {
+            id: crate::error::quote(&spool.to_string_lossy()),
+        };
+        let name = spool.file_name().and_then(|name| name.to_str()).ok_or_else(unknown)?;
+        let known = self.table().sessions.get(name).cloned();
+        if let Some(session) = known {
+            return self.describe(session).await;
+        }
+        let folder = Folder::new(self.spool.join(name));
+        let looked = folder.clone();
+        match off(move || look(&looked)).await.ok_or_else(unknown)? {
+            Found::Running(meta) => Ok(Reattached::Running(RunningCall {
+                session: self.adopt(folder, meta, None),
+            })),
+            Found::Ended(meta, end) => self.describe(self.adopt_ended(folder, meta, end)).await,
+            Found::NeverStarted => Ok(Reattached::NeverStarted),
+            Found::Missing => Ok(Reattached::Lost {
+                pid: 0,
+                tail: String::new(),
+                started_at: 0,
+            }),
+        }
+    }
+
+    async fn describe(&self, session: Arc<Session>) -> Result<Reattached, ToolError> {
+        let Some(end) = session.end() else {
+            return Ok(Reattached::Running(RunningCall { session }));
+        };
+        if end.exit.is_some() {
+            return Ok(Reattached::Finished(session.result(&end).await?));
+        }
+        let tail = session.tail(limits::TAIL_CHARS).await.text;
+        Ok(Reattached::Lost {
+            pid: session.meta.pid,
+            tail,
+            started_at: session.meta.started_at,
+        })
+    }
+
+    /// Takes up all commands of an earlier node. Ends of background ones that were never reported are reported now.
+    pub(crate) async fn recover(&self) -> Result<usize, ToolError> {
+        let spool = self.spool.clone();
+        let found = off(move || folders(&spool))
+            .await
+            .unwrap_or(Ok(Vec::new()))
+            .map_err(|error| ToolError::io("read the spool", error))?;
+        let mut running = 0;
+        for (folder, found) in found {
+            let name = folder
+                .path()
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            if self.table().sessions.contains_key(&name) {
+                continue;
+            }
+            match found {
+                Found::Running(meta) => {
+                    running += 1;
+                    self.adopt(folder, meta, None);
+                }
+                Found::Ended(meta, end) => {
+                    let is_owed = !folder.is_released();
+                    let session = self.adopt_ended(folder, meta, end.clone());
+                    if let (true, true, Some(events)) = (is_owed, session.is_background(), &self.events) {
+                        let tail = session.tail(limits::TAIL_CHARS).await.text;
+                        let _ = events.send(report::end_event(&session.meta, &end, tail)).await;
+                    }
+                }
+                Found::NeverStarted | Found::Missing => {
+                    off(move || folder.remove()).await;
+                }
+            }
+        }
+        Ok(running)
+    }
+
+    /// What the command owed (its result, or the event of its end) is stored elsewhere. Ignored while it runs.
+    pub(crate) async fn release(&self, id: &str) -> Result<(), ToolError> {
+        let session = self.get(id)?;
+        if session.end().is_none() {
+            return Ok(());
+        }
+        off(move || session.folder.release())
+            .await
+            .unwrap_or(Ok(()))
+            .map_err(|error| ToolError::io("mark the command as released", error))
+    }
+
+    /// Forgets commands whose time is over.
+    pub(crate) async fn sweep(&self) {
+        let all = self.list();
+        let old = off(move || {
+            let now = host::now_ms();
+            all.into_iter()
+                .filter(|session| is_old(session, now))
+                .collect::<Vec<_>>()
+        })
+        .await
+        .unwrap_or_default();
+        for session in old {
+            self.table().sessions.remove(session.id());
+            off(move || session.folder.remove()).await;
+        }
+    }
+}
+
+fn is_old(session: &Session, now: u64) -> bool {
+    let Some(end) = session.end() else { return false };
+    let age = now.saturating_sub(end.ended_at);
+    age > limits::SESSION_UNRELEASED_MS || (age > limits::SESSION_RETENTION_MS && session.folder.is_released())
+}
+
+/// The ended command to forget first when there is no room: a released one, else one that had time to be stored.
+fn oldest_ended(table: &Table) -> Option<String> {
+    let now = host::now_ms();
+    let ended = table
+        .sessions
+        .values()
+        .filter_map(|session| Some((session.end()?.ended_at, session)));
+    ended
+        .map(|(ended_at, session)| (!session.folder.is_released(), ended_at, session))
+        .filter(|(owes, ended_at, _)| !owes || now.saturating_sub(*ended_at) > limits::SESSION_EVICT_MS)
+        .min_by_key(|(owes, ended_at, _)| (*owes, *ended_at))
+        .map(|(_, _, session)| session.id().to_owned())
+}
+
+fn look(folder: &Folder) -> Found {
+    if !folder.path().is_dir() {
+        return Found::Missing;
+    }
+    // Written before the gate can open.
+    let Some(meta) = folder.meta() else {
+        return Found::NeverStarted;
+    };
+    let ran = |end: End| {
+        if end.exit == Some(Exit::NeverRan) {
+            Found::NeverStarted
+        } else {
+            Found::Ended(meta.clone(), end)
+        }
+    };
+    if folder.exit().is_none() && is_alive(&meta) {
+        return Found::Running(meta);
+    }
+    // Looked at once more: it may have ended between the two looks.
+    ran(End::read(folder, &meta))
+}
+
+fn folders(spool: &Path) -> io::Result<Vec<(Folder, Found)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(spool)? {
+        let folder = Folder::new(entry?.path());
+        let state = look(&folder);
+        found.push((folder, state));
+    }
+    Ok(found)
+}

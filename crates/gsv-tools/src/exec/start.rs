@@ -1,0 +1,234 @@
+//! Starting a command: folder, supervisor, proof of the start, gate.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use super::meta::{Exit, Folder, Meta, OUTPUT, STDIN, StartInfo, session_id};
+use super::session::off;
+use super::{Supervisor, host};
+use crate::error::ToolError;
+use crate::limits;
+use crate::tool::OnStarted;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub(crate) struct Spec {
+    pub(crate) call_id: String,
+    pub(crate) command: String,
+    pub(crate) workdir: PathBuf,
+    pub(crate) timeout_ms: u64,
+    pub(crate) background: bool,
+}
+
+/// A command that has passed the gate.
+pub(super) struct Started {
+    pub(super) folder: Folder,
+    pub(super) meta: Meta,
+    pub(super) child: Child,
+}
+
+pub(super) async fn start(
+    spool: &Path,
+    supervisor: &Supervisor,
+    shell: &Path,
+    spec: Spec,
+    on_started: Option<OnStarted>,
+) -> Result<Started, ToolError> {
+    let folder = Folder::new(spool.join(session_id(&spec.call_id)));
+    let (made, with_stdin) = (folder.clone(), spec.background);
+    match off(move || make_folder(&made, with_stdin)).await {
+        Some(Ok(())) => {}
+        Some(Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(ToolError::OutcomeUnknown {
+                why: "a command was started under this call id before; it is not started again",
+                pid: None,
+                started_at: None,
+                tail: None,
+            });
+        }
+        Some(Err(error)) => return Err(ToolError::io("make the command's folder", error)),
+        None => {
+            return Err(ToolError::Failed(
+                "the tool broke off before the command was started".into(),
+            ));
+        }
+    }
+    let mut child = None;
+    match open_gate(&folder, supervisor, shell, spec, on_started, &mut child).await {
+        Ok((meta, child)) => Ok(Started { folder, meta, child }),
+        Err(error) => {
+            // The gate is shut for good, so there is nothing to remember once the supervisor has seen it.
+            if let Some(mut child) = child {
+                let _ = tokio::time::timeout(limits::START_TIME, child.wait()).await;
+            }
+            off(move || folder.remove()).await;
+            Err(error)
+        }
+    }
+}
+
+fn make_folder(folder: &Folder, with_stdin: bool) -> io::Result<()> {
+    if folder.exit().is_some_and(|(exit, _)| exit == Exit::NeverRan) {
+        // Left by a node that died before the gate opened: this id was never started.
+        folder.remove();
+    }
+    std::fs::DirBuilder::new().mode(0o700).create(folder.path())?;
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(folder.file(OUTPUT))?;
+    if with_stdin {
+        make_fifo(&folder.file(STDIN))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn make_fifo(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    Ok(mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?)
+}
+
+#[cfg(target_vendor = "apple")]
+fn make_fifo(path: &Path) -> io::Result<()> {
+    let status = std::process::Command::new("mkfifo")
+        .args(["-m", "600"])
+        .arg(path)
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other("mkfifo failed"))
+    }
+}
+
+async fn open_gate(
+    folder: &Folder,
+    supervisor: &Supervisor,
+    shell: &Path,
+    spec: Spec,
+    on_started: Option<OnStarted>,
+    slot: &mut Option<Child>,
+) -> Result<(Meta, Child), ToolError> {
+    let stdin = if spec.background {
+        folder.file(STDIN)
+    } else {
+        PathBuf::from("/dev/null")
+    };
+    let mut command = Command::from(supervisor.command(folder.path(), &stdin, shell, &spec.command));
+    command
+        .current_dir(&spec.workdir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .env("GSV", "1");
+    for (name, _) in std::env::vars_os() {
+        if is_secret(&name.to_string_lossy()) {
+            command.env_remove(name);
+        }
+    }
+    let child = command
+        .spawn()
+        .map_err(|error| ToolError::io("start the shell's supervisor", error))?;
+    let child = slot.insert(child);
+    let failed = || ToolError::Failed("the shell's supervisor did not start the command; nothing was run".into());
+    let (Some(mut gate), Some(pid)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(failed());
+    };
+    let pid = tokio::time::timeout(limits::START_TIME, read_pid(pid))
+        .await
+        .ok()
+        .flatten()
+        .ok_or_else(failed)?;
+    let supervisor_pid = child.id().ok_or_else(failed)?;
+    let times = off(move || host::start_time(pid).zip(host::start_time(supervisor_pid)))
+        .await
+        .flatten();
+    let (start_time, supervisor_start_time) = times.ok_or_else(failed)?;
+    let meta = Meta {
+        session_id: session_id(&spec.call_id),
+        call_id: spec.call_id,
+        pid,
+        pgid: pid,
+        start_time,
+        supervisor_pid,
+        supervisor_start_time,
+        boot_id: host::boot_id().to_owned(),
+        command: spec.command,
+        workdir: spec.workdir.to_string_lossy().into_owned(),
+        background: spec.background,
+        started_at: host::now_ms(),
+        started_uptime_ms: host::uptime_ms(),
+        timeout_ms: spec.timeout_ms,
+    };
+    let (written, copy) = (folder.clone(), meta.clone());
+    off(move || written.write_meta(&copy))
+        .await
+        .ok_or_else(failed)?
+        .map_err(|error| ToolError::io("record the command", error))?;
+    if let Some(on_started) = on_started {
+        let info = StartInfo {
+            pid,
+            pgid: pid,
+            boot_id: meta.boot_id.clone(),
+            start_time: meta.start_time.clone(),
+            spool: folder.path().to_path_buf(),
+        };
+        on_started(info)
+            .await
+            .map_err(|error| ToolError::io("record the start", error))?;
+    }
+    gate.write_all(b"go\n").await.map_err(|_| failed())?;
+    slot.take().map(|child| (meta, child)).ok_or_else(failed)
+}
+
+async fn read_pid(from: tokio::process::ChildStdout) -> Option<u32> {
+    let mut line = String::new();
+    BufReader::new(from).take(16).read_line(&mut line).await.ok()?;
+    line.trim().parse().ok().filter(|pid| *pid > 1)
+}
+
+/// Variables that a command has no business to see.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.starts_with("GSV_") && name.contains("TOKEN")
+}
+
+/// The user's login shell where it is one that takes `-l -c`, else `/bin/sh`.
+pub(super) fn login_shell(configured: Option<PathBuf>) -> PathBuf {
+    const KNOWN: [&str; 10] = [
+        "sh", "bash", "zsh", "dash", "ash", "ksh", "ksh93", "mksh", "yash", "fish",
+    ];
+    let takes_login_and_command = |path: &PathBuf| {
+        path.is_absolute()
+            && path.is_file()
+            && path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| KNOWN.contains(&name))
+    };
+    configured
+        .or_else(|| {
+            std::env::var_os("SHELL")
+                .map(PathBuf::from)
+                .filter(takes_login_and_command)
+        })
+        .unwrap_or_else(|| PathBuf::from("/bin/sh"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s5_tokens_are_not_inherited() {
+        assert!(is_secret("GSV_TOKEN") && is_secret("GSV_NODE_TOKEN_FILE") && is_secret("gsv_token"));
+        assert!(!is_secret("GSV") && !is_secret("TOKEN") && !is_secret("GSV_URL"));
+    }
+}

@@ -1,0 +1,146 @@
+//! The supervisor: a small program between the node and the command. It starts the command, waits, and writes how it
+//! ended, whether or not the node still lives.
+//!
+//! Two forms, one protocol. The default is a few lines of `/bin/sh`; a program can offer itself instead by calling
+//! [`supervise_main`], which also knows signals exactly and bounds the output without the node. Both are given
+//! `FOLDER STDIN SHELL COMMAND`, tell the command's pid on their standard output, and wait for the line `go` on their
+//! standard input; its end without `go` closes the gate for ever.
+//! Never: runs the command before `go`, or a second time.
+
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use rustix::process::Signal;
+
+use super::host;
+use super::meta::{Ending, Exit, Folder, OUTPUT};
+use super::output::{Trimmed, trim};
+
+/// How commands are supervised.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Supervisor {
+    /// By a script for `/bin/sh`.
+    #[default]
+    Shell,
+    /// By a program that calls [`supervise_main`] with what follows `args`, such as `gsv __supervise`.
+    Program { program: PathBuf, args: Vec<OsString> },
+}
+
+const SH: &str = "/bin/sh";
+
+/// The command's own process until it becomes the shell: tells its pid, waits at the gate.
+const STAGE: &str = r#"
+printf '%s\n' "$$"
+IFS= read -r go || go=
+if [ "$go" != go ]; then : >"$1/never"; exit 0; fi
+exec "$3" -l -c "$4" <>"$2" >>"$1/output" 2>&1
+"#;
+
+/// `setsid` gives the command its own session and group. Where there is none the shell's job control gives it a group.
+/// In the foreground, because a shell makes background commands deaf to interrupts.
+const SCRIPT: &str = r#"
+trap : HUP INT TERM
+if command -v setsid >/dev/null 2>&1; then
+  setsid /bin/sh -c "$5" sh "$@"
+  status=$?
+else
+  exec 3<&0
+  set -m
+  /bin/sh -c "$5" sh "$@" <&3 3<&- &
+  pid=$!
+  exec 3<&-
+  wait "$pid"
+  status=$?
+  while kill -0 "$pid" 2>/dev/null; do wait "$pid"; status=$?; done
+fi
+if [ -e "$1/never" ]; then line=never; else line="status $status"; fi
+printf '%s\n' "$line" >"$1/exit.tmp" && mv -f "$1/exit.tmp" "$1/exit"
+"#;
+
+impl Supervisor {
+    /// The command line that runs `command`. The caller adds pipes, directory and environment.
+    pub(super) fn command(&self, folder: &Path, stdin: &Path, shell: &Path, command: &str) -> Command {
+        let mut built = match self {
+            Self::Shell => {
+                let mut built = Command::new(SH);
+                built.args(["-c", SCRIPT, "sh"]);
+                // Out of the node's group, so that what a terminal sends to the node does not reach it.
+                built.process_group(0);
+                built
+            }
+            Self::Program { program, args } => {
+                let mut built = Command::new(program);
+                built.args(args);
+                built
+            }
+        };
+        built.arg(folder).arg(stdin).arg(shell).arg(command);
+        if *self == Self::Shell {
+            built.arg(STAGE);
+        }
+        built
+    }
+}
+
+/// What a program runs that offers itself as supervisor; `args` are those after its own.
+pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let [folder, ..] = args.as_slice() else {
+        return ExitCode::from(2);
+    };
+    if args.len() != 4 {
+        return ExitCode::from(2);
+    }
+    // Fails when it leads a group already; then it has what it needs of it.
+    let _ = rustix::process::setsid();
+    let folder = Folder::new(PathBuf::from(folder));
+    let child = Command::new(SH)
+        .args(["-c", STAGE, "sh"])
+        .args(&args)
+        .process_group(0)
+        .stderr(Stdio::null())
+        .spawn();
+    // The gate and the pid's pipe are the command's now.
+    close_pipes();
+    let Ok(mut child) = child else {
+        return exit_with(folder.write_exit(Exit::NeverRan).is_ok());
+    };
+    bound_output(folder.clone(), child.id());
+    let exit = match child.wait() {
+        Ok(status) if !folder.file("never").exists() => match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => return exit_with(false),
+        },
+        Ok(_) => Exit::NeverRan,
+        Err(_) => return exit_with(false),
+    };
+    exit_with(folder.write_exit(exit).is_ok())
+}
+
+fn exit_with(ok: bool) -> ExitCode {
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn close_pipes() {
+    if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+    }
+}
+
+/// Keeps the output file small while the command runs. The thread ends with the program.
+fn bound_output(folder: Folder, pgid: u32) {
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            if matches!(trim(&folder.file(OUTPUT)), Ok(Trimmed::Flood)) {
+                folder.write_ending(Ending::Flood);
+                host::signal_group(pgid, Signal::KILL);
+                return;
+            }
+        }
+    });
+}

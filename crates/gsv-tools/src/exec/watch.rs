@@ -1,0 +1,128 @@
+//! Watches one command to its end: deadline, wishes to end it, output that grows too large. One task per command.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::process::Child;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
+
+use super::meta::{EXIT, Ending, OUTPUT};
+use super::output::{Trimmed, trim};
+use super::session::{End, Session, State, off};
+use super::{host, report};
+use crate::limits;
+
+pub(super) struct Watch {
+    pub(super) session: Arc<Session>,
+    /// The supervisor, when this node started it.
+    pub(super) child: Option<Child>,
+    pub(super) state: watch::Sender<State>,
+    pub(super) kills: mpsc::Receiver<Ending>,
+}
+
+impl Watch {
+    pub(super) async fn run(mut self) {
+        let is_ours = self.child.is_some();
+        let meta = &self.session.meta;
+        let left = meta
+            .timeout_ms
+            .saturating_sub(host::uptime_ms().saturating_sub(meta.started_uptime_ms));
+        let deadline = sleep_until(Instant::now() + Duration::from_millis(left));
+        tokio::pin!(deadline);
+        let mut is_late = false;
+        let mut look = interval(limits::SPOOL_POLL * 2);
+        loop {
+            let why = tokio::select! {
+                biased;
+                () = exited(&mut self.child, &self.session) => break,
+                () = &mut deadline, if !is_late => {
+                    is_late = true;
+                    Ending::Timeout
+                }
+                Some(why) = self.kills.recv() => why,
+                _ = look.tick() => {
+                    let output = self.session.folder.file(OUTPUT);
+                    match off(move || trim(&output)).await {
+                        Some(Ok(Trimmed::Flood)) => Ending::Flood,
+                        _ => continue,
+                    }
+                }
+            };
+            if self.end_group(why).await {
+                break;
+            }
+            self.state.send_replace(State::Stuck);
+        }
+        let (folder, meta) = (self.session.folder.clone(), self.session.meta.clone());
+        let Some(mut end) = off(move || End::read(&folder, &meta)).await else {
+            return;
+        };
+        if is_ours {
+            end.duration_ms = host::uptime_ms().saturating_sub(self.session.meta.started_uptime_ms);
+        }
+        let is_background = self.session.mark_ended();
+        self.state.send_replace(State::Ended(end.clone()));
+        if let (true, Some(events)) = (is_background, &self.session.events) {
+            let tail = self.session.tail(limits::TAIL_CHARS).await.text;
+            // Nobody listens any more: the folder stays unreleased, so the next node reports it.
+            let _ = events.send(report::end_event(&self.session.meta, &end, tail)).await;
+        }
+    }
+
+    /// TERM to the whole group, KILL to what is left of it after the grace. False when the command is there still.
+    async fn end_group(&mut self, why: Ending) -> bool {
+        let pgid = self.session.meta.pgid;
+        let folder = self.session.folder.clone();
+        off(move || {
+            if folder.ending().is_none() && folder.exit().is_none() {
+                folder.write_ending(why);
+            }
+        })
+        .await;
+        host::signal_group(pgid, Signal::TERM);
+        let gone = async {
+            while host::group_exists(pgid) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if timeout(limits::KILL_GRACE, gone).await.is_err() {
+            host::signal_group(pgid, Signal::KILL);
+        }
+        timeout(limits::KILL_TIME, exited(&mut self.child, &self.session))
+            .await
+            .is_ok()
+    }
+}
+
+/// Waits until the end is written, or nobody is left who could write it. May be dropped and called again.
+async fn exited(child: &mut Option<Child>, session: &Arc<Session>) {
+    if let Some(running) = child {
+        // An error means that someone else reaped it; what follows finds out.
+        let _ = running.wait().await;
+        *child = None;
+    }
+    loop {
+        let session = Arc::clone(session);
+        if off(move || is_over(&session)).await != Some(false) {
+            return;
+        }
+        sleep(limits::SPOOL_POLL).await;
+    }
+}
+
+fn is_over(session: &Session) -> bool {
+    session.folder.file(EXIT).exists() || !is_alive(&session.meta)
+}
+
+/// Whether the command or its supervisor still runs, as the very process that was started.
+pub(super) fn is_alive(meta: &super::meta::Meta) -> bool {
+    meta.boot_id == host::boot_id()
+        && [
+            (meta.supervisor_pid, &meta.supervisor_start_time),
+            (meta.pid, &meta.start_time),
+        ]
+        .into_iter()
+        .any(|(pid, start)| host::start_time(pid).as_ref() == Some(start))
+}

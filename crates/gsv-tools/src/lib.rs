@@ -1,0 +1,38 @@
+//! The tools that a node serves: Bash, Process, Read, Write, Edit, Delete, Glob and Grep.
+//!
+//! For: running one tool call, confined and bounded, with a coded error for everything that can go wrong.
+//! Never: talks to a network, decides who may call what (policy, queueing and the call ledger are the node's), or runs a
+//! command a second time under one call id.
+//!
+//! Map: [`ToolBox`] is the door; [`beneath`] is the only place that opens paths; [`exec`] starts commands so that they
+//! survive the node's death.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        reason = "a test that can't go on has failed"
+    )
+)]
+
+mod args;
+mod bash;
+pub mod beneath;
+mod delete;
+mod edit;
+mod error;
+pub mod exec;
+pub mod limits;
+mod process;
+mod read;
+mod search;
+mod text;
+mod tool;
+mod toolbox;
+mod write;
+
+pub use error::ToolError;
+pub use exec::{ExecEvent, ExecEventKind, Reattached, RunningCall, StartInfo, Supervisor, supervise_main};
+pub use tool::{BoxFuture, CallContext, Cancel, Effect, OnStarted, Progress, Tool, ToolDefinition};
+pub use toolbox::{Config, ToolBox};

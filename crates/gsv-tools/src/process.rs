@@ -1,0 +1,192 @@
+//! Process: looks after commands that Bash started. Never starts one.
+
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::error::{ToolError, quote};
+use crate::exec::{KillReason, Session, Sessions};
+use crate::limits;
+use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition};
+
+pub(crate) struct Process {
+    pub(crate) sessions: Arc<Sessions>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    List,
+    Poll,
+    Log,
+    Write,
+    Submit,
+    Kill,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Args {
+    action: Action,
+    session_id: Option<String>,
+    data: Option<String>,
+    offset: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl Tool for Process {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "Process".into(),
+            description: "Looks after commands that Bash started, until 30 minutes after their end. `list` shows them; `poll` tells how one is; `log` reads its output \
+                (the end, or from byte `offset` on; go on at `nextOffset`); `write` sends `data` to a background one, `submit` the same with a line end; `kill` ends it."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "action": {"type": "string", "enum": ["list", "poll", "log", "write", "submit", "kill"]},
+                    "sessionId": {"type": "string", "description": "Which one; needed for all but `list`"},
+                    "data": {"type": "string", "description": "Input for `write` and `submit`"},
+                    "offset": {"type": "integer", "minimum": 0, "description": "Byte of the output to start at, for `log` and `poll`"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": limits::LOG_MAX_BYTES, "description": "Bytes of output at most, 50000 by default"}
+                },
+                "required": ["action"]
+            }),
+            idempotent: false,
+        }
+    }
+
+    fn capabilities(&self) -> &'static [&'static str] {
+        &["shell.exec"]
+    }
+
+    fn effect(&self, args: &Value) -> Effect {
+        match args.get("action").and_then(Value::as_str) {
+            Some("list" | "poll" | "log") => Effect::ReadOnly,
+            _ => Effect::Mutating,
+        }
+    }
+
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let args: Args = args::parse(args)?;
+            let limit = args::bounded("limit", args.limit, limits::LOG_BYTES, limits::LOG_MAX_BYTES)?;
+            if context.cancel.is_cancelled() {
+                return Err(ToolError::Cancelled { tail: None });
+            }
+            self.sessions.sweep().await;
+            if args.action == Action::List {
+                let all: Vec<Value> = self
+                    .sessions
+                    .list()
+                    .iter()
+                    .filter(|session| session.is_background())
+                    .map(|session| session.listed())
+                    .collect();
+                return Ok(json!({"count": all.len(), "sessions": all}));
+            }
+            let id = args
+                .session_id
+                .as_deref()
+                .ok_or_else(|| ToolError::bad_args("sessionId", "it is required for this action"))?;
+            let session = self.sessions.get(id)?;
+            match args.action {
+                Action::List | Action::Poll => poll(&session, args.offset, limit).await,
+                Action::Log => log(&session, args.offset, limit).await,
+                Action::Write | Action::Submit => send(&session, args.data, args.action == Action::Submit).await,
+                Action::Kill => {
+                    if session.end().is_none() {
+                        session.kill(KillReason::Killed).await?;
+                    }
+                    poll(&session, None, limit).await
+                }
+            }
+        })
+    }
+}
+
+async fn poll(session: &Session, offset: Option<u64>, limit: usize) -> Result<Value, ToolError> {
+    let mut value = session.described();
+    let tail = session.tail(limits::TAIL_CHARS).await;
+    value["tail"] = tail.text.into();
+    value["outputBytes"] = tail.bytes.into();
+    if offset.is_some() {
+        add_part(&mut value, session, offset, limit).await?;
+    }
+    Ok(value)
+}
+
+async fn log(session: &Session, offset: Option<u64>, limit: usize) -> Result<Value, ToolError> {
+    let mut value = json!({"sessionId": session.id(), "status": session.described()["status"]});
+    add_part(&mut value, session, offset, limit).await?;
+    Ok(value)
+}
+
+async fn add_part(value: &mut Value, session: &Session, offset: Option<u64>, limit: usize) -> Result<(), ToolError> {
+    let part = session.part(offset, limit).await?;
+    value["output"] = part.text.into();
+    value["offset"] = part.offset.into();
+    value["nextOffset"] = part.next.into();
+    value["outputBytes"] = part.bytes.into();
+    value["truncated"] = (part.next < part.bytes || part.offset > offset.unwrap_or(0)).into();
+    Ok(())
+}
+
+async fn send(session: &Session, data: Option<String>, submit: bool) -> Result<Value, ToolError> {
+    let mut data = match data {
+        Some(data) => data,
+        None if submit => String::new(),
+        None => return Err(ToolError::bad_args("data", "it is required for this action")),
+    };
+    if submit {
+        data.push('\n');
+    }
+    if data.is_empty() || data.len() > limits::STDIN_BYTES {
+        return Err(ToolError::bad_args("data", "must be from 1 to 65536 bytes"));
+    }
+    let refused = |why| ToolError::NoStdin {
+        id: quote(session.id()),
+        why,
+    };
+    if session.end().is_some() {
+        return Err(refused("it has ended"));
+    }
+    let Some(path) = session.stdin() else {
+        return Err(refused("it was not started with background: true"));
+    };
+    let written = tokio::task::spawn_blocking(move || feed(&path, data.as_bytes()))
+        .await
+        .map_err(|error| ToolError::Failed(format!("the tool broke off: {error}")))?
+        .map_err(|error| ToolError::io("write to the command's input", error))?;
+    Ok(json!({"sessionId": session.id(), "status": session.described()["status"], "written": written}))
+}
+
+/// Writes into the pipe while there is room; a command that reads nothing gets no more than the pipe holds.
+fn feed(path: &Path, data: &[u8]) -> std::io::Result<usize> {
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
+    let mut pipe = std::fs::OpenOptions::new()
+        .write(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let until = std::time::Instant::now() + limits::STDIN_TIME;
+    let mut written = 0;
+    while written < data.len() {
+        match pipe.write(&data[written..]) {
+            Ok(bytes) => written += bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                if std::time::Instant::now() >= until {
+                    break;
+                }
+                std::thread::sleep(limits::SPOOL_POLL / 10);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}

@@ -1,0 +1,120 @@
+//! The first matches by path, collected from many threads in any order.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::lines::Found;
+
+/// Keeps the smallest paths that together hold at least `want` matches.
+pub(super) struct Best {
+    want: usize,
+    kept: Mutex<Kept>,
+    /// Rises whenever the bound changes, so that threads look at it only then.
+    version: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Kept {
+    files: BTreeMap<PathBuf, Vec<Found>>,
+    total: usize,
+}
+
+/// A thread's copy of the largest path that can still matter.
+#[derive(Default)]
+pub(super) struct Bound {
+    version: usize,
+    path: Option<PathBuf>,
+}
+
+impl Best {
+    pub(super) fn new(want: usize) -> Self {
+        Self {
+            want,
+            kept: Mutex::default(),
+            version: AtomicUsize::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add(&self, path: &Path, found: Vec<Found>) {
+        if found.is_empty() {
+            return;
+        }
+        let mut kept = self.lock();
+        kept.total += found.len();
+        if let Some(before) = kept.files.insert(path.to_path_buf(), found) {
+            kept.total -= before.len();
+        }
+        while let Some(last) = kept.files.last_entry() {
+            let matches = last.get().len();
+            if kept.total - matches < self.want {
+                break;
+            }
+            kept.files.pop_last();
+            kept.total -= matches;
+        }
+        if kept.total >= self.want {
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Whether `base/path`, and everything below it, sorts after all that can be wanted.
+    pub(super) fn excludes(&self, bound: &mut Bound, base: &Path, path: &Path) -> bool {
+        let version = self.version.load(Ordering::Acquire);
+        if version != bound.version {
+            bound.version = version;
+            bound.path = self.lock().files.last_key_value().map(|(path, _)| path.clone());
+        }
+        let Some(last) = &bound.path else { return false };
+        if base.as_os_str().is_empty() {
+            path > last.as_path()
+        } else {
+            base.join(path) > *last
+        }
+    }
+
+    pub(super) fn into_sorted(self) -> BTreeMap<PathBuf, Vec<Found>> {
+        self.kept.into_inner().unwrap_or_else(PoisonError::into_inner).files
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(lines: usize) -> Vec<Found> {
+        (0..lines).map(|line| Found::at(line as u64)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_keeps_the_first_matches(
+            files in proptest::collection::btree_map("[a-c](/[a-c.]){0,3}", 1usize..5, 0..30),
+            want in 1usize..20,
+            seed in any::<u64>(),
+        ) {
+            let sorted: BTreeMap<PathBuf, usize> = files.into_iter().map(|(path, count)| (PathBuf::from(path), count)).collect();
+            let mut order: Vec<_> = sorted.iter().collect();
+            fastrand::Rng::with_seed(seed).shuffle(&mut order);
+            let best = Best::new(want);
+            let mut bound = Bound::default();
+            for (path, count) in order {
+                if !best.excludes(&mut bound, Path::new(""), path) {
+                    best.add(path, found(*count));
+                }
+            }
+            let flat = |files: Vec<(PathBuf, usize)>| -> Vec<(PathBuf, usize)> {
+                files.into_iter().flat_map(|(path, count)| (0..count).map(move |line| (path.clone(), line))).take(want).collect()
+            };
+            let kept = best.into_sorted().into_iter().map(|(path, found)| (path, found.len())).collect();
+            prop_assert_eq!(flat(kept), flat(sorted.into_iter().collect()));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Glob: files by name, newest first.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use globset::GlobMatcher;
+use ignore::WalkState;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Base, Tree, compile};
+use crate::args;
+use crate::beneath::{Beneath, WalkOpener};
+use crate::error::{ToolError, quote};
+use crate::limits;
+use crate::tool::{BoxFuture, CallContext, Effect, Stop, Tool, ToolDefinition, read_only};
+
+pub(crate) struct Glob {
+    pub(crate) files: Arc<Beneath>,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    pattern: String,
+    path: Option<String>,
+    hidden: Option<bool>,
+    limit: Option<u64>,
+}
+
+impl Tool for Glob {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "Glob".into(),
+            description: "Finds files of this machine by name, newest first. `*.rs` finds at any depth, `src/*.rs` only there, `**` spans directories. \
+                Ignored (.gitignore) and hidden files are left out, .git always."
+                .into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "pattern": {"type": "string", "maxLength": 1024, "description": "Glob, relative to `path`"},
+                    "path": {"type": "string", "description": "Directory to search, the workspace by default"},
+                    "hidden": {"type": "boolean", "description": "Include hidden files"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": limits::GLOB_MATCHES}
+                },
+                "required": ["pattern"]
+            }),
+            idempotent: true,
+        }
+    }
+
+    fn capabilities(&self) -> &'static [&'static str] {
+        &["filesystem.list"]
+    }
+
+    fn effect(&self, _args: &Value) -> Effect {
+        Effect::ReadOnly
+    }
+
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let args: Args = args::parse(args)?;
+            let limit = args::bounded("limit", args.limit, limits::GLOB_MATCHES, limits::GLOB_MATCHES)?;
+            let matcher = compile(&self.files, "pattern", &args.pattern)?;
+            let files = Arc::clone(&self.files);
+            let stop = Stop::new(&context.cancel, limits::GLOB_TIME);
+            read_only(
+                &context,
+                limits::GLOB_TIME + limits::SEARCH_SLACK,
+                move || match Base::open(&files, args.path.as_deref())? {
+                    Base::Dir(tree) => glob(&tree, &args, &matcher, limit, &stop),
+                    Base::File(rel, _) => Err(ToolError::NotADirectory {
+                        path: quote(&files.show(&rel)),
+                    }),
+                },
+            )
+            .await
+        })
+    }
+}
+
+/// Seconds and nanoseconds of the last change.
+type Changed = (i64, i64);
+
+fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &Stop) -> Result<Value, ToolError> {
+    let mut paths = Vec::new();
+    let is_cut = AtomicBool::new(false);
+    let skipped = tree.search(args.hidden == Some(true), |walk, walker| {
+        let found: Mutex<Vec<(Changed, PathBuf)>> = Mutex::default();
+        let count = AtomicUsize::new(0);
+        walker.run(|| {
+            let mut mine = Batch {
+                found: &found,
+                entries: Vec::new(),
+            };
+            let (count, is_cut) = (&count, &is_cut);
+            Box::new(move |entry| {
+                if stop.is_due() || count.load(Ordering::Relaxed) >= limits::GLOB_ENTRIES {
+                    is_cut.store(true, Ordering::Relaxed);
+                    return WalkState::Quit;
+                }
+                let Ok(entry) = entry else { return WalkState::Continue };
+                if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+                    return WalkState::Continue;
+                }
+                let Some(path) = walk.relative(entry.path()) else {
+                    return WalkState::Continue;
+                };
+                let below = if walk.inner.as_os_str().is_empty() {
+                    path
+                } else {
+                    path.strip_prefix(&walk.inner).unwrap_or(path)
+                };
+                if matcher.is_match(below) {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    mine.entries.push((changed(&entry), path.to_path_buf()));
+                }
+                WalkState::Continue
+            })
+        });
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_unstable_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+        let mut check = WalkOpener::new(&tree.files, &walk.root);
+        let total = found.len();
+        paths.extend(
+            found
+                .into_iter()
+                .take(limit)
+                .filter(|(_, path)| check.exists(path))
+                .map(|(_, path)| tree.files.show_path(&walk.shown.join(path))),
+        );
+        if total > limit {
+            is_cut.store(true, Ordering::Relaxed);
+        }
+    })?;
+    let mut result = json!({
+        "pattern": args.pattern,
+        "basePath": tree.files.show(&tree.base),
+        "count": paths.len(),
+        "matches": paths,
+        "truncated": is_cut.into_inner(),
+    });
+    if skipped > 0 {
+        result["skippedDirectories"] = skipped.into();
+    }
+    Ok(result)
+}
+
+/// One thread's finds, handed over when the thread is done.
+struct Batch<'a> {
+    found: &'a Mutex<Vec<(Changed, PathBuf)>>,
+    entries: Vec<(Changed, PathBuf)>,
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .append(&mut self.entries);
+    }
+}
+
+fn changed(entry: &ignore::DirEntry) -> Changed {
+    use std::os::unix::fs::MetadataExt;
+    entry
+        .metadata()
+        .map_or((i64::MIN, 0), |found| (found.mtime(), found.mtime_nsec()))
+}

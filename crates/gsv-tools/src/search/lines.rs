@@ -1,0 +1,150 @@
+//! Collects the matching lines of one file with the lines around them. Long lines are cut around the match.
+
+use std::collections::VecDeque;
+use std::io;
+
+use grep_matcher::Matcher as _;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+use serde_json::{Value, json};
+
+use crate::limits;
+use crate::text::{cut_chars, incomplete_suffix, orphan_prefix};
+
+/// One matching line.
+#[derive(Debug)]
+pub(super) struct Found {
+    line: u64,
+    content: String,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+impl Found {
+    #[cfg(test)]
+    pub(super) fn at(line: u64) -> Self {
+        Self {
+            line,
+            content: String::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+        }
+    }
+
+    pub(super) fn into_json(self, path: &str, before: bool, after: bool) -> Value {
+        let mut value = json!({"path": path, "line": self.line, "content": self.content});
+        if before {
+            value["before"] = self.before.into();
+        }
+        if after {
+            value["after"] = self.after.into();
+        }
+        value
+    }
+}
+
+pub(super) struct Lines<'m> {
+    matcher: &'m RegexMatcher,
+    before: usize,
+    after: usize,
+    recent: VecDeque<(u64, String)>,
+    found: Vec<Found>,
+    is_binary: bool,
+}
+
+impl<'m> Lines<'m> {
+    pub(super) fn new(matcher: &'m RegexMatcher, before: usize, after: usize) -> Self {
+        Self {
+            matcher,
+            before,
+            after,
+            recent: VecDeque::new(),
+            found: Vec::new(),
+            is_binary: false,
+        }
+    }
+
+    /// `None` for a binary file, whatever matched before that was known.
+    pub(super) fn into_found(self) -> Option<Vec<Found>> {
+        (!self.is_binary).then_some(self.found)
+    }
+
+    /// A line that is near a match, or is one.
+    fn seen(&mut self, line: u64, text: &str) {
+        if self.after > 0 {
+            let near = line.saturating_sub(self.after as u64);
+            for found in self.found.iter_mut().rev().take_while(|found| found.line >= near) {
+                found.after.push(text.to_owned());
+            }
+        }
+        if self.before > 0 {
+            if self.recent.len() == self.before {
+                self.recent.pop_front();
+            }
+            self.recent.push_back((line, text.to_owned()));
+        }
+    }
+
+    fn cut(&self, bytes: &[u8]) -> String {
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        if bytes.len() <= limits::GREP_LINE_CHARS {
+            return String::from_utf8_lossy(bytes).into_owned();
+        }
+        let at = self.matcher.find(bytes).ok().flatten().map_or(0, |found| found.start());
+        // Enough bytes for the characters that are shown, a fifth of them before the match.
+        let from = if at > limits::GREP_LINE_CHARS * 4 / 5 {
+            at - limits::GREP_LINE_CHARS / 5
+        } else {
+            0
+        };
+        let window = &bytes[from..bytes.len().min(from + limits::GREP_LINE_CHARS * 4)];
+        let window = &window[if from > 0 { orphan_prefix(window) } else { 0 }..];
+        let ends_here = from + window.len() >= bytes.len();
+        let window = if ends_here {
+            window
+        } else {
+            &window[..window.len() - incomplete_suffix(window)]
+        };
+        let text = String::from_utf8_lossy(window);
+        let lead = if from > 0 { "…" } else { "" };
+        let shown = cut_chars(&text, limits::GREP_LINE_CHARS - 2);
+        let is_whole = ends_here && shown.len() == text.len();
+        format!("{lead}{shown}{}", if is_whole { "" } else { "…" })
+    }
+}
+
+impl Sink for Lines<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        let line = found.line_number().unwrap_or(0);
+        let text = self.cut(found.bytes());
+        let before = line.saturating_sub(self.before as u64);
+        let before = self
+            .recent
+            .iter()
+            .filter(|(at, _)| *at >= before)
+            .map(|(_, text)| text.clone())
+            .collect();
+        self.seen(line, &text);
+        self.found.push(Found {
+            line,
+            content: text,
+            before,
+            after: Vec::new(),
+        });
+        Ok(true)
+    }
+
+    fn context(&mut self, _searcher: &Searcher, near: &SinkContext<'_>) -> io::Result<bool> {
+        let text = self.cut(near.bytes());
+        self.seen(near.line_number().unwrap_or(0), &text);
+        Ok(true)
+    }
+
+    fn finish(&mut self, _searcher: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.is_binary |= finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! The door to the tools: lists them, says what a call would do, runs it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::bash::Bash;
+use crate::beneath::{Beneath, Resolver, Scope};
+use crate::delete::Delete;
+use crate::edit::Edit;
+use crate::error::{ToolError, quote};
+use crate::exec::{ExecEvent, Reattached, Sessions, Supervisor};
+use crate::process::Process;
+use crate::read::Read;
+use crate::search::{Glob, Grep};
+use crate::tool::{CallContext, Effect, Tool, ToolDefinition};
+use crate::write::{Turn, Write};
+
+/// How a node's tools are set up.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Must exist.
+    pub workspace: PathBuf,
+    pub scope: Scope,
+    pub resolver: Resolver,
+    /// Where commands keep their output and exit. Made when missing, for this user only.
+    pub spool: PathBuf,
+    pub supervisor: Supervisor,
+    /// Instead of `$SHELL`.
+    pub shell: Option<PathBuf>,
+    /// Where news of background commands go.
+    pub events: Option<mpsc::Sender<ExecEvent>>,
+}
+
+impl Config {
+    /// Confined to `workspace`, everything else as usual.
+    pub fn new(workspace: impl Into<PathBuf>, spool: impl Into<PathBuf>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            scope: Scope::Workspace,
+            resolver: Resolver::Auto,
+            spool: spool.into(),
+            supervisor: Supervisor::Shell,
+            shell: None,
+            events: None,
+        }
+    }
+}
+
+/// The tools of one node. Commands are watched by tasks of the runtime in which they were started.
+pub struct ToolBox {
+    tools: Vec<Box<dyn Tool>>,
+    sessions: Arc<Sessions>,
+    files: Arc<Beneath>,
+}
+
+impl ToolBox {
+    pub fn new(config: Config) -> Result<Self, ToolError> {
+        let files = Beneath::new(&config.workspace, config.scope, config.resolver).map_err(|error| {
+            ToolError::io(
+                format!("open the workspace {}", quote(&config.workspace.to_string_lossy())),
+                error,
+            )
+        })?;
+        let files = Arc::new(files);
+        let sessions =
+            Sessions::new(&config.spool, config.supervisor, config.shell, config.events).map_err(|error| {
+                ToolError::io(
+                    format!("make the folder {}", quote(&config.spool.to_string_lossy())),
+                    error,
+                )
+            })?;
+        let sessions = Arc::new(sessions);
+        let turn = Arc::new(Turn::default());
+        let tools: Vec<Box<dyn Tool>> = vec![
+            Box::new(Bash {
+                files: Arc::clone(&files),
+                sessions: Arc::clone(&sessions),
+            }),
+            Box::new(Process {
+                sessions: Arc::clone(&sessions),
+            }),
+            Box::new(Read {
+                files: Arc::clone(&files),
+            }),
+            Box::new(Write {
+                files: Arc::clone(&files),
+                turn: Arc::clone(&turn),
+            }),
+            Box::new(Edit {
+                files: Arc::clone(&files),
+                turn: Arc::clone(&turn),
+            }),
+            Box::new(Delete {
+                files: Arc::clone(&files),
+                turn,
+            }),
+            Box::new(Glob {
+                files: Arc::clone(&files),
+            }),
+            Box::new(Grep {
+                files: Arc::clone(&files),
+            }),
+        ];
+        Ok(Self { tools, sessions, files })
+    }
+
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.tools.iter().map(|tool| tool.definition()).collect()
+    }
+
+    /// What the tools of this machine can do together, sorted.
+    pub fn capabilities(&self) -> Vec<&'static str> {
+        let all: BTreeSet<_> = self
+            .tools
+            .iter()
+            .flat_map(|tool| tool.capabilities())
+            .copied()
+            .collect();
+        all.into_iter().collect()
+    }
+
+    /// The same by tool.
+    pub fn tool_capabilities(&self) -> Vec<(String, &'static [&'static str])> {
+        self.tools
+            .iter()
+            .map(|tool| (tool.definition().name, tool.capabilities()))
+            .collect()
+    }
+
+    /// Whether a call may be repeated when its outcome is not known.
+    pub fn effect(&self, name: &str, args: &Value) -> Result<Effect, ToolError> {
+        Ok(self.tool(name)?.effect(args))
+    }
+
+    /// Runs one call. Dropping the future does not end a command that was started; cancel through the context does.
+    pub async fn invoke(&self, name: &str, args: Value, context: CallContext) -> Result<Value, ToolError> {
+        self.tool(name)?.invoke(args, context).await
+    }
+
+    fn tool(&self, name: &str) -> Result<&dyn Tool, ToolError> {
+        self.tools
+            .iter()
+            .find(|tool| tool.definition().name == name)
+            .map(Box::as_ref)
+            .ok_or_else(|| {
+                let known: Vec<String> = self.tools.iter().map(|tool| tool.definition().name).collect();
+                ToolError::Unknown {
+                    name: quote(name),
+                    known: known.join(", "),
+                }
+            })
+    }
+
+    /// What became of a command that an earlier node started; `spool` is [`crate::StartInfo::spool`].
+    pub async fn reattach(&self, spool: &Path) -> Result<Reattached, ToolError> {
+        self.sessions.reattach(spool).await
+    }
+
+    /// Takes up all commands of an earlier node; to be called once at start, before any call. Ends of background commands
+    /// that were not released are sent as events (again). Returns how many commands still run.
+    pub async fn recover(&self) -> Result<usize, ToolError> {
+        self.sessions.recover().await
+    }
+
+    /// What a command owed is stored: the result of a call that waited for it, or the event of a background one's end.
+    /// From 30 minutes after its end it is forgotten.
+    pub async fn release(&self, session_id: &str) -> Result<(), ToolError> {
+        self.sessions.release(session_id).await
+    }
+
+    /// The confined file access, for whatever else moves files (transfers).
+    pub fn files(&self) -> &Arc<Beneath> {
+        &self.files
+    }
+}

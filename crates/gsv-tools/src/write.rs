@@ -1,0 +1,87 @@
+//! Write: replaces or makes a whole file, atomically. Never appends, never makes anything but a regular file.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::beneath::Beneath;
+use crate::error::{ToolError, quote};
+use crate::limits;
+use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
+
+pub(crate) struct Write {
+    pub(crate) files: Arc<Beneath>,
+    pub(crate) turn: Arc<Turn>,
+}
+
+/// Changes of files happen one after the other, so that two edits of one file can't undo each other.
+#[derive(Default)]
+pub(crate) struct Turn(std::sync::Mutex<()>);
+
+impl Turn {
+    pub(crate) fn take<T>(&self, work: impl FnOnce() -> T) -> T {
+        // The lock guards no data, so a panic under it leaves nothing broken.
+        let _held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        work()
+    }
+}
+
+#[derive(Deserialize)]
+struct Args {
+    path: String,
+    content: String,
+}
+
+impl Tool for Write {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "Write".into(),
+            description: "Writes a whole file of this machine, replacing what was there; makes missing directories. To change a part of a file use Edit.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Path, relative to the workspace"},
+                    "content": {"type": "string", "description": "The file's whole content"}
+                },
+                "required": ["path", "content"]
+            }),
+            idempotent: false,
+        }
+    }
+
+    fn capabilities(&self) -> &'static [&'static str] {
+        &["filesystem.write"]
+    }
+
+    fn effect(&self, _args: &Value) -> Effect {
+        Effect::Mutating
+    }
+
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let args: Args = args::parse(args)?;
+            let rel = self.files.parse(&args.path)?;
+            check_size(&args.path, args.content.len())?;
+            let (files, turn) = (Arc::clone(&self.files), Arc::clone(&self.turn));
+            mutating(&context, move || {
+                turn.take(|| files.write_file(&rel, args.content.as_bytes(), None))?;
+                Ok(json!({"path": files.show(&rel), "bytes": args.content.len()}))
+            })
+            .await
+        })
+    }
+}
+
+pub(crate) fn check_size(path: &str, size: usize) -> Result<(), ToolError> {
+    if size <= limits::WRITE_BYTES {
+        return Ok(());
+    }
+    Err(ToolError::TooLarge {
+        what: format!("the content for {}", quote(path)),
+        size: size as u64,
+        limit: limits::WRITE_BYTES as u64,
+        hint: "write it in parts, or use a transfer",
+    })
+}

@@ -1,0 +1,515 @@
+//! Bash and Process: results, limits, ends of process groups, background work.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Lab, is_running, until};
+use gsv_tools::{CallContext, Cancel, ExecEventKind, Progress};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+#[tokio::test]
+async fn p6_2_a_result_has_exactly_its_fields() {
+    let lab = Lab::new();
+    lab.put("sub/x", "");
+    let done = lab
+        .call_with(
+            "Bash",
+            json!({"command": "pwd; echo out; echo err >&2; echo $GSV; exit 0", "workdir": "sub"}),
+            CallContext::new("s/r/1/0"),
+        )
+        .await
+        .unwrap();
+    let mut keys: Vec<&str> = done.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(
+        keys,
+        [
+            "durationMs",
+            "endedAt",
+            "exitCode",
+            "output",
+            "sessionId",
+            "startedAt",
+            "status",
+            "tail",
+            "timedOut",
+            "truncated",
+            "workdir"
+        ]
+    );
+    let dir = lab.ws("sub").canonicalize().unwrap();
+    assert_eq!(done["output"], format!("{}\nout\nerr\n1\n", dir.display()));
+    assert_eq!(
+        (
+            &done["status"],
+            &done["exitCode"],
+            &done["timedOut"],
+            &done["truncated"]
+        ),
+        (&json!("completed"), &json!(0), &json!(false), &json!(false))
+    );
+    assert_eq!(
+        (&done["sessionId"], &done["workdir"], &done["tail"]),
+        (&json!("s.r.1.0"), &json!(dir), &done["output"])
+    );
+    assert!(done["endedAt"].as_u64() >= done["startedAt"].as_u64());
+}
+
+#[tokio::test]
+async fn p6_2_exit_codes_and_signals() {
+    let lab = Lab::new();
+    let failed = lab.ok("Bash", json!({"command": "exit 7"})).await;
+    assert_eq!((&failed["status"], &failed["exitCode"]), (&json!("failed"), &json!(7)));
+    let killed = lab.ok("Bash", json!({"command": "kill -SEGV $$"})).await;
+    assert_eq!(
+        (&killed["status"], &killed["signal"], killed.get("exitCode")),
+        (&json!("failed"), &json!("SIGSEGV"), None)
+    );
+    let missing = lab.ok("Bash", json!({"command": "no-such-program-here"})).await;
+    assert_eq!(missing["exitCode"], 127);
+    let quoting = lab
+        .ok("Bash", json!({"command": "printf '%s|' \"a  b\" '$HOME' \\\\ 'ü\n'"}))
+        .await;
+    assert_eq!(quoting["output"], "a  b|$HOME|\\|ü\n|");
+    let stdin = lab.ok("Bash", json!({"command": "cat; echo done"})).await;
+    assert_eq!(stdin["output"], "done\n");
+    let shell = lab
+        .ok(
+            "Bash",
+            json!({"command": "ps -o pgid= -o sid= -p $$ | tr -s ' '; echo $$"}),
+        )
+        .await;
+    let ids: Vec<&str> = shell["output"].as_str().unwrap().split_whitespace().collect();
+    assert!(
+        ids.len() == 3 && ids[0] == ids[2] && ids[1] == ids[2],
+        "its own group and session: {ids:?}"
+    );
+}
+
+#[tokio::test]
+async fn s5_tokens_of_the_node_are_not_in_the_environment() {
+    // The test's own environment can't be changed safely while other tests run, so a child with such variables asks.
+    if std::env::var_os("GSV_TOKEN").is_none() {
+        let me = std::env::current_exe().unwrap();
+        let status = std::process::Command::new(me)
+            .args(["s5_tokens_of_the_node_are_not_in_the_environment", "--exact"])
+            .envs([
+                ("GSV_TOKEN", "secret-1"),
+                ("GSV_NODE_TOKEN_2", "secret-2"),
+                ("OTHER", "kept"),
+            ])
+            .status()
+            .unwrap();
+        assert!(status.success());
+        return;
+    }
+    let lab = Lab::new();
+    let output = lab.ok("Bash", json!({"command": "env"})).await["output"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(!output.contains("secret-") && output.contains("OTHER=kept") && output.contains("GSV=1\n"));
+}
+
+#[tokio::test]
+async fn p6_2_w26_a_timeout_kills_the_whole_group_and_keeps_the_output() {
+    let lab = Lab::new();
+    let command = "sh -c 'trap \"\" TERM; echo $$ >grandchild; while :; do sleep 0.05; done' & sleep 300 & echo $! >child; echo before; wait";
+    let done = lab.ok("Bash", json!({"command": command, "timeout": 400})).await;
+    assert_eq!(
+        (&done["status"], &done["timedOut"], &done["output"]),
+        (&json!("failed"), &json!(true), &json!("before\n"))
+    );
+    assert!(done["durationMs"].as_u64().unwrap() < 5000);
+    for file in ["grandchild", "child"] {
+        let pid = lab.get(file);
+        until("the child is gone", || !is_running(&pid)).await;
+    }
+}
+
+#[tokio::test]
+async fn p14_cancel_ends_the_group_within_five_seconds() {
+    let lab = Lab::new();
+    let cancel = Cancel::default();
+    let context = CallContext {
+        cancel: cancel.clone(),
+        ..CallContext::new("c/1")
+    };
+    let call = lab.call_with(
+        "Bash",
+        json!({"command": "trap '' TERM; echo $$ >pid; echo partial; while :; do sleep 0.05; done"}),
+        context,
+    );
+    let asked = async {
+        until("the command runs", || {
+            lab.ws("pid").exists() && !lab.get("pid").is_empty()
+        })
+        .await;
+        cancel.cancel();
+        Instant::now()
+    };
+    let (result, asked) = tokio::join!(call, asked);
+    let error = result.unwrap_err();
+    assert_eq!(error.reason(), "tool.cancelled");
+    assert!(error.to_string().contains("partial"));
+    assert!(asked.elapsed() < Duration::from_secs(5));
+    let pid = lab.get("pid");
+    until("the command is gone", || !is_running(&pid)).await;
+}
+
+#[tokio::test]
+async fn p6_2_the_deadline_of_a_call_is_a_timeout() {
+    let lab = Lab::new();
+    let context = CallContext {
+        deadline: Some(Instant::now() + Duration::from_millis(300)),
+        ..CallContext::new("d/1")
+    };
+    let done = lab
+        .call_with("Bash", json!({"command": "sleep 60"}), context)
+        .await
+        .unwrap();
+    assert_eq!(done["timedOut"], true);
+}
+
+#[tokio::test]
+async fn p6_2_a_daemon_left_behind_does_not_hold_the_call() {
+    let lab = Lab::new();
+    let done = lab
+        .ok("Bash", json!({"command": "sleep 60 & echo $! >pid; echo over"}))
+        .await;
+    assert_eq!(
+        (&done["status"], &done["output"]),
+        (&json!("completed"), &json!("over\n"))
+    );
+    assert!(done["durationMs"].as_u64().unwrap() < 20_000);
+    let pid = lab.get("pid");
+    assert!(is_running(&pid));
+    std::process::Command::new("kill").arg(pid.trim()).status().unwrap();
+}
+
+#[tokio::test]
+async fn p6_2_w26_long_output_keeps_its_tail() {
+    let lab = Lab::new();
+    let done = lab
+        .ok(
+            "Bash",
+            json!({"command": "i=0; while [ $i -lt 60000 ]; do echo \"€ $i\"; i=$((i+1)); done"}),
+        )
+        .await;
+    let output = done["output"].as_str().unwrap();
+    assert_eq!((output.chars().count(), &done["truncated"]), (200_000, &json!(true)));
+    assert!(output.ends_with("€ 59998\n€ 59999\n") && !output.contains('\u{FFFD}'));
+    assert_eq!(done["tail"].as_str().unwrap().chars().count(), 2000);
+    let binary = lab.ok("Bash", json!({"command": "printf '\\377\\200a\\033[1m'"})).await;
+    assert_eq!(binary["output"], "\u{FFFD}\u{FFFD}a\u{1b}[1m");
+}
+
+#[tokio::test]
+async fn w26_a_flood_of_output_is_bounded_on_disk() {
+    let lab = Lab::new();
+    let done = lab
+        .ok(
+            "Bash",
+            json!({"command": "head -c 120000000 /dev/zero | tr '\\0' y; echo; echo the end", "timeout": 25000}),
+        )
+        .await;
+    assert_eq!(
+        (&done["status"], &done["truncated"]),
+        (&json!("completed"), &json!(true))
+    );
+    assert!(done["tail"].as_str().unwrap().ends_with("y\nthe end\n"));
+}
+
+#[tokio::test]
+async fn p6_2_live_output_splits_no_character_and_loses_nothing() {
+    let lab = Lab::new();
+    let (progress, mut news) = mpsc::channel::<Progress>(4);
+    let context = CallContext {
+        progress: Some(progress),
+        ..CallContext::new("p/1")
+    };
+    let command = "for i in 1 2 3; do printf '\\342'; sleep 0.12; printf '\\202\\254 '; echo $i; done; until [ -e seen ]; do sleep 0.02; done; echo last";
+    let call = lab.call_with("Bash", json!({"command": command}), context);
+    let watch = async {
+        let mut chunks = Vec::new();
+        while let Some(news) = news.recv().await {
+            assert_eq!(news.stream, "output");
+            chunks.push(news.chunk);
+            // Only output that arrives while the command runs lets it go on.
+            if chunks.concat().contains("€ 3\n") {
+                lab.put("seen", "");
+            }
+        }
+        chunks
+    };
+    let (done, chunks) = tokio::join!(call, watch);
+    assert_eq!(chunks.concat(), done.unwrap()["output"].as_str().unwrap());
+    assert!(chunks.len() > 1 && !chunks.concat().contains('\u{FFFD}'));
+}
+
+#[tokio::test]
+async fn p6_2_background_answers_at_once_and_its_end_is_an_event() {
+    let mut lab = Lab::new();
+    let running = lab
+        .call_with(
+            "Bash",
+            json!({"command": "echo hi; read line; echo got $line; exit 3", "background": true}),
+            CallContext::new("b/0"),
+        )
+        .await
+        .unwrap();
+    let mut keys: Vec<&str> = running.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["pid", "sessionId", "startedAt", "status", "tail", "workdir"]);
+    assert_eq!(
+        (&running["status"], &running["sessionId"]),
+        (&json!("running"), &json!("b.0"))
+    );
+    let started = lab.event().await;
+    assert_eq!(
+        (started.event, started.event_id.as_str(), started.call_id.as_str()),
+        (ExecEventKind::Started, "b.0:started", "b/0")
+    );
+    let list = lab.ok("Process", json!({"action": "list"})).await;
+    assert_eq!(
+        (&list["count"], &list["sessions"][0]["status"]),
+        (&json!(1), &json!("running"))
+    );
+    assert!(list["sessions"][0]["command"].as_str().unwrap().starts_with("echo hi"));
+    assert_eq!(
+        lab.ok(
+            "Process",
+            json!({"action": "write", "sessionId": "b.0", "data": "some"})
+        )
+        .await["written"],
+        4
+    );
+    assert_eq!(
+        lab.ok(
+            "Process",
+            json!({"action": "submit", "sessionId": "b.0", "data": "thing"})
+        )
+        .await["written"],
+        6
+    );
+    let ended = lab.event().await;
+    assert_eq!(
+        (ended.event, ended.event_id.as_str(), ended.exit_code, ended.signal),
+        (ExecEventKind::Failed, "b.0:ended", Some(3), None)
+    );
+    assert_eq!(ended.output_tail.as_deref(), Some("hi\ngot something\n"));
+    let poll = lab.ok("Process", json!({"action": "poll", "sessionId": "b.0"})).await;
+    assert_eq!(
+        (&poll["status"], &poll["exitCode"], &poll["tail"]),
+        (&json!("failed"), &json!(3), &json!("hi\ngot something\n"))
+    );
+    assert_eq!(
+        lab.ok("Process", json!({"action": "poll", "sessionId": "b.0"})).await,
+        poll,
+        "polling again changes nothing"
+    );
+    let log = lab
+        .ok(
+            "Process",
+            json!({"action": "log", "sessionId": "b.0", "offset": 3, "limit": 3}),
+        )
+        .await;
+    assert_eq!(
+        (&log["output"], &log["nextOffset"], &log["truncated"]),
+        (&json!("got"), &json!(6), &json!(true))
+    );
+    assert_eq!(
+        lab.reason("Process", json!({"action": "submit", "sessionId": "b.0", "data": "x"}))
+            .await,
+        "tool.failed"
+    );
+    assert_eq!(
+        lab.reason("Process", json!({"action": "poll", "sessionId": "../b.0"}))
+            .await,
+        "process.unknown"
+    );
+    let json = serde_json::to_value(lab.tools.definitions()).unwrap();
+    assert!(json[0]["inputSchema"]["properties"]["yieldMs"].is_object());
+}
+
+#[tokio::test]
+async fn p6_2_yield_goes_to_the_background_only_when_it_takes_longer() {
+    let mut lab = Lab::new();
+    let quick = lab.ok("Bash", json!({"command": "echo quick", "yieldMs": 20000})).await;
+    assert_eq!(quick["status"], "completed");
+    let slow = lab
+        .ok(
+            "Bash",
+            json!({"command": "echo early; until [ -e go ]; do sleep 0.02; done; echo late", "yieldMs": 300}),
+        )
+        .await;
+    assert_eq!((&slow["status"], &slow["tail"]), (&json!("running"), &json!("early\n")));
+    assert_eq!(lab.event().await.event, ExecEventKind::Started);
+    let refused = lab
+        .call(
+            "Process",
+            json!({"action": "write", "sessionId": slow["sessionId"], "data": "x"}),
+        )
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains("background: true"), "{refused}");
+    lab.put("go", "");
+    let ended = lab.event().await;
+    assert_eq!(
+        (ended.event, ended.exit_code, ended.output_tail.as_deref()),
+        (ExecEventKind::Finished, Some(0), Some("early\nlate\n"))
+    );
+    assert!(lab.events.try_recv().is_err(), "the quick one is no background command");
+}
+
+#[tokio::test]
+async fn p6_2_background_timeouts_and_kills_are_reported() {
+    let mut lab = Lab::new();
+    lab.call_with(
+        "Bash",
+        json!({"command": "sleep 60", "background": true, "timeout": 200}),
+        CallContext::new("t"),
+    )
+    .await
+    .unwrap();
+    assert_eq!(lab.event().await.event, ExecEventKind::Started);
+    assert_eq!(lab.event().await.event, ExecEventKind::TimedOut);
+    lab.call_with(
+        "Bash",
+        json!({"command": "trap '' TERM; echo $$ >pid; while :; do sleep 0.05; done", "background": true}),
+        CallContext::new("k"),
+    )
+    .await
+    .unwrap();
+    assert_eq!(lab.event().await.event, ExecEventKind::Started);
+    until("it runs", || lab.ws("pid").exists() && !lab.get("pid").is_empty()).await;
+    let killed = lab.ok("Process", json!({"action": "kill", "sessionId": "k"})).await;
+    assert_eq!(
+        (&killed["status"], &killed["signal"], &killed["timedOut"]),
+        (&json!("failed"), &json!("SIGKILL"), &json!(false))
+    );
+    let ended = lab.event().await;
+    assert_eq!(
+        (ended.event, ended.signal.as_deref()),
+        (ExecEventKind::Failed, Some("SIGKILL"))
+    );
+    assert!(!is_running(&lab.get("pid")));
+    let again = lab.ok("Process", json!({"action": "kill", "sessionId": "k"})).await;
+    assert_eq!(again["signal"], "SIGKILL", "killing twice is harmless");
+}
+
+#[tokio::test]
+async fn p6_one_call_id_starts_once() {
+    let lab = Lab::new();
+    let run = || {
+        lab.call_with(
+            "Bash",
+            json!({"command": "echo x >>count"}),
+            CallContext::new("s/1/2/3"),
+        )
+    };
+    assert_eq!(run().await.unwrap()["status"], "completed");
+    assert_eq!(run().await.unwrap_err().reason(), "tool.outcome_unknown");
+    assert_eq!(lab.get("count"), "x\n");
+}
+
+#[tokio::test]
+async fn p6_k15_nothing_runs_before_the_start_is_recorded() {
+    let lab = Lab::new();
+    let ran = lab.ws("ran");
+    let seen = ran.clone();
+    let refuse = CallContext {
+        on_started: Some(Box::new(|info| {
+            assert!(
+                info.pid > 1
+                    && info.pid == info.pgid
+                    && !info.start_time.is_empty()
+                    && !info.boot_id.is_empty()
+                    && info.spool.is_dir()
+            );
+            Box::pin(async { Err(std::io::Error::other("the disk is full")) })
+        })),
+        ..CallContext::new("k/1")
+    };
+    let error = lab
+        .call_with("Bash", json!({"command": "echo x >>ran"}), refuse)
+        .await
+        .unwrap_err();
+    assert_eq!(error.reason(), "tool.io");
+    let record = CallContext {
+        on_started: Some(Box::new(move |_| {
+            assert!(!seen.exists(), "it ran before its start was recorded");
+            Box::pin(async { Ok(()) })
+        })),
+        ..CallContext::new("k/1")
+    };
+    assert_eq!(
+        lab.call_with("Bash", json!({"command": "echo x >>ran"}), record)
+            .await
+            .unwrap()["status"],
+        "completed",
+        "refused starts leave nothing behind"
+    );
+    assert_eq!(std::fs::read_to_string(ran).unwrap(), "x\n");
+}
+
+#[tokio::test]
+async fn sessions_are_bounded_and_ended_released_ones_make_room() {
+    let lab = Lab::new();
+    for at in 0..66 {
+        let done = lab
+            .call_with("Bash", json!({"command": "true"}), CallContext::new(format!("n/{at}")))
+            .await
+            .unwrap();
+        lab.tools.release(done["sessionId"].as_str().unwrap()).await.unwrap();
+    }
+    let folders = std::fs::read_dir(lab.dir.path().join("spool")).unwrap().count();
+    assert!(folders <= 64, "{folders}");
+    assert_eq!(
+        lab.reason("Process", json!({"action": "poll", "sessionId": "n.0"}))
+            .await,
+        "process.unknown"
+    );
+    assert_eq!(
+        lab.ok("Process", json!({"action": "poll", "sessionId": "n.65"})).await["status"],
+        "completed"
+    );
+}
+
+#[tokio::test]
+async fn s20_the_spool_is_for_this_user_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let lab = Lab::new();
+    lab.call_with("Bash", json!({"command": "umask"}), CallContext::new("u"))
+        .await
+        .unwrap();
+    for (path, mode) in [("spool", 0o700), ("spool/u", 0o700), ("spool/u/output", 0o600)] {
+        assert_eq!(
+            lab.dir.path().join(path).metadata().unwrap().permissions().mode() & 0o777,
+            mode,
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn bash_starts_only_in_directories() {
+    let lab = Lab::new();
+    lab.put("f", "");
+    for (workdir, reason) in [
+        ("f", "path.not_a_file"),
+        ("none", "path.not_found"),
+        ("..", "path.outside_workspace"),
+    ] {
+        let args: Value = json!({"command": "true", "workdir": workdir});
+        assert_eq!(lab.reason("Bash", args).await, reason);
+    }
+}

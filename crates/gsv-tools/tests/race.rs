@@ -1,0 +1,156 @@
+//! [M] [S11]: names that are swapped while tools use them. A thread exchanges a directory with a symlink to the outside
+//! as fast as it can; nothing of the outside is ever read, written, removed or listed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use common::Lab;
+use gsv_tools::beneath::{Beneath, Resolver, Scope};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::json;
+
+const OPENS: usize = 20_000;
+
+fn furnish(root: &Path) {
+    for (dir, text) in [("ws/real", "inside"), ("outside", "OUTSIDE")] {
+        std::fs::create_dir_all(root.join(dir)).unwrap();
+        std::fs::write(root.join(dir).join("f.txt"), text).unwrap();
+    }
+    std::fs::write(root.join("outside/only-outside.txt"), "OUTSIDE").unwrap();
+    std::os::unix::fs::symlink("../outside", root.join("ws/evil")).unwrap();
+    std::os::unix::fs::symlink("../outside/f.txt", root.join("ws/evil.txt")).unwrap();
+    std::fs::write(root.join("ws/real.txt"), "inside").unwrap();
+}
+
+/// Runs `work` while the names are flipped, and makes sure that they were.
+fn flipping<T>(root: &Path, work: impl FnOnce() -> T) -> T {
+    let (stop, flips) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for (one, other) in [("real", "evil"), ("real.txt", "evil.txt")] {
+                    renameat_with(
+                        CWD,
+                        root.join("ws").join(one),
+                        CWD,
+                        root.join("ws").join(other),
+                        RenameFlags::EXCHANGE,
+                    )
+                    .unwrap();
+                }
+                flips.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        while flips.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        let done = work();
+        stop.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+fn opens(resolver: Resolver) {
+    let dir = tempfile::tempdir().unwrap();
+    furnish(dir.path());
+    let files = Beneath::new(&dir.path().join("ws"), Scope::Workspace, resolver).unwrap();
+    let paths = ["real/f.txt", "evil/f.txt", "real.txt", "evil.txt"].map(|path| files.parse(path).unwrap());
+    let (mut inside, mut refused) = (0, 0);
+    flipping(dir.path(), || {
+        for at in 0..OPENS {
+            match files.open_file(&paths[at % paths.len()]) {
+                Ok(mut opened) => {
+                    let mut text = String::new();
+                    opened.file.read_to_string(&mut text).unwrap();
+                    assert_eq!(text, "inside");
+                    inside += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    });
+    // Both sides of the race were met, so it was one.
+    assert!(inside > 0 && refused > 0, "{inside} {refused}");
+}
+
+#[test]
+fn m_20000_opens_by_openat2_read_nothing_outside() {
+    opens(Resolver::Auto);
+}
+
+#[test]
+fn m_20000_opens_by_walk_read_nothing_outside() {
+    opens(Resolver::Walk);
+}
+
+fn changes(resolver: Resolver) {
+    let dir = tempfile::tempdir().unwrap();
+    furnish(dir.path());
+    let files = Beneath::new(&dir.path().join("ws"), Scope::Workspace, resolver).unwrap();
+    flipping(dir.path(), || {
+        for at in 0..400 {
+            let path = ["real", "evil"][at % 2];
+            let _ = files.write_file(&files.parse(&format!("{path}/new-{at}/w.txt")).unwrap(), b"w", None);
+            let _ = files.write_file(&files.parse(&format!("{path}/f.txt")).unwrap(), b"inside", None);
+            let _ = files.write_file(&files.parse(&format!("{path}.txt")).unwrap(), b"inside", None);
+            let _ = files.remove_file(&files.parse(&format!("{path}/only-outside.txt")).unwrap());
+        }
+    });
+    let mut outside: Vec<_> = std::fs::read_dir(dir.path().join("outside"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    outside.sort();
+    assert_eq!(outside, ["f.txt", "only-outside.txt"]);
+    assert_eq!(
+        std::fs::read_to_string(dir.path().join("outside/f.txt")).unwrap(),
+        "OUTSIDE"
+    );
+}
+
+#[test]
+fn m_writes_and_deletes_by_openat2_change_nothing_outside() {
+    changes(Resolver::Auto);
+}
+
+#[test]
+fn m_writes_and_deletes_by_walk_change_nothing_outside() {
+    changes(Resolver::Walk);
+}
+
+#[test]
+fn m_searches_show_nothing_of_the_outside() {
+    for resolver in [Resolver::Auto, Resolver::Walk] {
+        let lab = Lab::resolved_by(resolver);
+        furnish(lab.dir.path());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        flipping(lab.dir.path(), || {
+            for at in 0..120 {
+                let path = [".", "real", "evil"][at % 3];
+                for (tool, args) in [
+                    ("Grep", json!({"pattern": "inside|OUTSIDE", "path": path})),
+                    ("Glob", json!({"pattern": "**/*", "path": path})),
+                ] {
+                    if let Ok(found) = runtime.block_on(lab.call(tool, args)) {
+                        let found = found["matches"].to_string();
+                        assert!(
+                            !found.contains("OUTSIDE") && !found.contains("only-outside"),
+                            "{tool} {path}: {found}"
+                        );
+                    }
+                }
+            }
+        });
+    }
+}

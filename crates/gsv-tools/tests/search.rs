@@ -1,0 +1,299 @@
+//! Glob and Grep: what they find, in which order, what they leave out, and that nothing makes them hang.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::time::{Duration, SystemTime};
+
+use common::{Lab, strings};
+use serde_json::{Value, json};
+
+/// Matches as `path:line`.
+fn places(found: &Value) -> Vec<String> {
+    found["matches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| format!("{}:{}", found["path"].as_str().unwrap(), found["line"]))
+        .collect()
+}
+
+fn age(lab: &Lab, path: &str, seconds: u64) {
+    let time = SystemTime::now() - Duration::from_secs(seconds);
+    std::fs::File::options()
+        .write(true)
+        .open(lab.ws(path))
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
+}
+
+#[tokio::test]
+async fn p6_2_glob_is_newest_first() {
+    let lab = Lab::new();
+    for (path, seconds) in [("src/a.rs", 30), ("src/deep/b.rs", 10), ("c.rs", 20), ("d.txt", 1)] {
+        lab.put(path, "x");
+        age(&lab, path, seconds);
+    }
+    let found = lab.ok("Glob", json!({"pattern": "*.rs"})).await;
+    assert_eq!(
+        found,
+        json!({"pattern": "*.rs", "basePath": ".", "matches": ["src/deep/b.rs", "c.rs", "src/a.rs"], "count": 3, "truncated": false})
+    );
+    for (pattern, path, want) in [
+        ("src/*.rs", ".", vec!["src/a.rs"]),
+        ("src/**/*.rs", ".", vec!["src/deep/b.rs", "src/a.rs"]),
+        ("**/*.{rs,txt}", ".", vec!["d.txt", "src/deep/b.rs", "c.rs", "src/a.rs"]),
+        ("src/", ".", vec!["src/deep/b.rs", "src/a.rs"]),
+        ("*.rs", "src", vec!["src/deep/b.rs", "src/a.rs"]),
+        ("deep/*", "src", vec!["src/deep/b.rs"]),
+        ("./[cd].*", ".", vec!["d.txt", "c.rs"]),
+        ("*.none", ".", vec![]),
+    ] {
+        let found = lab.ok("Glob", json!({"pattern": pattern, "path": path})).await;
+        assert_eq!(strings(&found["matches"]), want, "{pattern} in {path}");
+        assert_eq!(found["basePath"], path);
+    }
+    let absolute = format!("{}/src/*.rs", lab.ws("").canonicalize().unwrap().display());
+    assert_eq!(lab.ok("Glob", json!({"pattern": absolute})).await["count"], 1);
+    let cut = lab.ok("Glob", json!({"pattern": "*", "limit": 2})).await;
+    assert_eq!(
+        (strings(&cut["matches"]), &cut["truncated"]),
+        (vec!["d.txt", "src/deep/b.rs"], &json!(true))
+    );
+    for pattern in ["../*", "/etc/*", "src/../../*"] {
+        assert_eq!(
+            lab.reason("Glob", json!({"pattern": pattern})).await,
+            "path.outside_workspace"
+        );
+    }
+    assert_eq!(
+        lab.reason("Glob", json!({"pattern": "*", "path": "c.rs"})).await,
+        "path.not_a_file"
+    );
+}
+
+#[tokio::test]
+async fn p6_2_ignored_hidden_and_binary_files_are_left_out() {
+    let lab = Lab::new();
+    lab.put(".gitignore", "*.log\n/target/\nsub/skip.txt\n");
+    lab.put("sub/.gitignore", "!keep.log\ninner.txt\n");
+    lab.put("sub/.ignore", "other.txt\n");
+    for path in [
+        "a.txt",
+        "a.log",
+        "target/t.txt",
+        "sub/keep.log",
+        "sub/skip.txt",
+        "sub/inner.txt",
+        "sub/other.txt",
+        "sub/b.txt",
+        ".hidden/h.txt",
+        ".env",
+        ".git/config",
+    ] {
+        lab.put(path, "needle\n");
+    }
+    lab.put("binary", "needle\n\0\n");
+    lab.put("late-binary", "needle\n".to_owned() + &"x".repeat(200_000) + "\n\0\n");
+    lab.put(
+        "utf16",
+        [0xFF, 0xFE]
+            .into_iter()
+            .chain("needle\n".encode_utf16().flat_map(u16::to_le_bytes))
+            .collect::<Vec<u8>>(),
+    );
+    let grep = |args: Value| {
+        let lab = &lab;
+        async move { places(&lab.ok("Grep", args).await) }
+    };
+    assert_eq!(
+        grep(json!({"pattern": "needle"})).await,
+        ["a.txt:1", "sub/b.txt:1", "sub/keep.log:1", "utf16:1"]
+    );
+    assert_eq!(
+        grep(json!({"pattern": "needle", "path": "sub"})).await,
+        ["sub/b.txt:1", "sub/keep.log:1"],
+        "the workspace's rules hold below it"
+    );
+    assert_eq!(
+        grep(json!({"pattern": "needle", "hidden": true})).await,
+        [
+            ".env:1",
+            ".hidden/h.txt:1",
+            "a.txt:1",
+            "sub/b.txt:1",
+            "sub/keep.log:1",
+            "utf16:1"
+        ]
+    );
+    assert_eq!(
+        grep(json!({"pattern": "needle", "path": "target"})).await,
+        ["target/t.txt:1"],
+        "asked for by name"
+    );
+    assert_eq!(
+        grep(json!({"pattern": "needle", "path": ".hidden"})).await,
+        [".hidden/h.txt:1"]
+    );
+    assert_eq!(grep(json!({"pattern": "needle", "path": "a.log"})).await, ["a.log:1"]);
+    let found = lab.ok("Glob", json!({"pattern": "**/*"})).await;
+    let mut found = strings(&found["matches"]);
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        ["a.txt", "binary", "late-binary", "sub/b.txt", "sub/keep.log", "utf16"]
+    );
+}
+
+#[tokio::test]
+async fn p6_2_rules_above_the_workspace_do_not_reach_into_it() {
+    let lab = Lab::new();
+    std::fs::write(lab.dir.path().join(".gitignore"), "*\n").unwrap();
+    lab.put("a.txt", "needle");
+    assert_eq!(lab.ok("Grep", json!({"pattern": "needle"})).await["count"], 1);
+}
+
+#[tokio::test]
+async fn p6_2_grep_sorts_by_path_then_line_and_is_the_same_every_time() {
+    let lab = Lab::new();
+    for dir in 0..12 {
+        for file in 0..6 {
+            lab.put(&format!("d{dir}/f{file}.txt"), "x\nhit\nx\nhit\n");
+        }
+    }
+    lab.put("d1.txt", "hit\n");
+    let mut all: Vec<(std::path::PathBuf, u64)> = (0..12)
+        .flat_map(|dir| (0..6).flat_map(move |file| [2, 4].map(|line| (format!("d{dir}/f{file}.txt").into(), line))))
+        .collect();
+    all.push(("d1.txt".into(), 1));
+    all.sort();
+    let want: Vec<String> = all
+        .iter()
+        .map(|(path, line)| format!("{}:{line}", path.display()))
+        .collect();
+    for limit in [1, 7, 99, 100] {
+        for _ in 0..8 {
+            let found = lab.ok("Grep", json!({"pattern": "^hit$", "limit": limit})).await;
+            assert_eq!(places(&found), want[..limit]);
+            assert_eq!((&found["count"], &found["truncated"]), (&json!(limit), &json!(true)));
+        }
+    }
+    let found = lab.ok("Grep", json!({"pattern": "hit", "path": "d3"})).await;
+    assert_eq!(
+        (&found["count"], &found["truncated"], &found["basePath"]),
+        (&json!(12), &json!(false), &json!("d3"))
+    );
+    let files = lab
+        .ok("Grep", json!({"pattern": "hit", "filesOnly": true, "path": "d3"}))
+        .await;
+    assert_eq!(files["count"], 6);
+}
+
+#[tokio::test]
+async fn p6_2_grep_options() {
+    let lab = Lab::new();
+    lab.put("a.rs", "one\nTwo\nthree\ntwo\nfive\r\nsix\n");
+    lab.put("b.ts", "two\n");
+    lab.put("src/c.tsx", "two\n");
+    let found = lab
+        .ok(
+            "Grep",
+            json!({"pattern": "two", "path": "a.rs", "context": 1, "ignoreCase": true}),
+        )
+        .await;
+    assert_eq!(
+        found["matches"],
+        json!([
+            {"path": "a.rs", "line": 2, "content": "Two", "before": ["one"], "after": ["three"]},
+            {"path": "a.rs", "line": 4, "content": "two", "before": ["three"], "after": ["five"]}
+        ])
+    );
+    let found = lab
+        .ok("Grep", json!({"pattern": "t", "path": "a.rs", "before": 2, "after": 0}))
+        .await;
+    assert_eq!(
+        found["matches"][1],
+        json!({"path": "a.rs", "line": 4, "content": "two", "before": ["Two", "three"]})
+    );
+    for (include, want) in [
+        ("*.rs", vec!["a.rs:4"]),
+        ("*.{ts,tsx}", vec!["b.ts:1", "src/c.tsx:1"]),
+        ("src/**", vec!["src/c.tsx:1"]),
+        ("/etc/*", vec![]),
+    ] {
+        match lab.call("Grep", json!({"pattern": "two", "include": include})).await {
+            Ok(found) => assert_eq!(places(&found), want, "{include}"),
+            Err(error) => assert_eq!((error.reason(), want.len()), ("path.outside_workspace", 0)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn t16_grep_limits_hold() {
+    let lab = Lab::new();
+    lab.put("long", "a".repeat(100_000) + "needle" + &"ä".repeat(100_000) + "\n");
+    let found = lab.ok("Grep", json!({"pattern": "needle"})).await;
+    let content = found["matches"][0]["content"].as_str().unwrap();
+    assert!(
+        content.contains("needle")
+            && content.starts_with('…')
+            && content.ends_with('…')
+            && !content.contains('\u{FFFD}')
+    );
+    assert!(content.chars().count() <= 500);
+    lab.put("fits", "b".repeat(5 * 1024 * 1024 - 7) + "\nneedle");
+    lab.put("large", "b".repeat(5 * 1024 * 1024 - 6) + "\nneedle");
+    let found = lab.ok("Grep", json!({"pattern": "needle"})).await;
+    assert_eq!(places(&found), ["fits:2", "long:1"]);
+    assert_eq!(found["skippedLargeFiles"], 1);
+    // Exponential for a backtracking engine.
+    lab.put("evil", "a".repeat(4000) + "!\n");
+    assert_eq!(
+        lab.ok("Grep", json!({"pattern": "^(a+)+$", "include": "evil"})).await["count"],
+        0
+    );
+}
+
+#[tokio::test]
+async fn w26_special_files_do_not_hang_a_search() {
+    let lab = Lab::new();
+    lab.put("a.txt", "needle\n");
+    let fifo = |name: &str| {
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            lab.ws(name),
+            rustix::fs::FileType::Fifo,
+            0o600.into(),
+            0,
+        )
+        .unwrap();
+    };
+    fifo("fifo");
+    for name in ["evil", "worse", "big"] {
+        lab.put(&format!("{name}/b.txt"), "needle\n");
+    }
+    // What a hostile repository could bring along: ignore files that never end.
+    std::os::unix::fs::symlink("/dev/zero", lab.ws("evil/.gitignore")).unwrap();
+    fifo("worse/.ignore");
+    std::fs::File::create(lab.ws("big/.gitignore"))
+        .unwrap()
+        .set_len(1 << 32)
+        .unwrap();
+    for tool in ["Grep", "Glob"] {
+        let found = lab
+            .ok(tool, json!({"pattern": if tool == "Grep" { "needle" } else { "*" }}))
+            .await;
+        assert_eq!(
+            (&found["count"], &found["skippedDirectories"]),
+            (&json!(1), &json!(3)),
+            "{found}"
+        );
+        let found = lab.ok(tool, json!({"pattern": "b", "path": "evil"})).await;
+        assert_eq!(found["count"], 0);
+    }
+}

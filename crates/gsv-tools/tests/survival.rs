@@ -1,0 +1,408 @@
+//! [P6] [K15] [K16] [K16'] [K17]: commands outlive the node. This program plays three parts: the tests, the node that is
+//! killed with SIGKILL (with its whole process group), and the supervisor program.
+#![allow(clippy::print_stdout, reason = "it is its own test harness")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use common::{PATIENCE, is_running, until};
+use gsv_tools::{
+    CallContext, Config, ExecEvent, ExecEventKind, Reattached, StartInfo, Supervisor, ToolBox, supervise_main,
+};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match args.first().and_then(|first| first.to_str()) {
+        Some("__supervise") => supervise_main(args.into_iter().skip(1)),
+        Some("__node") => {
+            node(&args[1..]);
+            ExitCode::SUCCESS
+        }
+        _ => run_tests(&args),
+    }
+}
+
+type Test = (&'static str, fn(&Scene));
+
+const TESTS: [Test; 8] = [
+    ("k16_a_running_command_is_taken_up_again_and_ran_once", |scene| {
+        block(running_is_taken_up(scene));
+    }),
+    ("k17_a_command_that_ended_meanwhile_has_its_result", |scene| {
+        block(ended_meanwhile(scene));
+    }),
+    ("k16b_a_command_that_is_gone_is_lost_with_what_is_known", |scene| {
+        block(gone_is_lost(scene));
+    }),
+    ("k15_a_node_killed_before_the_record_never_started_it", |scene| {
+        block(never_started(scene));
+    }),
+    ("p6_the_timeout_goes_on_from_the_start", |scene| {
+        block(timeout_goes_on(scene));
+    }),
+    ("p6_a_background_command_is_taken_up_with_its_input", |scene| {
+        block(background_is_taken_up(scene));
+    }),
+    (
+        "w14_an_end_while_the_node_was_down_is_reported_until_released",
+        |scene| block(end_is_reported(scene)),
+    ),
+    ("p14_a_taken_up_command_can_be_cancelled", |scene| {
+        block(can_be_cancelled(scene));
+    }),
+];
+
+fn run_tests(args: &[OsString]) -> ExitCode {
+    let filter: Vec<&str> = args
+        .iter()
+        .filter_map(|arg| arg.to_str())
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
+    let list = args.iter().any(|arg| arg == "--list");
+    let mut failed = 0;
+    for (name, test) in TESTS {
+        for kind in ["shell", "program"] {
+            let name = format!("{name}_by_{kind}");
+            if !filter.iter().all(|part| name.contains(part)) {
+                continue;
+            }
+            if list {
+                println!("{name}: test");
+                continue;
+            }
+            let scene = Scene::new(kind);
+            let passed = std::panic::catch_unwind(|| test(&scene)).is_ok();
+            failed += usize::from(!passed);
+            println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        }
+    }
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn block(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, test).await.expect("the test hangs") });
+}
+
+struct Scene {
+    dir: TempDir,
+    kind: &'static str,
+}
+
+const CALL: &str = "session/run/0/0";
+
+fn supervisor(kind: &str) -> Supervisor {
+    match kind {
+        "shell" => Supervisor::Shell,
+        _ => Supervisor::Program {
+            program: std::env::current_exe().unwrap(),
+            args: vec!["__supervise".into()],
+        },
+    }
+}
+
+fn tools(dir: &Path, kind: &str) -> (ToolBox, mpsc::Receiver<ExecEvent>) {
+    let (send, events) = mpsc::channel(8);
+    let mut config = Config::new(dir.join("ws"), dir.join("spool"));
+    config.supervisor = supervisor(kind);
+    config.shell = Some("/bin/sh".into());
+    config.events = Some(send);
+    (ToolBox::new(config).unwrap(), events)
+}
+
+/// The node: one call, its start recorded as a ledger would. `__node DIR KIND ARGS STUCK`.
+fn node(args: &[OsString]) {
+    let [dir, kind, call, stuck] = args else {
+        panic!("bad arguments")
+    };
+    let dir = PathBuf::from(dir);
+    let call: Value = serde_json::from_str(call.to_str().unwrap()).unwrap();
+    let stuck = stuck == "stuck";
+    let record = dir.clone();
+    let context = CallContext {
+        on_started: Some(Box::new(move |info| {
+            Box::pin(async move {
+                std::fs::write(record.join("started.tmp"), serde_json::to_vec(&info)?)?;
+                std::fs::rename(record.join("started.tmp"), record.join("started"))?;
+                if stuck { std::future::pending().await } else { Ok(()) }
+            })
+        })),
+        ..CallContext::new(CALL)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let (tools, _events) = tools(&dir, kind.to_str().unwrap());
+        let result = tools.invoke("Bash", call, context).await;
+        std::fs::write(dir.join("result"), format!("{result:?}")).unwrap();
+        std::future::pending::<()>().await;
+    });
+}
+
+impl Scene {
+    fn new(kind: &'static str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("ws")).unwrap();
+        Self { dir, kind }
+    }
+
+    fn ws(&self, name: &str) -> PathBuf {
+        self.dir.path().join("ws").join(name)
+    }
+
+    fn lines(&self, name: &str) -> usize {
+        std::fs::read_to_string(self.ws(name)).map_or(0, |text| text.lines().count())
+    }
+
+    fn tools(&self) -> (ToolBox, mpsc::Receiver<ExecEvent>) {
+        tools(self.dir.path(), self.kind)
+    }
+
+    /// Lets a node start the call, waits for `ready`, kills the node and its group. Returns what it had recorded.
+    async fn killed_node(&self, call: Value, stuck: bool, ready: impl FnMut() -> bool) -> StartInfo {
+        let mut node = Command::new(std::env::current_exe().unwrap())
+            .arg("__node")
+            .arg(self.dir.path())
+            .args([self.kind, &call.to_string(), if stuck { "stuck" } else { "" }])
+            .process_group(0)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let started = self.dir.path().join("started");
+        until("the start is recorded", || started.exists()).await;
+        until("the command is ready", ready).await;
+        assert!(node.try_wait().unwrap().is_none(), "the node lives until it is killed");
+        kill_process_group(Pid::from_child(&node), Signal::KILL).unwrap();
+        node.wait().unwrap();
+        serde_json::from_slice(&std::fs::read(started).unwrap()).unwrap()
+    }
+}
+
+const ONCE: &str =
+    "echo $$ >pid; echo ran >>count; echo before; until [ -e go ]; do sleep 0.02; done; echo after; exit 5";
+
+async fn running_is_taken_up(scene: &Scene) {
+    let info = scene
+        .killed_node(json!({"command": ONCE}), false, || scene.lines("count") == 1)
+        .await;
+    assert!(is_running(&info.pid.to_string()), "the command outlives the node");
+    let (tools, _events) = scene.tools();
+    let Reattached::Running(call) = tools.reattach(&info.spool).await.unwrap() else {
+        panic!("it runs")
+    };
+    let refused = tools
+        .invoke("Bash", json!({"command": ONCE}), CallContext::new(CALL))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason(), "tool.outcome_unknown", "never started a second time");
+    std::fs::write(scene.ws("go"), "").unwrap();
+    let result = call.wait(CallContext::new(CALL)).await.unwrap();
+    assert_eq!(
+        (&result["output"], &result["exitCode"], &result["status"]),
+        (&json!("before\nafter\n"), &json!(5), &json!("failed"))
+    );
+    assert_eq!(scene.lines("count"), 1);
+    let Reattached::Finished(again) = tools.reattach(&info.spool).await.unwrap() else {
+        panic!("it has ended")
+    };
+    assert_eq!(again, result);
+    let (later, _events) = scene.tools();
+    let Reattached::Finished(later) = later.reattach(&info.spool).await.unwrap() else {
+        panic!("it has ended")
+    };
+    assert_eq!(
+        (&later["output"], &later["exitCode"]),
+        (&result["output"], &result["exitCode"])
+    );
+}
+
+async fn ended_meanwhile(scene: &Scene) {
+    let info = scene
+        .killed_node(
+            json!({"command": "echo ran >>count; until [ -e go ]; do sleep 0.02; done; echo over; kill -KILL $$"}),
+            false,
+            || scene.lines("count") == 1,
+        )
+        .await;
+    std::fs::write(scene.ws("go"), "").unwrap();
+    until("the exit is written", || info.spool.join("exit").exists()).await;
+    let (tools, _events) = scene.tools();
+    let Reattached::Finished(result) = tools.reattach(&info.spool).await.unwrap() else {
+        panic!("it has ended")
+    };
+    assert_eq!(
+        (&result["output"], &result["signal"], &result["timedOut"]),
+        (&json!("over\n"), &json!("SIGKILL"), &json!(false))
+    );
+    assert_eq!(scene.lines("count"), 1);
+}
+
+async fn gone_is_lost(scene: &Scene) {
+    let info = scene
+        .killed_node(json!({"command": ONCE}), false, || scene.lines("count") == 1)
+        .await;
+    let meta: Value = serde_json::from_slice(&std::fs::read(info.spool.join("meta.json")).unwrap()).unwrap();
+    for name in ["supervisorPid", "pid"] {
+        let pid = meta[name].as_i64().unwrap();
+        kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
+        until("it is gone", || !is_running(&pid.to_string())).await;
+    }
+    let (tools, _events) = scene.tools();
+    let Reattached::Lost { pid, tail, started_at } = tools.reattach(&info.spool).await.unwrap() else {
+        panic!("it is lost")
+    };
+    assert_eq!(
+        (pid, tail.as_str(), json!(started_at)),
+        (info.pid, "before\n", meta["startedAt"].clone())
+    );
+    // Another process under the same pid, or another boot, is not taken for it.
+    let (other, _events) = scene.tools();
+    let mut meta = meta;
+    meta["pid"] = std::process::id().into();
+    std::fs::write(info.spool.join("meta.json"), meta.to_string()).unwrap();
+    assert!(matches!(
+        other.reattach(&info.spool).await.unwrap(),
+        Reattached::Lost { .. }
+    ));
+}
+
+async fn never_started(scene: &Scene) {
+    let info = scene.killed_node(json!({"command": ONCE}), true, || true).await;
+    until("the gate is shut", || info.spool.join("exit").exists()).await;
+    let (tools, _events) = scene.tools();
+    assert!(matches!(
+        tools.reattach(&info.spool).await.unwrap(),
+        Reattached::NeverStarted
+    ));
+    assert_eq!(scene.lines("count"), 0);
+    std::fs::write(scene.ws("go"), "").unwrap();
+    let result = tools
+        .invoke("Bash", json!({"command": ONCE}), CallContext::new(CALL))
+        .await
+        .unwrap();
+    assert_eq!((&result["exitCode"], scene.lines("count")), (&json!(5), 1));
+}
+
+async fn timeout_goes_on(scene: &Scene) {
+    let info = scene
+        .killed_node(json!({"command": ONCE, "timeout": 1500}), false, || {
+            scene.lines("count") == 1
+        })
+        .await;
+    let (tools, _events) = scene.tools();
+    let Reattached::Running(call) = tools.reattach(&info.spool).await.unwrap() else {
+        panic!("it runs")
+    };
+    let result = call.wait(CallContext::new(CALL)).await.unwrap();
+    assert_eq!(
+        (&result["timedOut"], &result["status"], &result["output"]),
+        (&json!(true), &json!("failed"), &json!("before\n"))
+    );
+    assert!(result["durationMs"].as_u64().unwrap() >= 1490 && !is_running(&info.pid.to_string()));
+    let (later, _events) = scene.tools();
+    let Reattached::Finished(later) = later.reattach(&info.spool).await.unwrap() else {
+        panic!("it has ended")
+    };
+    assert_eq!(later["timedOut"], true, "why it ended is remembered");
+}
+
+async fn background_is_taken_up(scene: &Scene) {
+    let command = "echo ran >>count; read line; echo got $line";
+    let info = scene
+        .killed_node(json!({"command": command, "background": true}), false, || {
+            scene.lines("count") == 1
+        })
+        .await;
+    let (tools, mut events) = scene.tools();
+    assert_eq!(tools.recover().await.unwrap(), 1);
+    let id = info.spool.file_name().unwrap().to_str().unwrap();
+    let list = tools
+        .invoke("Process", json!({"action": "list"}), CallContext::new("l"))
+        .await
+        .unwrap();
+    assert_eq!(
+        (&list["count"], &list["sessions"][0]["sessionId"]),
+        (&json!(1), &json!(id))
+    );
+    tools
+        .invoke(
+            "Process",
+            json!({"action": "submit", "sessionId": id, "data": "it"}),
+            CallContext::new("w"),
+        )
+        .await
+        .unwrap();
+    let ended = events.recv().await.unwrap();
+    assert_eq!(
+        (ended.event, ended.output_tail.as_deref(), ended.call_id.as_str()),
+        (ExecEventKind::Finished, Some("got it\n"), CALL)
+    );
+    assert_eq!(scene.lines("count"), 1);
+}
+
+async fn end_is_reported(scene: &Scene) {
+    let command = "echo ran >>count; until [ -e go ]; do sleep 0.02; done; echo over";
+    let info = scene
+        .killed_node(json!({"command": command, "yieldMs": 100}), false, || {
+            scene.dir.path().join("result").exists()
+        })
+        .await;
+    std::fs::write(scene.ws("go"), "").unwrap();
+    until("the exit is written", || info.spool.join("exit").exists()).await;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let (tools, mut events) = scene.tools();
+        assert_eq!(tools.recover().await.unwrap(), 0);
+        let ended = events.try_recv().expect("told at once");
+        assert_eq!((ended.event, ended.exit_code), (ExecEventKind::Finished, Some(0)));
+        ids.push(ended.event_id);
+    }
+    assert_eq!(ids[0], ids[1], "the same event has the same id");
+    let (tools, mut events) = scene.tools();
+    tools.recover().await.unwrap();
+    tools.release(&events.try_recv().unwrap().session_id).await.unwrap();
+    let (tools, mut events) = scene.tools();
+    tools.recover().await.unwrap();
+    assert!(events.try_recv().is_err(), "released");
+}
+
+async fn can_be_cancelled(scene: &Scene) {
+    let command = "trap '' TERM; sleep 300 & echo $! >child; echo ran >>count; while :; do sleep 0.05; done";
+    let info = scene
+        .killed_node(json!({"command": command}), false, || scene.lines("count") == 1)
+        .await;
+    let (tools, _events) = scene.tools();
+    let Reattached::Running(call) = tools.reattach(&info.spool).await.unwrap() else {
+        panic!("it runs")
+    };
+    let context = CallContext::new(CALL);
+    context.cancel.cancel();
+    assert_eq!(call.wait(context).await.unwrap_err().reason(), "tool.cancelled");
+    let child = std::fs::read_to_string(scene.ws("child")).unwrap();
+    until("the group is gone", || {
+        !is_running(&child) && !is_running(&info.pid.to_string())
+    })
+    .await;
+}
