@@ -94,7 +94,8 @@ export class Disk {
 }
 
 /** Files have a length; a folder's listing is streamed without one. */
-const isFolder = (response: Response): boolean => !response.headers.has("content-length") && response.headers.get("content-type") === "application/json";
+const isFolder = (response: Response): boolean =>
+  !response.headers.has("content-length") && response.headers.get("content-type") === "application/json";
 
 function statOf(response: Response): FileStat | null {
   const length = response.headers.get("content-length");

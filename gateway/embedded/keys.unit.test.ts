@@ -8,7 +8,10 @@ const key = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => 
 
 describe("keys as file names", () => {
   it("decode is the inverse of encode", () => {
-    fc.assert(fc.property(key, (text) => assert.equal(keyToNames(text).map(decodeSegment).join("/"), text)), { numRuns: 2000 });
+    fc.assert(
+      fc.property(key, (text) => assert.equal(keyToNames(text).map(decodeSegment).join("/"), text)),
+      { numRuns: 2000 },
+    );
   });
 
   it("[S7] two keys never share a file", () => {
@@ -21,11 +24,17 @@ describe("keys as file names", () => {
   });
 
   it("[S11] no name is hidden, empty, a parent or has a slash or control character", () => {
-    fc.assert(fc.property(key, (text) => keyToNames(text).every((name) => name !== "" && !name.startsWith(".") && !/[\u0000-\u001f\u007f/]/.test(name))), { numRuns: 2000 });
+    fc.assert(
+      fc.property(key, (text) =>
+        keyToNames(text).every((name) => name !== "" && !name.startsWith(".") && !/[\u0000-\u001f\u007f/]/.test(name)),
+      ),
+      { numRuns: 2000 },
+    );
   });
 
   it("ordinary names stay as they are", () => {
-    for (const name of ["agents/main/SOUL.md", "a b", "100%", "50% off.md", "agent:main:cli:dm:main", "ü😀"]) assert.equal(keyToNames(name).join("/"), name);
+    for (const name of ["agents/main/SOUL.md", "a b", "100%", "50% off.md", "agent:main:cli:dm:main", "ü😀"])
+      assert.equal(keyToNames(name).join("/"), name);
   });
 
   it("a file name that no key has is no object", () => {
@@ -43,7 +52,9 @@ describe("keys as file names", () => {
   it("keys are ordered by their UTF-8 bytes", () => {
     const encoder = new TextEncoder();
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (a, b) => assert.equal(Math.sign(compareKeys(a, b)), Math.sign(Buffer.compare(encoder.encode(a), encoder.encode(b))))),
+      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (a, b) =>
+        assert.equal(Math.sign(compareKeys(a, b)), Math.sign(Buffer.compare(encoder.encode(a), encoder.encode(b)))),
+      ),
       { numRuns: 2000 },
     );
   });

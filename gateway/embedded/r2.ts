@@ -87,11 +87,19 @@ export class R2 extends DurableObject<Env> {
 
   override async fetch(request: Request): Promise<Response> {
     try {
-      return request.method === "PUT" ? await this.#write(request) : await this.#read(parseRead(request.headers.get("cf-r2-request") ?? ""));
+      return request.method === "PUT"
+        ? await this.#write(request)
+        : await this.#read(parseRead(request.headers.get("cf-r2-request") ?? ""));
     } catch (error) {
       if (error instanceof R2Failure) return failure(error);
       console.error("r2:", error);
-      return failure(new R2Failure(500, CODE.internal, "The workspace folder could not be read or written. Is the disk full, or the folder not writable?"));
+      return failure(
+        new R2Failure(
+          500,
+          CODE.internal,
+          "The workspace folder could not be read or written. Is the disk full, or the folder not writable?",
+        ),
+      );
     }
   }
 
@@ -190,7 +198,8 @@ export class R2 extends DurableObject<Env> {
 
   async #writeFrom(http: Request, body: ReadableStream<Uint8Array>): Promise<Response> {
     const size = Number(http.headers.get("cf-r2-metadata-size"));
-    if (!Number.isInteger(size) || size <= 0 || size > BUFFER_BYTES) throw new R2Failure(400, CODE.invalidArgument, "The request has no metadata.");
+    if (!Number.isInteger(size) || size <= 0 || size > BUFFER_BYTES)
+      throw new R2Failure(400, CODE.invalidArgument, "The request has no metadata.");
     const request = parseWrite(new TextDecoder().decode(await readExactly(body, size)));
     if (request.method === "delete") {
       await this.#delete(request.keys);
@@ -216,16 +225,31 @@ export class R2 extends DurableObject<Env> {
       if (look === "blocked") throw new R2Failure(400, CODE.invalidKey, "A file or link is where this key needs a folder.");
     }
     // Small objects are checked before anything is touched; large ones while they stream, before the file takes their place.
-    const wanted: readonly HashName[] = ["md5", ...HASHES.map(({ name }) => name).filter((name) => name !== "md5" && request.expected[name] !== undefined)];
+    const wanted: readonly HashName[] = [
+      "md5",
+      ...HASHES.map(({ name }) => name).filter((name) => name !== "md5" && request.expected[name] !== undefined),
+    ];
     const small = bytes <= BUFFER_BYTES ? await readExactly(body, bytes) : null;
     let checksums: Checksums = small === null ? {} : verified(await hashBytes(small, wanted), request.expected);
 
     const checkedAt = Date.now();
     const expected = small === null ? request.expected : checksums;
-    const intent = { key, version: crypto.randomUUID(), uploaded: checkedAt, http: request.http, custom: request.custom, checksums: expected };
+    const intent = {
+      key,
+      version: crypto.randomUUID(),
+      uploaded: checkedAt,
+      http: request.http,
+      custom: request.custom,
+      checksums: expected,
+    };
     this.#sql.exec(
       "INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?)",
-      key, intent.version, intent.uploaded, JSON.stringify(intent.http), JSON.stringify(intent.custom), JSON.stringify(intent.checksums),
+      key,
+      intent.version,
+      intent.uploaded,
+      JSON.stringify(intent.http),
+      JSON.stringify(intent.custom),
+      JSON.stringify(intent.checksums),
     );
     try {
       if (small !== null) await this.#disk.write(names, small);
@@ -246,7 +270,13 @@ export class R2 extends DurableObject<Env> {
     return row;
   }
 
-  async #stream(names: readonly string[], body: ReadableStream<Uint8Array>, bytes: number, wanted: readonly HashName[], expected: Checksums): Promise<Checksums> {
+  async #stream(
+    names: readonly string[],
+    body: ReadableStream<Uint8Array>,
+    bytes: number,
+    wanted: readonly HashName[],
+    expected: Checksums,
+  ): Promise<Checksums> {
     const hashes = new Hashes(wanted);
     let checksums: Checksums = {};
     let failed: unknown;
@@ -264,9 +294,12 @@ export class R2 extends DurableObject<Env> {
       },
     });
     const fixed = new FixedLengthStream(bytes);
-    const copying = body.pipeThrough(checking).pipeTo(fixed.writable).catch((error: unknown) => {
-      failed = error;
-    });
+    const copying = body
+      .pipeThrough(checking)
+      .pipeTo(fixed.writable)
+      .catch((error: unknown) => {
+        failed = error;
+      });
     try {
       await this.#disk.write(names, fixed.readable);
       await copying;
@@ -316,8 +349,16 @@ export class R2 extends DurableObject<Env> {
       }
       // Edited outside: what was said about the old bytes (custom metadata, other checksums) no longer holds.
       const edited: Row = {
-        key, version: crypto.randomUUID(), size: stat.size, etag: md5, uploaded: stat.mtime * 1000,
-        http: row?.http ?? {}, custom: [], checksums: { md5 }, mtime: stat.mtime, checkedAt,
+        key,
+        version: crypto.randomUUID(),
+        size: stat.size,
+        etag: md5,
+        uploaded: stat.mtime * 1000,
+        http: row?.http ?? {},
+        custom: [],
+        checksums: { md5 },
+        mtime: stat.mtime,
+        checkedAt,
       };
       this.#save(edited);
       return edited;
@@ -328,26 +369,48 @@ export class R2 extends DurableObject<Env> {
   /** After a crash between intent and row: did the file get its new content? */
   async #resolveIntent(key: string): Promise<void> {
     const intent = this.#sql
-      .exec<{ version: string; uploaded: number; http: string; custom: string; checksums: string }>("SELECT * FROM intents WHERE key = ?", key)
+      .exec<{ version: string; uploaded: number; http: string; custom: string; checksums: string }>(
+        "SELECT * FROM intents WHERE key = ?",
+        key,
+      )
       .toArray()[0];
     if (intent === undefined) return;
     const names = keyToNames(key);
     const intended: Checksums = JSON.parse(intent.checksums);
-    const content = (await this.#disk.look(names)) === "file" ? await this.#hashFile(names, ["md5", ...HASHES.map(({ name }) => name).filter((name) => intended[name] !== undefined)]) : null;
+    const content =
+      (await this.#disk.look(names)) === "file"
+        ? await this.#hashFile(names, ["md5", ...HASHES.map(({ name }) => name).filter((name) => intended[name] !== undefined)])
+        : null;
     const before = this.#row(key);
-    const asBefore = before !== undefined && content !== null && before.size === content.size && before.checksums.md5 === content.checksums.md5;
-    if (content === null || asBefore || HASHES.some(({ name }) => intended[name] !== undefined && intended[name] !== content.checksums[name])) {
+    const asBefore =
+      before !== undefined && content !== null && before.size === content.size && before.checksums.md5 === content.checksums.md5;
+    if (
+      content === null ||
+      asBefore ||
+      HASHES.some(({ name }) => intended[name] !== undefined && intended[name] !== content.checksums[name])
+    ) {
       this.#forgetIntent(key);
       return;
     }
     const { size, mtime, checkedAt, checksums } = content;
     this.#save({
-      key, version: intent.version, size, etag: checksums.md5 ?? "", uploaded: intent.uploaded,
-      http: JSON.parse(intent.http), custom: JSON.parse(intent.custom), checksums, mtime, checkedAt,
+      key,
+      version: intent.version,
+      size,
+      etag: checksums.md5 ?? "",
+      uploaded: intent.uploaded,
+      http: JSON.parse(intent.http),
+      custom: JSON.parse(intent.custom),
+      checksums,
+      mtime,
+      checkedAt,
     });
   }
 
-  async #hashFile(names: readonly string[], wanted: readonly HashName[]): Promise<(FileStat & { checksums: Checksums; checkedAt: number }) | null> {
+  async #hashFile(
+    names: readonly string[],
+    wanted: readonly HashName[],
+  ): Promise<(FileStat & { checksums: Checksums; checkedAt: number }) | null> {
     const checkedAt = Date.now();
     const file = await this.#disk.open(names);
     if (file === null) return null;
@@ -358,9 +421,18 @@ export class R2 extends DurableObject<Env> {
 
   #row(key: string): Row | undefined {
     const row = this.#sql
-      .exec<{ key: string; version: string; size: number; etag: string; uploaded: number; http: string; custom: string; checksums: string; mtime: number; checkedAt: number }>(
-        "SELECT * FROM objects WHERE key = ?", key,
-      )
+      .exec<{
+        key: string;
+        version: string;
+        size: number;
+        etag: string;
+        uploaded: number;
+        http: string;
+        custom: string;
+        checksums: string;
+        mtime: number;
+        checkedAt: number;
+      }>("SELECT * FROM objects WHERE key = ?", key)
       .toArray()[0];
     return row && { ...row, http: JSON.parse(row.http), custom: JSON.parse(row.custom), checksums: JSON.parse(row.checksums) };
   }
@@ -370,7 +442,16 @@ export class R2 extends DurableObject<Env> {
       this.#forgetIntent(row.key);
       this.#sql.exec(
         "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        row.key, row.version, row.size, row.etag, row.uploaded, JSON.stringify(row.http), JSON.stringify(row.custom), JSON.stringify(row.checksums), row.mtime, row.checkedAt,
+        row.key,
+        row.version,
+        row.size,
+        row.etag,
+        row.uploaded,
+        JSON.stringify(row.http),
+        JSON.stringify(row.custom),
+        JSON.stringify(row.checksums),
+        row.mtime,
+        row.checkedAt,
       );
     });
   }

@@ -1,7 +1,18 @@
 /** The embedded bucket on raw workerd: R2's contract, what a person does to the files, and kills in the middle of a put. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -60,7 +71,10 @@ class Bucket {
   }
   async ask(path: string, key: string, body?: string): Promise<Response> {
     assert(this.#workerd);
-    return fetch(`${this.#workerd.url}/${path}${path.includes("?") ? "&" : "?"}key=${encodeURIComponent(key)}`, { method: "POST", ...(body === undefined ? {} : { body }) });
+    return fetch(`${this.#workerd.url}/${path}${path.includes("?") ? "&" : "?"}key=${encodeURIComponent(key)}`, {
+      method: "POST",
+      ...(body === undefined ? {} : { body }),
+    });
   }
   async #json<T>(response: Response): Promise<T> {
     const text = await response.text();
@@ -116,7 +130,10 @@ describe("the embedded bucket", () => {
       writeFileSync(bucket.file("person/new.md"), "by hand");
       const object = await bucket.get("person/new.md");
       assert.deepEqual([object?.text, object?.etag, object?.custom], ["by hand", md5("by hand"), {}]);
-      assert.deepEqual((await bucket.list("person/")).map(({ key, etag }) => [key, etag]), [["person/new.md", md5("by hand")]]);
+      assert.deepEqual(
+        (await bucket.list("person/")).map(({ key, etag }) => [key, etag]),
+        [["person/new.md", md5("by hand")]],
+      );
     });
 
     it("an edited file has a new etag and version, even at once and with the same length", async () => {
@@ -145,7 +162,10 @@ describe("the embedded bucket", () => {
       utimesSync(bucket.file("person/settled.md"), long, long);
       assert.equal((await bucket.get("person/settled.md"))?.text, "aaaa");
       writeFileSync(bucket.file("person/settled.md"), "bbbb");
-      assert.deepEqual((await bucket.list("person/settled")).map(({ etag }) => etag), [md5("bbbb")]);
+      assert.deepEqual(
+        (await bucket.list("person/settled")).map(({ etag }) => etag),
+        [md5("bbbb")],
+      );
     });
 
     it("a deleted file is gone, and a put makes it anew", async () => {
@@ -183,7 +203,10 @@ describe("the embedded bucket", () => {
 });
 
 describe("[P12] a kill in the middle of a put", () => {
-  for (const [place, outcome] of [["before", "the old object, whole"], ["after", "the new object, whole"]] as const) {
+  for (const [place, outcome] of [
+    ["before", "the old object, whole"],
+    ["after", "the new object, whole"],
+  ] as const) {
     for (const size of [10, 2 << 20]) {
       it(`${place} the file of ${size} bytes is in place leaves ${outcome}`, async () => {
         const bucket = new Bucket();
@@ -195,9 +218,14 @@ describe("[P12] a kill in the middle of a put", () => {
           await bucket.kill();
 
           await bucket.start("hanging");
-          const hanging = bucket.ask("put?by=second", key, fresh).then(() => assert.fail("the put should not end"), () => undefined);
+          const hanging = bucket.ask("put?by=second", key, fresh).then(
+            () => assert.fail("the put should not end"),
+            () => undefined,
+          );
           // The write is under way when the intent is in the table; after it, when the file has its new content.
-          await until(() => (place === "after" ? readFileSync(bucket.file(key), "utf8") === fresh : walOf(bucket.folder).includes("second")));
+          await until(() =>
+            place === "after" ? readFileSync(bucket.file(key), "utf8") === fresh : walOf(bucket.folder).includes("second"),
+          );
           await bucket.kill();
           await hanging;
 
@@ -207,7 +235,10 @@ describe("[P12] a kill in the middle of a put", () => {
           assert.equal(object?.text === expected, true);
           assert.deepEqual([object?.etag, object?.custom], [md5(expected), { by: place === "before" ? "test" : "second" }]);
           assert.equal(object?.version === first.version, place === "before");
-          assert.deepEqual((await bucket.list()).map(({ etag }) => etag), [md5(expected)]);
+          assert.deepEqual(
+            (await bucket.list()).map(({ etag }) => etag),
+            [md5(expected)],
+          );
         } finally {
           await bucket.remove();
         }
@@ -220,13 +251,23 @@ describe("[P12] a kill in the middle of a put", () => {
       const bucket = new Bucket();
       try {
         await bucket.start("hanging");
-        const hanging = bucket.ask("put?by=second", `new/hang-${place}`, "content").then(() => assert.fail("the put should not end"), () => undefined);
-        await until(() => (place === "after" ? existsSync(bucket.file(`new/hang-after`)) && statSync(bucket.file("new/hang-after")).size === 7 : walOf(bucket.folder).includes("second")));
+        const hanging = bucket.ask("put?by=second", `new/hang-${place}`, "content").then(
+          () => assert.fail("the put should not end"),
+          () => undefined,
+        );
+        await until(() =>
+          place === "after"
+            ? existsSync(bucket.file(`new/hang-after`)) && statSync(bucket.file("new/hang-after")).size === 7
+            : walOf(bucket.folder).includes("second"),
+        );
         await bucket.kill();
         await hanging;
         await bucket.start("files");
         const object = await bucket.get(`new/hang-${place}`);
-        assert.deepEqual(object && [object.text, object.etag, object.custom], place === "before" ? null : ["content", md5("content"), { by: "second" }]);
+        assert.deepEqual(
+          object && [object.text, object.etag, object.custom],
+          place === "before" ? null : ["content", md5("content"), { by: "second" }],
+        );
       } finally {
         await bucket.remove();
       }
@@ -242,7 +283,9 @@ function walOf(folder: string): string {
     .join("");
 }
 function readdirDeep(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
+  );
 }
 async function until(condition: () => boolean, deadlineMs = 10_000): Promise<void> {
   for (const deadline = Date.now() + deadlineMs; !condition(); await new Promise((resolve) => setImmediate(resolve))) {

@@ -5,7 +5,15 @@ interface Env {
   readonly STORAGE: R2Bucket;
 }
 const shown = (object: R2Object | null): unknown =>
-  object && { key: object.key, size: object.size, etag: object.etag, version: object.version, uploaded: object.uploaded.getTime(), custom: object.customMetadata, type: object.httpMetadata?.contentType };
+  object && {
+    key: object.key,
+    size: object.size,
+    etag: object.etag,
+    version: object.version,
+    uploaded: object.uploaded.getTime(),
+    custom: object.customMetadata,
+    type: object.httpMetadata?.contentType,
+  };
 
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
@@ -19,7 +27,9 @@ export default {
           return new Response("ok");
         }
         case "/put":
-          return Response.json(shown(await env.STORAGE.put(key, await request.arrayBuffer(), { customMetadata: { by: searchParams.get("by") ?? "test" } })));
+          return Response.json(
+            shown(await env.STORAGE.put(key, await request.arrayBuffer(), { customMetadata: { by: searchParams.get("by") ?? "test" } })),
+          );
         case "/get": {
           const object = await env.STORAGE.get(key);
           return Response.json(object && { ...(shown(object) as object), text: await object.text() });

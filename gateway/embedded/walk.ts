@@ -30,7 +30,8 @@ export async function* keysIn(disk: Folder, prefix: string, after: string): Asyn
     let skip: string | undefined;
     for (const child of children) {
       if (skip !== undefined && child.key.startsWith(skip)) continue;
-      const bound: string | undefined = child.kind === "folder" ? yield* folder(child.names, child.key) : yield { key: child.key, names: child.names };
+      const bound: string | undefined =
+        child.kind === "folder" ? yield* folder(child.names, child.key) : yield { key: child.key, names: child.names };
       skip = bound ?? skip;
     }
     return skip;

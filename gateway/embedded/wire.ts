@@ -68,7 +68,13 @@ export interface ListRequest {
 export type WriteRequest = PutRequest | { readonly method: "delete"; readonly keys: readonly string[] };
 export type ReadRequest =
   | { readonly method: "head"; readonly key: string }
-  | { readonly method: "get"; readonly key: string; readonly range: RangeRequest | undefined; readonly rangeHeader: string | undefined; readonly onlyIf: Conditions | undefined }
+  | {
+      readonly method: "get";
+      readonly key: string;
+      readonly range: RangeRequest | undefined;
+      readonly rangeHeader: string | undefined;
+      readonly onlyIf: Conditions | undefined;
+    }
   | ListRequest;
 
 export const MAX_LIST = 1000;
@@ -141,7 +147,9 @@ function conditions(json: Json): Conditions | undefined {
 }
 /** Without the fields that are undefined. */
 function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
 }
 function customFields(json: Json): CustomFields {
   const fields = (list(json, "customFields") ?? []).map((item) => {
@@ -190,7 +198,14 @@ export function parseWrite(text: string): WriteRequest {
   const json = object(text);
   const method = required(json, "method");
   if (method === "put") {
-    return { method, key: required(json, "object"), custom: customFields(json), http: httpFields(json), onlyIf: conditions(json), expected: expectedChecksums(json) };
+    return {
+      method,
+      key: required(json, "object"),
+      custom: customFields(json),
+      http: httpFields(json),
+      onlyIf: conditions(json),
+      expected: expectedChecksums(json),
+    };
   }
   if (method === "delete") {
     const keys = list(json, "objects") ?? [required(json, "object")];
@@ -268,11 +283,14 @@ export function objectJson(info: ObjectInfo, show = { http: true, custom: true }
     uploaded: String(info.uploaded),
     ...(show.http ? { httpFields: withStrings(info.http) } : {}),
     ...(show.custom ? { customFields: info.custom } : {}),
-    checksums: Object.fromEntries(HASHES.flatMap(({ name }, number) => (info.checksums[name] === undefined ? [] : [[String(number), info.checksums[name]]]))),
+    checksums: Object.fromEntries(
+      HASHES.flatMap(({ name }, number) => (info.checksums[name] === undefined ? [] : [[String(number), info.checksums[name]]])),
+    ),
     storageClass: "Standard",
   };
 }
-const withStrings = (fields: HttpFields): Record<string, string> => Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
+const withStrings = (fields: HttpFields): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
 
 /** JSON, then `body` of exactly `bodyBytes` bytes. */
 export function answer(json: unknown, body?: ReadableStream<Uint8Array> | Uint8Array, bodyBytes = 0): Response {

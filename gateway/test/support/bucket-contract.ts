@@ -42,7 +42,12 @@ const bytesOf = (size: number): Uint8Array => Uint8Array.from({ length: size }, 
 const digest = async (algorithm: string, data: Uint8Array): Promise<string> => hex(await crypto.subtle.digest(algorithm, data));
 
 bucketCase("what is put is got back, with its size, etag, md5 and metadata", async (bucket, p) => {
-  const put = await found(bucket.put(`${p}a/b.txt`, "hello", { httpMetadata: { contentType: "text/plain", cacheControl: "no-store" }, customMetadata: { one: "1", "zwei ✓": "zwölf" } }));
+  const put = await found(
+    bucket.put(`${p}a/b.txt`, "hello", {
+      httpMetadata: { contentType: "text/plain", cacheControl: "no-store" },
+      customMetadata: { one: "1", "zwei ✓": "zwölf" },
+    }),
+  );
   const md5 = await digest("MD5", new TextEncoder().encode("hello"));
   same([put.key, put.size, put.etag, put.httpEtag], [`${p}a/b.txt`, 5, md5, `"${md5}"`], "put");
   const got = await withBody(bucket, `${p}a/b.txt`);
@@ -149,7 +154,9 @@ bucketCase("[P8] onlyIf etagMatches: a put is done only over the version that wa
 
 bucketCase("[P8] of puts at the same time over one etag exactly one is done", async (bucket, p) => {
   const first = await found(bucket.put(`${p}race`, "start"));
-  const results = await Promise.all(Array.from({ length: 8 }, (_, i) => bucket.put(`${p}race`, `writer ${i}`, { onlyIf: { etagMatches: first.etag } })));
+  const results = await Promise.all(
+    Array.from({ length: 8 }, (_, i) => bucket.put(`${p}race`, `writer ${i}`, { onlyIf: { etagMatches: first.etag } })),
+  );
   same(results.filter((result) => result !== null).length, 1, "winners");
 });
 
@@ -180,7 +187,14 @@ bucketCase("onlyIf dates", async (bucket, p) => {
   };
   same([await has({ uploadedAfter: before }), await has({ uploadedAfter: after })], [true, false], "uploadedAfter");
   same([await has({ uploadedBefore: after }), await has({ uploadedBefore: before })], [true, false], "uploadedBefore");
-  same([await has(new Headers({ "if-modified-since": after.toUTCString() })), await has(new Headers({ "if-modified-since": before.toUTCString() }))], [false, true], "if-modified-since");
+  same(
+    [
+      await has(new Headers({ "if-modified-since": after.toUTCString() })),
+      await has(new Headers({ "if-modified-since": before.toUTCString() })),
+    ],
+    [false, true],
+    "if-modified-since",
+  );
 });
 
 bucketCase("a failed condition of a large put leaves the object and the connection whole", async (bucket, p) => {
@@ -190,7 +204,10 @@ bucketCase("a failed condition of a large put leaves the object and the connecti
   same(await (await withBody(bucket, `${p}l`)).text(), "old", "unchanged");
 });
 
-for (const [name, size] of [["small", 100], ["large", 3 << 20]] as const) {
+for (const [name, size] of [
+  ["small", 100],
+  ["large", 3 << 20],
+] as const) {
   bucketCase(`[P17] checksums of a ${name} object are checked, kept and told`, async (bucket, p) => {
     const data = bytesOf(size);
     const [md5, sha256] = [await digest("MD5", data), await digest("SHA-256", data)];
@@ -209,9 +226,17 @@ bucketCase("delete: one, many, missing, never a folder", async (bucket, p) => {
   await bucket.delete(`${p}d`);
   await bucket.delete(`${p}d/c/`);
   await bucket.delete(`${p}nothing`);
-  same((await bucket.list({ prefix: p })).objects.map(({ key }) => key), [`${p}d/a`, `${p}d/b`, `${p}d/c/e`], "folders stay");
+  same(
+    (await bucket.list({ prefix: p })).objects.map(({ key }) => key),
+    [`${p}d/a`, `${p}d/b`, `${p}d/c/e`],
+    "folders stay",
+  );
   await bucket.delete([`${p}d/a`, `${p}d/c/e`, `${p}nothing`]);
-  same((await bucket.list({ prefix: p })).objects.map(({ key }) => key), [`${p}d/b`], "many");
+  same(
+    (await bucket.list({ prefix: p })).objects.map(({ key }) => key),
+    [`${p}d/b`],
+    "many",
+  );
   await bucket.delete(`${p}d/b`);
   same(await bucket.get(`${p}d/b`), null, "one");
 });
@@ -223,8 +248,16 @@ bucketCase("list: all keys under a prefix in byte order", async (bucket, p) => {
   const inOrder = [...keys].sort((x, y) => (encoded(x) < encoded(y) ? -1 : 1));
   const all = await bucket.list({ prefix: p });
   same([all.objects.map(({ key }) => key.slice(p.length)), all.truncated, all.delimitedPrefixes], [inOrder, false, []], "all");
-  same((await bucket.list({ prefix: `${p}b` })).objects.map(({ key }) => key.slice(p.length)), ["b-c", "b.md", "b/1", "b/2/x", "b0"], "a prefix inside a name");
-  same((await bucket.list({ prefix: `${p}b/` })).objects.map(({ key }) => key.slice(p.length)), ["b/1", "b/2/x"], "a folder");
+  same(
+    (await bucket.list({ prefix: `${p}b` })).objects.map(({ key }) => key.slice(p.length)),
+    ["b-c", "b.md", "b/1", "b/2/x", "b0"],
+    "a prefix inside a name",
+  );
+  same(
+    (await bucket.list({ prefix: `${p}b/` })).objects.map(({ key }) => key.slice(p.length)),
+    ["b/1", "b/2/x"],
+    "a folder",
+  );
   same((await bucket.list({ prefix: `${p}nothing/` })).objects, [], "nothing");
   const first = all.objects.find(({ key }) => key === `${p}a`);
   same([first?.size, first?.etag], [1, await digest("MD5", new TextEncoder().encode("a"))], "size and etag");
@@ -244,19 +277,36 @@ bucketCase("list: pages by limit and cursor, without gap or double", async (buck
     } while (cursor !== undefined);
     same(seen, keys, `pages of ${limit}`);
   }
-  same((await bucket.list({ prefix: p, startAfter: `${p}a/b/3` })).objects.map(({ key }) => key.slice(p.length)), ["b", "c/4", "d"], "startAfter");
+  same(
+    (await bucket.list({ prefix: p, startAfter: `${p}a/b/3` })).objects.map(({ key }) => key.slice(p.length)),
+    ["b", "c/4", "d"],
+    "startAfter",
+  );
 });
 
 bucketCase("list: a delimiter groups", async (bucket, p) => {
   for (const key of ["skills/a/SKILL.md", "skills/a/x/y", "skills/b/SKILL.md", "skills/top.md", "SOUL.md"]) await bucket.put(p + key, key);
   const top = await bucket.list({ prefix: p, delimiter: "/" });
-  same([top.objects.map(({ key }) => key.slice(p.length)), top.delimitedPrefixes.map((key) => key.slice(p.length))], [["SOUL.md"], ["skills/"]], "top");
+  same(
+    [top.objects.map(({ key }) => key.slice(p.length)), top.delimitedPrefixes.map((key) => key.slice(p.length))],
+    [["SOUL.md"], ["skills/"]],
+    "top",
+  );
   const skills = await bucket.list({ prefix: `${p}skills/`, delimiter: "/" });
-  same([skills.objects.map(({ key }) => key.slice(p.length)), skills.delimitedPrefixes.map((key) => key.slice(p.length))], [["skills/top.md"], ["skills/a/", "skills/b/"]], "one level");
+  same(
+    [skills.objects.map(({ key }) => key.slice(p.length)), skills.delimitedPrefixes.map((key) => key.slice(p.length))],
+    [["skills/top.md"], ["skills/a/", "skills/b/"]],
+    "one level",
+  );
   const seen: string[] = [];
   let cursor: string | undefined;
   do {
-    const page: R2Objects = await bucket.list({ prefix: `${p}skills/`, delimiter: "/", limit: 1, ...(cursor === undefined ? {} : { cursor }) });
+    const page: R2Objects = await bucket.list({
+      prefix: `${p}skills/`,
+      delimiter: "/",
+      limit: 1,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
     seen.push(...page.objects.map(({ key }) => key.slice(p.length)), ...page.delimitedPrefixes.map((key) => key.slice(p.length)));
     cursor = page.truncated ? page.cursor : undefined;
   } while (cursor !== undefined);
@@ -271,8 +321,30 @@ bucketCase("list: metadata when asked for", async (bucket, p) => {
 
 bucketCase("keys that would be trouble on a disk", async (bucket, p) => {
   const keys = [
-    ".env", ".git/config", "a/../b", "..", "a/./b", "trailing/", "double//slash", "100%", "%2Fescaped", "a%20b", "%", "%%", "line\nbreak", "tab\there",
-    "space and + & ? # =", "quote\"s'", "back\\slash", "emoji-😀", "ünïcödé", "con:aux*", "~home", "-dash", "a".repeat(180), "agent:main:whatsapp:dm:+31612345678",
+    ".env",
+    ".git/config",
+    "a/../b",
+    "..",
+    "a/./b",
+    "trailing/",
+    "double//slash",
+    "100%",
+    "%2Fescaped",
+    "a%20b",
+    "%",
+    "%%",
+    "line\nbreak",
+    "tab\there",
+    "space and + & ? # =",
+    "quote\"s'",
+    "back\\slash",
+    "emoji-😀",
+    "ünïcödé",
+    "con:aux*",
+    "~home",
+    "-dash",
+    "a".repeat(180),
+    "agent:main:whatsapp:dm:+31612345678",
   ];
   for (const key of keys) await bucket.put(p + key, `content of ${key}`);
   for (const key of keys) same(await (await withBody(bucket, p + key)).text(), `content of ${key}`, `get ${JSON.stringify(key)}`);

@@ -19,7 +19,15 @@ export function workerdPath(): string {
 
 /** One ES module for workerd out of a TypeScript entry file. */
 export async function bundle(entry: string): Promise<string> {
-  const result = await build({ entryPoints: [entry], bundle: true, format: "esm", write: false, external: ["cloudflare:*"], logLevel: "error", target: "es2024" });
+  const result = await build({
+    entryPoints: [entry],
+    bundle: true,
+    format: "esm",
+    write: false,
+    external: ["cloudflare:*"],
+    logLevel: "error",
+    target: "es2024",
+  });
   return result.outputFiles[0]?.text ?? "";
 }
 
@@ -37,7 +45,10 @@ export class RawWorkerd {
   static async start(folder: string, config: string, files: Readonly<Record<string, string>> = {}): Promise<RawWorkerd> {
     mkdirSync(folder, { recursive: true });
     for (const [name, text] of Object.entries({ ...files, "config.capnp": config })) writeFileSync(join(folder, name), text);
-    const child = spawn(workerdPath(), ["serve", "config.capnp", "--control-fd=3"], { cwd: folder, stdio: ["ignore", "pipe", "pipe", "pipe"] });
+    const child = spawn(workerdPath(), ["serve", "config.capnp", "--control-fd=3"], {
+      cwd: folder,
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    });
     const log: string[] = [];
     child.stdout?.on("data", (data: Buffer) => log.push(data.toString()));
     child.stderr?.on("data", (data: Buffer) => log.push(data.toString()));

@@ -1,0 +1,124 @@
+/**
+ * Everything that can be judged without running the program: layout, lint, types, generated files, dependency rules, words.
+ *
+ *   npm run check [-- --fix] [-- --rust] [-- --json FILE]
+ *
+ * Each finding comes with the command that mends it. `--fix` runs those that mend by themselves, `--rust` adds clippy.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Finding, type RustPackage, rustFindings, typescriptFindings } from "./check/dependency-rules.ts";
+import { wordFindings } from "./check/words.ts";
+import { ROOT } from "./lib/root.ts";
+import { run } from "./lib/run.ts";
+
+interface Check {
+  readonly name: string;
+  /** What a person runs when it fails. */
+  readonly mend: string;
+  /** Null when all is well, else what is wrong. */
+  readonly look: () => Promise<string | null>;
+  readonly fix?: () => Promise<unknown>;
+}
+
+const bin = (name: string): string => join(ROOT, "node_modules", ".bin", name);
+const program = async (command: string, args: readonly string[]): Promise<string | null> => {
+  const result = await run(command, args, { cwd: ROOT, env: { NO_COLOR: "1" } });
+  return result.code === 0 ? null : result.output.trim() || `${command} ended with ${result.code}`;
+};
+const shown = (findings: readonly Finding[]): string | null =>
+  findings.length === 0 ? null : findings.map(({ file, line, rule, message }) => `${file}:${line} [${rule}] ${message}`).join("\n");
+
+/** The files that git knows or would know, as text. */
+async function sources(): Promise<ReadonlyMap<string, string>> {
+  const { stdout } = await run("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: ROOT });
+  const files = stdout.split("\0").filter((file) => file !== "" && existsSync(join(ROOT, file)));
+  return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), "utf8")] as const).filter(([, text]) => !text.includes("\0")));
+}
+
+async function rustPackages(): Promise<RustPackage[]> {
+  const { code, stdout, output } = await run("cargo", ["metadata", "--format-version=1", "--no-deps", "--offline"], { cwd: ROOT });
+  if (code !== 0) throw new Error(output);
+  const metadata = JSON.parse(stdout) as { packages: { name: string; dependencies: { name: string; kind: string | null }[] }[] };
+  return metadata.packages.map(({ name, dependencies }) => ({
+    name,
+    dependencies: dependencies.filter(({ kind }) => kind !== "dev").map((dependency) => dependency.name),
+  }));
+}
+
+const PROJECTS = ["protocol", "gateway", "gateway/tsconfig.test.json", "gateway/embedded", "scripts", "test"];
+const typeCheck = (project: string): Check => ({
+  name: `types of ${project}`,
+  mend: `npx tsc -p ${project}   # and mend what it names`,
+  look: () => program(bin("tsc"), ["--noEmit", "-p", project]),
+});
+
+const checks: Check[] = [
+  {
+    name: "layout and lint (TypeScript)",
+    mend: "npx biome check --write .",
+    look: () => program(bin("biome"), ["check", "--max-diagnostics=50", "."]),
+    fix: () => run(bin("biome"), ["check", "--write", "."], { cwd: ROOT, inherit: true }),
+  },
+  {
+    name: "layout (Rust)",
+    mend: "cargo fmt --all",
+    look: () => program("cargo", ["fmt", "--all", "--check"]),
+    fix: () => run("cargo", ["fmt", "--all"], { cwd: ROOT, inherit: true }),
+  },
+  {
+    name: "generated files",
+    mend: "npm run codegen",
+    look: () => program(process.execPath, [join(ROOT, "scripts", "codegen", "main.ts"), "--check"]),
+    fix: () => run(process.execPath, [join(ROOT, "scripts", "codegen", "main.ts")], { cwd: ROOT, inherit: true }),
+  },
+  {
+    name: "who imports whom (TypeScript)",
+    mend: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
+    look: async () => shown(typescriptFindings(await sources())),
+  },
+  {
+    name: "who imports whom (Rust)",
+    mend: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
+    look: async () => shown(rustFindings(await rustPackages(), await sources())),
+  },
+  {
+    name: "words of somebody's machine",
+    mend: "write a relative or made-up path instead",
+    look: async () => shown(wordFindings(await sources())),
+  },
+  ...PROJECTS.filter((project) => existsSync(join(ROOT, project.endsWith(".json") ? project : `${project}/tsconfig.json`))).map(typeCheck),
+];
+if (process.argv.includes("--rust")) {
+  checks.push({
+    name: "lint (Rust)",
+    mend: "mend what clippy names: cargo clippy --workspace --all-targets",
+    look: () => program("cargo", ["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"]),
+  });
+}
+
+if (process.argv.includes("--fix")) for (const { fix } of checks) await fix?.();
+
+const results = await Promise.all(
+  checks.map(async (check) => {
+    let problem: string | null;
+    try {
+      problem = await check.look();
+    } catch (error) {
+      problem = String(error);
+    }
+    return { ...check, problem };
+  }),
+);
+for (const { name, problem, mend } of results) {
+  console.log(`${problem === null ? "ok  " : "FAIL"} ${name}`);
+  if (problem !== null) console.log(`${problem.replaceAll(/^/gm, "     ")}\n  -> ${mend}\n`);
+}
+const failed = results.filter(({ problem }) => problem !== null);
+const report = process.argv.indexOf("--json");
+if (report >= 0) {
+  const file = process.argv[report + 1];
+  if (file === undefined) throw new Error("--json needs a file");
+  writeFileSync(file, JSON.stringify({ passed: results.length - failed.length, failed: failed.map(({ name }) => name) }));
+}
+if (failed.length > 0) process.exitCode = 1;

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { blank, importsOf, rustFindings, typescriptFindings, type RustPackage } from "./dependency-rules.ts";
+
+const rulesOf = (file: string, text: string): string[] => [...new Set(typescriptFindings(new Map([[file, text]])).map(({ rule }) => rule))];
+const imports = (file: string, specifier: string, type = ""): string[] => rulesOf(file, `import ${type}{ x } from "${specifier}";\n`);
+
+describe("rules of dependency", () => {
+  it("every rule bites", () => {
+    assert.deepEqual(imports("protocol/src/a.ts", "../../gateway/src/b.ts"), ["1"]);
+    assert.deepEqual(imports("channels/discord/worker.ts", "../../gateway/src/env.ts", "type "), ["2"]);
+    assert.deepEqual(imports("channels/discord/worker.ts", "../whatsapp/socket.ts"), ["2"]);
+    assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "../store/state.ts"), ["3"]);
+    assert.deepEqual(imports("gateway/src/gateway/dispatcher.ts", "../platform/clock.ts"), ["4"]);
+    assert.deepEqual(imports("gateway/src/models/client.ts", "cloudflare:workers"), ["4"]);
+    assert.deepEqual(imports("gateway/src/session/effects/deliver.ts", "../../gateway/outbox.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/gateway/gateway-do.ts", "../session/session-do.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/gateway/methods/chat.ts", "../gateway-do.ts"), ["6"]);
+    assert.deepEqual(imports("gateway/src/worker.ts", "../packs/commerce/index.ts"), ["7"]);
+    assert.deepEqual(imports("gateway/src/worker.ts", "../../protocol/src/chat.ts"), ["9"]);
+    assert.deepEqual(imports("gateway/src/worker.ts", "./env"), ["imports"]);
+  });
+
+  it("what is allowed passes", () => {
+    assert.deepEqual(imports("channels/discord/worker.ts", "../../protocol/gen/types.ts", "type "), []);
+    assert.deepEqual(imports("channels/discord/worker.ts", "../kit/inbox.ts"), []);
+    assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "./phase/idle.ts"), []);
+    assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "../store/state.ts", "type "), []);
+    assert.deepEqual(imports("gateway/src/session/session-do.ts", "../platform/sql.ts"), []);
+    assert.deepEqual(imports("gateway/src/session/store/log.ts", "../../platform/sql.ts", "type "), []);
+    assert.deepEqual(imports("gateway/test/session/a.test.ts", "../../src/platform/sql.ts"), []);
+  });
+
+  it("[3] pure code without clock, chance, waiting and surroundings", () => {
+    for (const code of [
+      "await x;",
+      "Date.now()",
+      "new Date()",
+      "Math.random()",
+      "crypto.randomUUID()",
+      "fetch(url)",
+      "process.env.X",
+      `\`${"$"}{Date.now()}\``,
+    ]) {
+      assert.deepEqual(rulesOf("gateway/src/session/machine/a.ts", `const a = () => ${code}`), ["3"], code);
+      assert.deepEqual(rulesOf("channels/discord/map-inbound.ts", `const a = () => ${code}`), ["3"], code);
+      assert.deepEqual(rulesOf("gateway/src/session/store/a.ts", `const a = () => ${code}`), [], code);
+    }
+    for (const code of ["new Date(now)", "// Date.now()", "/* await */ 1", '"await Math.random()"']) {
+      assert.deepEqual(rulesOf("gateway/src/session/machine/a.ts", `const a = () => ${code}`), [], code);
+    }
+  });
+
+  it("imports are found in every form, with their line", () => {
+    const text = `// import { no } from "comment";\nimport type { A } from "./a.ts";\nimport {\n  b,\n} from "../b.ts";\nimport "./side.ts";\nexport * from "./c.ts";\nconst d = await import("./d.ts");\n`;
+    assert.deepEqual(
+      importsOf("x/y/z.ts", text).map(({ target, typeOnly, line }) => [target, typeOnly, line]),
+      [
+        ["x/y/a.ts", true, 2],
+        ["x/b.ts", false, 5],
+        ["x/y/side.ts", false, 6],
+        ["x/y/c.ts", false, 7],
+        ["x/y/d.ts", false, 8],
+      ],
+    );
+  });
+
+  it("blanking keeps lines", () => {
+    assert.equal(blank('a /* 1\n2 */ "b//c" // d', { comments: true, strings: false }), 'a     \n     "b//c"     ');
+  });
+
+  it("[8] the order of crates, and a machine without tokio or clock", () => {
+    const packages: RustPackage[] = [
+      { name: "gsv-protocol", dependencies: ["serde"] },
+      { name: "gsv-link", dependencies: ["gsv-protocol", "tokio"] },
+      { name: "gsv-tools", dependencies: ["gsv-protocol"] },
+      { name: "gsv-node", dependencies: ["gsv-link", "gsv-tools"] },
+      { name: "gsv", dependencies: ["gsv-node", "anyhow"] },
+    ];
+    assert.deepEqual(rustFindings(packages, new Map()), []);
+    const bad = (name: string, dependency: string): number =>
+      rustFindings(
+        packages.map((it) => (it.name === name ? { name, dependencies: [dependency] } : it)),
+        new Map(),
+      ).length;
+    assert.equal(bad("gsv-protocol", "gsv-link"), 1);
+    assert.equal(bad("gsv-tools", "gsv-link"), 1);
+    assert.equal(bad("gsv-link", "anyhow"), 1);
+    assert.equal(rustFindings([{ name: "gsv-new", dependencies: [] }], new Map()).length, 1);
+    const machine = (code: string): number => rustFindings([], new Map([["crates/gsv-link/src/machine/mod.rs", code]])).length;
+    assert.deepEqual(
+      [machine("use tokio::time;"), machine("let t = Instant::now();"), machine("// tokio\nfn f(now: Instant) {}")],
+      [1, 1, 0],
+    );
+  });
+});

@@ -1,0 +1,38 @@
+/**
+ * What must not be in the repository because it belongs to somebody's machine or account: absolute home and work folders, private
+ * package sources, keys. Pure: takes texts, gives findings.
+ */
+import type { Finding, Sources } from "./dependency-rules.ts";
+
+/** Files whose subject these words are. */
+const SUBJECT = ["scripts/check/words.ts", "scripts/check/words.unit.test.ts"];
+const PUBLIC_REGISTRY = /^https:\/\/registry\.npmjs\.org\//;
+
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [/(?<![\w.\-/:}$])\/(?:root|work|workspace|mnt|builds?)\/[\w.-]+/, "a folder of somebody's machine"],
+  [/(?<![\w.\-/:}$])\/(?:home|Users)\/(?!(?:u|me|you|user|alice|bob|ada)\b)[a-z][\w.-]*\//, "a home folder of somebody's machine"],
+  [/\b(?:sk-ant-[a-zA-Z0-9-]{20,}|sk-[a-zA-Z0-9]{32,}|AKIA[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{30,}|xox[bp]-[0-9A-Za-z-]{20,})/, "a key"],
+  [/-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/, "a private key"],
+];
+
+export function wordFindings(sources: Sources): Finding[] {
+  const findings: Finding[] = [];
+  for (const [file, text] of sources) {
+    if (SUBJECT.includes(file)) continue;
+    for (const [index, line] of text.split("\n").entries()) {
+      for (const [pattern, what] of PATTERNS) {
+        if (pattern.test(line)) findings.push({ rule: "words", file, line: index + 1, message: `This names ${what}.` });
+      }
+      const resolved = file.endsWith("package-lock.json") ? /"resolved": "([^"]+)"/.exec(line)?.[1] : undefined;
+      if (resolved?.startsWith("http") === true && !PUBLIC_REGISTRY.test(resolved)) {
+        findings.push({
+          rule: "words",
+          file,
+          line: index + 1,
+          message: "The lock file names a private package source. Delete the line; the registry is the installer's business.",
+        });
+      }
+    }
+  }
+  return findings;
+}

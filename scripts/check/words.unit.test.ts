@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { wordFindings } from "./words.ts";
+
+const count = (text: string, file = "a.ts"): number => wordFindings(new Map([[file, text]])).length;
+
+describe("words of somebody's machine", () => {
+  it("are found", () => {
+    for (const text of [
+      "cd /root/x",
+      '"/work/main"',
+      "see /home/jane/gsv/x",
+      "/Users/jane/gsv",
+      `${"sk-ant-"}api03-aaaaaaaaaaaaaaaaaaaaaaaa`,
+    ])
+      assert.equal(count(text), 1, text);
+    assert.equal(count('      "resolved": "https://npm.internal/x.tgz",', "package-lock.json"), 1);
+  });
+
+  it("ordinary words pass", () => {
+    for (const text of ["https://x.dev/root/y", "src/work/a", "/home/user/x", "/tmp/x", "$HOME/root/", "{root}/work/x", "sk-ant-..."])
+      assert.equal(count(text), 0, text);
+    assert.equal(count('      "resolved": "https://registry.npmjs.org/x.tgz",', "package-lock.json"), 0);
+  });
+});
