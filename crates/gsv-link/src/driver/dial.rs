@@ -75,16 +75,14 @@ impl Target {
         if host.is_empty() {
             return Err(bad("it names no host"));
         }
-        let port = match (authority.port_u16(), authority.port()) {
-            (Some(port), _) if port > 0 => port,
-            (None, None) if !authority.as_str().ends_with(':') => {
-                if tls {
-                    443
-                } else {
-                    80
-                }
-            }
-            _ => return Err(bad("the port is not valid")),
+        // `Authority` drops a port that it can't read; here that is an error.
+        let port = match authority.as_str().get(authority.host().len()..).unwrap_or_default() {
+            "" if tls => 443,
+            "" => 80,
+            rest => match rest.strip_prefix(':').and_then(|port| port.parse::<u16>().ok()) {
+                Some(port) if port > 0 => port,
+                _ => return Err(bad("the port is not valid")),
+            },
         };
         let path = match uri.path() {
             "" | "/" => "/ws",

@@ -187,6 +187,12 @@ impl Link {
         })
     }
 
+    /// Calls a method of the contract with params that are JSON already, and gives the answer as it came.
+    pub async fn call_json<M: Method>(&self, params: Value, timeout: Duration) -> Result<Value, LinkError> {
+        let idempotent = M::IDEMPOTENT && has_own_key(M::NAME, &params);
+        self.request(M::NAME, Some(params), idempotent, timeout).await
+    }
+
     /// Calls a method by name. Never sent twice.
     pub async fn call_raw(&self, method: &str, params: Option<Value>, timeout: Duration) -> Result<Value, LinkError> {
         self.request(method, params, false, timeout).await

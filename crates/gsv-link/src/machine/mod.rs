@@ -365,7 +365,7 @@ impl Machine {
         }
         match (wire::decode(text), matches!(self.phase, Phase::Greeting { .. })) {
             (Ok(Incoming::Response { id, outcome: Ok(hello) }), true) if id == HELLO_ID => {
-                self.greeted(now, jitter, hello)
+                self.greeted(now, jitter, hello);
             }
             // Whatever id a refusal before hello-ok carries, it is about the only frame that was sent.
             (
@@ -396,7 +396,7 @@ impl Machine {
                 }
             }
             (Ok(Incoming::Event { name, payload, seq }), false) => {
-                self.out.push_back(Output::Event { name, payload, seq })
+                self.out.push_back(Output::Event { name, payload, seq });
             }
             (Ok(Incoming::Event { name, .. }), true) => self.out.push_back(Output::Oddity {
                 what: format!("event {name} before hello-ok"),

@@ -1,1 +1,373 @@
+//! Whatever happens in whatever order: no request is answered twice, none is forgotten, what must not be sent twice is
+//! not, waits stay in bounds, and the machine always has something to wait for.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Call { idempotent: bool, timeout_ms: Millis },
+    Forget(usize),
+    Opened,
+    DialFailed { refused: bool },
+    Hello,
+    Refuse { reason: usize },
+    Answer { which: usize, ok: bool },
+    AnswerAgain(usize),
+    Event,
+    Garbage(String),
+    Close(Option<u16>),
+    StaleText,
+    Pause(bool),
+    Wait(Millis),
+    WaitForTick,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (any::<bool>(), 1u64..60_000).prop_map(|(idempotent, timeout_ms)| Step::Call { idempotent, timeout_ms }),
+        1 => (0usize..8).prop_map(Step::Forget),
+        4 => Just(Step::Opened),
+        1 => any::<bool>().prop_map(|refused| Step::DialFailed { refused }),
+        4 => Just(Step::Hello),
+        1 => (0usize..4).prop_map(|reason| Step::Refuse { reason }),
+        4 => (0usize..8, any::<bool>()).prop_map(|(which, ok)| Step::Answer { which, ok }),
+        1 => (0usize..8).prop_map(Step::AnswerAgain),
+        1 => Just(Step::Event),
+        1 => ".{0,40}".prop_map(Step::Garbage),
+        2 => prop_oneof![Just(None), Just(Some(1000)), Just(Some(1006)), Just(Some(4001))].prop_map(Step::Close),
+        1 => Just(Step::StaleText),
+        1 => any::<bool>().prop_map(Step::Pause),
+        3 => (0u64..40_000).prop_map(Step::Wait),
+        4 => Just(Step::WaitForTick),
+    ]
+}
+
+/// The world around the machine, and what it has seen.
+struct World {
+    machine: Machine,
+    now: Millis,
+    paused: bool,
+    socket: Option<Conn>,
+    greeted: bool,
+    /// Frames on the present socket that no answer was given to: (frame id, call).
+    unanswered: Vec<(String, u64)>,
+    answered_ids: Vec<String>,
+    all_ids: BTreeSet<String>,
+    idempotent: BTreeMap<u64, bool>,
+    contents: BTreeMap<u64, Value>,
+    forgotten: BTreeSet<u64>,
+    answers: BTreeMap<u64, u32>,
+    sends: BTreeMap<u64, u32>,
+    stopped: bool,
+}
+
+impl World {
+    fn new(is_node: bool, reconnect: bool) -> Self {
+        Self {
+            machine: Machine::new(Config::new("ws://g/ws".into(), is_node, reconnect)),
+            now: 0,
+            paused: false,
+            socket: None,
+            greeted: false,
+            unanswered: vec![],
+            answered_ids: vec![],
+            all_ids: BTreeSet::new(),
+            idempotent: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            forgotten: BTreeSet::new(),
+            answers: BTreeMap::new(),
+            sends: BTreeMap::new(),
+            stopped: false,
+        }
+    }
+
+    fn feed(&mut self, jitter: f64, input: Input) {
+        self.machine.handle(self.now, jitter, input);
+        while let Some(output) = self.machine.poll() {
+            assert!(
+                !self.stopped || matches!(output, Output::Answer { .. }),
+                "after the end: {output:?}"
+            );
+            self.see(output);
+        }
+        assert_eq!(self.machine.is_stopped(), self.stopped);
+        let waits_for_reader = self.paused && self.greeted;
+        if !self.stopped && !waits_for_reader {
+            assert!(self.machine.next_tick().is_some(), "nothing to wait for");
+        }
+    }
+
+    fn see(&mut self, output: Output) {
+        match output {
+            Output::Dial { conn } => {
+                assert_eq!(self.socket, None, "two sockets at once");
+                self.socket = Some(conn);
+                self.greeted = false;
+            }
+            Output::Send { conn, text } => {
+                assert_eq!(self.socket, Some(conn), "sent on a socket that is gone");
+                if let Ok(frame) = serde_json::from_str::<Value>(&text) {
+                    self.see_frame(&frame);
+                }
+            }
+            Output::Close { conn, .. } => {
+                assert_eq!(self.socket, Some(conn));
+                self.hang_up();
+            }
+            Output::Answer { key, outcome } => {
+                assert!(!self.forgotten.contains(&key.0), "answered after it was forgotten");
+                *self.answers.entry(key.0).or_default() += 1;
+                assert_eq!(self.answers[&key.0], 1, "answered twice");
+                if let Err(LinkError::OutcomeUnknown { .. }) = outcome {
+                    assert!(!self.idempotent[&key.0] && self.sends.contains_key(&key.0));
+                }
+            }
+            Output::Up { .. } => self.greeted = true,
+            Output::Down { retry_in_ms, .. } => {
+                self.hang_up();
+                if let Some(wait) = retry_in_ms {
+                    assert!((500..=30_000).contains(&wait), "{wait}");
+                    assert_eq!(self.machine.next_tick().map(|at| at <= self.now + wait), Some(true));
+                }
+            }
+            Output::Event { .. } | Output::Oddity { .. } => {}
+            Output::Stopped { .. } => {
+                self.hang_up();
+                self.stopped = true;
+            }
+        }
+    }
+
+    fn see_frame(&mut self, frame: &Value) {
+        let id = frame["id"].as_str().unwrap().to_owned();
+        if id == "hello" {
+            return;
+        }
+        assert!(self.greeted, "a call before hello-ok");
+        assert!(self.all_ids.insert(id.clone()), "a frame id was used twice");
+        let key = frame["params"]["key"].as_u64().unwrap();
+        assert!(
+            !self.answers.contains_key(&key) && !self.forgotten.contains(&key),
+            "sent after its end"
+        );
+        let mut content = frame.clone();
+        content["id"] = Value::Null;
+        assert_eq!(
+            self.contents.entry(key).or_insert_with(|| content.clone()),
+            &content,
+            "sent again with another content"
+        );
+        *self.sends.entry(key).or_default() += 1;
+        assert!(self.idempotent[&key] || self.sends[&key] == 1, "sent twice");
+        self.unanswered.push((id, key));
+    }
+
+    fn hang_up(&mut self) {
+        self.socket = None;
+        self.greeted = false;
+        self.unanswered.clear();
+        self.answered_ids.clear();
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm per step")]
+    fn take(&mut self, jitter: f64, step: Step) {
+        let text = |conn, frame: Value| Input::Text {
+            conn,
+            text: frame.to_string(),
+        };
+        match (step, self.socket) {
+            (Step::Call { idempotent, timeout_ms }, _) => {
+                let key = self.idempotent.len() as u64;
+                self.idempotent.insert(key, idempotent);
+                let request = Request {
+                    key: CallKey(key),
+                    method: "m".into(),
+                    params: Some(json!({"key": key})),
+                    idempotent,
+                    timeout_ms,
+                };
+                self.feed(jitter, Input::Call(request));
+            }
+            (Step::Forget(which), _) => {
+                let open: Vec<u64> = self
+                    .idempotent
+                    .keys()
+                    .filter(|key| !self.answers.contains_key(key) && !self.forgotten.contains(key))
+                    .copied()
+                    .collect();
+                if let Some(key) = open.get(which) {
+                    // Deadlines that are due are answered before the machine hears of it.
+                    self.feed(jitter, Input::Tick);
+                    if !self.answers.contains_key(key) {
+                        self.forgotten.insert(*key);
+                        self.feed(jitter, Input::Forget { key: CallKey(*key) });
+                    }
+                }
+            }
+            (Step::Opened, Some(conn)) => self.feed(
+                jitter,
+                Input::Opened {
+                    conn,
+                    connect: json!({}),
+                },
+            ),
+            (Step::DialFailed { refused }, Some(conn)) => {
+                let refusal = refused.then(|| gsv_protocol::errors::AUTH_REQUIRED.to_shape());
+                self.feed(
+                    jitter,
+                    Input::DialFailed {
+                        conn,
+                        cause: "no".into(),
+                        refusal,
+                    },
+                );
+            }
+            (Step::Hello, Some(conn)) => {
+                self.feed(
+                    jitter,
+                    text(
+                        conn,
+                        json!({"type":"res","id":"hello","ok":true,"payload":{"type":"hello-ok","protocol":1}}),
+                    ),
+                );
+            }
+            (Step::Refuse { reason }, Some(conn)) if !self.greeted => {
+                let (code, reason) = [
+                    (401, "auth.required"),
+                    (429, "limit.rate"),
+                    (405, "auth.bound"),
+                    (500, "internal"),
+                ][reason];
+                let error = json!({"code": code, "reason": reason, "message": "no", "retryable": code == 429});
+                self.feed(
+                    jitter,
+                    text(conn, json!({"type":"res","id":"hello","ok":false,"error":error})),
+                );
+            }
+            (Step::Answer { which, ok }, Some(conn)) if which < self.unanswered.len() => {
+                let (id, _) = self.unanswered.remove(which);
+                self.answered_ids.push(id.clone());
+                let frame = if ok {
+                    json!({"type":"res","id":id,"ok":true,"payload":1})
+                } else {
+                    json!({"type":"res","id":id,"ok":false,"error":{"code":500,"message":"x"}})
+                };
+                self.feed(jitter, text(conn, frame));
+            }
+            (Step::AnswerAgain(which), Some(conn)) => {
+                if let Some(id) = self.answered_ids.get(which).cloned() {
+                    self.feed(jitter, text(conn, json!({"type":"res","id":id,"ok":true})));
+                }
+            }
+            (Step::Event, Some(conn)) => {
+                self.feed(jitter, text(conn, json!({"type":"evt","event":"chat","payload":{}})));
+            }
+            (Step::Garbage(garbage), Some(conn)) => self.feed(jitter, Input::Text { conn, text: garbage }),
+            (Step::Close(code), Some(conn)) => {
+                let reason = if code == Some(1000) {
+                    "replaced by a newer connection"
+                } else {
+                    ""
+                };
+                self.feed(
+                    jitter,
+                    Input::Closed {
+                        conn,
+                        code,
+                        reason: reason.into(),
+                    },
+                );
+            }
+            (Step::StaleText, _) => self.feed(jitter, text(Conn(0), json!({"type":"res","id":"1","ok":true}))),
+            (Step::Pause(paused), _) => {
+                self.paused = paused;
+                self.feed(jitter, Input::Paused(paused));
+            }
+            (Step::Wait(ms), _) => {
+                self.now += ms;
+                self.feed(jitter, Input::Tick);
+            }
+            (Step::WaitForTick, _) => {
+                if let Some(at) = self.machine.next_tick() {
+                    self.now = self.now.max(at);
+                    self.feed(jitter, Input::Tick);
+                    assert!(
+                        self.machine.next_tick().is_none_or(|next| next > self.now),
+                        "a tick that changes nothing"
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_request_is_answered_twice_and_none_is_forgotten(
+        is_node in any::<bool>(), reconnect in any::<bool>(), steps in prop::collection::vec((step(), 0.0f64..1.0), 1..120)
+    ) {
+        let mut world = World::new(is_node, reconnect);
+        world.feed(0.5, Input::Start);
+        for (step, jitter) in steps {
+            world.take(jitter, step);
+        }
+        world.feed(0.5, Input::Shutdown { reason: "end".into() });
+        for key in world.idempotent.keys() {
+            let answers = world.answers.get(key).copied().unwrap_or(0);
+            prop_assert_eq!(answers, u32::from(!world.forgotten.contains(key)), "call {}", key);
+        }
+        prop_assert_eq!(world.machine.open_calls(), 0);
+        prop_assert_eq!(world.machine.next_tick(), None);
+    }
+
+    /// As long as the gateway is there, every call that has time gets its answer, whatever happened before.
+    #[test]
+    fn p12_a_node_always_comes_back(steps in prop::collection::vec((step(), 0.0f64..1.0), 1..80)) {
+        let mut world = World::new(true, true);
+        world.feed(0.5, Input::Start);
+        for (step, jitter) in steps {
+            world.take(jitter, step);
+        }
+        prop_assume!(!world.stopped);
+        world.take(0.5, Step::Pause(false));
+        for _ in 0..8 {
+            if world.greeted {
+                break;
+            }
+            world.take(0.5, Step::Opened);
+            world.take(0.5, Step::Hello);
+            if !world.greeted {
+                world.take(0.5, Step::WaitForTick);
+            }
+        }
+        // Calls with deadlines may take ticks away, so the bound is generous.
+        for _ in 0..200 {
+            if world.greeted {
+                break;
+            }
+            world.take(0.5, Step::WaitForTick);
+            world.take(0.5, Step::Opened);
+            world.take(0.5, Step::Hello);
+        }
+        prop_assert!(world.greeted);
+        world.take(0.5, Step::Call { idempotent: false, timeout_ms: 1000 });
+        let last = world.unanswered.len() - 1;
+        world.take(0.5, Step::Answer { which: last, ok: true });
+        let key = world.idempotent.len() as u64 - 1;
+        prop_assert_eq!(world.answers.get(&key), Some(&1));
+    }
+
+    #[test]
+    fn waits_stay_in_bounds(failures in any::<u32>(), jitter in any::<f64>()) {
+        let wait = backoff(500, 30_000, failures, jitter);
+        prop_assert!((500..=30_000).contains(&wait));
+    }
+}

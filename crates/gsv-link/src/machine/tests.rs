@@ -1,1 +1,459 @@
+use serde_json::{Value, json};
 
+use super::*;
+
+/// A machine with its time, driven by hand.
+struct Rig {
+    machine: Machine,
+    now: Millis,
+}
+
+impl Rig {
+    fn new(is_node: bool, reconnect: bool) -> Self {
+        Self {
+            machine: Machine::new(Config::new("ws://gateway/ws".into(), is_node, reconnect)),
+            now: 1_000,
+        }
+    }
+
+    fn feed(&mut self, input: Input) -> Vec<Output> {
+        self.machine.handle(self.now, 0.5, input);
+        std::iter::from_fn(|| self.machine.poll()).collect()
+    }
+
+    fn after(&mut self, ms: Millis) -> Vec<Output> {
+        self.now += ms;
+        self.feed(Input::Tick)
+    }
+
+    fn dial(&mut self) -> Conn {
+        let out = if matches!(self.machine.phase, Phase::Idle) {
+            self.feed(Input::Start)
+        } else {
+            self.run_to_dial()
+        };
+        match out.as_slice() {
+            [Output::Dial { conn }] => *conn,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn run_to_dial(&mut self) -> Vec<Output> {
+        let at = self.machine.next_tick().unwrap();
+        self.after(at - self.now)
+    }
+
+    fn up(&mut self) -> (Conn, Vec<Output>) {
+        let conn = self.dial();
+        let out = self.feed(Input::Opened {
+            conn,
+            connect: json!({"client": {}}),
+        });
+        assert!(
+            matches!(out.as_slice(), [Output::Send { text, .. }] if text.contains("\"connect\"")),
+            "{out:?}"
+        );
+        let mut out = self.text(
+            conn,
+            &json!({"type":"res","id":"hello","ok":true,"payload":{"type":"hello-ok","protocol":1}}),
+        );
+        assert!(matches!(out.remove(0), Output::Up { .. }));
+        (conn, out)
+    }
+
+    fn text(&mut self, conn: Conn, frame: &Value) -> Vec<Output> {
+        self.feed(Input::Text {
+            conn,
+            text: frame.to_string(),
+        })
+    }
+
+    fn call(&mut self, key: u64, idempotent: bool) -> Vec<Output> {
+        self.feed(Input::Call(request(key, idempotent, 30_000)))
+    }
+
+    fn refuse(&mut self, code: u32, reason: &str, retryable: bool) -> Vec<Output> {
+        let conn = self.dial();
+        self.feed(Input::Opened {
+            conn,
+            connect: json!({}),
+        });
+        let error = json!({"code": code, "reason": reason, "message": "no", "retryable": retryable});
+        self.text(conn, &json!({"type":"res","id":"hello","ok":false,"error":error}))
+    }
+}
+
+fn request(key: u64, idempotent: bool, timeout_ms: Millis) -> Request {
+    Request {
+        key: CallKey(key),
+        method: format!("m{key}"),
+        params: Some(json!({"key": key})),
+        idempotent,
+        timeout_ms,
+    }
+}
+fn sent(out: &[Output]) -> Vec<Value> {
+    let texts = out.iter().filter_map(|output| match output {
+        Output::Send { text, .. } => Some(text),
+        _ => None,
+    });
+    texts.filter_map(|text| serde_json::from_str(text).ok()).collect()
+}
+fn answers(out: &[Output]) -> Vec<(u64, String)> {
+    let answers = out.iter().filter_map(|output| match output {
+        Output::Answer { key, outcome } => Some((
+            key.0,
+            outcome
+                .as_ref()
+                .map_or_else(|error| error.reason().to_owned(), Value::to_string),
+        )),
+        _ => None,
+    });
+    answers.collect()
+}
+fn retry(out: &[Output]) -> Option<Millis> {
+    out.iter().find_map(|output| match output {
+        Output::Down { retry_in_ms, .. } => *retry_in_ms,
+        _ => None,
+    })
+}
+fn stop_reason(out: &[Output]) -> Option<String> {
+    match out.last() {
+        Some(Output::Stopped { error }) => Some(error.as_ref().map_or("asked", |error| error.reason()).to_owned()),
+        _ => None,
+    }
+}
+
+#[test]
+fn h1_connect_is_the_first_frame_and_calls_wait_for_hello() {
+    let mut rig = Rig::new(false, true);
+    assert_eq!(rig.call(1, false), vec![]);
+    let (_, out) = rig.up();
+    assert_eq!(
+        sent(&out),
+        vec![json!({"type":"req","id":"1","method":"m1","params":{"key":1}})]
+    );
+}
+
+#[test]
+fn f4_answers_may_come_in_any_order_and_each_reaches_its_call_once() {
+    let mut rig = Rig::new(false, true);
+    let (conn, _) = rig.up();
+    let first = sent(&rig.call(1, false))[0]["id"].clone();
+    let second = sent(&rig.call(2, false))[0]["id"].clone();
+    assert_eq!(
+        answers(&rig.text(conn, &json!({"type":"res","id":second,"ok":true,"payload":2}))),
+        vec![(2, "2".into())]
+    );
+    assert_eq!(
+        answers(&rig.text(conn, &json!({"type":"res","id":second,"ok":true,"payload":2}))),
+        vec![]
+    );
+    let error = json!({"code":470,"reason":"tool.unknown","message":"no such tool"});
+    assert_eq!(
+        answers(&rig.text(conn, &json!({"type":"res","id":first,"ok":false,"error":error}))),
+        vec![(1, "tool.unknown".into())]
+    );
+    assert_eq!(rig.machine.open_calls(), 0);
+}
+
+#[test]
+fn after_a_broken_link_only_idempotent_calls_are_sent_again_with_the_same_content() {
+    let mut rig = Rig::new(true, true);
+    let (conn, _) = rig.up();
+    let before = sent(&rig.call(1, true));
+    rig.call(2, false);
+    let out = rig.feed(Input::Closed {
+        conn,
+        code: None,
+        reason: String::new(),
+    });
+    assert_eq!(answers(&out), vec![(2, "link.outcome_unknown".into())]);
+    let (_, out) = rig.up();
+    let again = sent(&out);
+    assert_eq!(again.len(), 1);
+    assert_eq!(
+        (&again[0]["method"], &again[0]["params"]),
+        (&before[0]["method"], &before[0]["params"])
+    );
+    assert_ne!(again[0]["id"], before[0]["id"]);
+}
+
+#[test]
+fn a_call_has_a_deadline_whether_it_was_sent_or_not() {
+    let mut rig = Rig::new(false, true);
+    rig.call(1, false);
+    assert_eq!(answers(&rig.after(30_000)), vec![(1, "link.timeout".into())]);
+    let mut rig = Rig::new(false, true);
+    let (conn, _) = rig.up();
+    let id = sent(&rig.call(1, false))[0]["id"].clone();
+    let out = rig.after(30_000);
+    assert!(
+        matches!(
+            &out[0],
+            Output::Answer {
+                outcome: Err(LinkError::Timeout { uncertain: true, .. }),
+                ..
+            }
+        ),
+        "{out:?}"
+    );
+    assert_eq!(
+        answers(&rig.text(conn, &json!({"type":"res","id":id,"ok":true}))),
+        vec![]
+    );
+}
+
+#[test]
+fn f6_silence_is_broken_by_ping_and_two_misses_close_the_link() {
+    let mut rig = Rig::new(true, true);
+    let (conn, _) = rig.up();
+    let ping = vec![Output::Send {
+        conn,
+        text: "ping".into(),
+    }];
+    assert_eq!(rig.after(19_999), vec![]);
+    assert_eq!(rig.after(1), ping);
+    rig.feed(Input::Text {
+        conn,
+        text: "pong".into(),
+    });
+    assert_eq!(rig.after(20_000), ping);
+    assert_eq!(rig.after(20_000), ping);
+    let out = rig.after(20_000);
+    assert!(matches!(&out[0], Output::Close { code: 4001, .. }), "{out:?}");
+    assert!(retry(&out).is_some());
+}
+
+#[test]
+fn a_slow_consumer_is_not_taken_for_a_dead_gateway() {
+    let mut rig = Rig::new(false, true);
+    let (conn, _) = rig.up();
+    rig.feed(Input::Paused(true));
+    assert_eq!(rig.after(600_000), vec![]);
+    rig.feed(Input::Paused(false));
+    assert_eq!(
+        rig.after(20_000),
+        vec![Output::Send {
+            conn,
+            text: "ping".into()
+        }]
+    );
+}
+
+#[test]
+fn no_hello_in_time_is_a_failure() {
+    let mut rig = Rig::new(false, true);
+    let conn = rig.dial();
+    rig.feed(Input::Opened {
+        conn,
+        connect: json!({}),
+    });
+    let out = rig.after(10_000);
+    assert!(matches!(&out[0], Output::Close { code: 4008, .. }), "{out:?}");
+    assert!(retry(&out).is_some());
+    let mut rig = Rig::new(false, false);
+    rig.dial();
+    assert_eq!(stop_reason(&rig.after(10_000)).as_deref(), Some("link.unreachable"));
+}
+
+#[test]
+fn h2_h3_h6_refusals_end_a_client_and_slow_a_node_down() {
+    for (code, reason) in [
+        (401, "auth.required"),
+        (403, "auth.forbidden"),
+        (405, "auth.bound"),
+        (102, "protocol.version"),
+        (503, "auth.not_configured"),
+    ] {
+        let out = Rig::new(false, true).refuse(code, reason, false);
+        assert_eq!(stop_reason(&out).as_deref(), Some(reason));
+        let out = Rig::new(true, true).refuse(code, reason, false);
+        assert_eq!((stop_reason(&out), retry(&out)), (None, Some(30_000)), "{reason}");
+    }
+    for is_node in [false, true] {
+        let out = Rig::new(is_node, true).refuse(429, "limit.rate", true);
+        assert!(stop_reason(&out).is_none() && retry(&out).unwrap() < 30_000);
+    }
+}
+
+#[test]
+fn a_refusal_without_a_reason_is_understood_by_its_number() {
+    let mut rig = Rig::new(false, true);
+    let conn = rig.dial();
+    rig.feed(Input::Opened {
+        conn,
+        connect: json!({}),
+    });
+    let out = rig.text(
+        conn,
+        &json!({"type":"res","id":"hello","ok":false,"error":{"code":401,"message":"Unauthorized"}}),
+    );
+    assert_eq!(stop_reason(&out).as_deref(), Some("auth.required"));
+}
+
+#[test]
+fn a_refusal_known_only_by_the_close_code_is_one_too() {
+    let mut rig = Rig::new(false, true);
+    let conn = rig.dial();
+    rig.feed(Input::Opened {
+        conn,
+        connect: json!({}),
+    });
+    let out = rig.feed(Input::Closed {
+        conn,
+        code: Some(4003),
+        reason: "bound".into(),
+    });
+    assert_eq!(stop_reason(&out).as_deref(), Some("auth.forbidden"));
+}
+
+#[test]
+fn h4_a_replaced_node_stops_and_does_not_fight() {
+    let mut rig = Rig::new(true, true);
+    let (conn, _) = rig.up();
+    rig.call(1, true);
+    let out = rig.feed(Input::Closed {
+        conn,
+        code: Some(1000),
+        reason: "Replaced by a newer connection".into(),
+    });
+    assert_eq!(stop_reason(&out).as_deref(), Some("link.replaced"));
+    assert_eq!(answers(&out), vec![(1, "link.replaced".into())]);
+    assert_eq!(rig.machine.next_tick(), None);
+    let mut rig = Rig::new(true, true);
+    let (conn, _) = rig.up();
+    let out = rig.feed(Input::Closed {
+        conn,
+        code: Some(1000),
+        reason: "going away".into(),
+    });
+    assert!(retry(&out).is_some());
+}
+
+#[test]
+fn another_protocol_version_is_refused_h6() {
+    let mut rig = Rig::new(false, true);
+    let conn = rig.dial();
+    rig.feed(Input::Opened {
+        conn,
+        connect: json!({}),
+    });
+    let out = rig.text(
+        conn,
+        &json!({"type":"res","id":"hello","ok":true,"payload":{"type":"hello-ok","protocol":2}}),
+    );
+    assert_eq!(stop_reason(&out).as_deref(), Some("protocol.version"));
+}
+
+#[test]
+fn limits_answer_before_anything_is_sent_p19() {
+    let mut rig = Rig::new(false, true);
+    rig.up();
+    let big = |bytes: usize| Request {
+        params: Some(json!("x".repeat(bytes))),
+        ..request(9, true, 1_000)
+    };
+    // {"type":"req","id":"18446744073709551615","method":"m9","params":"..."}
+    let room = 1_048_576 - r#"{"type":"req","id":"18446744073709551615","method":"m9","params":""}"#.len();
+    assert_eq!(
+        answers(&rig.feed(Input::Call(big(room + 1)))),
+        vec![(9, "protocol.too_large".into())]
+    );
+    assert_eq!(sent(&rig.feed(Input::Call(big(room)))).len(), 1);
+    for key in 100..100 + 1023 {
+        rig.call(key, true);
+    }
+    assert_eq!(answers(&rig.call(5000, true)), vec![(5000, "link.busy".into())]);
+}
+
+#[test]
+fn shutdown_answers_everything_and_says_goodbye() {
+    let mut rig = Rig::new(false, true);
+    let (conn, _) = rig.up();
+    rig.call(1, true);
+    rig.call(2, false);
+    let out = rig.feed(Input::Shutdown { reason: "bye".into() });
+    assert_eq!(
+        out[0],
+        Output::Close {
+            conn,
+            code: 1000,
+            reason: "bye".into()
+        }
+    );
+    assert_eq!(
+        answers(&out),
+        vec![(1, "link.closed".into()), (2, "link.outcome_unknown".into())]
+    );
+    assert_eq!(stop_reason(&out).as_deref(), Some("asked"));
+    assert_eq!(answers(&rig.call(3, true)), vec![(3, "link.closed".into())]);
+}
+
+#[test]
+fn waits_grow_while_it_fails_and_are_short_again_after_a_good_link() {
+    let mut rig = Rig::new(true, true);
+    let mut waits = vec![];
+    for _ in 0..9 {
+        let conn = rig.dial();
+        waits.extend(retry(&rig.feed(Input::DialFailed {
+            conn,
+            cause: "refused".into(),
+            refusal: None,
+        })));
+    }
+    assert_eq!(waits, vec![750, 1250, 2250, 4250, 8250, 15_250, 15_250, 15_250, 15_250]);
+    let (conn, _) = rig.up();
+    rig.after(10_000);
+    assert_eq!(
+        retry(&rig.feed(Input::Closed {
+            conn,
+            code: None,
+            reason: String::new()
+        })),
+        Some(750)
+    );
+}
+
+#[test]
+fn w26_backoff_uses_the_whole_span() {
+    assert_eq!(backoff(500, 30_000, 40, 0.0), 500);
+    assert_eq!(backoff(500, 30_000, 40, 1.0), 30_000);
+    assert_eq!(backoff(500, 30_000, 0, f64::NAN), 750);
+}
+
+#[test]
+fn garbage_and_foreign_frames_never_break_the_link_f1() {
+    let mut rig = Rig::new(true, true);
+    let (conn, _) = rig.up();
+    for text in [
+        "",
+        "{",
+        "[1]",
+        r#"{"type":"zap"}"#,
+        r#"{"type":"req","id":"1","method":"x"}"#,
+        r#"{"type":"res","id":"none","ok":true}"#,
+    ] {
+        let out = rig.feed(Input::Text {
+            conn,
+            text: text.into(),
+        });
+        assert!(
+            out.iter().all(|output| matches!(output, Output::Oddity { .. })),
+            "{text}: {out:?}"
+        );
+    }
+    assert!(matches!(rig.machine.phase, Phase::Ready(_)));
+}
+
+#[test]
+fn an_oversized_connect_is_not_sent_h8() {
+    let mut rig = Rig::new(false, true);
+    let conn = rig.dial();
+    let out = rig.feed(Input::Opened {
+        conn,
+        connect: json!({"pad": "x".repeat(5000)}),
+    });
+    assert_eq!(stop_reason(&out).as_deref(), Some("protocol.bad_connect"));
+    assert_eq!(sent(&out), Vec::<Value>::new());
+}

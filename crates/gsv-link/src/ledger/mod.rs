@@ -1,0 +1,536 @@
+//! The node's memory of its calls: what was accepted, started and finished, on disk before it matters, so that a call is
+//! started at most once and no result is lost, whatever dies when (promises P6, P7, K14 to K20).
+//!
+//! An append-only log of checksummed records and an index in memory; large results are files beside the log. One process
+//! at a time. It runs nothing, sends nothing, and knows no clock: the time comes with each operation. All operations
+//! block on the disk; those whose durability matters return a [`Commit`] to be synced, outside any lock if you like.
+
+mod disk;
+mod index;
+mod open;
+mod record;
+mod store;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gsv_protocol::limits;
+use gsv_protocol::types::{LedgerCall, LedgerCallState, NodeLedger};
+use serde_json::Value;
+
+pub use disk::Disk;
+pub use index::{CallState, EpochMs};
+use index::{Index, Place};
+pub use record::ProcessInfo;
+use record::{Record, Written};
+
+/// Longest list that fits the `connect` frame.
+const LISTED_CALLS: usize = 512;
+/// Larger results get a file of their own.
+const INLINE_BYTES: u64 = limits::TOOL_INLINE_BYTES;
+/// The log is rewritten when it is larger than this and has doubled since the last time.
+const LOG_BYTES: u64 = 8 * 1024 * 1024;
+/// Acknowledged results that are kept for repetitions.
+const RELEASED_BYTES: u64 = 32 * 1024 * 1024;
+/// The sums of kept bytes are looked at each time that this much has come.
+const CHECK_BYTES: u64 = 1024 * 1024;
+/// Calls that are remembered; more would be a gateway gone wild.
+const ENTRIES: usize = 50_000;
+const EVENTS: usize = 1000;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    #[error("another gsv node (pid {pid}) uses the ledger at {}. Stop it, or give this node another state folder.", path.display())]
+    Locked { path: PathBuf, pid: String },
+    #[error("the call ledger could not {doing}: {source}. Check free space and permissions.")]
+    Io {
+        doing: &'static str,
+        source: std::io::Error,
+    },
+    #[error("the call {call} is {state}; that can't be recorded now")]
+    WrongState { call: String, state: &'static str },
+    #[error("the record can't be written: {0}")]
+    Record(String),
+}
+fn io(doing: &'static str) -> impl FnOnce(std::io::Error) -> LedgerError {
+    move |source| LedgerError::Io { doing, source }
+}
+
+/// A record that is written but may not survive a power cut yet.
+#[must_use = "a record that matters has to be synced"]
+pub struct Commit {
+    file: Arc<File>,
+    disk: Arc<dyn Disk>,
+}
+impl Commit {
+    /// Returns when the record, and all before it, are durable. After an error call [`Ledger::distrust`].
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn sync(self) -> Result<(), LedgerError> {
+        self.disk.sync(&self.file).map_err(io("make a record durable"))
+    }
+
+    /// For calls that may be run again: nothing is lost if the record is.
+    pub fn lazily(self) {}
+}
+
+/// What is known of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownCall {
+    pub call_id: String,
+    pub tool: String,
+    pub mutating: bool,
+    pub state: CallState,
+    pub accepted_at: EpochMs,
+    pub started_at: Option<EpochMs>,
+    pub process: Option<ProcessInfo>,
+}
+
+/// An event that the gateway has not acknowledged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnackedEvent {
+    pub id: String,
+    pub payload: Value,
+}
+
+pub struct Ledger {
+    dir: PathBuf,
+    disk: Arc<dyn Disk>,
+    log: Arc<File>,
+    log_len: u64,
+    /// Length of the log when it was written last as a whole.
+    compacted_len: u64,
+    /// The log can't be trusted to take records; it is rewritten before the next one.
+    distrusted: bool,
+    index: Index,
+    unchecked_bytes: u64,
+    /// Bytes of results that wait for the gateway.
+    max_bytes: u64,
+    next_file: u64,
+    notes: Vec<String>,
+    /// Held as long as the ledger lives.
+    _lock: File,
+}
+
+impl Ledger {
+    /// What a person should read of: repairs, results given up. Each once.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    pub fn state(&self, call: &str) -> Option<CallState> {
+        self.index.calls.get(call).map(index::Entry::state)
+    }
+
+    pub fn known(&self, call: &str) -> Option<KnownCall> {
+        self.index.calls.get(call).map(|entry| known(call, entry))
+    }
+
+    /// Calls that are started and not finished, oldest first.
+    pub fn started(&self) -> Vec<KnownCall> {
+        self.in_state(CallState::Started)
+    }
+
+    /// Calls whose results wait for the gateway, oldest first.
+    pub fn unreleased(&self) -> Vec<String> {
+        let mut finished: Vec<_> = self
+            .index
+            .in_order()
+            .into_iter()
+            .filter(|(_, entry)| entry.state() == CallState::Finished)
+            .collect();
+        finished.sort_by_key(|(_, entry)| entry.finish.as_ref().map_or(0, |finish| finish.at));
+        finished.into_iter().map(|(call, _)| call.clone()).collect()
+    }
+
+    fn in_state(&self, state: CallState) -> Vec<KnownCall> {
+        let all = self.index.in_order().into_iter();
+        all.filter(|(_, entry)| entry.state() == state)
+            .map(|(call, entry)| known(call, entry))
+            .collect()
+    }
+
+    /// For `connect` (T3). What can still run comes first: at most 512 fit, and finished calls announce themselves anyway.
+    pub fn listing(&self) -> NodeLedger {
+        let mut open: Vec<_> = self
+            .index
+            .in_order()
+            .into_iter()
+            .filter(|(_, entry)| entry.state() != CallState::Released)
+            .collect();
+        open.sort_by_key(|(_, entry)| entry.finish.is_some());
+        let listed = open.into_iter().take(LISTED_CALLS).map(|(call, entry)| {
+            let state = match entry.state() {
+                CallState::Accepted => LedgerCallState::Accepted,
+                CallState::Started => LedgerCallState::Started,
+                CallState::Finished | CallState::Released => match &entry.finish {
+                    Some(finish) if finish.lost => LedgerCallState::Lost,
+                    _ => LedgerCallState::Finished,
+                },
+            };
+            LedgerCall {
+                call_id: call.clone(),
+                state,
+            }
+        });
+        NodeLedger {
+            calls: listed.collect(),
+        }
+    }
+
+    /// A new call, which may wait before it is started.
+    ///
+    /// # Errors
+    /// It is known already, or the disk's.
+    pub fn accept(&mut self, now: EpochMs, call: &str, tool: &str, mutating: bool) -> Result<Commit, LedgerError> {
+        self.expect(call, &[None])?;
+        self.append(&Record::Accepted {
+            call: call.into(),
+            tool: tool.into(),
+            mutating,
+            at: now,
+        })
+    }
+
+    /// [`Ledger::accept`] and [`Ledger::start`] in one record, for calls that need no process.
+    ///
+    /// # Errors
+    /// It is known already, or the disk's.
+    pub fn begin(&mut self, now: EpochMs, call: &str, tool: &str, mutating: bool) -> Result<Commit, LedgerError> {
+        self.expect(call, &[None])?;
+        self.append(&Record::Begun {
+            call: call.into(),
+            tool: tool.into(),
+            mutating,
+            at: now,
+        })
+    }
+
+    /// An accepted call is about to be started. Mutating calls must not start before the commit is synced.
+    ///
+    /// # Errors
+    /// It is not in a state to be started, or the disk's.
+    pub fn start(&mut self, now: EpochMs, call: &str, process: Option<&ProcessInfo>) -> Result<Commit, LedgerError> {
+        self.expect(call, &[Some(CallState::Accepted)])?;
+        self.append(&Record::Started {
+            call: call.into(),
+            at: now,
+            process: process.map(std::borrow::Cow::Borrowed),
+        })
+    }
+
+    /// A call has ended; `result` is what `tool.result` will carry. Of a mutating call the commit must be synced before the
+    /// result is sent. `lost`: nobody can say how it ended.
+    ///
+    /// # Errors
+    /// It has ended before, or the disk's. A call that could not be recorded stays started, and will be unknown if the
+    /// node dies.
+    pub fn finish(&mut self, now: EpochMs, call: &str, lost: bool, result: &Value) -> Result<Commit, LedgerError> {
+        self.expect(call, &[Some(CallState::Accepted), Some(CallState::Started)])?;
+        let raw = serde_json::value::to_raw_value(result).map_err(|error| LedgerError::Record(error.to_string()))?;
+        let bytes = raw.get().len() as u64;
+        let call_id = std::borrow::Cow::Borrowed(call);
+        let record = if bytes > INLINE_BYTES {
+            let file = self.store_file(raw.get().as_bytes())?;
+            Record::Finished {
+                call: call_id,
+                at: now,
+                lost,
+                bytes,
+                result: None,
+                file: Some(file),
+            }
+        } else {
+            Record::Finished {
+                call: call_id,
+                at: now,
+                lost,
+                bytes,
+                result: Some(std::borrow::Cow::Owned(raw)),
+                file: None,
+            }
+        };
+        let commit = self.append(&record)?;
+        self.unchecked_bytes += bytes;
+        if self.unchecked_bytes > CHECK_BYTES {
+            self.enforce_bytes();
+        }
+        Ok(commit)
+    }
+
+    /// The gateway has the result durably. Not synced: the worst is that it is sent once more.
+    ///
+    /// # Errors
+    /// It has not ended, or the disk's.
+    pub fn release(&mut self, now: EpochMs, call: &str) -> Result<(), LedgerError> {
+        if self.state(call) == Some(CallState::Released) {
+            return Ok(());
+        }
+        self.expect(call, &[Some(CallState::Finished)])?;
+        self.append(&Record::Released {
+            call: call.into(),
+            at: now,
+        })
+        .map(Commit::lazily)
+    }
+
+    /// A call that changed nothing: it was not started, or only reads. It may come again as if for the first time.
+    ///
+    /// # Errors
+    /// It may have changed something, or has ended; or the disk's.
+    pub fn forget(&mut self, call: &str) -> Result<(), LedgerError> {
+        let only_reads = self.index.calls.get(call).is_some_and(|entry| !entry.mutating);
+        let also = only_reads.then_some(CallState::Started);
+        self.expect(call, &[Some(CallState::Accepted), also.or(Some(CallState::Accepted))])?;
+        self.append(&Record::Forgotten { call: call.into() })
+            .map(Commit::lazily)
+    }
+
+    /// What `tool.result` carries for a call that has ended. `None`: not ended, or the result is no longer kept.
+    ///
+    /// # Errors
+    /// The disk's; also when what is there is broken.
+    pub fn result(&self, call: &str) -> Result<Option<Value>, LedgerError> {
+        let place = self
+            .index
+            .calls
+            .get(call)
+            .and_then(|entry| entry.finish.as_ref())
+            .map(|finish| finish.place);
+        match place {
+            None | Some(Place::Gone) => Ok(None),
+            Some(Place::Log { offset, len }) => match self.read_record(offset, len)? {
+                Record::Finished { result, .. } => Ok(result),
+                _ => Err(LedgerError::Record(
+                    "another record stands where the result should".into(),
+                )),
+            },
+            Some(Place::File(number)) => self.read_file(number),
+        }
+    }
+
+    /// An event to be delivered until the gateway acknowledges it. `None`: it is known already.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn add_event(&mut self, now: EpochMs, id: &str, payload: &Value) -> Result<Option<Commit>, LedgerError> {
+        if self.index.events.values().any(|event| event.id == id) {
+            return Ok(None);
+        }
+        let raw = serde_json::value::to_raw_value(payload).map_err(|error| LedgerError::Record(error.to_string()))?;
+        let commit = self.append(&Record::Event {
+            id: id.into(),
+            at: now,
+            payload: Some(std::borrow::Cow::Owned(raw)),
+        })?;
+        while self.index.events.len() > EVENTS {
+            let Some(oldest) = self.index.events.values().next().map(|event| event.id.clone()) else {
+                break;
+            };
+            self.notes.push(format!(
+                "event {oldest} was given up: more than {EVENTS} wait for the gateway"
+            ));
+            self.event_done(&oldest)?;
+        }
+        Ok(Some(commit))
+    }
+
+    /// The gateway has the event.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn event_done(&mut self, id: &str) -> Result<(), LedgerError> {
+        if self.index.events.values().any(|event| event.id == id) {
+            self.append(&Record::EventDone { id: id.into() }).map(Commit::lazily)?;
+        }
+        Ok(())
+    }
+
+    /// Ids of events that the gateway has not acknowledged, oldest first.
+    pub fn pending_events(&self) -> Vec<String> {
+        self.index.events.values().map(|event| event.id.clone()).collect()
+    }
+
+    /// # Errors
+    /// The disk's.
+    pub fn event(&self, id: &str) -> Result<Option<UnackedEvent>, LedgerError> {
+        let Some(event) = self.index.events.values().find(|event| event.id == id) else {
+            return Ok(None);
+        };
+        match self.read_record(event.offset, event.len)? {
+            Record::Event {
+                payload: Some(payload), ..
+            } => Ok(Some(UnackedEvent {
+                id: id.to_owned(),
+                payload,
+            })),
+            _ => Err(LedgerError::Record(
+                "another record stands where the event should".into(),
+            )),
+        }
+    }
+
+    /// The last sync failed: what was written since may be gone although it reads well. The log is rewritten before it
+    /// takes another record.
+    pub fn distrust(&mut self) {
+        self.distrusted = true;
+    }
+
+    /// Forgets what is too old; to be called now and then.
+    pub fn sweep(&mut self, now: EpochMs) {
+        let age = |at: EpochMs| now.saturating_sub(at);
+        let mut over = vec![];
+        let mut give_up = vec![];
+        for (call, entry) in self.index.in_order() {
+            match (entry.state(), &entry.finish) {
+                (CallState::Released, _) if age(entry.released_at.unwrap_or(now)) > limits::LEDGER_MS => {
+                    over.push(call.clone());
+                }
+                (CallState::Finished, Some(finish)) if age(finish.at) > limits::LEDGER_UNRELEASED_MS => {
+                    let gone = finish.place == Place::Gone;
+                    let and_over = age(finish.at) > limits::LEDGER_UNRELEASED_MS + limits::LEDGER_MS;
+                    if !gone {
+                        give_up.push(call.clone());
+                    } else if and_over {
+                        over.push(call.clone());
+                    }
+                }
+                (CallState::Accepted, _) if age(entry.accepted_at) > limits::LEDGER_UNRELEASED_MS => {
+                    self.notes.push(format!(
+                        "call {call} was accepted long ago and never asked for again; it is forgotten"
+                    ));
+                    over.push(call.clone());
+                }
+                _ => {}
+            }
+        }
+        for call in give_up {
+            self.notes.push(format!(
+                "the result of call {call} is given up: nobody has acknowledged it for 7 days"
+            ));
+            self.drop_result(&call);
+        }
+        for call in over {
+            self.forget_entirely(&call);
+        }
+        let stale: Vec<String> = self
+            .index
+            .events
+            .values()
+            .filter(|event| age(event.at) > limits::LEDGER_UNRELEASED_MS)
+            .map(|event| event.id.clone())
+            .collect();
+        for id in stale {
+            self.notes.push(format!(
+                "event {id} was given up: nobody has acknowledged it for 7 days"
+            ));
+            if let Err(error) = self.event_done(&id) {
+                self.notes.push(error.to_string());
+            }
+        }
+        self.enforce_bytes();
+        self.enforce_entries();
+    }
+
+    fn enforce_bytes(&mut self) {
+        self.unchecked_bytes = 0;
+        self.enforce_bytes_of(CallState::Finished, self.max_bytes);
+        self.enforce_bytes_of(CallState::Released, RELEASED_BYTES);
+    }
+
+    fn enforce_bytes_of(&mut self, state: CallState, limit: u64) {
+        let kept = |(_, entry): &(&String, &index::Entry)| entry.state() == state && entry.kept_bytes() > 0;
+        let mut total: u64 = self
+            .index
+            .calls
+            .iter()
+            .filter(kept)
+            .map(|(_, entry)| entry.kept_bytes())
+            .sum();
+        if total <= limit {
+            return;
+        }
+        let oldest: Vec<(String, u64)> = self
+            .index
+            .in_order()
+            .into_iter()
+            .filter(kept)
+            .map(|(call, entry)| (call.clone(), entry.kept_bytes()))
+            .collect();
+        for (call, bytes) in oldest {
+            if total <= limit {
+                break;
+            }
+            if state == CallState::Finished {
+                self.notes.push(format!("the result of call {call} ({bytes} bytes) is given up: more than {limit} bytes wait for the gateway"));
+            }
+            self.drop_result(&call);
+            total -= bytes;
+        }
+    }
+
+    fn enforce_entries(&mut self) {
+        if self.index.calls.len() <= ENTRIES {
+            return;
+        }
+        let too_many = self.index.calls.len() - ENTRIES;
+        let oldest: Vec<String> = self
+            .index
+            .in_order()
+            .into_iter()
+            .filter(|(_, entry)| entry.state() == CallState::Released)
+            .take(too_many)
+            .map(|(call, _)| call.clone())
+            .collect();
+        for call in oldest {
+            self.forget_entirely(&call);
+        }
+    }
+
+    fn expect(&self, call: &str, wanted: &[Option<CallState>]) -> Result<(), LedgerError> {
+        let state = self.state(call);
+        if wanted.contains(&state) {
+            return Ok(());
+        }
+        let state = match state {
+            None => "unknown",
+            Some(CallState::Accepted) => "accepted",
+            Some(CallState::Started) => "started",
+            Some(CallState::Finished) => "finished",
+            Some(CallState::Released) => "released",
+        };
+        Err(LedgerError::WrongState {
+            call: call.to_owned(),
+            state,
+        })
+    }
+
+    fn append(&mut self, record: &Written<'_>) -> Result<Commit, LedgerError> {
+        self.write_record(record)?;
+        Ok(Commit {
+            file: Arc::clone(&self.log),
+            disk: Arc::clone(&self.disk),
+        })
+    }
+}
+
+fn known(call: &str, entry: &index::Entry) -> KnownCall {
+    KnownCall {
+        call_id: call.to_owned(),
+        tool: entry.tool.clone(),
+        mutating: entry.mutating,
+        state: entry.state(),
+        accepted_at: entry.accepted_at,
+        started_at: entry.started_at,
+        process: entry.process.clone(),
+    }
+}
+
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod tests;
