@@ -42,7 +42,12 @@ export class BenchClient {
     return new BenchClient(socket);
   }
   async hello(token: string, id: string): Promise<void> {
-    await this.call("connect", { minProtocol: 1, maxProtocol: 1, client: { id, version: "bench", platform: process.platform, mode: "client" }, auth: { token } });
+    await this.call("connect", {
+      minProtocol: 1,
+      maxProtocol: 1,
+      client: { id, version: "bench", platform: process.platform, mode: "client" },
+      auth: { token },
+    });
   }
   on(listener: Listener): () => void {
     this.#listeners.add(listener);
@@ -54,7 +59,9 @@ export class BenchClient {
   call(method: string, params: unknown): Promise<Frame> {
     const id = String(++this.#id);
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, (frame) => (frame.ok ? resolve(frame) : reject(new Error(`${method}: ${frame.error?.reason ?? ""} ${frame.error?.message ?? ""}`))));
+      this.#pending.set(id, (frame) =>
+        frame.ok ? resolve(frame) : reject(new Error(`${method}: ${frame.error?.reason ?? ""} ${frame.error?.message ?? ""}`)),
+      );
       this.#socket.send(JSON.stringify({ type: "req", id, method, params }));
     });
   }

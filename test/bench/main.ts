@@ -53,7 +53,8 @@ async function killedRunGoesOn(system: Gsv, model: BenchModel): Promise<number> 
   const before = model.requests;
   await system.say(client, session, "[text 40] slow");
   await until(() => model.requests > before, "the model was not asked");
-  const pid = (JSON.parse(readFileSync(join(system.env["GSV_HOME"] ?? "", "gateway/state.json"), "utf8")) as { workerdPid: number }).workerdPid;
+  const pid = (JSON.parse(readFileSync(join(system.env["GSV_HOME"] ?? "", "gateway/state.json"), "utf8")) as { workerdPid: number })
+    .workerdPid;
   const requestsBefore = model.requests;
   process.kill(pid, "SIGKILL");
   const killedAt = performance.now();
@@ -129,17 +130,42 @@ async function main(): Promise<void> {
     ratio(`bytes written at ${history} messages`, many.writtenBytes / 1024, "KiB", floorCost.writtenBytes / 1024, 2.5);
     say("50 sessions ...");
     const load = await concurrent(system, 50, quick ? 5 : 20);
-    rows.push({ name: "messages/s over 50 sessions", value: load.perSecond, unit: "/s", floor: floorLoad.perSecond, target: ">= 1/3 floor", ok: load.perSecond >= floorLoad.perSecond / 3 });
+    rows.push({
+      name: "messages/s over 50 sessions",
+      value: load.perSecond,
+      unit: "/s",
+      floor: floorLoad.perSecond,
+      target: ">= 1/3 floor",
+      ok: load.perSecond >= floorLoad.perSecond / 3,
+    });
     ratio("CPU per message over 50 sessions", load.cpuMs, "ms", floorLoad.cpuMs, 2.5);
     atMost("frames for another session's socket", load.strayFrames, "", 0);
     atMost("bytes to the client per byte of text", await streamBytes(system, model, "agent:main:cli:dm:stream"), "x", 5);
     say("tools ...");
-    atMost("native tool round trip", await toolRoundTrip(system, model, "agent:main:cli:dm:native", 'gsv__ReadFile {"path":"SOUL.md"}', quick ? 20 : 100), "ms", 4);
+    atMost(
+      "native tool round trip",
+      await toolRoundTrip(system, model, "agent:main:cli:dm:native", 'gsv__ReadFile {"path":"SOUL.md"}', quick ? 20 : 100),
+      "ms",
+      4,
+    );
     const tree = makeTree(quick ? 20_000 : 200_000);
     const machine = await node(system, tree);
-    atMost("tool round trip, Read on a node", await toolRoundTrip(system, model, "agent:main:cli:dm:tool", 'bench__Read {"path":"d0/e0/f0.rs"}', quick ? 20 : 100), "ms", 6);
-    info("tool round trip, Write on a node (fsync)", await toolRoundTrip(system, model, "agent:main:cli:dm:write", 'bench__Write {"path":"bench-out.txt","content":"x"}', 20), "ms");
-    info("tool round trip, Bash on a node", await toolRoundTrip(system, model, "agent:main:cli:dm:bash", 'bench__Bash {"command":"true"}', 20), "ms");
+    atMost(
+      "tool round trip, Read on a node",
+      await toolRoundTrip(system, model, "agent:main:cli:dm:tool", 'bench__Read {"path":"d0/e0/f0.rs"}', quick ? 20 : 100),
+      "ms",
+      6,
+    );
+    info(
+      "tool round trip, Write on a node (fsync)",
+      await toolRoundTrip(system, model, "agent:main:cli:dm:write", 'bench__Write {"path":"bench-out.txt","content":"x"}', 20),
+      "ms",
+    );
+    info(
+      "tool round trip, Bash on a node",
+      await toolRoundTrip(system, model, "agent:main:cli:dm:bash", 'bench__Bash {"command":"true"}', 20),
+      "ms",
+    );
     say(`search in ${quick ? 20_000 : 200_000} files ...`);
     await search(system, tree);
     say("idle ...");
@@ -185,7 +211,13 @@ function print(): void {
   ]);
   const head = ["what", "measured", "floor", "ratio", "target", ""];
   const widths = head.map((title, i) => Math.max(title.length, ...cells.map((cell) => (cell[i] ?? "").length)));
-  for (const cell of [head, ...cells]) process.stdout.write(`${cell.map((text, i) => text.padEnd(widths[i] ?? 0)).join("  ").trimEnd()}\n`);
+  for (const cell of [head, ...cells])
+    process.stdout.write(
+      `${cell
+        .map((text, i) => text.padEnd(widths[i] ?? 0))
+        .join("  ")
+        .trimEnd()}\n`,
+    );
 }
 
 await main();

@@ -69,7 +69,10 @@ export async function messages(system: System, model: BenchModel, session: strin
   client.close();
   return {
     overheadMs: median(samples.map((s) => s.overhead)),
-    overheadP99Ms: quantile(samples.map((s) => s.overhead), 0.99),
+    overheadP99Ms: quantile(
+      samples.map((s) => s.overhead),
+      0.99,
+    ),
     firstDeltaMs: median(samples.map((s) => s.delta)),
     cpuMs: (after.cpuMs - before.cpuMs) / count,
     writtenBytes: (after.writtenBytes - before.writtenBytes) / count,
@@ -83,9 +86,12 @@ export interface Throughput {
 }
 /** `sessions` conversations at once, each sending its next message when the last is answered. */
 export async function concurrent(system: System, sessions: number, each: number): Promise<Throughput> {
-  const clients = await Promise.all(Array.from({ length: sessions }, async (_, i) => ({ session: `agent:main:cli:dm:c${i}`, client: await system.open(`bench-c${i}`) })));
+  const clients = await Promise.all(
+    Array.from({ length: sessions }, async (_, i) => ({ session: `agent:main:cli:dm:c${i}`, client: await system.open(`bench-c${i}`) })),
+  );
   let stray = 0;
-  for (const { client, session } of clients) client.on((frame) => void (frame.event === "chat" && frame.payload?.sessionKey !== session && stray++));
+  for (const { client, session } of clients)
+    client.on((frame) => void (frame.event === "chat" && frame.payload?.sessionKey !== session && stray++));
   const round = async (count: number): Promise<void> => {
     await Promise.all(
       clients.map(async ({ client, session }) => {

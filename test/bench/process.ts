@@ -51,7 +51,11 @@ export function run(command: string, args: readonly string[], env: Record<string
     child.stdout.on("data", (data) => (stdout += String(data)));
     child.stderr.on("data", (data) => (stderr += String(data)));
     child.on("error", reject);
-    child.on("exit", (code) => (code === 0 ? resolve({ stdout, ms: performance.now() - started }) : reject(new Error(`${command} ${args.join(" ")}: exit ${code}\n${stderr || stdout}`))));
+    child.on("exit", (code) =>
+      code === 0
+        ? resolve({ stdout, ms: performance.now() - started })
+        : reject(new Error(`${command} ${args.join(" ")}: exit ${code}\n${stderr || stdout}`)),
+    );
   });
 }
 
@@ -72,4 +76,5 @@ export function median(values: readonly number[]): number {
   const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
 }
-export const quantile = (values: readonly number[], q: number): number => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? 0;
+export const quantile = (values: readonly number[], q: number): number =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? 0;

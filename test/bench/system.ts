@@ -9,8 +9,9 @@ import { run, start, stop, untilReady } from "./process.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const root = join(here, "../..");
-export const gsv = join(root, "target/release/gsv");
-const workerd = join(root, "dist/runtime/workerd");
+export const gsv = process.env["GSV"] ?? join(root, "target/release/gsv");
+const runtime = process.env["GSV_RUNTIME_DIR"] ?? join(root, "dist/runtime");
+const workerd = join(runtime, "workerd");
 
 export interface System {
   readonly name: string;
@@ -33,7 +34,11 @@ async function freePort(): Promise<number> {
 export async function startFloor(modelUrl: string): Promise<System> {
   const state = mkdtempSync(join(tmpdir(), "gsv-floor-"));
   const port = await freePort();
-  const child = start(workerd, ["serve", join(here, "floor/config.capnp"), `--directory-path=state=${state}`, `--socket-addr=http=127.0.0.1:${port}`], { MODEL_URL: modelUrl });
+  const child = start(
+    workerd,
+    ["serve", join(here, "floor/config.capnp"), `--directory-path=state=${state}`, `--socket-addr=http=127.0.0.1:${port}`],
+    { MODEL_URL: modelUrl },
+  );
   const readyMs = await untilReady(`http://127.0.0.1:${port}/`, 10_000);
   return {
     name: "floor",
@@ -94,7 +99,8 @@ export async function startGsv(modelUrl: string): Promise<Gsv> {
       await client.hello(token, id);
       return client;
     },
-    say: (client, session, message) => client.call("chat.send", { sessionKey: session, message, messageId: crypto.randomUUID(), runId: crypto.randomUUID() }),
+    say: (client, session, message) =>
+      client.call("chat.send", { sessionKey: session, message, messageId: crypto.randomUUID(), runId: crypto.randomUUID() }),
     async stop() {
       await cli("down");
       rmSync(home, { recursive: true, force: true });

@@ -53,7 +53,14 @@ export class FloorSession extends DurableObject {
       void gateway.publish(session, JSON.stringify({ type: "evt", event: "chat", payload: { sessionKey: session, state: "delta", text } }));
     }
     this.sql.exec("INSERT INTO messages(role, body) VALUES ('assistant', ?)", answer);
-    await gateway.publish(session, JSON.stringify({ type: "evt", event: "chat", payload: { sessionKey: session, state: "final", message: { role: "assistant", content: [{ type: "text", text: answer }] } } }));
+    await gateway.publish(
+      session,
+      JSON.stringify({
+        type: "evt",
+        event: "chat",
+        payload: { sessionKey: session, state: "final", message: { role: "assistant", content: [{ type: "text", text: answer }] } },
+      }),
+    );
   }
 }
 
