@@ -128,7 +128,7 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
       };
     default:
       return {
-        text: systemPrompt.includes("BOOTSTRAP.md")
+        text: systemPrompt.includes("Commissioning (BOOTSTRAP.md)")
           ? `${HELP}\n\nThis agent has not been introduced to you yet (BOOTSTRAP.md). That needs a real model; set one and say hello again.`
           : HELP,
       };

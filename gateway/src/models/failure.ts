@@ -27,7 +27,6 @@ const KEY_LIKE = /\b(?:sk|pk|gsk|xai|key|tok|AIza|csk|nvapi|hf)[-_][A-Za-z0-9*_-
 export function excerpt(text: string, secrets: readonly string[]): string {
   let clean = text.slice(0, 8192);
   for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, "[secret]");
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must go
   clean = clean
     .replace(KEY_LIKE, "[secret]")
     .replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ")

@@ -26,7 +26,6 @@ describe("what a failure says", () => {
       fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
         const clean = excerpt(`\u001b[31m${text}\u202e`, []);
         assert.ok(clean.length <= 303);
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: that is the point
         assert.doesNotMatch(clean, /[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/);
       }),
     );

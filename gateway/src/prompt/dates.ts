@@ -1,0 +1,37 @@
+/**
+ * Civil dates in a time zone, from a moment that is given. Pure; a zone that does not exist counts as UTC.
+ */
+export interface LocalDay {
+  /** YYYY-MM-DD */
+  readonly today: string;
+  readonly yesterday: string;
+  /** `Friday` */
+  readonly weekday: string;
+  /** The zone that was used. */
+  readonly timeZone: string;
+}
+/** Making a formatter costs far more than using it. */
+const formatters = new Map<string, Intl.DateTimeFormat>();
+const MAX_ZONES = 64;
+
+function formatterFor(timeZone: string): { zone: string; format: Intl.DateTimeFormat } {
+  const known = formatters.get(timeZone);
+  if (known) return { zone: timeZone, format: known };
+  try {
+    const format = new Intl.DateTimeFormat("en-CA", { timeZone, year: "numeric", month: "2-digit", day: "2-digit", weekday: "long" });
+    if (formatters.size >= MAX_ZONES) formatters.clear();
+    formatters.set(timeZone, format);
+    return { zone: timeZone, format };
+  } catch {
+    return formatterFor("UTC");
+  }
+}
+
+/** Yesterday is the day before on the calendar, not 24 hours ago: days are 23 or 25 hours long where clocks change. */
+export function localDay(now: number, timeZone: string): LocalDay {
+  const { zone, format } = formatterFor(timeZone === "" ? "UTC" : timeZone);
+  const parts = new Map(format.formatToParts(now).map(({ type, value }) => [type, value]));
+  const today = `${(parts.get("year") ?? "1970").padStart(4, "0")}-${parts.get("month")}-${parts.get("day")}`;
+  const yesterday = new Date(Date.parse(`${today}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
+  return { today, yesterday, weekday: parts.get("weekday") ?? "", timeZone: zone };
+}
