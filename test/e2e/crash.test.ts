@@ -1,0 +1,196 @@
+/** Kill anything at any point: the run goes on by itself, nothing is done twice, every end is seen (promises.md section 2). */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { existsSync, writeFileSync } from "node:fs";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { type Chat, type FakeModel, Machine, type NodeProcess, startFakeModel, textOf, transcript, until } from "./support.ts";
+
+const ENDS = ["final", "error", "aborted"];
+
+describe("after a crash", () => {
+  const machine = new Machine();
+  let fake: FakeModel;
+  let node: NodeProcess;
+  before(async () => {
+    fake = await startFakeModel();
+    await machine.up();
+    await machine.useModel(fake);
+    node = await machine.node("box");
+  });
+  after(async () => {
+    await machine.end();
+    await fake.close();
+  });
+  let sessionKey = "";
+  beforeEach(() => {
+    sessionKey = `agent:main:cli:dm:${randomUUID()}`;
+  });
+
+  /** The log events of the session, once the run has ended; read by a new client, as the log tells it. */
+  async function ended(runId: string): Promise<Chat[]> {
+    const client = await machine.client();
+    try {
+      return await until(`run ${runId} has ended`, async () => {
+        const { events } = await client.call("session.subscribe", { sessionKey, afterSeq: 0 });
+        const chats = (events as { payload?: Chat }[])
+          .map((event) => (event.payload ?? event) as Chat)
+          .filter((chat) => chat.runId === runId);
+        return chats.some(({ state }) => ENDS.includes(state)) ? chats : undefined;
+      });
+    } finally {
+      client.close();
+    }
+  }
+  async function onlyFinal(runId: string): Promise<string> {
+    const ends = (await ended(runId)).filter(({ state }) => ENDS.includes(state));
+    assert.deepEqual(
+      ends.map(({ state }) => state),
+      ["final"],
+      JSON.stringify(ends),
+    );
+    return textOf(ends[0] as Chat);
+  }
+  const roles = async (): Promise<string[]> => {
+    const client = await machine.client();
+    const messages = await transcript(client, sessionKey);
+    client.close();
+    return messages.map(({ role }) => role);
+  };
+  const command = (script: string): string => `call box__Bash ${JSON.stringify({ command: script })}`;
+
+  it("[K8] [P12] of the gateway in the middle of a model's answer, the answer comes once, by itself", async () => {
+    const client = await machine.client();
+    const asked = fake.requests.length;
+    fake.enqueue({ text: ["half ", "of ", "an ", "answer"], midGate: { name: `mid-${sessionKey}`, after: 2 } });
+    const runId = await client.say("say the whole answer", { sessionKey });
+    await client.waitForChat("the first half", (chat) => chat.runId === runId && chat.state === "delta");
+    await machine.killWorkerd();
+    assert.equal(await onlyFinal(runId), "the whole answer");
+    assert.deepEqual(await roles(), ["user", "assistant"]);
+    assert.equal(fake.requests.length, asked + 2);
+  });
+
+  it("[K7] of the gateway before the model's first byte, likewise", async () => {
+    const client = await machine.client();
+    const asked = fake.requests.length;
+    fake.enqueue({ text: "lost", gate: `first-${sessionKey}` });
+    const runId = await client.say("say after all", { sessionKey });
+    await fake.request(asked + 1);
+    await machine.killWorkerd();
+    assert.equal(await onlyFinal(runId), "after all");
+    assert.deepEqual(await roles(), ["user", "assistant"]);
+  });
+
+  it("[K2] [P1] of the gateway right after a message, sending it again is one turn", async () => {
+    const client = await machine.client();
+    fake.enqueue({ text: "lost", gate: `again-${sessionKey}` });
+    const message = { sessionKey, message: "say exactly once", messageId: randomUUID(), runId: randomUUID() };
+    await client.call("chat.send", message);
+    await machine.killWorkerd();
+    const again = await (await machine.client()).call("chat.send", message);
+    assert.deepEqual([again["duplicate"], again["runId"]], [true, message.runId]);
+    assert.equal(await onlyFinal(message.runId), "exactly once");
+    assert.deepEqual(await roles(), ["user", "assistant"]);
+  });
+
+  it("[K4] of the gateway with messages waiting, all are answered in order", async () => {
+    const client = await machine.client();
+    fake.enqueue({ text: "lost", gate: `waiting-${sessionKey}` });
+    const runs = Array.from({ length: 5 }, () => randomUUID());
+    for (const [i, runId] of runs.entries()) await client.say(`say number ${i}`, { sessionKey, runId });
+    await machine.killWorkerd();
+    for (const [i, runId] of runs.entries()) assert.equal(await onlyFinal(runId), `number ${i}`);
+    assert.deepEqual(
+      await roles(),
+      runs.flatMap(() => ["user", "assistant"]),
+    );
+  });
+
+  it("[K16] of the gateway while a command runs, the command runs once and its result arrives", async () => {
+    const client = await machine.client();
+    const gate = `go-${randomUUID()}`;
+    const runId = await client.say(
+      command(`echo begun >> ${gate}.begun; while [ ! -e ${gate} ]; do sleep 0.05; done; echo done >> ${gate}.done; echo RESULT-${gate}`),
+      { sessionKey },
+    );
+    await until("the command runs", () => node.lines(`${gate}.begun`).length > 0);
+    await machine.killWorkerd();
+    writeFileSync(node.file(gate), "");
+    assert.match(await onlyFinal(runId), new RegExp(`RESULT-${gate}`));
+    assert.deepEqual([node.lines(`${gate}.begun`), node.lines(`${gate}.done`)], [["begun"], ["done"]]);
+    assert.deepEqual(await roles(), ["user", "assistant", "toolResult", "assistant"]);
+  });
+
+  it("[K16] of the node while a command runs, the command runs once, and its result arrives when the node is back", async () => {
+    const client = await machine.client();
+    const gate = `go-${randomUUID()}`;
+    const runId = await client.say(
+      command(`echo begun >> ${gate}.begun; while [ ! -e ${gate} ]; do sleep 0.05; done; echo done >> ${gate}.done; echo RESULT-${gate}`),
+      { sessionKey },
+    );
+    await until("the command runs", () => node.lines(`${gate}.begun`).length > 0);
+    await node.kill("SIGKILL");
+    node = await machine.node("box", node.workspace);
+    writeFileSync(node.file(gate), "");
+    const text = await onlyFinal(runId);
+    assert.deepEqual(node.lines(`${gate}.begun`), ["begun"]);
+    assert.match(text, new RegExp(`RESULT-${gate}|not known|unknown`, "i"));
+    await until("the command is done", () => node.lines(`${gate}.done`).length > 0);
+    assert.deepEqual(node.lines(`${gate}.done`), ["done"]);
+  });
+
+  it("[K18] of the node after a command ended while the gateway was away, the result arrives once", async () => {
+    const client = await machine.client();
+    const gate = `go-${randomUUID()}`;
+    const runId = await client.say(
+      command(`echo begun >> ${gate}.begun; while [ ! -e ${gate} ]; do sleep 0.05; done; echo RESULT-${gate}; echo done >> ${gate}.done`),
+      { sessionKey },
+    );
+    await until("the command runs", () => node.lines(`${gate}.begun`).length > 0);
+    await machine.ok("down");
+    writeFileSync(node.file(gate), "");
+    await until("the command is done", () => existsSync(node.file(`${gate}.done`)));
+    await node.kill("SIGKILL");
+    await machine.up();
+    node = await machine.node("box", node.workspace);
+    const text = await onlyFinal(runId);
+    assert.match(text, new RegExp(`RESULT-${gate}|not known|unknown`, "i"));
+    assert.deepEqual(node.lines(`${gate}.begun`), ["begun"]);
+  });
+
+  it("[K16'] [P6] of the node that stays away, the model is told that the outcome is unknown, and nothing is run again", async () => {
+    const client = await machine.client();
+    const gate = `go-${randomUUID()}`;
+    const runId = await client.say(command(`echo begun >> ${gate}.begun; while [ ! -e ${gate} ]; do sleep 0.05; done`), { sessionKey });
+    await until("the command runs", () => node.lines(`${gate}.begun`).length > 0);
+    await node.kill("SIGKILL");
+    assert.match(await onlyFinal(runId), /not known|unknown|don't know/i);
+    writeFileSync(node.file(gate), "");
+    node = await machine.node("box", node.workspace);
+    // Another call on the same machine comes after anything that it would have repeated.
+    assert.match(textOf(await client.ask(command("echo alive"), { sessionKey })), /alive/);
+    assert.deepEqual(node.lines(`${gate}.begun`), ["begun"]);
+  });
+
+  const rounds = process.env["GSV_E2E_LONG"] === undefined ? 3 : 30;
+  it(`[P12] [K10] ${rounds} kills of the gateway anywhere in a run of many steps: every step's command runs once`, async () => {
+    const client = await machine.client();
+    const file = `steps-${randomUUID()}`;
+    const steps = rounds + 3;
+    for (let i = 0; i < steps; i++)
+      fake.enqueue({ toolCalls: [{ name: "box__Bash", arguments: { command: `echo ${i} >> ${file}; echo step ${i}` } }] });
+    fake.enqueue({ text: "all steps done" });
+    const runId = await client.say("do all steps", { sessionKey });
+    for (let i = 0; i < rounds; i++) {
+      await until(`step ${i} has run`, () => node.lines(file).length > i);
+      await machine.killWorkerd();
+    }
+    await ended(runId);
+    const lines = node.lines(file);
+    assert.deepEqual(lines, [...new Set(lines)], "no command ran twice");
+    assert.deepEqual(
+      lines,
+      [...lines].sort((a, b) => Number(a) - Number(b)),
+    );
+  });
+});
