@@ -53,7 +53,10 @@ export function httpContract(schemaOf: SchemaOf) {
         path: "/media/:key",
         summary: "A stored media file. The key is what `r2Key` says, without `media/`, percent-encoded.",
         pathParams: c.type<{ key: string }>(),
-        responses: { 200: c.otherResponse({ contentType: "application/octet-stream", body: c.type<ReadableStream | Blob>() }), 404: problem },
+        responses: {
+          200: c.otherResponse({ contentType: "application/octet-stream", body: c.type<ReadableStream | Blob>() }),
+          404: problem,
+        },
       },
     },
     { commonResponses: { 401: problem, 403: problem, 429: problem, 500: problem, 503: problem }, strictStatusCodes: true },

@@ -9,14 +9,20 @@ const VERSION = "1";
 export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema): unknown {
   const names = new Map<unknown, keyof HttpTypes>();
   const named = <N extends keyof HttpTypes>(name: N): StandardSchema<HttpTypes[N]> => {
-    const schema: StandardSchema<HttpTypes[N]> = { "~standard": { version: 1, vendor: "gsv", validate: () => ({ issues: [{ message: "only described here" }] }) } };
+    const schema: StandardSchema<HttpTypes[N]> = {
+      "~standard": { version: 1, vendor: "gsv", validate: () => ({ issues: [{ message: "only described here" }] }) },
+    };
     names.set(schema, name);
     return schema;
   };
   const document = generateOpenApi(
     httpContract(named),
     {
-      info: { title: "GSV gateway", version: VERSION, description: "Everything but /health needs `Authorization: Bearer <token>`. The WebSocket at /ws is described in METHODS.md." },
+      info: {
+        title: "GSV gateway",
+        version: VERSION,
+        description: "Everything but /health needs `Authorization: Bearer <token>`. The WebSocket at /ws is described in METHODS.md.",
+      },
       security: [{ bearer: [] }],
       components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
     },

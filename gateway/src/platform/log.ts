@@ -21,7 +21,8 @@ const MAX_DEPTH = 6;
 const MIN_SECRET = 6;
 
 /** Names whose values are secrets, compared without case, `_` and `-`, at the end of the name: `authToken`, `x-api-key`. */
-const SECRET_NAME = /(authorization|cookie|password|passwd|secret|apikeys?|bearer|privatekey|private|credentials?|token|qrdataurl|^qr|^session)$/;
+const SECRET_NAME =
+  /(authorization|cookie|password|passwd|secret|apikeys?|bearer|privatekey|private|credentials?|token|qrdataurl|^qr|^session)$/;
 /** What secrets of ours and of common providers look like. */
 const SECRET_SHAPES = [
   /\bgsv_[a-z-]+_[a-z0-9]+_[0-9a-f]{16,}\b/g,
@@ -59,10 +60,13 @@ export function redact(value: unknown, secrets: SecretValues, depth = 0): unknow
   if (typeof value === "bigint" || typeof value === "symbol" || typeof value === "function") return String(value);
   if (typeof value !== "object" || value === null) return value;
   if (depth >= MAX_DEPTH) return "[deep]";
-  if (value instanceof Error) return { name: value.name, message: scrubText(value.message, secrets), stack: scrubText(value.stack ?? "", secrets) };
+  if (value instanceof Error)
+    return { name: value.name, message: scrubText(value.message, secrets), stack: scrubText(value.stack ?? "", secrets) };
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => redact(item, secrets, depth + 1));
   const entries = Object.entries(value).slice(0, MAX_ITEMS);
-  return Object.fromEntries(entries.map(([key, item]) => [scrubText(key, secrets), hides(key, item) ? MASK : redact(item, secrets, depth + 1)]));
+  return Object.fromEntries(
+    entries.map(([key, item]) => [scrubText(key, secrets), hides(key, item) ? MASK : redact(item, secrets, depth + 1)]),
+  );
 }
 
 /** Counts under a secret-looking name (`tokens: 12`) are no secrets, and neither is a conversation's name. */

@@ -10,7 +10,8 @@
 export type KeyValues = Pick<SyncKvStorage, "get" | "put" | "delete" | "list">;
 type Container = Record<string, unknown> | unknown[];
 
-const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null && (Array.isArray(value) || isPlain(value));
+const isContainer = (value: unknown): value is Container =>
+  typeof value === "object" && value !== null && (Array.isArray(value) || isPlain(value));
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
@@ -40,7 +41,9 @@ export function persistedObject<T extends object>(kv: KeyValues, prefix: string)
     },
     ownKeys: () => [...kv.list({ prefix })].map(([key]) => key.slice(prefix.length)),
     getOwnPropertyDescriptor: (_target, name) =>
-      typeof name === "string" && read(name) !== undefined ? { value: view(name), writable: true, enumerable: true, configurable: true } : undefined,
+      typeof name === "string" && read(name) !== undefined
+        ? { value: view(name), writable: true, enumerable: true, configurable: true }
+        : undefined,
     getPrototypeOf: () => null,
     setPrototypeOf: () => false,
     preventExtensions: () => false,

@@ -3,7 +3,10 @@
  * protocol. All failures of a socket mean the same here: it is gone.
  */
 /** What the platform offers for hibernating sockets: the state of a Durable Object. */
-export type SocketHost = Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "getWebSocketAutoResponseTimestamp" | "setWebSocketAutoResponse">;
+export type SocketHost = Pick<
+  DurableObjectState,
+  "acceptWebSocket" | "getWebSockets" | "getWebSocketAutoResponseTimestamp" | "setWebSocketAutoResponse"
+>;
 export type Socket = Pick<WebSocket, "send" | "close" | "serializeAttachment" | "deserializeAttachment" | "readyState">;
 
 /** A text that is answered without waking the object (F6). */
@@ -12,7 +15,8 @@ export function answerPings(host: SocketHost): void {
 }
 
 /** When the peer last sent `ping`; undefined when it never did. */
-export const lastPingAt = (host: SocketHost, socket: WebSocket): number | undefined => host.getWebSocketAutoResponseTimestamp(socket)?.getTime();
+export const lastPingAt = (host: SocketHost, socket: WebSocket): number | undefined =>
+  host.getWebSocketAutoResponseTimestamp(socket)?.getTime();
 
 /** Hands a text to the socket. False: it is gone. */
 export function sendText(socket: Socket, text: string): boolean {

@@ -20,12 +20,19 @@ export type Value = string | number | null | ArrayBuffer;
 export function migrate(storage: Database, owner: string, migrations: readonly Migration[]): void {
   storage.sql.exec("CREATE TABLE IF NOT EXISTS schema_version(owner TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID");
   const done = one<{ version: number }>(storage.sql, "SELECT version FROM schema_version WHERE owner = ?", owner)?.version ?? 0;
-  if (done > migrations.length) throw new Error(`the ${owner} tables are of version ${done}, but this program knows only ${migrations.length}; install the newer program`);
+  if (done > migrations.length)
+    throw new Error(
+      `the ${owner} tables are of version ${done}, but this program knows only ${migrations.length}; install the newer program`,
+    );
   for (const [index, migration] of migrations.entries()) {
     if (index < done) continue;
     storage.transactionSync(() => {
       migration.up(storage.sql);
-      storage.sql.exec("INSERT INTO schema_version(owner, version) VALUES(?, ?) ON CONFLICT(owner) DO UPDATE SET version = excluded.version", owner, index + 1);
+      storage.sql.exec(
+        "INSERT INTO schema_version(owner, version) VALUES(?, ?) ON CONFLICT(owner) DO UPDATE SET version = excluded.version",
+        owner,
+        index + 1,
+      );
     });
   }
 }

@@ -5,7 +5,8 @@ import type { GatewayPort, SessionPort } from "../ports.ts";
 /** There is one gateway. */
 export const GATEWAY_NAME = "singleton";
 
-export const gatewayStub = (env: Env): DurableObjectStub<Env["GATEWAY"] extends DurableObjectNamespace<infer T> ? T : never> => env.GATEWAY.getByName(GATEWAY_NAME);
+export const gatewayStub = (env: Env): DurableObjectStub<Env["GATEWAY"] extends DurableObjectNamespace<infer T> ? T : never> =>
+  env.GATEWAY.getByName(GATEWAY_NAME);
 export const gatewayPort = (env: Env): GatewayPort => gatewayStub(env);
 /** `key` is canonical. */
 export const sessionPort = (env: Env, key: string): SessionPort => env.SESSION.getByName(key);

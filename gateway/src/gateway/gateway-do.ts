@@ -1,0 +1,305 @@
+/**
+ * The Gateway Durable Object: sockets, the alarm, and the calls of sessions. A shell that puts the parts together and holds no rule of
+ * its own. Wakes cheaply: nothing heavy is read before it is needed, and what is known of a socket is kept with it.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { ErrorReason } from "../../../protocol/gen/errors.ts";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { allowedOrigins, bootstrapTokenHash, type Env, isEmbedded, versionOf } from "../env.ts";
+import { checkUpgrade, originAllowed } from "../http/upgrade.ts";
+import { problemResponse } from "../http/problem.ts";
+import { systemClock } from "../platform/clock.ts";
+import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
+import { answerPings } from "../platform/sockets.ts";
+import { migrate } from "../platform/sql.ts";
+import type { AuditInput, DispatchOutcome, GatewayPort, ModelAccess, Result, RunContext, SessionNews, ToolDispatch } from "../ports.ts";
+import { Alarms } from "./alarms.ts";
+import { Audit } from "./audit.ts";
+import { scopesOf } from "./authorise.ts";
+import { ClientCalls } from "./client-calls.ts";
+import { parts } from "./compose.ts";
+import { dispatch } from "./dispatcher.ts";
+import { CLOSE, handshake } from "./handshake.ts";
+import { FailureWindow } from "./limits.ts";
+import { logNode } from "./methods/node.ts";
+import { GATEWAY_MIGRATIONS } from "./migrations.ts";
+import { NodeLinks } from "./node-links.ts";
+import { fail } from "./outcome.ts";
+import { Config } from "./registry/config.ts";
+import { Connections, type OpenConnection } from "./registry/connections.ts";
+import { Nodes } from "./registry/nodes.ts";
+import { PendingCalls } from "./registry/pending-calls.ts";
+import { Sessions } from "./registry/sessions.ts";
+import { Tokens } from "./registry/tokens.ts";
+import { canonicalKey } from "./routing/session-keys.ts";
+import type { Services } from "./services.ts";
+import { sessionPorts } from "./session-ports.ts";
+
+const RESUME_WITHIN_MS = 86_400_000;
+const MAX_RESUMED = 64;
+/** What crosses to the Worker: plain enough for RPC to keep its type. */
+type HttpAdmission =
+  | { readonly ok: true; readonly value: { readonly scopes: readonly string[] } }
+  | { readonly ok: false; readonly error: { readonly reason: ErrorReason; readonly message: string } };
+/** Sessions that are started again at once. */
+const RESUME_AT_ONCE = 8;
+
+export class Gateway extends DurableObject<Env> implements GatewayPort {
+  readonly #services: Services;
+  readonly #failures = new FailureWindow(LIMITS.authFailuresPerMinute);
+  readonly #log: Logger;
+  readonly #helloTimers = new Map<WebSocket, ReturnType<typeof setTimeout>>();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const { storage } = ctx;
+    migrate(storage, "gateway", GATEWAY_MIGRATIONS);
+    answerPings(ctx);
+    const clock = systemClock;
+    const secrets = new SecretValues();
+    const log = createLogger({ component: "gateway", clock, secrets, sink: consoleSink });
+    this.#log = log;
+    const background = (what: string, work: Promise<unknown>): void =>
+      ctx.waitUntil(work.catch((error: unknown) => log.error("background_failed", { what, error })));
+    const now = (): number => clock.now();
+    const connections = new Connections(ctx, clock);
+    const config = new Config(storage, (values) => secrets.set(values));
+    const tokens = new Tokens(storage);
+    const sessions = new Sessions(storage);
+    const nodes = new Nodes(storage);
+    const audit = new Audit(storage, clock);
+    const ask = sessionPorts((key) => parts.session(env, key), log);
+    const arm = (): void => alarms.arm();
+    const calls = new ClientCalls({ pending: new PendingCalls(storage), connections, now, arm });
+    const nodeLinks = new NodeLinks({ connections, nodes, sessions, calls: () => calls, ask, now, background, arm });
+    let expiredUpTo = 0;
+    const alarms = new Alarms(storage, clock, log, [
+      { name: "client_calls", next: () => calls.nextDeadline(), run: (at) => calls.expire(at) },
+      { name: "node_liveness", next: () => nodeLinks.nextLivenessCheck(), run: () => nodeLinks.checkLiveness() },
+      {
+        name: "token_expiry",
+        next: () => (connections.readyCount() === 0 ? undefined : tokens.nextExpiry(expiredUpTo)),
+        run: (at) => {
+          expiredUpTo = at;
+          for (const { principal } of connections.all())
+            if (principal.expiresAt !== undefined && principal.expiresAt <= at) closeToken(principal.tokenId, "the token has expired");
+        },
+      },
+      { name: "audit_retention", next: () => audit.nextPrune(), run: (at) => audit.prune(at) },
+    ]);
+    const closeToken = (tokenId: string, reason: string): number => {
+      const using = connections.all().filter((connection) => connection.principal.tokenId === tokenId);
+      for (const connection of using) {
+        connections.close(connection.socket, CLOSE.auth, reason);
+        if (connection.principal.mode === "node") nodeLinks.went(connection, reason);
+      }
+      return using.length;
+    };
+    connections.onDropped = (connection, reason) => {
+      if (connection.principal.mode === "node") nodeLinks.went(connection, reason);
+    };
+    this.#services = {
+      version: versionOf(env),
+      clock,
+      log,
+      connections,
+      config,
+      tokens,
+      sessions,
+      nodes,
+      nodeLinks,
+      calls,
+      audit,
+      alarms,
+      ask,
+      workspace: parts.workspace(env),
+      native: parts.nativeTools(env),
+      port: this,
+      closeToken,
+      background,
+    };
+    const first = bootstrapTokenHash(env);
+    if (first !== undefined) tokens.importFirst(first, now());
+    // Secrets must be known to the log before anything is logged.
+    config.effective();
+    for (const open of connections.opening()) this.#expectHello(open);
+  }
+
+  // ------------------------------------------------------------ sockets
+
+  override async fetch(request: Request): Promise<Response> {
+    const { connections, tokens, clock } = this.#services;
+    const address = this.#addressOf(request);
+    const { total, sameAddress } = connections.openCount(address);
+    const refused = checkUpgrade({
+      method: request.method,
+      upgrade: request.headers.get("Upgrade"),
+      origin: request.headers.get("Origin"),
+      allowedOrigins: this.#allowedOrigins(),
+      tokenConfigured: tokens.configured(clock.now()),
+      openSockets: total,
+      openFromAddress: address === "" ? 0 : sameAddress,
+      readySockets: connections.readyCount(),
+    });
+    if (refused !== undefined) return problemResponse(refused.reason, refused.message);
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.#expectHello(connections.open(server, address));
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  #allowedOrigins(): readonly string[] {
+    return [...allowedOrigins(this.env), ...(this.#services.config.effective().auth?.allowedOrigins ?? [])];
+  }
+
+  /** Only the edge says truthfully who calls; elsewhere the header is the caller's own invention. */
+  #addressOf(request: Request): string {
+    return isEmbedded(this.env) ? "" : (request.headers.get("CF-Connecting-IP") ?? "");
+  }
+
+  #expectHello(open: OpenConnection): void {
+    const { connections, clock } = this.#services;
+    const wait = Math.max(0, open.openedAt + LIMITS.connectTimeoutMs - clock.now());
+    const timer = setTimeout(() => {
+      this.#helloTimers.delete(open.socket);
+      if (connections.of(open.socket) === open) connections.close(open.socket, CLOSE.timeout, "no connect request in time");
+    }, wait);
+    this.#helloTimers.set(open.socket, timer);
+  }
+  /** A timer keeps the object from hibernating: none is left behind. */
+  #settleHello(socket: WebSocket): void {
+    if (this.#services.connections.of(socket)?.phase === "open") return;
+    clearTimeout(this.#helloTimers.get(socket));
+    this.#helloTimers.delete(socket);
+  }
+
+  override async webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): Promise<void> {
+    const connection = this.#services.connections.of(socket);
+    if (connection === undefined) return;
+    if (connection.phase === "open") {
+      if (typeof message === "string") await handshake(this.#services, this.#failures, connection, message);
+      else this.#services.connections.close(socket, CLOSE.protocol, "binary frames come after hello-ok");
+      this.#settleHello(socket);
+      return;
+    }
+    // No transfer is bound to any socket: every chunk is a stray (F5).
+    if (typeof message !== "string") this.#log.warn("stray_chunk", { connection: connection.conn, bytes: message.byteLength });
+    else await dispatch(this.#services, connection, message);
+  }
+
+  override webSocketClose(socket: WebSocket, code: number, reason: string): void {
+    this.#gone(socket, reason === "" ? `closed (${code})` : reason);
+    try {
+      socket.close(code === 1005 || code === 1006 ? 1000 : code);
+    } catch {
+      // Closed both ways already.
+    }
+  }
+  override webSocketError(socket: WebSocket): void {
+    this.#gone(socket, "the link broke");
+  }
+  #gone(socket: WebSocket, reason: string): void {
+    const connection = this.#services.connections.gone(socket);
+    this.#settleHello(socket);
+    if (connection?.phase === "ready" && connection.principal.mode === "node") this.#services.nodeLinks.went(connection, reason);
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#services.alarms.fire();
+  }
+
+  // ------------------------------------------------------------ for the Worker
+
+  /** What a bearer token may do over HTTP, or why not. */
+  async authenticate({
+    token,
+    origin,
+    address,
+  }: {
+    readonly token?: string;
+    readonly origin?: string;
+    readonly address: string;
+  }): Promise<HttpAdmission> {
+    const { tokens, clock } = this.#services;
+    const now = clock.now();
+    if (!originAllowed(origin ?? null, this.#allowedOrigins())) return fail("auth.origin");
+    if (!tokens.configured(now)) return fail("auth.not_configured");
+    const grant = token === undefined ? undefined : await tokens.verify(token, now);
+    if (grant === undefined)
+      return this.#failures.failed(address, now) ? fail("limit.rate", "Too many failed attempts. Wait a minute.") : fail("auth.required");
+    return {
+      ok: true,
+      value: { scopes: scopesOf({ kind: grant.kind, mode: grant.kind === "node" || grant.kind === "channel" ? grant.kind : "client" }) },
+    };
+  }
+
+  /** After a restart of the runtime: conversations that may have been interrupted go on (gateway rule D6). Answers how many were busy. */
+  async resumeSessions(): Promise<number> {
+    const { sessions, clock, ask } = this.#services;
+    const waiting = [...sessions.activeSince(clock.now() - RESUME_WITHIN_MS, MAX_RESUMED)];
+    let busy = 0;
+    const work = async (): Promise<void> => {
+      for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) {
+        try {
+          if ((await ask(key, (session) => session.resume())).busy) busy++;
+        } catch (error) {
+          this.#log.error("resume_failed", { session: key, error });
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: RESUME_AT_ONCE }, work));
+    return busy;
+  }
+
+  // ------------------------------------------------------------ for sessions (GatewayPort)
+
+  async runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null> {
+    const { config, connections, nodes, nodeLinks } = this.#services;
+    // A node that comes, goes or comes back has another connection; nothing else changes what it offers.
+    const online = connections.nodes().map((node) => node.conn);
+    const version = `${config.version()}/${nodes.version()}/${online.sort().join(",")}`;
+    if (version === knownVersion) return null;
+    const key = canonicalKey(sessionKey, config.mainKey());
+    const agent = config.agent(key.ok ? key.address.agentId : config.defaultAgentId());
+    return {
+      version,
+      config: config.effective(),
+      agent,
+      tools: nodeLinks.bindings(),
+      nodes: nodes.list((nodeId) => connections.isOnline(nodeId)),
+    };
+  }
+
+  async modelAccess(providers: readonly string[]): Promise<ModelAccess> {
+    return this.#services.config.access(providers);
+  }
+
+  async publish(sessionKey: string, news: readonly SessionNews[]): Promise<void> {
+    this.#services.connections.publish(sessionKey, news);
+  }
+
+  async dispatchTool(call: ToolDispatch): Promise<DispatchOutcome> {
+    return this.#services.nodeLinks.dispatch(call);
+  }
+
+  async cancelTools(nodeId: string, callIds: readonly string[], reason: string): Promise<void> {
+    this.#services.nodeLinks.cancel(nodeId, callIds, reason);
+  }
+
+  async configGet(path: string | undefined): Promise<Result<unknown>> {
+    const read = this.#services.config.read(path);
+    return read.ok ? { ok: true, value: read.value.value } : read;
+  }
+
+  async sessionsList(limit: number): Promise<readonly { sessionKey: string; createdAt: number; lastActiveAt: number; label?: string }[]> {
+    return this.#services.sessions.list(0, Math.min(Math.max(1, limit), LIMITS.pageItems));
+  }
+
+  async nodeLogs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>> {
+    const node = logNode(this.#services, nodeId);
+    return node.ok ? this.#services.calls.logs(node.value, lines, "session") : node;
+  }
+
+  async audit(entry: AuditInput): Promise<void> {
+    await this.#services.audit.append(entry);
+  }
+}

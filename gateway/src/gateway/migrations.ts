@@ -1,0 +1,30 @@
+/** The Gateway object's tables. Append only: a released migration never changes. */
+import type { Migration } from "../platform/sql.ts";
+
+export const GATEWAY_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "registries, pending calls, audit",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE tokens(
+        id TEXT PRIMARY KEY, kind TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, last4 TEXT NOT NULL, label TEXT, node_id TEXT, channel TEXT, account_id TEXT,
+        created_at INTEGER NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER, imported INTEGER NOT NULL DEFAULT 0
+      ) STRICT`);
+      sql.exec(`CREATE TABLE sessions(
+        key TEXT PRIMARY KEY, ref TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL, last_active_at INTEGER NOT NULL, label TEXT
+      ) STRICT`);
+      sql.exec("CREATE INDEX sessions_by_activity ON sessions(last_active_at)");
+      sql.exec(`CREATE TABLE nodes(
+        id TEXT PRIMARY KEY, first_seen_at INTEGER NOT NULL, last_seen_at INTEGER NOT NULL, last_connected_at INTEGER, last_disconnected_at INTEGER,
+        platform TEXT, version TEXT, ledger INTEGER NOT NULL, tools TEXT NOT NULL, host_capabilities TEXT NOT NULL, tool_capabilities TEXT NOT NULL, waiting TEXT NOT NULL
+      ) STRICT`);
+      sql.exec(`CREATE TABLE pending_calls(
+        call TEXT PRIMARY KEY, kind TEXT NOT NULL, conn TEXT NOT NULL, request TEXT NOT NULL, token TEXT NOT NULL, node TEXT NOT NULL, tool TEXT NOT NULL,
+        name TEXT, repeatable INTEGER NOT NULL, state TEXT NOT NULL, created_at INTEGER NOT NULL, deadline INTEGER NOT NULL
+      ) STRICT`);
+      sql.exec(`CREATE TABLE audit(
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, target TEXT, decision TEXT NOT NULL,
+        detail TEXT, args_hash TEXT, prev_hash TEXT, hash TEXT
+      ) STRICT`);
+    },
+  },
+];

@@ -1,0 +1,157 @@
+/**
+ * Machines that are or were connected: what they offer, when they were seen, and which conversations wait for one that dropped
+ * off. Who is connected now is not kept here: the sockets say so.
+ */
+import {
+  asCapability,
+  asNodeId,
+  type Capability,
+  type ClientInfo,
+  type NodeEntry,
+  type NodeRuntime,
+  type ToolDefinition,
+} from "../../../../protocol/gen/types.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+
+export interface NodeOffer {
+  readonly nodeId: string;
+  readonly tools: readonly ToolDefinition[];
+  readonly ledger: boolean;
+}
+type Row = {
+  id: string;
+  first_seen_at: number;
+  last_seen_at: number;
+  last_connected_at: number | null;
+  last_disconnected_at: number | null;
+  platform: string | null;
+  version: string | null;
+  ledger: number;
+  tools: string;
+  host_capabilities: string;
+  tool_capabilities: string;
+  waiting: string;
+};
+
+/** More conversations than this don't wait for one machine. */
+export const MAX_WAITING = 512;
+/** Machines that are remembered; the longest unseen goes first. */
+const MAX_NODES = 1000;
+const FORGOTTEN = "nodes-forgotten";
+const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+/** What is wrong with what a node says of itself; undefined when nothing is. Pure. */
+export function nodeProblem(id: string, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined): string | undefined {
+  if (!NODE_ID.test(id)) return "A node's id has 1 to 64 letters, digits, `_`, `.` or `-`, and begins with a letter or digit.";
+  if (id === "gsv") return "A node can't be called gsv: that is what the gateway's own tools are called.";
+  const names = tools.map((tool) => tool.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) return `The tool ${twice} is offered twice.`;
+  if (runtime === undefined) return undefined;
+  const host = new Set<string>(runtime.hostCapabilities);
+  for (const [tool, capabilities] of Object.entries(runtime.toolCapabilities)) {
+    if (!names.includes(tool)) return "nodeRuntime.toolCapabilities names a tool that is not offered.";
+    if (capabilities.some((capability) => !host.has(capability)))
+      return `The tool ${tool} needs a capability that nodeRuntime.hostCapabilities lacks.`;
+  }
+  return undefined;
+}
+
+export class Nodes {
+  readonly #db: Database;
+  /** Tool lists are large and asked for often; the row is the truth. */
+  readonly #offers = new Map<string, NodeOffer>();
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  connected(client: ClientInfo, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined, ledger: boolean, now: number): void {
+    run(
+      this.#db.sql,
+      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting)
+       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]')
+       ON CONFLICT(id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_connected_at = excluded.last_connected_at, platform = excluded.platform,
+         version = excluded.version, ledger = excluded.ledger, tools = excluded.tools, host_capabilities = excluded.host_capabilities,
+         tool_capabilities = excluded.tool_capabilities, waiting = '[]'`,
+      client.id,
+      now,
+      now,
+      now,
+      client.platform,
+      client.version,
+      ledger ? 1 : 0,
+      JSON.stringify(tools),
+      JSON.stringify(runtime?.hostCapabilities ?? []),
+      JSON.stringify(runtime?.toolCapabilities ?? {}),
+    );
+    run(this.#db.sql, "DELETE FROM nodes WHERE id IN (SELECT id FROM nodes ORDER BY last_seen_at DESC, id LIMIT -1 OFFSET ?)", MAX_NODES);
+    this.#offers.set(client.id, { nodeId: client.id, tools, ledger });
+  }
+
+  /** `waiting`: refs of conversations with calls that have not ended. */
+  disconnected(nodeId: string, waiting: readonly string[], now: number): void {
+    run(
+      this.#db.sql,
+      "UPDATE nodes SET last_seen_at = ?, last_disconnected_at = ?, waiting = ? WHERE id = ?",
+      now,
+      now,
+      JSON.stringify(waiting.slice(0, MAX_WAITING)),
+      nodeId,
+    );
+  }
+
+  waiting(nodeId: string): readonly string[] {
+    return stringList(one<{ waiting: string }>(this.#db.sql, "SELECT waiting FROM nodes WHERE id = ?", nodeId)?.waiting ?? "[]");
+  }
+
+  /** Changes when a machine is forgotten; comings and goings show in the sockets. */
+  version(): number {
+    return this.#db.kv.get<number>(FORGOTTEN) ?? 0;
+  }
+
+  exists(nodeId: string): boolean {
+    return one(this.#db.sql, "SELECT 1 AS there FROM nodes WHERE id = ?", nodeId) !== undefined;
+  }
+
+  offer(nodeId: string): NodeOffer | undefined {
+    const known = this.#offers.get(nodeId);
+    if (known !== undefined) return known;
+    const row = one<Pick<Row, "tools" | "ledger">>(this.#db.sql, "SELECT tools, ledger FROM nodes WHERE id = ?", nodeId);
+    if (row === undefined) return undefined;
+    const offer: NodeOffer = { nodeId, tools: JSON.parse(row.tools) as ToolDefinition[], ledger: row.ledger === 1 };
+    this.#offers.set(nodeId, offer);
+    return offer;
+  }
+
+  list(isOnline: (nodeId: string) => boolean): readonly NodeEntry[] {
+    return all<Row>(this.#db.sql, "SELECT * FROM nodes ORDER BY id").map((row) => ({
+      nodeId: asNodeId(row.id),
+      online: isOnline(row.id),
+      hostCapabilities: capabilityList(row.host_capabilities),
+      toolCapabilities: JSON.parse(row.tool_capabilities) as Record<string, Capability[]>,
+      tools: (JSON.parse(row.tools) as ToolDefinition[]).map((tool) => tool.name),
+      ledger: row.ledger === 1,
+      firstSeenAt: row.first_seen_at,
+      lastSeenAt: row.last_seen_at,
+      ...(row.last_connected_at === null ? {} : { lastConnectedAt: row.last_connected_at }),
+      ...(row.last_disconnected_at === null ? {} : { lastDisconnectedAt: row.last_disconnected_at }),
+      ...(row.platform === null ? {} : { clientPlatform: row.platform }),
+      ...(row.version === null ? {} : { clientVersion: row.version }),
+    }));
+  }
+
+  /** True when there was such a node. */
+  forget(nodeId: string): boolean {
+    this.#offers.delete(nodeId);
+    const removed = one(this.#db.sql, "DELETE FROM nodes WHERE id = ? RETURNING id", nodeId) !== undefined;
+    if (removed) this.#db.kv.put(FORGOTTEN, this.version() + 1);
+    return removed;
+  }
+}
+
+const stringList = (json: string): readonly string[] => {
+  const value: unknown = JSON.parse(json);
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+};
+const capabilityList = (json: string): Capability[] => stringList(json).map(asCapability);

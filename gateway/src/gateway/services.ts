@@ -1,0 +1,64 @@
+/** What handlers are given: ports and registries, never the Durable Object. Types only. */
+import type { WorkspaceDeleteResult, WorkspaceListResult, WorkspaceReadResult, WorkspaceWriteResult } from "../../../protocol/gen/types.ts";
+import type { MethodName, ParamsOf, ResultOf } from "../../../protocol/gen/methods.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Logger } from "../platform/log.ts";
+import type { GatewayPort, NativeTools, Result } from "../ports.ts";
+import type { Alarms } from "./alarms.ts";
+import type { Audit } from "./audit.ts";
+import type { ClientCalls } from "./client-calls.ts";
+import type { NodeLinks } from "./node-links.ts";
+import type { Config } from "./registry/config.ts";
+import type { Connection, Connections } from "./registry/connections.ts";
+import type { Nodes } from "./registry/nodes.ts";
+import type { Sessions } from "./registry/sessions.ts";
+import type { Tokens } from "./registry/tokens.ts";
+import type { AskSession } from "./session-ports.ts";
+
+/** The agent's files, as the wire's methods need them. Paths are relative to the agent's folder and checked by whoever implements this. */
+export interface WorkspaceFiles {
+  list(agentId: string, path: string): Promise<Result<WorkspaceListResult>>;
+  read(agentId: string, path: string): Promise<Result<WorkspaceReadResult>>;
+  write(agentId: string, path: string, content: string, ifMatch: string | undefined): Promise<Result<WorkspaceWriteResult>>;
+  delete(agentId: string, path: string): Promise<Result<WorkspaceDeleteResult>>;
+}
+
+export interface Services {
+  readonly version: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly connections: Connections;
+  readonly config: Config;
+  readonly tokens: Tokens;
+  readonly sessions: Sessions;
+  readonly nodes: Nodes;
+  readonly nodeLinks: NodeLinks;
+  readonly calls: ClientCalls;
+  readonly audit: Audit;
+  readonly alarms: Alarms;
+  readonly ask: AskSession;
+  readonly workspace: WorkspaceFiles;
+  readonly native: NativeTools;
+  /** The gateway as sessions and native tools see it. */
+  readonly port: GatewayPort;
+  /** Closes every connection that uses a token; says how many. */
+  readonly closeToken: (tokenId: string, reason: string) => number;
+  /** Goes on after the answer; a failure is logged, not lost. */
+  readonly background: (what: string, work: Promise<unknown>) => void;
+}
+
+/** Who asks, and under which id the answer goes back. */
+export interface Caller {
+  readonly connection: Connection;
+  readonly requestId: string;
+  readonly now: number;
+}
+/** The answer comes later, by `connections.answer`. */
+export const LATER = Symbol("later");
+export type Outcome<T> = Result<T> | typeof LATER;
+export type Handler<M extends MethodName> = (
+  services: Services,
+  caller: Caller,
+  params: ParamsOf<M>,
+) => Outcome<ResultOf<M>> | Promise<Outcome<ResultOf<M>>>;
+export type Handlers = { readonly [M in MethodName]?: Handler<M> };

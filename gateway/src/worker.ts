@@ -1,0 +1,95 @@
+/**
+ * The Worker: what answers HTTP. Checks who asks before anything else happens, then hands over; keeps no state but two notes in memory
+ * that spare the gateway needless calls. Everything but /health needs a token.
+ */
+import { allowedHosts, type Env, isEmbedded, versionOf } from "./env.ts";
+import { mediaResponse } from "./http/media.ts";
+import { problemResponse } from "./http/problem.ts";
+import { route } from "./http/routes.ts";
+import { hostAllowed } from "./http/upgrade.ts";
+import { systemClock } from "./platform/clock.ts";
+import { consoleSink, createLogger, SecretValues } from "./platform/log.ts";
+import { gatewayStub } from "./platform/stubs.ts";
+
+export { Gateway } from "./gateway/gateway-do.ts";
+export { Session } from "./session/session-do.ts";
+
+const log = createLogger({ component: "worker", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
+
+/** Whether this life of the runtime has told the gateway to go on with what was interrupted. */
+let resumed = false;
+/** Once there is a token there always is one: the last admin token can't be revoked. */
+let tokenConfigured = false;
+
+export default {
+  async fetch(request, env, ctx): Promise<Response> {
+    try {
+      return await respond(request, env, ctx);
+    } catch (error) {
+      log.error("request_failed", { error });
+      return problemResponse("internal");
+    }
+  },
+} satisfies ExportedHandler<Env>;
+
+async function respond(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
+  const url = new URL(request.url);
+  if (isEmbedded(env) && !hostAllowed(request.headers.get("Host") ?? url.host, allowedHosts(env))) {
+    return problemResponse(
+      "auth.origin",
+      "This gateway answers only under localhost, 127.0.0.1 or [::1], and under the names in ALLOWED_HOSTS.",
+    );
+  }
+  const context = { version: versionOf(env), onHealth: () => resumeOnce(env, ctx) };
+  const onError = (error: unknown): void => log.error("route_failed", { path: url.pathname, error });
+  if (url.pathname === "/health") return route(request, context, onError);
+  if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
+  const refused = await refuse(request, env);
+  if (refused !== undefined) return refused;
+  if (url.pathname.startsWith("/media/")) return media(request, env, url.pathname);
+  return route(request, context, onError);
+}
+
+/** Nothing, when the request comes with a token that may read. */
+async function refuse(request: Request, env: Env): Promise<Response | undefined> {
+  const token = bearer(request.headers.get("Authorization"));
+  // Strangers without a token don't wake the gateway.
+  if (token === undefined && tokenConfigured) return problemResponse("auth.required");
+  const address = isEmbedded(env) ? "" : (request.headers.get("CF-Connecting-IP") ?? "");
+  const origin = request.headers.get("Origin");
+  const outcome = await gatewayStub(env).authenticate({
+    ...(token === undefined ? {} : { token }),
+    ...(origin === null ? {} : { origin }),
+    address,
+  });
+  tokenConfigured ||= outcome.ok || outcome.error.reason !== "auth.not_configured";
+  if (!outcome.ok) return problemResponse(outcome.error.reason, outcome.error.message);
+  return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
+}
+
+function bearer(header: string | null): string | undefined {
+  const match = /^Bearer ([\x21-\x7e]{1,512})$/i.exec(header?.trim() ?? "");
+  return match?.[1];
+}
+
+function media(request: Request, env: Env, path: string): Promise<Response> | Response {
+  if (request.method !== "GET") return problemResponse("protocol.unsupported", "Media can only be read here.", 405);
+  try {
+    return mediaResponse(env.STORAGE, decodeURIComponent(path.slice("/media/".length)));
+  } catch {
+    return problemResponse("path.not_found", "There is no such media file.");
+  }
+}
+
+/** On the edge alarms do it; a runtime on one's own machine is told by its first /health (gateway rule D6). */
+function resumeOnce(env: Env, ctx: ExecutionContext): void {
+  if (resumed || !isEmbedded(env)) return;
+  resumed = true;
+  const resuming = gatewayStub(env)
+    .resumeSessions()
+    .catch((error: unknown) => {
+      resumed = false;
+      log.error("resume_failed", { error });
+    });
+  ctx.waitUntil(resuming);
+}

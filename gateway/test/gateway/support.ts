@@ -1,0 +1,220 @@
+/** What the gateway's tests share: a peer on a socket, tokens, and sessions that only note what they are asked. */
+import { env, exports } from "cloudflare:workers";
+import { runInDurableObject } from "cloudflare:test";
+import { vi } from "vitest";
+import type { ErrorShape, Frame, TokenKind } from "../../../protocol/gen/types.ts";
+import type { EventName, MethodName } from "../../../protocol/gen/methods.ts";
+import type { Env } from "../../src/env.ts";
+import { parts } from "../../src/gateway/compose.ts";
+import { Tokens } from "../../src/gateway/registry/tokens.ts";
+import type { SessionPort } from "../../src/ports.ts";
+
+export const bindings = env as unknown as Env;
+export const gateway = () => bindings.GATEWAY.getByName("singleton");
+
+/** Waits until `probe` gives something, or fails saying what was waited for. Looks again after each turn of the event loop. */
+export async function until<T>(what: string, probe: () => T | undefined | false, timeoutMs = 5000): Promise<T> {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    const found = probe();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
+    await scheduler.wait(2);
+  }
+}
+
+type Res = Extract<Frame, { type: "res" }>;
+type Evt = Extract<Frame, { type: "evt" }>;
+
+/** One end of a socket. */
+export class Peer {
+  readonly frames: Frame[] = [];
+  readonly texts: string[] = [];
+  closed: { code: number; reason: string } | undefined;
+  #next = 1;
+  readonly socket: WebSocket;
+
+  constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.addEventListener("message", ({ data }) => {
+      if (typeof data !== "string") return;
+      this.texts.push(data);
+      if (data.startsWith("{")) this.frames.push(JSON.parse(data) as Frame);
+    });
+    socket.addEventListener("close", ({ code, reason }) => {
+      this.closed ??= { code, reason };
+    });
+    socket.accept();
+  }
+
+  send(value: unknown): void {
+    this.socket.send(typeof value === "string" ? value : JSON.stringify(value));
+  }
+  /** Sends a request without waiting; answers its id. */
+  ask(method: MethodName | string, params?: unknown): string {
+    const id = `q${this.#next++}`;
+    this.send({ type: "req", id, method, ...(params === undefined ? {} : { params }) });
+    return id;
+  }
+  answer(id: string): Promise<Res> {
+    return until(`the answer to ${id}`, () => this.frames.find((frame): frame is Res => frame.type === "res" && frame.id === id));
+  }
+  /** The answer, whatever it is. */
+  async call(method: MethodName | string, params?: unknown): Promise<Res> {
+    return this.answer(this.ask(method, params));
+  }
+  /** The payload of an answer that must be good. */
+  async ok<T = Record<string, unknown>>(method: MethodName, params?: unknown): Promise<T> {
+    const res = await this.call(method, params);
+    if (!res.ok) throw new Error(`${method}: ${JSON.stringify(res.error)}`);
+    return res.payload as T;
+  }
+  /** The error of an answer that must be one. */
+  async refused(method: MethodName | string, params?: unknown): Promise<ErrorShape> {
+    const res = await this.call(method, params);
+    if (res.ok || res.error === undefined) throw new Error(`${method} was not refused`);
+    return res.error;
+  }
+  events(name?: EventName): Evt[] {
+    return this.frames.filter((frame): frame is Evt => frame.type === "evt" && (name === undefined || frame.event === name));
+  }
+  event(name: EventName, matches: (payload: Record<string, unknown>) => boolean = () => true): Promise<Evt> {
+    return until(`the event ${name}`, () => this.events(name).find((frame) => matches((frame.payload ?? {}) as Record<string, unknown>)));
+  }
+  ended(): Promise<{ code: number; reason: string }> {
+    return until("the socket to close", () => this.closed);
+  }
+}
+
+export const WS = "http://gsv.test/ws";
+export const upgrade = (headers: Record<string, string> = {}): Promise<Response> =>
+  fetchWorker(WS, { headers: { Upgrade: "websocket", ...headers } });
+export function fetchWorker(url: string, init?: RequestInit): Promise<Response> {
+  const worker = (exports as unknown as { default: { fetch(url: string, init?: RequestInit): Promise<Response> } }).default;
+  return worker.fetch(url, init);
+}
+
+export async function open(headers?: Record<string, string>): Promise<Peer> {
+  const response = await upgrade(headers);
+  if (response.webSocket === null) throw new Error(`no socket: ${response.status} ${await response.text()}`);
+  return new Peer(response.webSocket);
+}
+
+/** The first admin token of every test. */
+export const ADMIN = "admin-token-of-the-tests";
+export async function sha256(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+/** Makes ADMIN the gateway's first token, as BOOTSTRAP_TOKEN_HASH does. */
+export async function seed(): Promise<void> {
+  const hash = await sha256(ADMIN);
+  await runInDurableObject(gateway(), (_gateway, state) => new Tokens(state.storage).importFirst(hash, Date.now()));
+}
+/** A token made the way a person makes one. */
+export async function token(kind: TokenKind, more: Record<string, unknown> = {}): Promise<{ token: string; tokenId: string }> {
+  const made = await runInDurableObject(gateway(), async (_gateway, state) =>
+    new Tokens(state.storage).create({ kind, ...more }, Date.now()),
+  );
+  if (!made.ok) throw new Error(made.error.message);
+  return { token: made.value.token, tokenId: made.value.entry.tokenId };
+}
+
+export const connectParams = (mode: string, id: string, auth: string | undefined, more: Record<string, unknown> = {}) => ({
+  minProtocol: 1,
+  maxProtocol: 1,
+  client: { id, version: "1", platform: "test", mode },
+  ...(auth === undefined ? {} : { auth: { token: auth } }),
+  ...more,
+});
+let serial = 0;
+export async function client(auth = ADMIN, more: Record<string, unknown> = {}, id = `client-${++serial}`): Promise<Peer> {
+  const peer = await open();
+  await peer.ok("connect", connectParams("client", id, auth, more));
+  return peer;
+}
+export const TOOLS = [
+  { name: "Read", description: "reads", inputSchema: { type: "object" }, idempotent: true },
+  { name: "Bash", description: "runs", inputSchema: { type: "object" } },
+];
+export async function node(id: string, auth = ADMIN, more: Record<string, unknown> = { ledger: { calls: [] } }): Promise<Peer> {
+  const peer = await open();
+  await peer.ok("connect", connectParams("node", id, auth, { tools: TOOLS, ...more }));
+  return peer;
+}
+
+export interface Asked {
+  readonly key: string;
+  readonly what: keyof SessionPort;
+  readonly args: readonly unknown[];
+}
+/** Sessions that answer what they are told to and note everything. */
+export function fakeSessions(
+  overrides: Partial<{ [K in keyof SessionPort]: (key: string, ...args: Parameters<SessionPort[K]>) => ReturnType<SessionPort[K]> }> = {},
+): { readonly asked: Asked[] } {
+  const asked: Asked[] = [];
+  const usual: { [K in keyof SessionPort]: (key: string, ...args: never[]) => unknown } = {
+    send: async (_key, input: Parameters<SessionPort["send"]>[0]) => ({ ok: true, value: { status: "started", runId: input.runId } }),
+    abort: async () => ({ ok: true, value: { ok: true, wasRunning: true, pendingToolsCancelled: 0 } }),
+    toolResult: async () => "taken",
+    nodeChanged: async () => undefined,
+    execEvent: async () => "taken",
+    get: async (key) => ({
+      ok: true,
+      value: {
+        sessionId: "s",
+        sessionKey: key,
+        createdAt: 1,
+        updatedAt: 1,
+        messageCount: 0,
+        tokens: { input: 0, output: 0, total: 0 },
+        settings: {},
+        previousSessionIds: [],
+      },
+    }),
+    stats: async (key) => ({
+      ok: true,
+      value: {
+        sessionKey: key,
+        sessionId: "s",
+        messageCount: 0,
+        tokens: { input: 0, output: 0, total: 0 },
+        createdAt: 1,
+        updatedAt: 1,
+        uptime: 0,
+        isProcessing: false,
+        queueSize: 0,
+      },
+    }),
+    patch: async () => ({ ok: true, value: { ok: true } }),
+    reset: async (key) => ({
+      ok: true,
+      value: {
+        ok: true,
+        sessionKey: key,
+        oldSessionId: "a",
+        newSessionId: "b",
+        archivedMessages: 0,
+        tokensCleared: { input: 0, output: 0, total: 0 },
+      },
+    }),
+    compact: async () => ({ ok: true, value: { ok: true, trimmedMessages: 0, keptMessages: 0 } }),
+    history: async (key) => ({ ok: true, value: { sessionKey: key, currentSessionId: "s", previousSessionIds: [] } }),
+    preview: async (key) => ({ ok: true, value: { sessionKey: key, sessionId: "s", messageCount: 0, messages: [] } }),
+    events: async (key) => ({ ok: true, value: { sessionKey: key, seq: 0, events: [], state: "idle" } }),
+    resume: async () => ({ busy: false }),
+  };
+  vi.spyOn(parts, "session").mockImplementation((_env, key) => {
+    const port = Object.fromEntries(
+      Object.entries({ ...usual, ...overrides }).map(([name, act]) => [
+        name,
+        (...args: unknown[]) => {
+          asked.push({ key, what: name as keyof SessionPort, args });
+          return (act as (key: string, ...args: unknown[]) => unknown)(key, ...args);
+        },
+      ]),
+    );
+    return port as unknown as SessionPort;
+  });
+  return { asked };
+}
