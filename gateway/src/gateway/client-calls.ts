@@ -6,7 +6,6 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asCallId, asNodeId, type LedgerCall, type LogsResultParams, type ToolResultParams } from "../../../protocol/gen/types.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
-import { randomName } from "../platform/ids.ts";
 import type { Result } from "../ports.ts";
 import { fail, succeed } from "./outcome.ts";
 import type { Connections } from "./registry/connections.ts";
@@ -17,6 +16,7 @@ export interface ClientCallPorts {
   readonly pending: PendingCalls;
   readonly connections: Connections;
   readonly now: () => number;
+  readonly freshName: (length: number) => string;
   readonly arm: () => void;
 }
 export interface CallRequest {
@@ -50,7 +50,7 @@ export class ClientCalls {
   /** Sends a call to its node. A failure is the answer; otherwise the answer comes later. */
   start(request: CallRequest): Result<{ readonly callId: string }> {
     const { pending, connections, now } = this.#ports;
-    const callId = clientCallId(request.token, request.name, randomName(16));
+    const callId = clientCallId(request.token, request.name, this.#ports.freshName(16));
     const node = connections.node(request.node);
     if (node === undefined) return fail("node.offline", `The machine ${request.node} is not connected. Start \`gsv node\` on it.`);
     const asked = pending.get(callId);
@@ -101,7 +101,7 @@ export class ClientCalls {
   /** A node's log, for something inside the gateway that waits for it. */
   logs(node: string, lines: number | undefined, token: string): Promise<Result<unknown>> {
     return new Promise((resolve) => {
-      const request = randomName(16);
+      const request = this.#ports.freshName(16);
       this.#inside.set(request, resolve);
       const started = this.start({
         kind: "logs",

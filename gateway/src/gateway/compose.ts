@@ -3,7 +3,6 @@
  * something else.
  */
 import type { Env } from "../env.ts";
-import { sessionPort } from "../platform/stubs.ts";
 import type { NativeTools, SessionPort } from "../ports.ts";
 import { fail } from "./outcome.ts";
 import type { WorkspaceFiles } from "./services.ts";
@@ -16,7 +15,7 @@ export interface Parts {
 }
 
 export const parts: Parts = {
-  session: sessionPort,
+  session: (env, key) => env.SESSION.getByName(key),
   nativeTools: () => ({ definitions: [], run: async (name) => fail("tool.unknown", `There is no native tool ${name}.`) }),
   workspace: () => {
     const missing = async () => fail("method.not_served");

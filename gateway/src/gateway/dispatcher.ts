@@ -8,7 +8,6 @@ import type { TypeName } from "../../../protocol/gen/explain-table.ts";
 import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
 import { decodeFrame } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
-import { sha256Hex } from "../platform/ids.ts";
 import { may } from "./authorise.ts";
 import { peekId } from "./frame-id.ts";
 import { HANDLERS } from "./methods/index.ts";
@@ -83,7 +82,7 @@ async function perform(services: Services, caller: Caller, method: MethodName, p
   try {
     const target = AUDITED.get(method);
     if (target === undefined) return await call(services, caller, method, given as ParamsOf<typeof method>);
-    const argsHash = await sha256Hex(JSON.stringify(given));
+    const argsHash = await services.ids.sha256(JSON.stringify(given));
     const outcome = await call(services, caller, method, given as ParamsOf<typeof method>);
     const failed = outcome !== LATER && !outcome.ok;
     note(

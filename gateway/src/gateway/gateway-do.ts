@@ -9,6 +9,7 @@ import { allowedOrigins, bootstrapTokenHash, type Env, isEmbedded, versionOf } f
 import { checkUpgrade, originAllowed } from "../http/upgrade.ts";
 import { problemResponse } from "../http/problem.ts";
 import { systemClock } from "../platform/clock.ts";
+import { randomName, sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
 import { migrate } from "../platform/sql.ts";
@@ -70,7 +71,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const audit = new Audit(storage, clock);
     const ask = sessionPorts((key) => parts.session(env, key), log);
     const arm = (): void => alarms.arm();
-    const calls = new ClientCalls({ pending: new PendingCalls(storage), connections, now, arm });
+    const calls = new ClientCalls({ pending: new PendingCalls(storage), connections, now, arm, freshName: randomName });
     const nodeLinks = new NodeLinks({ connections, nodes, sessions, calls: () => calls, ask, now, background, arm });
     let expiredUpTo = 0;
     const alarms = new Alarms(storage, clock, log, [
@@ -100,6 +101,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     };
     this.#services = {
       version: versionOf(env),
+      ids: { name: randomName, sha256: sha256Hex },
       clock,
       log,
       connections,

@@ -23,8 +23,16 @@ export interface WorkspaceFiles {
   delete(agentId: string, path: string): Promise<Result<WorkspaceDeleteResult>>;
 }
 
+/** Chance and digests. */
+export interface Ids {
+  /** `length` characters of `[a-z2-7]`, five random bits each. */
+  name(length: number): string;
+  sha256(text: string): Promise<string>;
+}
+
 export interface Services {
   readonly version: string;
+  readonly ids: Ids;
   readonly clock: Clock;
   readonly log: Logger;
   readonly connections: Connections;

@@ -1,7 +1,6 @@
 /** `chat.send` and `chat.abort`: on to the session, which alone decides and stores (gateway rule D1). */
 import { utf8Bytes } from "../../../../protocol/runtime/codec.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { randomName } from "../../platform/ids.ts";
 import { fail, succeed } from "../outcome.ts";
 import { isOwnersOwn } from "../routing/session-keys.ts";
 import type { Handler, Handlers } from "../services.ts";
@@ -20,7 +19,7 @@ const send: Handler<"chat.send"> = (services, { connection, now }, params) => {
   const followed = connection.follows.has(key);
   if (!services.connections.follow(connection, key))
     return fail("limit.rate", "This connection follows as many sessions as it can. Unsubscribe from some.");
-  const fresh = randomName(20);
+  const fresh = services.ids.name(20);
   const runId = params.runId ?? `run-${fresh}`;
   const answer = services.ask(key, (session) =>
     session.send({

@@ -1,6 +1,5 @@
 /** `tools.list` and `tool.*`: what can be called, calls that clients make themselves, and what machines report of calls. */
 import { asCallId, asNodeId, type ToolDefinition } from "../../../../protocol/gen/types.ts";
-import { randomName } from "../../platform/ids.ts";
 import type { Result } from "../../ports.ts";
 import { fail, succeed } from "../outcome.ts";
 import { clientCallId, isClientCallName, ownerOf } from "../routing/call-ids.ts";
@@ -76,7 +75,7 @@ async function runNative(
   args: Readonly<Record<string, unknown>>,
   name: string | undefined,
 ): Promise<Result<{ result?: unknown; callId: ReturnType<typeof asCallId> }>> {
-  const callId = clientCallId(connection.principal.tokenId, name, randomName(16));
+  const callId = clientCallId(connection.principal.tokenId, name, services.ids.name(16));
   const agentId = services.config.defaultAgentId();
   const main = canonicalKey(`agent:${agentId}:main`, services.config.mainKey());
   if (!main.ok) return fail("internal");
