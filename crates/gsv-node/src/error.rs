@@ -1,0 +1,35 @@
+//! Why a node ends or can't start. Each sentence is for a person and says what to do.
+
+use std::path::PathBuf;
+
+use gsv_link::LinkError;
+use gsv_link::ledger::LedgerError;
+use gsv_tools::ToolError;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    #[error(
+        "`{id}` can't be a node's name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit. Choose another with --id."
+    )]
+    BadId { id: String },
+    #[error("the folder {} can't be used: {source}. Check its permissions, or choose another.", path.display())]
+    Folder { path: PathBuf, source: std::io::Error },
+    #[error("the tools can't be set up: {0}")]
+    Tools(#[from] ToolError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
+}
+
+impl NodeError {
+    /// Exit status of a program that ends with this.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::BadId { .. } => 2,
+            Self::Link(error) => error.exit_status(),
+            Self::Folder { .. } | Self::Tools(_) | Self::Ledger(_) => 1,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Keeps secrets out of what is written down: by the name of a field, by known values, and by the shape of well-known
+//! tokens. Cheap and blunt; it may hide too much, never knows what a text means.
+
+const MASK: &str = "***";
+const NAMES: [&str; 12] = [
+    "token",
+    "password",
+    "passwd",
+    "secret",
+    "authorization",
+    "apikey",
+    "api_key",
+    "cookie",
+    "bearer",
+    "private",
+    "credential",
+    "qr",
+];
+const PREFIXES: [&str; 8] = ["gsv_", "sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AKIA"];
+/// Shorter words are names like `gsv_node`, not tokens.
+const SHORTEST: usize = 16;
+
+/// What is known to be secret in this process.
+#[derive(Debug, Clone, Default)]
+pub struct Mask {
+    values: Vec<String>,
+}
+
+impl Mask {
+    /// Values shorter than 4 bytes would hide everything and protect nothing.
+    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            values: values.into_iter().filter(|value| value.len() >= 4).collect(),
+        }
+    }
+
+    /// Whether a field of this name is hidden whatever it holds.
+    pub fn hides(name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        NAMES.iter().any(|secret| {
+            if *secret == "qr" {
+                name == "qr"
+            } else {
+                name.contains(secret)
+            }
+        })
+    }
+
+    pub fn text(&self, text: &str) -> String {
+        let mut masked = text.to_owned();
+        for value in &self.values {
+            if masked.contains(value.as_str()) {
+                masked = masked.replace(value.as_str(), MASK);
+            }
+        }
+        let mut out = String::with_capacity(masked.len());
+        let mut after_bearer = false;
+        let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '~');
+        let mut rest = masked.as_str();
+        while let Some(first) = rest.chars().next() {
+            let word = belongs(first);
+            let end = rest.find(|c| belongs(c) != word).unwrap_or(rest.len());
+            let (part, tail) = rest.split_at(end);
+            rest = tail;
+            if !word {
+                out.push_str(part);
+                continue;
+            }
+            let is_token = part.len() >= SHORTEST && PREFIXES.iter().any(|prefix| part.starts_with(prefix));
+            out.push_str(if is_token || (after_bearer && part.len() >= 8) {
+                MASK
+            } else {
+                part
+            });
+            after_bearer = part.eq_ignore_ascii_case("bearer");
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s17_known_values_and_well_known_shapes_are_hidden() {
+        let mask = Mask::new(["hunter2!".to_owned(), "x".to_owned()]);
+        for (text, want) in [
+            ("the token hunter2! is wrong", "the token *** is wrong"),
+            ("gsv_node_lap_0123456789abcdef0123", "***"),
+            ("Authorization: Bearer abcdefgh12", "Authorization: Bearer ***"),
+            ("key=xoxb-0123456789-abcdef,", "key=***,"),
+            ("gsv_node x gsv-link", "gsv_node x gsv-link"),
+            ("nichts Geheimes, größer", "nichts Geheimes, größer"),
+        ] {
+            assert_eq!(mask.text(text), want);
+        }
+    }
+
+    #[test]
+    fn s17_fields_are_hidden_by_name() {
+        for name in ["token", "authToken", "API_KEY", "set-cookie", "qr", "clientSecret"] {
+            assert!(Mask::hides(name), "{name}");
+        }
+        for name in ["callId", "tool", "sqrt", "reason"] {
+            assert!(!Mask::hides(name), "{name}");
+        }
+    }
+}

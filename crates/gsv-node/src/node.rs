@@ -1,0 +1,395 @@
+//! The node: puts ledger, tools and link together, and hands on what the gateway says.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gsv_link::ledger::{Ledger, LedgerError};
+use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options};
+use gsv_protocol::types::{Capability, ConnectResult, NodeRuntime, ToolDefinition};
+use gsv_tools::{Config, ExecEvent, ExecEventKind, Supervisor, ToolBox, beneath::Scope};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::time::MissedTickBehavior;
+
+use crate::book::Book;
+use crate::delivery::Delivery;
+use crate::error::NodeError;
+use crate::log::{Level, Log, now_ms};
+use crate::mask::Mask;
+use crate::recover;
+use crate::shared::Shared;
+
+const SWEEP: Duration = Duration::from_secs(3600);
+/// Calls that need no process get this long to end when the node is asked to.
+const LAST_CALLS: Duration = Duration::from_secs(5);
+const EVENTS: usize = 16;
+const LOG_LINES: u64 = 200;
+const LOG_LINES_MOST: u64 = 5000;
+
+/// A node's settings.
+#[derive(Clone)]
+pub struct NodeConfig {
+    /// The machine's name; the prefix of its tools.
+    pub id: String,
+    pub url: String,
+    pub token: Option<String>,
+    /// Must exist. What paths are relative to, and where they stay.
+    pub workspace: PathBuf,
+    /// For this node alone: `ledger/`, `calls/` and `node.log` are made in it.
+    pub state_dir: PathBuf,
+    /// Paths may leave the workspace.
+    pub allow_outside: bool,
+    pub version: String,
+    pub supervisor: Supervisor,
+}
+
+impl NodeConfig {
+    pub fn new(
+        id: impl Into<String>,
+        url: impl Into<String>,
+        workspace: impl Into<PathBuf>,
+        state_dir: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            url: url.into(),
+            token: None,
+            workspace: workspace.into(),
+            state_dir: state_dir.into(),
+            allow_outside: false,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            supervisor: Supervisor::default(),
+        }
+    }
+}
+
+/// Something a person at the terminal may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    pub level: Level,
+    pub text: String,
+}
+
+/// Where [`Status`] goes. Must return at once.
+pub type StatusSink = Arc<dyn Fn(Status) + Send + Sync>;
+
+/// Runs a node until `shutdown` completes or it can't go on. Commands that still run then go on running, and are taken up
+/// again by the next start with the same state folder; calls that wait are left to the gateway, which asks again.
+///
+/// # Errors
+/// Whatever keeps it from starting; later, only that a newer node with the same id took over.
+pub async fn run(
+    config: NodeConfig,
+    status: StatusSink,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), NodeError> {
+    if !is_node_id(&config.id) {
+        return Err(NodeError::BadId {
+            id: config.id.chars().take(80).collect(),
+        });
+    }
+    make_folder(&config.state_dir)?;
+    let log_path = config.state_dir.join("node.log");
+    let log = Log::open(log_path.clone(), Mask::new(config.token.clone()))
+        .map_err(|source| NodeError::Folder { path: log_path, source })?;
+    let voice = Voice {
+        log: Arc::new(log),
+        status,
+    };
+    let outcome = start(config, &voice, shutdown).await;
+    match &outcome {
+        Ok(()) => voice.say(Level::Info, "The node has stopped."),
+        Err(error) => voice.log.write(Level::Error, &error.to_string(), &[]),
+    }
+    outcome
+}
+
+/// Says things to the person and to the log.
+struct Voice {
+    log: Arc<Log>,
+    status: StatusSink,
+}
+impl Voice {
+    fn say(&self, level: Level, text: &str) {
+        self.log.write(level, text, &[]);
+        (self.status)(Status {
+            level,
+            text: text.to_owned(),
+        });
+    }
+}
+
+async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output = ()> + Send) -> Result<(), NodeError> {
+    let log = Arc::clone(&voice.log);
+    let ledger_dir = config.state_dir.join("ledger");
+    let opened = tokio::task::spawn_blocking(move || Ledger::open(&ledger_dir, now_ms())).await;
+    let ledger = opened.unwrap_or_else(|error| {
+        Err(LedgerError::Io {
+            doing: "open",
+            source: std::io::Error::other(error),
+        })
+    })?;
+    let book = Book::new(ledger, Arc::clone(&log));
+    let (exec_sink, exec_events) = mpsc::channel(EVENTS);
+    let tools = Arc::new(ToolBox::new(Config {
+        scope: if config.allow_outside {
+            Scope::Anywhere
+        } else {
+            Scope::Workspace
+        },
+        supervisor: config.supervisor.clone(),
+        events: Some(exec_sink),
+        ..Config::new(&config.workspace, config.state_dir.join("calls"))
+    })?);
+    let survivors = recover::take_up(&book, &tools, &log).await;
+    let (link, events) = Link::connect(options(&config, &tools, book.clone())).await?;
+    let (online_sink, online) = watch::channel(false);
+    let shared = Arc::new(Shared::new(config.id.clone(), link, book, tools, log, online));
+    let forwarding = tokio::spawn(forward(Arc::clone(&shared), exec_events));
+    // Before any call, for it tidies up folders that a new call could be making.
+    if let Err(error) = shared.tools.recover().await {
+        voice.say(
+            Level::Error,
+            &format!("Background commands of an earlier start can't be taken up: {error}"),
+        );
+    }
+    for survivor in survivors {
+        shared.follow(survivor);
+    }
+    let delivering = tokio::spawn(Delivery::run(Arc::clone(&shared)));
+    voice.say(
+        Level::Info,
+        &format!(
+            "Node {} starts; its workspace is {}.",
+            config.id,
+            config.workspace.display()
+        ),
+    );
+    let outcome = attend(&shared, voice, events, online_sink, shutdown).await;
+    delivering.abort();
+    forwarding.abort();
+    outcome
+}
+
+fn options(config: &NodeConfig, tools: &ToolBox, book: Book) -> Options {
+    let definitions = tools.definitions().into_iter().map(|tool| ToolDefinition {
+        name: tool.name,
+        description: tool.description,
+        input_schema: if let Value::Object(schema) = tool.input_schema {
+            schema
+        } else {
+            serde_json::Map::new()
+        },
+        idempotent: tool.idempotent.then_some(true),
+        timeout_ms: None,
+    });
+    let capabilities = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| Capability((*name).to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let by_tool = tools.tool_capabilities();
+    let runtime = NodeRuntime {
+        host_capabilities: capabilities(&tools.capabilities()),
+        tool_capabilities: by_tool
+            .into_iter()
+            .map(|(tool, names)| (tool, capabilities(names)))
+            .collect(),
+    };
+    Options {
+        token: config.token.clone(),
+        version: config.version.clone(),
+        tools: Some(definitions.collect()),
+        node_runtime: Some(runtime),
+        ledger: Some(Arc::new(move || book.listing())),
+        reconnect: true,
+        ..Options::new(config.url.as_str(), Mode::Node, config.id.as_str())
+    }
+}
+
+/// The loop. Nothing in it waits for the gateway or a tool.
+async fn attend(
+    shared: &Arc<Shared>,
+    voice: &Voice,
+    mut events: Events,
+    online: watch::Sender<bool>,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), NodeError> {
+    let mut shutdown = pin!(shutdown);
+    let mut sweep = tokio::time::interval(SWEEP);
+    sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => {
+                voice.say(Level::Info, "The node stops. Commands that run go on; the next start takes them up again.");
+                online.send_replace(false);
+                last_calls(shared).await;
+                shared.link.close().await;
+                return Ok(());
+            }
+            _ = sweep.tick() => {
+                // Its notes go to the log; there is nothing else to fail.
+                let _ = shared.book.with(|ledger| { ledger.sweep(now_ms()); Ok(()) }).await;
+            }
+            event = events.recv() => match event {
+                Some(LinkEvent::Connected(hello)) => connected(shared, voice, &online, &hello),
+                Some(LinkEvent::Disconnected { reason, retry_in }) => {
+                    online.send_replace(false);
+                    shared.delivery.offline();
+                    if let Some(wait) = retry_in {
+                        voice.say(Level::Warn, &format!("Not connected: {reason} Trying again in {:.1} s.", wait.as_secs_f32()));
+                    }
+                }
+                Some(LinkEvent::Event { name, payload, .. }) => heard(shared, &name, payload),
+                Some(LinkEvent::Oddity { what }) => voice.log.write(Level::Warn, &format!("a frame was ignored: {what}"), &[]),
+                Some(LinkEvent::Fatal(error)) => {
+                    voice.say(Level::Error, &error.to_string());
+                    return Err(error.into());
+                }
+                Some(_) => {}
+                None => return Err(LinkError::Closed { reason: "the link ended without a reason".into() }.into()),
+            }
+        }
+    }
+}
+
+fn connected(shared: &Arc<Shared>, voice: &Voice, online: &watch::Sender<bool>, hello: &ConnectResult) {
+    online.send_replace(true);
+    let (unreleased, events) = shared
+        .book
+        .look(|ledger| (ledger.unreleased(), ledger.pending_events()));
+    let waiting = match unreleased.len() {
+        0 => String::new(),
+        1 => " One result waits to be delivered.".to_owned(),
+        some => format!(" {some} results wait to be delivered."),
+    };
+    shared.delivery.online(unreleased, events);
+    voice.say(
+        Level::Info,
+        &format!(
+            "Connected as {} to gateway {}.{waiting}",
+            shared.id, hello.server.version
+        ),
+    );
+}
+
+fn heard(shared: &Arc<Shared>, name: &str, payload: Value) {
+    let text = |name: &str| payload.get(name).and_then(Value::as_str).map(str::to_owned);
+    match name {
+        "tool.invoke" => shared.invoked(payload),
+        "tool.cancel" => {
+            if let Some(call_id) = text("callId") {
+                shared.cancelled(&call_id, &text("reason").unwrap_or_default());
+            }
+        }
+        "logs.get" => {
+            if let Some(call_id) = text("callId") {
+                let lines = payload
+                    .get("lines")
+                    .and_then(Value::as_u64)
+                    .unwrap_or(LOG_LINES)
+                    .clamp(1, LOG_LINES_MOST);
+                tokio::spawn(send_log(
+                    Arc::clone(shared),
+                    call_id,
+                    usize::try_from(lines).unwrap_or(1),
+                ));
+            }
+        }
+        // Events that a newer gateway knows (F2).
+        _ => {}
+    }
+}
+
+async fn send_log(shared: Arc<Shared>, call_id: String, lines: usize) {
+    let log = Arc::clone(&shared.log);
+    let tail = tokio::task::spawn_blocking(move || log.tail(lines))
+        .await
+        .unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    let params = match tail {
+        Ok(tail) => json!({"callId": call_id, "lines": tail.lines, "truncated": tail.truncated}),
+        Err(error) => json!({"callId": call_id, "error": format!("The node's log can't be read: {error}")}),
+    };
+    let sent = shared
+        .link
+        .call_json::<gsv_protocol::methods::LogsResult>(params, Duration::from_secs(20))
+        .await;
+    if let Err(error) = sent {
+        shared
+            .log
+            .write(Level::Warn, &format!("log lines could not be sent: {error}"), &[]);
+    }
+}
+
+/// Brings news of background commands into the ledger, from where they are delivered.
+async fn forward(shared: Arc<Shared>, mut events: mpsc::Receiver<ExecEvent>) {
+    while let Some(event) = events.recv().await {
+        let is_end = event.event != ExecEventKind::Started;
+        let (id, session) = (event.event_id.clone(), event.session_id.clone());
+        let payload = match serde_json::to_value(&event) {
+            Ok(payload) => payload,
+            Err(error) => {
+                shared
+                    .log
+                    .write(Level::Error, &error.to_string(), &[("eventId", json!(id))]);
+                continue;
+            }
+        };
+        let event_id = id.clone();
+        let stored = shared
+            .book
+            .with(move |ledger| match ledger.add_event(now_ms(), &event_id, &payload)? {
+                // The end is told once and must not be lost; a start is told again by the end.
+                Some(commit) if is_end => commit.sync(),
+                Some(commit) => {
+                    commit.lazily();
+                    Ok(())
+                }
+                None => Ok(()),
+            });
+        match stored.await {
+            Ok(()) => {
+                shared.delivery.event(&id);
+                if is_end {
+                    shared.release_command(&session).await;
+                }
+            }
+            // Its command's folder is not released, so the next start tells it.
+            Err(error) => shared
+                .log
+                .write(Level::Error, &error.to_string(), &[("eventId", json!(id))]),
+        }
+    }
+}
+
+/// Lets short calls come to their end, so that their results are stored and not unknown.
+async fn last_calls(shared: &Shared) {
+    let idle = async {
+        while shared.active_short_calls() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    // What takes longer is unknown at the next start, if it changes something.
+    let _ = tokio::time::timeout(LAST_CALLS, idle).await;
+}
+
+fn is_node_id(id: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric();
+    id.len() <= 64 && id.starts_with(is_plain) && id.chars().all(|c| is_plain(c) || matches!(c, '_' | '.' | '-'))
+}
+
+fn make_folder(path: &Path) -> Result<(), NodeError> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|source| NodeError::Folder {
+            path: path.to_owned(),
+            source,
+        })
+}

@@ -1,0 +1,296 @@
+//! How a call ended, and how that is put into `tool.result` so that it fits a frame.
+
+use gsv_protocol::types::ToolOutcome;
+use gsv_tools::ToolError;
+use serde_json::{Value, json};
+
+/// Room for the frame around the params.
+const FRAME_ROOM: usize = 4096;
+/// A string is not cut below this; then something else is too large.
+const SHORTEST_CUT: usize = 4096;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub kind: ToolOutcome,
+    pub result: Option<Value>,
+    pub error: Option<String>,
+    pub reason: Option<&'static str>,
+}
+
+impl Outcome {
+    pub fn ok(result: Value) -> Self {
+        Self {
+            kind: ToolOutcome::Ok,
+            result: Some(result),
+            error: None,
+            reason: None,
+        }
+    }
+
+    pub fn error(reason: &'static str, error: impl Into<String>) -> Self {
+        Self {
+            kind: ToolOutcome::Error,
+            result: None,
+            error: Some(error.into()),
+            reason: Some(reason),
+        }
+    }
+
+    pub fn cancelled_before_start(why: &str) -> Self {
+        let error = format!("The call was cancelled before it was started ({why}); nothing was run.");
+        Self {
+            kind: ToolOutcome::Cancelled,
+            result: None,
+            error: Some(error),
+            reason: Some("tool.cancelled"),
+        }
+    }
+
+    pub fn late_before_start() -> Self {
+        let error = "The time for the call ran out while it waited for others; nothing was run. Try again.";
+        Self {
+            kind: ToolOutcome::Timeout,
+            result: None,
+            error: Some(error.into()),
+            reason: Some("tool.timeout"),
+        }
+    }
+
+    /// Started, and nobody can say how it ended.
+    pub fn unknown(why: &str, known: Value) -> Self {
+        let error = format!("It is not known whether the call took effect: {why}. Look before you repeat it.");
+        Self {
+            kind: ToolOutcome::Unknown,
+            result: Some(known).filter(|known| !known.is_null()),
+            error: Some(error),
+            reason: Some("tool.outcome_unknown"),
+        }
+    }
+
+    /// `is_late`: the gateway's deadline for the call has passed.
+    pub fn of(done: Result<Value, ToolError>, is_late: bool) -> Self {
+        let error = match done {
+            Ok(value) if is_late && value.get("timedOut") == Some(&Value::Bool(true)) => return Self::timed_out(value),
+            Ok(value) => return Self::ok(value),
+            Err(error) => error,
+        };
+        let kind = match &error {
+            ToolError::Cancelled { .. } => ToolOutcome::Cancelled,
+            ToolError::Timeout { .. } => ToolOutcome::Timeout,
+            ToolError::OutcomeUnknown { .. } => ToolOutcome::Unknown,
+            _ => ToolOutcome::Error,
+        };
+        let result = match &error {
+            ToolError::OutcomeUnknown {
+                pid, started_at, tail, ..
+            } => known_of(*pid, *started_at, tail.as_deref()),
+            _ => None,
+        };
+        Self {
+            kind,
+            result,
+            error: Some(error.to_string()),
+            reason: Some(error.reason()),
+        }
+    }
+
+    fn timed_out(value: Value) -> Self {
+        let tail = value
+            .get("tail")
+            .and_then(Value::as_str)
+            .filter(|tail| !tail.is_empty());
+        let tail = tail
+            .map(|tail| format!(" Its last output was:\n{tail}"))
+            .unwrap_or_default();
+        let error = format!("The command was ended because the time for the call ran out.{tail}");
+        Self {
+            kind: ToolOutcome::Timeout,
+            result: Some(value),
+            error: Some(error),
+            reason: Some("tool.timeout"),
+        }
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.kind == ToolOutcome::Unknown
+    }
+
+    /// Params of `tool.result`. What does not fit is cut in the middle, visibly; what can't be cut becomes an error.
+    pub fn into_params(self, call_id: &str, duration_ms: Option<u64>) -> Value {
+        let limit = usize::try_from(gsv_protocol::limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM;
+        let mut params = self.params(call_id, duration_ms);
+        let mut size = params.to_string().len();
+        if size > limit && holds_image(&params) {
+            let error = format!(
+                "The image is too large: {size} bytes as text, at most {limit} can be sent. Make a smaller copy and read that."
+            );
+            return Self::error("tool.too_large", error).params(call_id, duration_ms);
+        }
+        while size > limit {
+            let over = size - limit;
+            if !cut_longest(&mut params, over) {
+                let error = format!(
+                    "The result is too large: {size} bytes, at most {limit} can be sent. Ask for less at a time."
+                );
+                return Self::error("tool.too_large", error).params(call_id, duration_ms);
+            }
+            size = params.to_string().len();
+        }
+        params
+    }
+
+    fn params(self, call_id: &str, duration_ms: Option<u64>) -> Value {
+        let mut params = json!({"callId": call_id, "outcome": self.kind.as_str()});
+        let fields = [
+            ("result", self.result),
+            ("error", self.error.map(Value::from)),
+            ("reason", self.reason.map(Value::from)),
+            ("durationMs", duration_ms.map(Value::from)),
+        ];
+        for (name, value) in fields {
+            if let Some(value) = value {
+                params[name] = value;
+            }
+        }
+        params
+    }
+}
+
+pub fn known_of(pid: Option<u32>, started_at: Option<u64>, tail: Option<&str>) -> Option<Value> {
+    let mut known = serde_json::Map::new();
+    known.extend(pid.filter(|pid| *pid > 0).map(|pid| ("pid".into(), pid.into())));
+    known.extend(
+        started_at
+            .filter(|at| *at > 0)
+            .map(|at| ("startedAt".into(), at.into())),
+    );
+    known.extend(
+        tail.filter(|tail| !tail.is_empty())
+            .map(|tail| ("tail".into(), tail.into())),
+    );
+    if known.is_empty() { None } else { Some(known.into()) }
+}
+
+/// Half an image is none.
+fn holds_image(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(holds_image),
+        Value::Object(fields) => {
+            fields.get("type").and_then(Value::as_str) == Some("image") || fields.values().any(holds_image)
+        }
+        _ => false,
+    }
+}
+
+/// Takes at least `over` bytes out of the middle of the longest string. False: there is none worth cutting.
+fn cut_longest(value: &mut Value, over: usize) -> bool {
+    let Some(text) = longest(value) else { return false };
+    if text.len() <= SHORTEST_CUT {
+        return false;
+    }
+    // A character may take up to six bytes in JSON.
+    let in_json = serde_json::to_string(text).map_or(text.len(), |json| json.len());
+    let cut = over.saturating_mul(text.len()).div_ceil(in_json.max(1)) + 128;
+    let keep = text.len().saturating_sub(cut).max(SHORTEST_CUT / 2);
+    let mut head = keep / 2;
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    let mut tail = text.len() - keep / 2;
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    *text = format!(
+        "{}\n[... {} bytes left out by the node ...]\n{}",
+        &text[..head],
+        tail - head,
+        &text[tail..]
+    );
+    true
+}
+
+fn longest(value: &mut Value) -> Option<&mut String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(items) => items.iter_mut().filter_map(longest).max_by_key(|text| text.len()),
+        Value::Object(fields) => fields.values_mut().filter_map(longest).max_by_key(|text| text.len()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: usize = 1_048_576;
+
+    #[test]
+    fn p6_errors_keep_their_reason_and_say_how_the_call_ended() {
+        let unknown = ToolError::OutcomeUnknown {
+            why: "it is gone",
+            pid: Some(7),
+            started_at: Some(5),
+            tail: Some("half".into()),
+        };
+        for (error, kind, reason) in [
+            (ToolError::Cancelled { tail: None }, "cancelled", "tool.cancelled"),
+            (ToolError::Timeout { ms: 5 }, "timeout", "tool.timeout"),
+            (unknown, "unknown", "tool.outcome_unknown"),
+            (ToolError::Failed("no".into()), "error", "tool.failed"),
+        ] {
+            let params = Outcome::of(Err(error), false).into_params("c", Some(3));
+            assert_eq!(
+                (params["outcome"].as_str(), params["reason"].as_str()),
+                (Some(kind), Some(reason))
+            );
+            assert!(params["error"].is_string() && params["durationMs"] == 3);
+        }
+        let known = Outcome::of(
+            Err(ToolError::OutcomeUnknown {
+                why: "x",
+                pid: Some(7),
+                started_at: Some(5),
+                tail: Some("half".into()),
+            }),
+            false,
+        );
+        assert_eq!(known.result, Some(json!({"pid": 7, "startedAt": 5, "tail": "half"})));
+        assert!(known.is_lost());
+    }
+
+    #[test]
+    fn a_command_ended_by_the_gateways_deadline_is_a_timeout_with_what_is_known_and_by_its_own_is_a_result() {
+        let value = json!({"timedOut": true, "tail": "half way", "output": "half way"});
+        let late = Outcome::of(Ok(value.clone()), true);
+        assert_eq!((late.kind, late.result.as_ref()), (ToolOutcome::Timeout, Some(&value)));
+        assert!(late.error.unwrap().contains("half way"));
+        assert_eq!(Outcome::of(Ok(value.clone()), false), Outcome::ok(value));
+        assert_eq!(Outcome::of(Ok(json!({"timedOut": false})), true).kind, ToolOutcome::Ok);
+    }
+
+    #[test]
+    fn p19_whatever_the_result_it_fits_a_frame() {
+        let control = "\u{1}".repeat(900_000);
+        for result in [
+            json!({"output": "ü".repeat(900_000)}),
+            json!({"output": control}),
+            json!(["a".repeat(600_000), "b".repeat(600_000)]),
+        ] {
+            let params = Outcome::ok(result).into_params("c", None);
+            assert!(params.to_string().len() < FRAME - 1000);
+            assert_eq!(params["outcome"], "ok");
+            assert!(params.to_string().contains("left out by the node"));
+            assert!(params.to_string().len() > FRAME / 3, "more was cut than needed");
+        }
+        let many: Vec<Value> = (0..200_000).map(|number| json!(format!("line {number}"))).collect();
+        let params = Outcome::ok(json!(many)).into_params("c", None);
+        assert_eq!(
+            (params["outcome"].as_str(), params["reason"].as_str()),
+            (Some("error"), Some("tool.too_large"))
+        );
+        let image = json!({"content": [{"type": "image", "data": "A".repeat(2_000_000), "mimeType": "image/png"}]});
+        assert_eq!(Outcome::ok(image).into_params("c", None)["reason"], "tool.too_large");
+        let small = Outcome::ok(json!({"output": "x".repeat(1000)})).into_params("c", None);
+        assert_eq!(small["result"]["output"].as_str().map(str::len), Some(1000));
+    }
+}

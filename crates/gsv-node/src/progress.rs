@@ -1,0 +1,125 @@
+//! Live news of calls: phases, and what a command prints. Best effort: never waited for by a tool, never stored, dropped
+//! when the gateway or the link is slow; the result says everything in the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gsv_protocol::types::ToolPhase;
+use gsv_tools::Progress;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use crate::shared::Shared;
+
+const CHUNK_BYTES: usize = 16 * 1024;
+const PERIOD: Duration = Duration::from_millis(100);
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+const WAITING: usize = 8;
+const CUT: &str = "[...]\n";
+
+impl Shared {
+    /// Says that a call was accepted or started.
+    pub fn tell_phase(self: &Arc<Self>, call_id: &str, phase: ToolPhase, pid: Option<u32>) {
+        let mut params = json!({"callId": call_id, "phase": phase.as_str()});
+        if let Some(pid) = pid {
+            params["pid"] = pid.into();
+        }
+        drop(self.tell(params));
+    }
+
+    fn tell(self: &Arc<Self>, params: Value) -> Option<JoinHandle<()>> {
+        if !self.is_online() {
+            return None;
+        }
+        let shared = Arc::clone(self);
+        Some(tokio::spawn(async move {
+            // Old news is no news: it is not sent again, and nobody minds if it is lost.
+            let _ = shared.link.call_raw("tool.progress", Some(params), ANSWER_TIME).await;
+        }))
+    }
+
+    /// Where a tool's live output goes.
+    pub fn progress_of(self: &Arc<Self>, call_id: &str) -> mpsc::Sender<Progress> {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        tokio::spawn(pump(Arc::clone(self), call_id.to_owned(), receiver));
+        sender
+    }
+}
+
+async fn pump(shared: Arc<Shared>, call_id: String, mut receiver: mpsc::Receiver<Progress>) {
+    let mut waiting = Waiting::default();
+    let mut sent: Option<JoinHandle<()>> = None;
+    let mut period = tokio::time::interval(PERIOD);
+    period.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let is_free = sent.as_ref().is_none_or(JoinHandle::is_finished);
+        tokio::select! {
+            news = receiver.recv() => match news {
+                Some(news) => waiting.add(&news.chunk),
+                None => break,
+            },
+            _ = period.tick(), if !waiting.is_empty() => {
+                if is_free {
+                    let params = json!({"callId": call_id, "phase": "output", "chunk": waiting.take()});
+                    sent = shared.tell(params);
+                }
+            }
+        }
+    }
+}
+
+/// The newest output that was not sent yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    text: String,
+    was_cut: bool,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    fn add(&mut self, chunk: &str) {
+        self.text.push_str(chunk);
+        let room = CHUNK_BYTES - CUT.len();
+        if self.text.len() > room {
+            let mut from = self.text.len() - room;
+            while !self.text.is_char_boundary(from) {
+                from += 1;
+            }
+            self.text.drain(..from);
+            self.was_cut = true;
+        }
+    }
+
+    fn take(&mut self) -> String {
+        let text = std::mem::take(&mut self.text);
+        if std::mem::take(&mut self.was_cut) {
+            format!("{CUT}{text}")
+        } else {
+            text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_keeps_its_newest_part_and_says_so() {
+        let mut waiting = Waiting::default();
+        waiting.add("first ");
+        waiting.add("second");
+        assert_eq!(waiting.take(), "first second");
+        assert!(waiting.is_empty());
+        for _ in 0..10_000 {
+            waiting.add("größer ");
+        }
+        let text = waiting.take();
+        assert!(text.len() <= CHUNK_BYTES && text.starts_with(CUT) && text.ends_with("größer "));
+    }
+}
