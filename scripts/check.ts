@@ -8,6 +8,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finding, type RustPackage, rustFindings, typescriptFindings } from "./check/dependency-rules.ts";
+import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
 import { wordFindings } from "./check/words.ts";
 import { ROOT } from "./lib/root.ts";
 import { run } from "./lib/run.ts";
@@ -21,6 +22,8 @@ interface Check {
   readonly fix?: () => Promise<unknown>;
 }
 
+const LOCK = join(ROOT, "package-lock.json");
+const readLock = (): LockFile => JSON.parse(readFileSync(LOCK, "utf8")) as LockFile;
 const bin = (name: string): string => join(ROOT, "node_modules", ".bin", name);
 const program = async (command: string, args: readonly string[]): Promise<string | null> => {
   const result = await run(command, args, { cwd: ROOT, env: { NO_COLOR: "1" } });
@@ -81,6 +84,15 @@ const checks: Check[] = [
     name: "who imports whom (Rust)",
     mend: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
     look: async () => shown(rustFindings(await rustPackages(), await sources())),
+  },
+  {
+    name: "every platform in the lock file",
+    mend: "npm run check -- --fix",
+    look: async () => {
+      const { added } = withAllPlatforms(readLock());
+      return added.length === 0 ? null : `package-lock.json does not name ${added.join(", ")}; npm ci would refuse it.`;
+    },
+    fix: async () => writeFileSync(LOCK, `${JSON.stringify(withAllPlatforms(readLock()).lock, null, 2)}\n`),
   },
   {
     name: "words of somebody's machine",
