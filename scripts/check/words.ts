@@ -9,7 +9,7 @@ const SUBJECT = ["scripts/check/words.ts", "scripts/check/words.unit.test.ts"];
 const PUBLIC_REGISTRY = /^https:\/\/registry\.npmjs\.org\//;
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
-  [/(?<![\w.\-/:}$])\/(?:root|work|workspace|mnt|builds?)\/[\w.-]+/, "a folder of somebody's machine"],
+  [/(?<![\w.\-/:}$])\/(?:root|work|mnt)\/[\w.-]+/, "a folder of somebody's machine"],
   [/(?<![\w.\-/:}$])\/(?:home|Users)\/(?!(?:u|me|you|user|alice|bob|ada)\b)[a-z][\w.-]*\//, "a home folder of somebody's machine"],
   [/\b(?:sk-ant-[a-zA-Z0-9-]{20,}|sk-[a-zA-Z0-9]{32,}|AKIA[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{30,}|xox[bp]-[0-9A-Za-z-]{20,})/, "a key"],
   [/-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/, "a private key"],
