@@ -27,7 +27,7 @@ import { GATEWAY_MIGRATIONS } from "./migrations.ts";
 import { NodeLinks } from "./node-links.ts";
 import { fail } from "./outcome.ts";
 import { Config } from "./registry/config.ts";
-import { Connections, type OpenConnection } from "./registry/connections.ts";
+import { type Connection, Connections, type OpenConnection } from "./registry/connections.ts";
 import { Nodes } from "./registry/nodes.ts";
 import { PendingCalls } from "./registry/pending-calls.ts";
 import { Sessions } from "./registry/sessions.ts";
@@ -178,14 +178,29 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const connection = this.#services.connections.of(socket);
     if (connection === undefined) return;
     if (connection.phase === "open") {
-      if (typeof message === "string") await handshake(this.#services, this.#failures, connection, message);
-      else this.#services.connections.close(socket, CLOSE.protocol, "binary frames come after hello-ok");
+      await this.#greet(connection, message);
       this.#settleHello(socket);
       return;
     }
-    // No transfer is bound to any socket: every chunk is a stray (F5).
-    if (typeof message !== "string") this.#log.warn("stray_chunk", { connection: connection.conn, bytes: message.byteLength });
-    else await dispatch(this.#services, connection, message);
+    if (typeof message === "string") await dispatch(this.#services, connection, message);
+    else this.#stray(connection);
+  }
+
+  /** No transfer is bound to any socket: every chunk is a stray, dropped and counted (F5). */
+  #stray(connection: Connection): void {
+    connection.strays++;
+    // One line for the first, then few: a flood must not become a flood of the log.
+    if (Number.isInteger(Math.log10(connection.strays))) this.#log.warn("stray_chunk", { connection: connection.conn, count: connection.strays });
+  }
+
+  async #greet(open: OpenConnection, message: string | ArrayBuffer): Promise<void> {
+    if (typeof message !== "string") {
+      this.#services.connections.close(open.socket, CLOSE.protocol, "binary frames come after hello-ok");
+      return;
+    }
+    const early = await handshake(this.#services, this.#failures, open, message);
+    const ready = this.#services.connections.of(open.socket);
+    if (ready?.phase === "ready") await Promise.all(early.map((text) => dispatch(this.#services, ready, text)));
   }
 
   override webSocketClose(socket: WebSocket, code: number, reason: string): void {

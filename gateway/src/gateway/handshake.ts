@@ -49,56 +49,59 @@ interface Refusal {
 }
 const refuse = (reason: ErrorReason, message: string = ERRORS[reason].text): Refusal => ({ reason, message });
 
-/** One text frame from a socket that has not said hello. */
-export async function handshake(services: Services, failures: FailureWindow, open: OpenConnection, text: string): Promise<void> {
+/** Bytes that may come while a `connect` is looked at: who asks on without waiting is not refused for being quick. */
+const EARLY_CHARS = LIMITS.unauthFrameBytes * 4;
+
+/** One text frame from a socket that has not said hello. Answers what came early, once it has. */
+export async function handshake(services: Services, failures: FailureWindow, open: OpenConnection, text: string): Promise<readonly string[]> {
   const end = (id: string, { reason, message }: Refusal): void => {
     services.connections.answer(open.socket, id, fail(reason, message));
     services.connections.close(open.socket, CODES[reason] ?? CLOSE.protocol, reason);
   };
   if (open.greeting) {
-    end(UNKNOWN_ID, refuse("protocol.not_connected", "Wait for the answer to `connect` before you send anything else."));
-    return;
+    open.early.push(text);
+    const waiting = open.early.reduce((sum, early) => sum + early.length, 0);
+    if (waiting > EARLY_CHARS) end(UNKNOWN_ID, refuse("protocol.not_connected", "Wait for the answer to `connect` before you send more."));
+    return [];
   }
   const decoded = decodeFrame(text, LIMITS.unauthNodeFrameBytes);
   if (!decoded.ok) {
     end(decoded.error.id ?? peekId(text), refuse(decoded.error.reason, decoded.error.message));
-    return;
+    return [];
   }
   const { frame } = decoded;
   if (frame.type !== "req" || frame.method !== "connect") {
     end(frame.type === "req" ? frame.id : UNKNOWN_ID, refuse("protocol.not_connected"));
-    return;
+    return [];
   }
   const params: unknown = frame.params;
   if (!checkConnectParams(params)) {
     end(frame.id, refuse("protocol.bad_connect", `The connect request is not valid: ${explainText("ConnectParams", params)}`));
-    return;
+    return [];
   }
   const early = tooMuch(params, text) ?? wrongVersion(params);
   if (early !== undefined) {
     end(frame.id, early);
-    return;
+    return [];
   }
   open.greeting = true;
   const identified = await identify(services, failures, open, params);
   // The socket may have gone, or run out of time, meanwhile.
-  if (services.connections.of(open.socket) !== open) return;
+  if (services.connections.of(open.socket) !== open) return [];
   // From here on everything happens at once: no other handshake can come between.
   const principal = "reason" in identified ? identified : (crowded(services) ?? misfitNode(identified, params) ?? identified);
   if ("reason" in principal) {
     end(frame.id, principal);
-    return;
+    return [];
   }
   const old = services.connections.byIdentity(principal);
   if (old !== undefined && !mayReplace(old.principal, principal)) {
     deny(services, open, params, "auth.forbidden");
-    end(
-      frame.id,
-      refuse("auth.forbidden", `${principal.id} is connected already, with another token. Close that connection first, or use its token.`),
-    );
-    return;
+    end(frame.id, refuse("auth.forbidden", `${principal.id} is connected already, with another token. Close that connection first, or use its token.`));
+    return [];
   }
   welcome(services, open, principal, params, old, frame.id);
+  return open.early;
 }
 
 function tooMuch(params: ConnectParams, text: string): Refusal | undefined {

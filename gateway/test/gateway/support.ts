@@ -2,15 +2,22 @@
 import { env, exports } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
-import type { ErrorShape, Frame, TokenKind } from "../../../protocol/gen/types.ts";
+import { asRunId, asSessionKey, type ErrorShape, type Frame, type TokenKind } from "../../../protocol/gen/types.ts";
 import type { EventName, MethodName } from "../../../protocol/gen/methods.ts";
-import type { Env } from "../../src/env.ts";
+import type { Gateway } from "../../src/gateway/gateway-do.ts";
 import { parts } from "../../src/gateway/compose.ts";
 import { Tokens } from "../../src/gateway/registry/tokens.ts";
 import type { SessionPort } from "../../src/ports.ts";
 
-export const bindings = env as unknown as Env;
-export const gateway = () => bindings.GATEWAY.getByName("singleton");
+declare global {
+  namespace Cloudflare {
+    interface GlobalProps {
+      mainModule: typeof import("../../src/worker.ts");
+    }
+  }
+}
+
+export const gateway = (): DurableObjectStub<Gateway> => env.GATEWAY.getByName("singleton");
 
 /** Waits until `probe` gives something, or fails saying what was waited for. Looks again after each turn of the event loop. */
 export async function until<T>(what: string, probe: () => T | undefined | false, timeoutMs = 5000): Promise<T> {
@@ -90,8 +97,7 @@ export const WS = "http://gsv.test/ws";
 export const upgrade = (headers: Record<string, string> = {}): Promise<Response> =>
   fetchWorker(WS, { headers: { Upgrade: "websocket", ...headers } });
 export function fetchWorker(url: string, init?: RequestInit): Promise<Response> {
-  const worker = (exports as unknown as { default: { fetch(url: string, init?: RequestInit): Promise<Response> } }).default;
-  return worker.fetch(url, init);
+  return exports.default.fetch(url, init);
 }
 
 export async function open(headers?: Record<string, string>): Promise<Peer> {
@@ -145,76 +151,54 @@ export async function node(id: string, auth = ADMIN, more: Record<string, unknow
 
 export interface Asked {
   readonly key: string;
-  readonly what: keyof SessionPort;
+  readonly what: string;
   readonly args: readonly unknown[];
 }
-/** Sessions that answer what they are told to and note everything. */
-export function fakeSessions(
-  overrides: Partial<{ [K in keyof SessionPort]: (key: string, ...args: Parameters<SessionPort[K]>) => ReturnType<SessionPort[K]> }> = {},
-): { readonly asked: Asked[] } {
-  const asked: Asked[] = [];
-  const usual: { [K in keyof SessionPort]: (key: string, ...args: never[]) => unknown } = {
-    send: async (_key, input: Parameters<SessionPort["send"]>[0]) => ({ ok: true, value: { status: "started", runId: input.runId } }),
+const tokens = { input: 0, output: 0, total: 0 };
+/** What a session answers that nobody told otherwise. */
+function usual(key: string): SessionPort {
+  const sessionKey = asSessionKey(key);
+  return {
+    send: async (input) => ({ ok: true, value: { status: "started", runId: asRunId(input.runId) } }),
     abort: async () => ({ ok: true, value: { ok: true, wasRunning: true, pendingToolsCancelled: 0 } }),
     toolResult: async () => "taken",
     nodeChanged: async () => undefined,
     execEvent: async () => "taken",
-    get: async (key) => ({
+    get: async () => ({
       ok: true,
-      value: {
-        sessionId: "s",
-        sessionKey: key,
-        createdAt: 1,
-        updatedAt: 1,
-        messageCount: 0,
-        tokens: { input: 0, output: 0, total: 0 },
-        settings: {},
-        previousSessionIds: [],
-      },
+      value: { sessionId: "s", sessionKey, createdAt: 1, updatedAt: 1, messageCount: 0, tokens, settings: {}, previousSessionIds: [] },
     }),
-    stats: async (key) => ({
+    stats: async () => ({
       ok: true,
-      value: {
-        sessionKey: key,
-        sessionId: "s",
-        messageCount: 0,
-        tokens: { input: 0, output: 0, total: 0 },
-        createdAt: 1,
-        updatedAt: 1,
-        uptime: 0,
-        isProcessing: false,
-        queueSize: 0,
-      },
+      value: { sessionKey, sessionId: "s", messageCount: 0, tokens, createdAt: 1, updatedAt: 1, uptime: 0, isProcessing: false, queueSize: 0 },
     }),
     patch: async () => ({ ok: true, value: { ok: true } }),
-    reset: async (key) => ({
-      ok: true,
-      value: {
-        ok: true,
-        sessionKey: key,
-        oldSessionId: "a",
-        newSessionId: "b",
-        archivedMessages: 0,
-        tokensCleared: { input: 0, output: 0, total: 0 },
-      },
-    }),
+    reset: async () => ({ ok: true, value: { ok: true, sessionKey, oldSessionId: "a", newSessionId: "b", archivedMessages: 0, tokensCleared: tokens } }),
     compact: async () => ({ ok: true, value: { ok: true, trimmedMessages: 0, keptMessages: 0 } }),
-    history: async (key) => ({ ok: true, value: { sessionKey: key, currentSessionId: "s", previousSessionIds: [] } }),
-    preview: async (key) => ({ ok: true, value: { sessionKey: key, sessionId: "s", messageCount: 0, messages: [] } }),
-    events: async (key) => ({ ok: true, value: { sessionKey: key, seq: 0, events: [], state: "idle" } }),
+    history: async () => ({ ok: true, value: { sessionKey, currentSessionId: "s", previousSessionIds: [] } }),
+    preview: async () => ({ ok: true, value: { sessionKey, sessionId: "s", messageCount: 0, messages: [] } }),
+    events: async () => ({ ok: true, value: { sessionKey, seq: 0, events: [], state: "idle" } }),
     resume: async () => ({ busy: false }),
   };
-  vi.spyOn(parts, "session").mockImplementation((_env, key) => {
-    const port = Object.fromEntries(
-      Object.entries({ ...usual, ...overrides }).map(([name, act]) => [
-        name,
-        (...args: unknown[]) => {
-          asked.push({ key, what: name as keyof SessionPort, args });
-          return (act as (key: string, ...args: unknown[]) => unknown)(key, ...args);
+}
+/** Sessions that answer what they are told to and note everything. */
+export function fakeSessions(overrides: (key: string) => Partial<SessionPort> = () => ({})): { readonly asked: Asked[]; of(what: keyof SessionPort): Asked[] } {
+  const asked: Asked[] = [];
+  vi.spyOn(parts, "session").mockImplementation(
+    (_env, key) =>
+      new Proxy<SessionPort>(
+        { ...usual(key), ...overrides(key) },
+        {
+          get: (target, name) => {
+            const act: unknown = Reflect.get(target, name);
+            if (typeof act !== "function") return act;
+            return (...args: unknown[]): unknown => {
+              asked.push({ key, what: String(name), args });
+              return Reflect.apply(act, target, args);
+            };
+          },
         },
-      ]),
-    );
-    return port as unknown as SessionPort;
-  });
-  return { asked };
+      ),
+  );
+  return { asked, of: (what) => asked.filter((item) => item.what === what) };
 }

@@ -38,6 +38,8 @@ export interface OpenConnection {
   readonly openedAt: number;
   /** Its `connect` is being looked at. */
   greeting: boolean;
+  /** What came meanwhile, in order: looked at once it has said hello. */
+  readonly early: string[];
 }
 /** A socket with a principal. */
 export interface Connection {
@@ -58,6 +60,8 @@ export interface Connection {
   /** Events that wait until the answer that they follow has been sent, by conversation. */
   readonly held: Map<string, HeldEvent[]>;
   readonly rate: { start: number; count: number };
+  /** Binary frames that belonged to nothing. */
+  strays: number;
 }
 export type AnyConnection = OpenConnection | Connection;
 export interface HeldEvent {
@@ -103,7 +107,7 @@ export class Connections {
     }
     if (kept.phase === "closed") return;
     if (kept.phase === "open") {
-      this.#bySocket.set(socket, { ...kept, socket, greeting: false });
+      this.#bySocket.set(socket, { ...kept, socket, greeting: false, early: [] });
       return;
     }
     const { phase, conn, principal, seq, manyCalls, seenAt } = kept;
@@ -119,6 +123,7 @@ export class Connections {
       calls: new Set(kept.calls),
       held: new Map(),
       rate: { start: 0, count: 0 },
+      strays: 0,
     });
   }
 
@@ -138,7 +143,7 @@ export class Connections {
       socket,
       address,
       openedAt: this.#clock.now(),
-      greeting: false,
+      greeting: false, early: [],
     };
     this.#host.acceptWebSocket(socket, [connection.conn]);
     remember(socket, { v: 1, phase: "open", conn: connection.conn, address, openedAt: connection.openedAt } satisfies Kept);
@@ -160,6 +165,7 @@ export class Connections {
       seenAt: this.#clock.now(),
       held: new Map(),
       rate: { start: 0, count: 0 },
+      strays: 0,
     };
     this.#index(connection);
     this.#save(connection);
