@@ -124,10 +124,10 @@ function runtime(input: PromptInput, day: LocalDay): Section {
 
 function skills(list: readonly PromptSkill[]): Section | undefined {
   if (list.length === 0) return undefined;
-  const escape = (text: string): string => clean(text, 1024).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  const plain = (text: string): string => clean(text, 1024).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
   const entries = list.map(
     (skill) =>
-      `  <skill>\n    <name>${escape(skill.name)}</name>\n    <description>${escape(skill.description)}</description>\n    <location>${escape(skill.location)}</location>\n  </skill>`,
+      `  <skill>\n    <name>${plain(skill.name)}</name>\n    <description>${plain(skill.description)}</description>\n    <location>${plain(skill.location)}</location>\n  </skill>`,
   );
   return {
     id: "skills",

@@ -48,7 +48,6 @@ function decoded(segment: string): string[] {
 }
 function problem(path: string): string | undefined {
   if (path.includes("\0")) return "The path has a NUL character in it.";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
   if (/[\u0000-\u001f\u007f]/.test(path)) return "The path has control characters in it.";
   if (!path.isWellFormed()) return "The path is not valid Unicode.";
   if (path.startsWith("/") || path.startsWith("~") || /^[A-Za-z]:[\\/]/.test(path) || /^[a-z]+:\/\//i.test(path))
@@ -103,7 +102,6 @@ export const partArchiveKey = (agentId: string, sessionId: string, time: number)
 
 /** Where reads of a skill fall through to when the agent has none of that name of its own; undefined outside `skills/`. */
 export const globalSkillKey = (path: WorkspacePath): string | undefined => (path.startsWith("skills/") ? path : undefined);
-export const GLOBAL_SKILLS_PREFIX = "skills/";
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",

@@ -76,7 +76,7 @@ describe("[P5.4] paths stay in the agent's workspace", () => {
     "a%00b",
     "\ud800",
     "x".repeat(201),
-    "a/".repeat(600) + "a",
+    `${"a/".repeat(600)}a`,
     "ü".repeat(101),
   ];
   for (const path of bad)

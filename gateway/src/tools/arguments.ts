@@ -1,0 +1,50 @@
+/** Arguments of a tool as a model wrote them, checked one by one. Pure. Messages say what to write instead. */
+import type { GsvError, Result } from "../ports.ts";
+import { INVALID_ARGUMENTS } from "../models/answer.ts";
+
+export type Arguments = Readonly<Record<string, unknown>>;
+const bad = (message: string): { ok: false; error: GsvError } => ({ ok: false, error: { reason: "tool.bad_args", message } });
+
+type Field<T> = (name: string, value: unknown) => Result<T>;
+/** A text of at most `maxChars`. */
+export const text =
+  (maxChars: number): Field<string> =>
+  (name, value) => {
+    if (typeof value !== "string") return bad(`\`${name}\` must be a string.`);
+    return value.length > maxChars ? bad(`\`${name}\` is longer than ${maxChars} characters.`) : { ok: true, value };
+  };
+export const integer =
+  (min: number, max: number): Field<number> =>
+  (name, value) => {
+    // Models write numbers as strings now and then, and mean the number.
+    const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
+    return typeof number === "number" && Number.isInteger(number) && number >= min && number <= max
+      ? { ok: true, value: number }
+      : bad(`\`${name}\` must be a whole number from ${min} to ${max}.`);
+  };
+export const flag: Field<boolean> = (name, value) => {
+  const meant = value === "true" ? true : value === "false" ? false : value;
+  return typeof meant === "boolean" ? { ok: true, value: meant } : bad(`\`${name}\` must be true or false.`);
+};
+export const optional =
+  <T>(field: Field<T>): Field<T | undefined> =>
+  (name, value) =>
+    value === undefined || value === null ? { ok: true, value: undefined } : field(name, value);
+
+/** All fields of `shape`; unknown ones are ignored. */
+export function readArguments<S extends Readonly<Record<string, Field<unknown>>>>(
+  args: Arguments,
+  shape: S,
+): Result<{ readonly [K in keyof S]: S[K] extends Field<infer T> ? T : never }> {
+  if (Object.hasOwn(args, INVALID_ARGUMENTS)) return bad("The arguments are not a JSON object. Write them again.");
+  const out: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(shape)) {
+    const value = Object.hasOwn(args, name) ? args[name] : undefined;
+    if (value === undefined && !isOptional(field)) return bad(`\`${name}\` is missing.`);
+    const read = field(name, value);
+    if (!read.ok) return read;
+    out[name] = read.value;
+  }
+  return { ok: true, value: out as { readonly [K in keyof S]: S[K] extends Field<infer T> ? T : never } };
+}
+const isOptional = (field: Field<unknown>): boolean => field("", undefined).ok;

@@ -1,0 +1,61 @@
+/** What the workspace tests share: a bucket that counts and can fail, and names that no other test uses. */
+import { env } from "cloudflare:workers";
+import type { Bucket } from "../../src/workspace/bucket.ts";
+
+type Operation = keyof Bucket;
+export interface Watched {
+  readonly bucket: Bucket;
+  /** Operations since the last look, such as `["list", "get", "get"]`, sorted. */
+  taken(): string[];
+  /** Before (or, with `after`, once) an operation was done: throw, or do something else first. Undefined: no more of it. */
+  interfere(what: ((operation: Operation, key: string) => void | Promise<void>) | undefined, when?: "before" | "after"): void;
+}
+export function watched(bucket: Bucket = env.STORAGE): Watched {
+  let log: string[] = [];
+  let before: ((operation: Operation, key: string) => void | Promise<void>) | undefined;
+  let after: typeof before;
+  const run = async <T>(operation: Operation, key: string, work: () => Promise<T>): Promise<T> => {
+    log.push(operation);
+    await before?.(operation, key);
+    const result = await work();
+    await after?.(operation, key);
+    return result;
+  };
+  // The overloads of R2's methods don't survive a wrapper; what goes through is passed on as it came.
+  const wrap =
+    (operation: Operation) =>
+    (key: string | R2ListOptions, ...rest: unknown[]) =>
+      run(
+        operation,
+        typeof key === "string" ? key : (key?.prefix ?? ""),
+        () => Reflect.apply(bucket[operation], bucket, [key, ...rest]) as Promise<unknown>,
+      );
+  const wrapped: Record<Operation, unknown> = {
+    get: wrap("get"),
+    put: wrap("put"),
+    head: wrap("head"),
+    delete: wrap("delete"),
+    list: wrap("list"),
+  };
+  return {
+    bucket: wrapped as Bucket,
+    taken() {
+      const out = log.toSorted();
+      log = [];
+      return out;
+    },
+    interfere(what, when = "before") {
+      before = when === "before" ? what : undefined;
+      after = when === "after" ? what : undefined;
+    },
+  };
+}
+let counter = 0;
+/** An agent that no other test has. */
+export const newAgent = (): string => `t${Date.now().toString(36)}-${counter++}`;
+export function value<T>(result: { ok: true; value: T } | { ok: false; error: { reason: string; message: string } }): T {
+  if (!result.ok) throw new Error(`${result.error.reason}: ${result.error.message}`);
+  return result.value;
+}
+export const reason = (result: { ok: true } | { ok: false; error: { reason: string } }): string => (result.ok ? "ok" : result.error.reason);
+export const textAt = async (key: string): Promise<string | undefined> => (await env.STORAGE.get(key))?.text();
