@@ -1,1 +1,97 @@
-fn main() {}
+//! The `gsv` command line: reads what was typed, runs one command, and ends with its exit status. Starts no runtime and
+//! reads no file before a command needs it.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")
+)]
+
+mod args;
+mod chat;
+mod clean;
+mod client;
+mod commands;
+mod config;
+mod embedded;
+mod exit;
+mod ids;
+mod markdown;
+mod output;
+mod paths;
+mod suggest;
+mod table;
+mod units;
+mod width;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::args::{Cli, Command};
+use crate::commands::Context;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let mut typed = std::env::args_os().skip(1);
+    if typed.next().is_some_and(|first| first == commands::node::SUPERVISE) {
+        // Not for people: a node starts this to watch one command, and passes paths that must not be parsed.
+        return gsv_node::supervise_main(typed);
+    }
+    // clap prints its own errors and help, and ends with 2 or 0.
+    let cli = Cli::parse();
+    let out = Output::detect(cli.global.json);
+    match run(cli, out) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            out.failure(&failure);
+            ExitCode::from(failure.exit.code())
+        }
+    }
+}
+
+fn run(cli: Cli, out: Output) -> Outcome {
+    let context = Context {
+        global: cli.global,
+        out,
+    };
+    match cli.command {
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "gsv", &mut script);
+            out.piece(&String::from_utf8_lossy(&script));
+            Ok(())
+        }
+        Command::LocalConfig(command) => commands::local_config::run(&context, command),
+        Command::Up(args) => commands::gateway::up(&context, &args),
+        Command::Down => commands::gateway::down(&context),
+        Command::Chat(args) => block_on(commands::chat::run(&context, args)),
+        Command::Status => block_on(commands::status::run(&context)),
+        Command::Node(args) => run_on(gsv_node::runtime(), commands::node::run(&context, args)),
+        Command::Config(command) => block_on(commands::config::run(&context, command)),
+        Command::Session(command) => block_on(commands::session::run(&context, command)),
+        Command::Tools(command) => block_on(commands::tools::run(&context, command)),
+        Command::Token(command) => block_on(commands::token::run(&context, command)),
+        Command::Workspace(command) => block_on(commands::workspace::run(&context, command)),
+        Command::Audit(args) => block_on(commands::audit::run(&context, args)),
+        Command::Doctor => block_on(commands::doctor::run(&context)),
+    }
+}
+
+/// Runs a command that talks to somebody, on this one thread.
+pub(crate) fn block_on(command: impl Future<Output = Outcome>) -> Outcome {
+    run_on(Builder::new_current_thread().enable_all().build(), command)
+}
+
+fn run_on(runtime: io::Result<Runtime>, command: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = runtime.map_err(|error| {
+        Failure::new(
+            Exit::Bug,
+            format!("The runtime can't be started: {error}."),
+            "Check the limits of this process (`ulimit -a`).",
+        )
+    })?;
+    runtime.block_on(command)
+}

@@ -1,0 +1,426 @@
+//! What can be typed. Every flag and command is defined here, once; nothing is read or done here.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::units::parse_duration;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "gsv",
+    version,
+    about = "Your own AI agent, always reachable, with hands on all your machines",
+    after_help = "Begin with `gsv up` and `gsv chat hello`. Exit status: 0 done, 1 failed, 2 wrong input, 3 not allowed, 4 try later, 130 stopped.",
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Address of the gateway, over the one in the local config
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "GSV_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        help_heading = "Everywhere"
+    )]
+    pub url: Option<String>,
+    /// Token, over the one in the local config (GSV_TOKEN keeps it out of the process list)
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "GSV_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN",
+        help_heading = "Everywhere"
+    )]
+    pub token: Option<String>,
+    /// Data as JSON
+    #[arg(long, global = true, action = ArgAction::SetTrue, help_heading = "Everywhere")]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Talk to the agent
+    Chat(Chat),
+    /// Start the gateway on this machine
+    Up(Up),
+    /// Stop the gateway on this machine
+    Down,
+    /// Show the gateway, the machines and what is going on
+    Status,
+    /// Give the agent hands on this machine
+    Node(Node),
+    /// Settings of the gateway
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Settings of this command line (address, tokens)
+    #[command(subcommand, name = "local-config")]
+    LocalConfig(LocalConfigCommand),
+    /// Conversations
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Tools of the machines and of the gateway
+    #[command(subcommand)]
+    Tools(ToolsCommand),
+    /// Who may connect
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// The agent's files
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
+    /// What was done, by whom
+    Audit(Audit),
+    /// Look for what is wrong, and say how to mend it
+    Doctor,
+    /// Completions for a shell, to stdout
+    Completions {
+        /// Such as: gsv completions bash > ~/.local/share/bash-completion/completions/gsv
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Chat {
+    /// What to say; without it, read stdin, or talk interactively on a terminal
+    pub message: Option<String>,
+    /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
+    #[arg(short, long, value_name = "KEY")]
+    pub session: Option<String>,
+    /// Stop waiting for the answer after this long (30s, 5m; the run itself goes on)
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Show tokens, cost and time at the end
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Up {
+    /// Port on 127.0.0.1 [default: 8787]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Stay in the foreground, the log on stderr
+    #[arg(long)]
+    pub foreground: bool,
+    /// Make a new first admin token, because the old one is lost
+    #[arg(long)]
+    pub new_token: bool,
+    /// Be the supervisor; `gsv up` starts it
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token"], requires = "port")]
+    pub supervise: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Node {
+    /// Name of this machine, the prefix of its tools [default: node.id of the local config]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Folder that the agent works in [default: node.workspace of the local config, else the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Let the tools reach files outside the workspace
+    #[arg(long)]
+    pub allow_outside: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Show the configuration in force, or one path of it
+    Get {
+        /// Such as model.provider
+        path: Option<String>,
+    },
+    /// Set one path
+    Set {
+        /// Such as model.provider
+        path: String,
+        /// JSON, else taken as a string; `-` reads it from stdin, so that a secret stays out of the shell's history
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Take one path back to its default
+    Unset {
+        /// Such as model.provider
+        path: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LocalConfigCommand {
+    /// Show all settings, or one (secrets are masked)
+    Get {
+        /// url, token, session, node.id, node.token or node.workspace
+        key: Option<String>,
+    },
+    /// Change one setting
+    Set {
+        /// url, token, session, node.id, node.token or node.workspace
+        key: String,
+        /// `-` reads it from stdin
+        value: String,
+    },
+    /// Remove one setting
+    Unset {
+        /// url, token, session, node.id, node.token or node.workspace
+        key: String,
+    },
+    /// Where the file is
+    Path,
+}
+
+#[derive(Debug, Args)]
+pub struct SessionKey {
+    /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
+    #[arg(value_name = "KEY")]
+    pub key: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// All conversations, the last active first
+    List {
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+        limit: Option<u8>,
+        /// Skip so many
+        #[arg(long, value_name = "N")]
+        offset: Option<u64>,
+    },
+    /// Settings and state of one
+    Get(SessionKey),
+    /// Counters of one
+    Stats(SessionKey),
+    /// Archive it and start afresh
+    Reset(SessionKey),
+    /// Archive all but the last messages
+    Compact {
+        #[command(flatten)]
+        session: SessionKey,
+        /// Messages to keep
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        keep: Option<u32>,
+    },
+    /// Its earlier incarnations
+    History(SessionKey),
+    /// Its last messages
+    Preview {
+        #[command(flatten)]
+        session: SessionKey,
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+        limit: Option<u8>,
+    },
+    /// Change its settings
+    Set(SessionSet),
+}
+
+#[derive(Debug, Args)]
+pub struct SessionSet {
+    #[command(flatten)]
+    pub session: SessionKey,
+    /// Model, as provider/id
+    #[arg(long, value_name = "PROVIDER/ID")]
+    pub model: Option<String>,
+    /// How long the model may think
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub think: Option<Think>,
+    /// Its name in lists
+    #[arg(long)]
+    pub label: Option<String>,
+    /// System prompt of its own
+    #[arg(long, value_name = "TEXT")]
+    pub system_prompt: Option<String>,
+    /// Longest answer, in tokens
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u32>,
+    /// When it starts afresh by itself
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub reset: Option<Reset>,
+    /// Hour of a daily reset
+    #[arg(long, value_name = "HOUR", value_parser = clap::value_parser!(u8).range(0..=23))]
+    pub at_hour: Option<u8>,
+    /// Minutes of silence before an idle reset
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=525_600))]
+    pub idle_minutes: Option<u32>,
+    /// Take a setting back to the configuration's (model, thinkingLevel, systemPrompt, maxTokens, label, resetPolicy)
+    #[arg(long, value_name = "SETTING")]
+    pub clear: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Think {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Reset {
+    Manual,
+    Daily,
+    Idle,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ToolsCommand {
+    /// Every tool that the agent could use now
+    List,
+    /// Run one tool and show its result
+    Call {
+        /// Such as laptop__Bash
+        name: String,
+        /// key=value pairs (values are JSON, else strings), one JSON object, or `-` for JSON on stdin
+        args: Vec<String>,
+        /// Give up after this long (30s, 5m)
+        #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+        timeout: Option<Duration>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    Client,
+    ClientRo,
+    Node,
+    Channel,
+    Admin,
+}
+
+#[derive(Debug, Args)]
+pub struct TokenCreate {
+    /// What its holder may be; client-ro may only look
+    #[arg(long, value_enum)]
+    pub scope: Scope,
+    /// The machine that a node token is bound to
+    #[arg(long, value_name = "ID", required_if_eq("scope", "node"))]
+    pub node: Option<String>,
+    /// The channel that a channel token is bound to
+    #[arg(long, value_name = "CHANNEL", required_if_eq("scope", "channel"))]
+    pub channel: Option<String>,
+    /// The account that a channel token is bound to
+    #[arg(long, value_name = "ACCOUNT", requires = "channel")]
+    pub account: Option<String>,
+    /// When it ends (90d, 12h); without it, never
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub expires: Option<Duration>,
+    /// A note for the list
+    #[arg(long)]
+    pub label: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token; it is shown once, on stdout
+    Create(TokenCreate),
+    /// All tokens, without their secrets
+    List,
+    /// End a token and its connections
+    Revoke {
+        /// Its id, from the list (or the token itself)
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Agent {
+    /// Whose workspace [default: main]
+    #[arg(long, value_name = "ID")]
+    pub agent: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WorkspaceCommand {
+    /// Files and folders
+    Ls {
+        /// A folder [default: the workspace itself]
+        path: Option<String>,
+        #[command(flatten)]
+        agent: Agent,
+    },
+    /// A file's content to stdout
+    Cat {
+        /// Such as memory/2026-11-21.md
+        path: String,
+        #[command(flatten)]
+        agent: Agent,
+    },
+    /// Write a file
+    Put {
+        /// Such as memory/2026-11-21.md
+        path: String,
+        /// Where the content comes from; `-` or nothing is stdin
+        file: Option<PathBuf>,
+        /// Only if the file still has this etag (see `cat --json`), or `absent`
+        #[arg(long, value_name = "ETAG")]
+        if_match: Option<String>,
+        #[command(flatten)]
+        agent: Agent,
+    },
+    /// Change a file in your editor
+    Edit {
+        /// Such as memory/2026-11-21.md
+        path: String,
+        #[command(flatten)]
+        agent: Agent,
+    },
+    /// Delete a file
+    Rm {
+        /// Such as memory/2026-11-21.md
+        path: String,
+        #[command(flatten)]
+        agent: Agent,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// How many, the newest first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+    pub limit: Option<u8>,
+    /// Only those before this number
+    #[arg(long, value_name = "SEQ")]
+    pub before: Option<u64>,
+    /// Only this action
+    #[arg(long, value_name = "ACTION")]
+    pub action: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn negative_numbers_are_values() {
+        let cli = Cli::try_parse_from(["gsv", "config", "set", "model.maxTokens", "-5"]).unwrap();
+        assert!(matches!(cli.command, Command::Config(ConfigCommand::Set { value, .. }) if value == "-5"));
+    }
+
+    #[test]
+    fn a_node_token_needs_its_node() {
+        assert!(Cli::try_parse_from(["gsv", "token", "create", "--scope", "node"]).is_err());
+        assert!(Cli::try_parse_from(["gsv", "token", "create", "--scope", "node", "--node", "laptop"]).is_ok());
+    }
+}

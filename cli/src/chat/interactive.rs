@@ -1,0 +1,208 @@
+//! The prompt. rustyline reads lines in a thread of its own, since it blocks; everything else happens here. While a run is
+//! under way nobody reads the keyboard, and Ctrl-C stops the run, not the program.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+
+use gsv_link::LinkEvent;
+use gsv_protocol::Event;
+use gsv_protocol::events::{Chat, Session};
+use gsv_protocol::types::{ChatEvent, ChatState, SessionEvent};
+use rustyline::config::Config;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{CompletionType, ExternalPrinter};
+use tokio::signal::unix::Signal;
+use tokio::sync::mpsc as queue;
+
+use super::assembler::message_text;
+use super::complete::{Editor, message};
+use super::turn::{Conversation, Request};
+use super::view::View;
+use crate::clean::clean;
+use crate::exit::{Failure, Outcome};
+use crate::output::{Output, Style};
+
+const HISTORY_LINES: usize = 5_000;
+
+enum Typed {
+    Line(String),
+    Interrupted,
+    End,
+    Broken(String),
+}
+
+type Printer = Box<dyn ExternalPrinter + Send>;
+
+/// The reading thread's other end.
+struct Prompt {
+    ask: mpsc::Sender<()>,
+    typed: queue::UnboundedReceiver<Typed>,
+    /// Writes above the line that is being typed.
+    printer: Option<Printer>,
+}
+
+pub async fn talk(
+    conversation: &mut Conversation,
+    history: PathBuf,
+    verbose: bool,
+    out: Output,
+    interrupts: &mut Signal,
+) -> Outcome {
+    let mut prompt = Prompt::open(history, out)?;
+    out.aside(&format!(
+        "{} · /help shows commands, Ctrl-D leaves",
+        conversation.session
+    ));
+    conversation.follow().await;
+    let mut view = View::new(out);
+    let mut asked_to_leave = false;
+    loop {
+        for event in conversation.catch_up() {
+            beside(&event, &conversation.session, |text| out.note(text));
+        }
+        let line = match prompt.read(conversation).await? {
+            Typed::Line(line) => line,
+            Typed::Interrupted if !asked_to_leave => {
+                asked_to_leave = true;
+                out.aside("(Ctrl-C again or Ctrl-D leaves)");
+                continue;
+            }
+            Typed::Interrupted | Typed::End => return Ok(()),
+            Typed::Broken(why) => {
+                return Err(Failure::failed(
+                    format!("The terminal can't be read: {why}."),
+                    "Say it at once: `gsv chat MESSAGE`.",
+                ));
+            }
+        };
+        asked_to_leave = false;
+        let message = message(&line);
+        match message.as_str() {
+            "" => {}
+            "/quit" | "/exit" => return Ok(()),
+            text => {
+                let request = Request {
+                    message: text,
+                    timeout: None,
+                    verbose,
+                };
+                if let Err(failure) = conversation.turn(&request, &mut view, interrupts).await {
+                    if conversation.has_ended() {
+                        return Err(failure);
+                    }
+                    out.failure(&failure);
+                }
+            }
+        }
+    }
+}
+
+impl Prompt {
+    fn open(history: PathBuf, out: Output) -> Outcome<Self> {
+        let broken = |error: ReadlineError| {
+            Failure::failed(
+                format!("The terminal can't be used: {error}."),
+                "Say it at once: `gsv chat MESSAGE`.",
+            )
+        };
+        let config = Config::builder()
+            .max_history_size(HISTORY_LINES)
+            .and_then(|config| config.history_ignore_dups(true))
+            .map_err(broken)?
+            .history_ignore_space(true)
+            .auto_add_history(true)
+            .completion_type(CompletionType::List)
+            .build();
+        let mut editor: rustyline::Editor<Editor, FileHistory> =
+            rustyline::Editor::with_config(config).map_err(broken)?;
+        editor.set_helper(Some(Editor));
+        // The first time there is none.
+        let _ = editor.load_history(&history);
+        let printer = editor
+            .create_external_printer()
+            .ok()
+            .map(|printer| Box::new(printer) as Printer);
+        let (ask, asked) = mpsc::channel::<()>();
+        let (answers, typed) = queue::unbounded_channel();
+        let mark = ("› ", out.paint(Style::Cyan, "› "));
+        thread::spawn(move || {
+            while asked.recv().is_ok() {
+                let typed = match editor.readline(&mark) {
+                    Ok(line) => Typed::Line(line),
+                    Err(ReadlineError::Interrupted) => Typed::Interrupted,
+                    Err(ReadlineError::Eof) => Typed::End,
+                    Err(error) => Typed::Broken(error.to_string()),
+                };
+                // History is a convenience: that it can't be written must not stop a conversation.
+                let _ = editor.append_history(&history);
+                if answers.send(typed).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { ask, typed, printer })
+    }
+
+    /// The next line; meanwhile, shows what happens in the session.
+    async fn read(&mut self, conversation: &mut Conversation) -> Outcome<Typed> {
+        let gone = || Typed::Broken("its reader has ended".to_owned());
+        if self.ask.send(()).is_err() {
+            return Ok(gone());
+        }
+        loop {
+            tokio::select! {
+                typed = self.typed.recv() => return Ok(typed.unwrap_or_else(gone)),
+                event = conversation.next_event() => {
+                    let event = event?;
+                    let session = conversation.session.clone();
+                    beside(&event, &session, |text| {
+                        if let Some(printer) = &mut self.printer {
+                            // What can't be shown now is in the history.
+                            let _ = printer.print(format!("{text}\n"));
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// What happened without our asking: a run that somebody or something else started, the link, the session.
+fn beside(event: &LinkEvent, session: &str, mut show: impl FnMut(&str)) {
+    match event {
+        LinkEvent::Disconnected { reason, .. } => show(&format!("connection lost ({}); trying again…", clean(reason))),
+        LinkEvent::Connected(_) => show("connected again"),
+        LinkEvent::Event { name, payload, .. } if name == Chat::NAME => {
+            let Ok(event) = serde_json::from_value::<ChatEvent>(payload.clone()) else {
+                return;
+            };
+            if event.session_key.0 != session {
+                return;
+            }
+            match event.state {
+                ChatState::Final => {
+                    let text = event.message.as_ref().map(message_text).unwrap_or_default();
+                    if !text.trim().is_empty() {
+                        show(clean(&text).trim());
+                    }
+                }
+                ChatState::Error => show(&format!(
+                    "a run failed: {}",
+                    clean(event.error.as_deref().unwrap_or("no reason was given"))
+                )),
+                _ => {}
+            }
+        }
+        LinkEvent::Event { name, payload, .. } if name == Session::NAME => {
+            if let Ok(event) = serde_json::from_value::<SessionEvent>(payload.clone())
+                && event.session_key.0 == session
+                && let Some(text) = event.text.filter(|text| !text.trim().is_empty())
+            {
+                show(&clean(&text));
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,196 @@
+use super::*;
+use proptest::prelude::*;
+
+/// A terminal as far as it matters here: it wraps, scrolls never (its lines are kept), and knows `CSI n A` and `CSI J`.
+struct Terminal {
+    width: usize,
+    lines: Vec<Vec<char>>,
+    row: usize,
+    column: usize,
+}
+
+impl Terminal {
+    fn new(width: usize) -> Self {
+        Self {
+            width,
+            lines: vec![Vec::new()],
+            row: 0,
+            column: 0,
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\n' => {
+                    self.row += 1;
+                    self.column = 0;
+                }
+                '\r' => self.column = 0,
+                '\u{1b}' => {
+                    assert_eq!(chars.next(), Some('['));
+                    let mut number = String::new();
+                    loop {
+                        match chars.next() {
+                            Some(digit) if digit.is_ascii_digit() => number.push(digit),
+                            Some('A') => {
+                                let up: usize = number.parse().unwrap();
+                                assert!(up <= self.row, "the cursor would leave the screen");
+                                self.row -= up;
+                                break;
+                            }
+                            Some('J') => {
+                                self.lines.truncate(self.row + 1);
+                                self.lines[self.row].truncate(self.column);
+                                break;
+                            }
+                            other => panic!("unexpected {other:?}"),
+                        }
+                    }
+                }
+                c => {
+                    if self.column == self.width {
+                        self.row += 1;
+                        self.column = 0;
+                    }
+                    self.fit();
+                    let line = &mut self.lines[self.row];
+                    line.resize(line.len().max(self.column + 1), ' ');
+                    line[self.column] = c;
+                    self.column += 1;
+                }
+            }
+            self.fit();
+        }
+    }
+
+    fn fit(&mut self) {
+        while self.lines.len() <= self.row {
+            self.lines.push(Vec::new());
+        }
+    }
+
+    fn text(&self) -> String {
+        let lines: Vec<String> = self
+            .lines
+            .iter()
+            .map(|line| line.iter().collect::<String>().trim_end().to_owned())
+            .collect();
+        lines.join("\n").trim_end_matches('\n').to_owned()
+    }
+}
+
+const SCREEN: Screen = Screen {
+    width: 30,
+    height: 12,
+    colour: false,
+};
+
+fn rendered(source: &str) -> String {
+    let text = render(
+        source,
+        Look {
+            width: SCREEN.width,
+            colour: false,
+        },
+    );
+    text.trim_end_matches('\n')
+        .lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn the_open_block_is_shown_plain_and_replaced_when_whole() {
+    let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
+    terminal.write(&live.text("# Ti", SCREEN));
+    assert_eq!(terminal.text(), "# Ti");
+    terminal.write(&live.text("tle\n\n**bo", SCREEN));
+    assert_eq!(terminal.text(), "Title\n\n**bo");
+    terminal.write(&live.text("ld**", SCREEN));
+    terminal.write(&live.end(SCREEN));
+    assert_eq!(terminal.text(), "Title\n\nbold");
+}
+
+#[test]
+fn a_line_beside_the_text_moves_it_down() {
+    let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
+    terminal.write(&live.text("Hello **wor", SCREEN));
+    terminal.write(&live.pause(SCREEN));
+    terminal.write("note\n");
+    terminal.write(&live.resume());
+    terminal.write(&live.text("ld**", SCREEN));
+    terminal.write(&live.end(SCREEN));
+    assert_eq!(terminal.text(), "note\nHello world");
+}
+
+#[test]
+fn c4_a_restart_takes_back_what_is_not_rendered_for_good() {
+    let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
+    terminal.write(&live.text("Wrong from the beginning to the end", SCREEN));
+    let (paint, left) = live.restart(SCREEN);
+    terminal.write(&paint);
+    assert!(!left);
+    assert_eq!(terminal.text(), "");
+    terminal.write(&live.text("Right", SCREEN));
+    terminal.write(&live.end(SCREEN));
+    assert_eq!(terminal.text(), "Right");
+
+    terminal.write(&live.text("one\n\ntwo", SCREEN));
+    assert!(live.restart(SCREEN).1, "a rendered block stays");
+}
+
+#[test]
+fn a_block_longer_than_the_screen_is_written_through() {
+    let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
+    let code: Vec<String> = (0..40).map(|number| format!("line {number}")).collect();
+    let source = format!("```\n{}\n```\n\nafter", code.join("\n"));
+    for piece in source.as_bytes().chunks(7) {
+        terminal.write(&live.text(std::str::from_utf8(piece).unwrap(), SCREEN));
+    }
+    terminal.write(&live.end(SCREEN));
+    let text = terminal.text();
+    for line in code {
+        assert_eq!(text.lines().filter(|shown| shown.trim() == line).count(), 1, "{line}");
+    }
+    assert!(text.ends_with("\n\nafter"), "{text}");
+}
+
+proptest! {
+    /// However the text is cut, the screen ends up with the same as if it had come at once.
+    #[test]
+    fn the_pieces_do_not_matter(
+        blocks in prop::collection::vec("[a-d*` ]{1,40}|- [a-d]{1,5}\n- [a-d ]{1,20}|```\n[a-d]{1,9}\n```\n|# [a-d]{1,9}", 1..5),
+        sizes in prop::collection::vec(1_usize..9, 1..20),
+    ) {
+        let source = blocks.join("\n\n");
+        let (mut live, mut terminal) = (Live::default(), Terminal::new(SCREEN.width));
+        let mut rest = source.as_str();
+        for size in sizes.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*size).min(rest.len()));
+            terminal.write(&live.text(piece, SCREEN));
+            rest = after;
+        }
+        terminal.write(&live.end(SCREEN));
+        let (mut once, mut reference) = (Live::default(), Terminal::new(SCREEN.width));
+        reference.write(&once.text(&source, SCREEN));
+        reference.write(&once.end(SCREEN));
+        prop_assert_eq!(terminal.text(), reference.text());
+    }
+}
+
+#[test]
+fn one_block_looks_as_the_renderer_says() {
+    let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
+    let source = "- one\n- two with more words than fit into a line";
+    for piece in source.split_inclusive(' ') {
+        terminal.write(&live.text(piece, SCREEN));
+    }
+    terminal.write(&live.end(SCREEN));
+    assert_eq!(terminal.text(), rendered(source));
+}

@@ -1,0 +1,153 @@
+//! From flags, environment and local config to a connected link, and from its errors to failures. Holds the token only
+//! in memory.
+
+use std::time::Duration;
+
+use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options};
+use gsv_protocol::Method;
+use gsv_protocol::types::ConnectResult;
+
+use crate::args::Global;
+use crate::config::{self, Config, Key};
+use crate::embedded::{self, layout::Layout, state};
+use crate::exit::{Exit, Failure, Outcome};
+
+pub const DEFAULT_SESSION: &str = "agent:main:cli:dm:main";
+
+/// Where to connect, and as whom.
+#[derive(Clone)]
+pub struct Account {
+    pub url: String,
+    pub token: String,
+}
+
+impl Account {
+    /// Flags and environment first, then the local config. A missing address is this machine's.
+    pub fn find(global: &Global, config: &Config) -> Outcome<Self> {
+        let url = find_url(global, config)?;
+        let token = given(global.token.as_deref()).or_else(|| config.get(Key::Token));
+        let Some(token) = token else {
+            return Err(no_token());
+        };
+        config::check_value(Key::Token, token)?;
+        Ok(Self {
+            url,
+            token: token.to_owned(),
+        })
+    }
+
+    /// A client that ends with its first lost connection: for one question and its answer.
+    pub async fn connect(&self) -> Outcome<Client> {
+        let (link, events) = self.open(false).await?;
+        Ok(Client { link, _events: events })
+    }
+
+    /// A client that reconnects for as long as it lives.
+    pub async fn connect_lasting(&self) -> Outcome<(Link, Events)> {
+        self.open(true).await
+    }
+
+    async fn open(&self, reconnect: bool) -> Outcome<(Link, Events)> {
+        // A name of its own: two command lines at once must not replace each other (SPEC.md H4).
+        let id = format!("cli-{:08x}{:08x}", std::process::id(), fastrand::u32(..));
+        let mut options = Options::new(&self.url, Mode::Client, id);
+        options.token = Some(self.token.clone());
+        env!("CARGO_PKG_VERSION").clone_into(&mut options.version);
+        options.reconnect = reconnect;
+        Link::connect(options).await.map_err(|error| link_failure(&error))
+    }
+}
+
+fn given(value: Option<&str>) -> Option<&str> {
+    value.filter(|value| !value.is_empty())
+}
+
+pub fn find_url(global: &Global, config: &Config) -> Outcome<String> {
+    let url = given(global.url.as_deref()).or_else(|| config.get(Key::Url));
+    let Some(url) = url else { return Ok(local_url()) };
+    config::check_url(url).map_err(|problem| {
+        Failure::usage(
+            format!("`{url}` is not an address: {problem}."),
+            "Write it like ws://127.0.0.1:8787 or https://gsv.example.workers.dev.",
+        )
+    })?;
+    Ok(url.to_owned())
+}
+
+/// The gateway on this machine, at the port that it has.
+fn local_url() -> String {
+    let port = Layout::find()
+        .ok()
+        .and_then(|layout| match state::State::read(&layout.state()) {
+            state::Found::State(state) => Some(state.port),
+            _ => None,
+        });
+    embedded::url(port.unwrap_or(embedded::DEFAULT_PORT))
+}
+
+fn no_token() -> Failure {
+    Failure::new(
+        Exit::Auth,
+        "There is no token for the gateway.",
+        "Run `gsv up` to start a gateway on this machine and get one, or set one: `gsv local-config set token -`.",
+    )
+}
+
+pub fn link_failure(error: &LinkError) -> Failure {
+    match error {
+        LinkError::Remote(shape) | LinkError::Refused { error: shape } => Failure::from_wire(shape),
+        // These sentences end with what to do.
+        _ => Failure {
+            exit: Exit::from_code(error.exit_status()),
+            message: error.to_string(),
+            next: String::new(),
+            reason: Some(error.reason().to_owned()),
+            lines: Vec::new(),
+        },
+    }
+}
+
+/// One connection for a command's questions.
+pub struct Client {
+    link: Link,
+    /// Kept so that the link never waits for a reader; nothing is followed, so nothing of interest comes.
+    _events: Events,
+}
+
+impl Client {
+    pub async fn call<M: Method>(&self, params: M::Params) -> Outcome<M::Result> {
+        self.link.call::<M>(params).await.map_err(|error| link_failure(&error))
+    }
+
+    pub async fn call_within<M: Method>(&self, params: M::Params, patience: Duration) -> Outcome<M::Result> {
+        self.link
+            .call_within::<M>(params, patience)
+            .await
+            .map_err(|error| link_failure(&error))
+    }
+
+    pub fn hello(&self) -> Option<ConnectResult> {
+        self.link.hello()
+    }
+
+    pub async fn close(self) {
+        self.link.close().await;
+    }
+}
+
+/// What a lasting link says before it is up for the first time: then there is nothing to wait for.
+pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
+    match event {
+        LinkEvent::Fatal(error) => Some(link_failure(error)),
+        // Without a next attempt the reason follows, as the last event.
+        LinkEvent::Disconnected {
+            reason,
+            retry_in: Some(_),
+        } => Some(Failure::new(
+            Exit::TryLater,
+            format!("The gateway at {url} can't be reached: {reason}."),
+            "Is it running? Start it with `gsv up`, or set another address with `gsv local-config set url ...`.",
+        )),
+        _ => None,
+    }
+}

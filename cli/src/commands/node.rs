@@ -1,0 +1,238 @@
+//! `gsv node`: this machine's tools for the agent, in the foreground. Gets itself a token that is good for this one id, and
+//! keeps only that.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor};
+use gsv_protocol::NoParams;
+use gsv_protocol::methods::{TokensCreate, TokensList};
+use gsv_protocol::types::{TokenKind, TokensCreateParams};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::Context;
+use crate::args::Node;
+use crate::clean::clean;
+use crate::client::{Account, find_url};
+use crate::config::{self, Config, Key};
+use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::output::{Output, Style};
+use crate::paths;
+use crate::units::now_ms;
+
+/// The first argument of the process that watches a command of the agent's; see `main`.
+pub const SUPERVISE: &str = "__supervise";
+
+pub async fn run(context: &Context, args: Node) -> Outcome {
+    let out = context.out;
+    let mut config = Context::config()?;
+    let id = args
+        .id
+        .or_else(|| config.get(Key::NodeId).map(str::to_owned))
+        .ok_or_else(|| Failure::usage("This machine has no name yet.", "Give it one: `gsv node --id laptop`."))?;
+    config::check_node_id(&id).map_err(|problem| {
+        Failure::usage(
+            format!("`{id}` can't be a name: {problem}."),
+            "Choose another with --id.",
+        )
+    })?;
+    let workspace = workspace(
+        args.workspace
+            .or_else(|| config.get(Key::NodeWorkspace).map(PathBuf::from)),
+    )?;
+    let url = find_url(&context.global, &config)?;
+    let token = token(context, &mut config, &id, &url).await?;
+
+    let home = paths::state_dir()?;
+    let state_dir = home.join("node").join(&id);
+    for dir in [&home, &home.join("node"), &state_dir] {
+        paths::ensure_private_dir(dir)?;
+    }
+    let exe = env::current_exe().or_fail("find the gsv program", "Check that the installation is whole.")?;
+    let settings = NodeConfig {
+        token: Some(token),
+        allow_outside: args.allow_outside,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        supervisor: Supervisor::Program {
+            program: exe,
+            args: vec![OsString::from(SUPERVISE)],
+        },
+        ..NodeConfig::new(id, url, workspace, state_dir)
+    };
+    let signals = Signals::listen()?;
+    let ended = gsv_node::run(settings, Arc::new(move |status| tell(out, &status)), signals.asked()).await;
+    ended.map_err(|error| failure(&error))
+}
+
+fn failure(error: &NodeError) -> Failure {
+    Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
+}
+
+fn tell(out: Output, status: &Status) {
+    let mark = match status.level {
+        Level::Info => out.paint_note(Style::Green, "●"),
+        Level::Warn => out.paint_note(Style::Yellow, "●"),
+        Level::Error => out.paint_note(Style::Red, "●"),
+    };
+    out.note(&format!("{mark} {}", clean(&status.text)));
+}
+
+struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    fn listen() -> Outcome<Self> {
+        let catch = |kind| signal(kind).or_fail("listen for signals", "Try again.");
+        Ok(Self {
+            term: catch(SignalKind::terminate())?,
+            int: catch(SignalKind::interrupt())?,
+            hup: catch(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+            _ = self.hup.recv() => {}
+        }
+    }
+
+    /// The first signal ends the node in order, a second one at once.
+    async fn asked(mut self) {
+        self.next().await;
+        tokio::spawn(async move {
+            self.next().await;
+            std::process::exit(i32::from(Exit::Interrupted.code()));
+        });
+    }
+}
+
+fn workspace(given: Option<PathBuf>) -> Outcome<PathBuf> {
+    let dir = given.unwrap_or_else(|| PathBuf::from("."));
+    let next = "Name an existing folder: `gsv node --workspace DIR`.";
+    let dir = fs::canonicalize(&dir).or_fail(format_args!("use the workspace {}", dir.display()), next)?;
+    if dir.is_dir() {
+        Ok(dir)
+    } else {
+        Err(Failure::usage(format!("{} is not a folder.", dir.display()), next))
+    }
+}
+
+/// What a token may be used for, from its own name. Tokens of other gateways have no such names.
+fn kind_of(token: &str) -> Option<&str> {
+    token.strip_prefix("gsv_")?.split_once('_').map(|(kind, _)| kind)
+}
+
+/// The node's own token: given, stored, or made now with an admin token.
+async fn token(context: &Context, config: &mut Config, id: &str, url: &str) -> Outcome<String> {
+    let given = context.global.token.clone().filter(|token| !token.is_empty());
+    if let Some(token) = &given {
+        config::check_value(Key::Token, token)?;
+        if kind_of(token) != Some("admin") {
+            return Ok(token.clone());
+        }
+    }
+    let ours = config.get(Key::Url).is_none_or(|known| known == url);
+    let stored = config
+        .get(Key::NodeToken)
+        .filter(|_| ours && given.is_none() && config.get(Key::NodeId) == Some(id))
+        .map(str::to_owned);
+    let admin = given.or_else(|| {
+        config
+            .get(Key::Token)
+            .filter(|token| kind_of(token) == Some("admin"))
+            .map(str::to_owned)
+    });
+    let admin = admin.map(|token| Account {
+        url: url.to_owned(),
+        token,
+    });
+    match (stored, admin) {
+        (Some(stored), None) => Ok(stored),
+        (Some(stored), Some(admin)) => {
+            if is_void(&admin, &stored).await {
+                context
+                    .out
+                    .aside("the stored node token is no longer valid; making another");
+                mint(context, config, &admin, id, ours).await
+            } else {
+                Ok(stored)
+            }
+        }
+        (None, Some(admin)) => mint(context, config, &admin, id, ours).await,
+        (None, None) => Err(Failure::new(
+            Exit::Auth,
+            format!("There is no token for the node `{id}`."),
+            format!(
+                "Where you have an admin token, run `gsv token create --scope node --node {id}`; here, set it: `gsv local-config set node.token -` and `gsv local-config set node.id {id}`."
+            ),
+        )),
+    }
+}
+
+/// Whether the gateway surely doesn't know a token any more. When it can't be asked, the node finds out by itself.
+async fn is_void(admin: &Account, token: &str) -> bool {
+    let Some(id) = token.split('_').nth(2) else {
+        return false;
+    };
+    let Ok(client) = admin.connect().await else {
+        return false;
+    };
+    let listed = client.call::<TokensList>(NoParams {}).await;
+    client.close().await;
+    let now = now_ms();
+    listed.is_ok_and(|listed| {
+        let found = listed.tokens.iter().find(|entry| entry.token_id.as_str() == id);
+        found.is_none_or(|entry| entry.revoked_at.is_some() || entry.expires_at.is_some_and(|at| at <= now))
+    })
+}
+
+async fn mint(context: &Context, config: &mut Config, admin: &Account, id: &str, ours: bool) -> Outcome<String> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let params = TokensCreateParams {
+        kind: TokenKind::Node,
+        node_id: Some(id.to_owned()),
+        channel: None,
+        account_id: None,
+        label: Some(crate::width::cut(&clean(&format!("gsv node on {host}")), 100)),
+        expires_in_ms: None,
+    };
+    let client = admin.connect().await?;
+    let made = client.call::<TokensCreate>(params).await?;
+    client.close().await;
+    if ours {
+        if config.get(Key::Url).is_none() {
+            config.set(Key::Url, &admin.url)?;
+        }
+        config.set(Key::NodeId, id)?;
+        config.set(Key::NodeToken, &made.token)?;
+        config.save()?;
+        context
+            .out
+            .aside(&format!("made a token for the node {id} and stored it as node.token"));
+    } else {
+        context.out.warn(
+            "the token that was made for this node is not stored, because the local config belongs to another gateway",
+        );
+    }
+    Ok(made.token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_from_the_token() {
+        assert_eq!(kind_of("gsv_admin_abc_def"), Some("admin"));
+        assert_eq!(kind_of("gsv_client-ro_abc_def"), Some("client-ro"));
+        assert_eq!(kind_of("some-other-token"), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! The first admin token. Only its sha256 is kept here; the token goes to the local config and nowhere else.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Serialize};
+
+use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::paths;
+use crate::units::now_ms;
+
+const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+const ID_CHARS: usize = 10;
+const SECRET_BYTES: usize = 32;
+
+/// `bootstrap.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bootstrap {
+    pub token_id: String,
+    /// Hex.
+    pub sha256: String,
+    pub created_at: u64,
+}
+
+/// A token that has just been made. Deliberately without `Debug`.
+pub struct NewToken {
+    pub token: String,
+    pub bootstrap: Bootstrap,
+}
+
+impl NewToken {
+    pub fn generate() -> Outcome<Self> {
+        let mut bytes = [0_u8; ID_CHARS + SECRET_BYTES];
+        SystemRandom::new().fill(&mut bytes).map_err(|_| {
+            Failure::new(
+                Exit::Bug,
+                "The system gave no random bytes.",
+                "Check that /dev/urandom works.",
+            )
+        })?;
+        let (id, secret) = bytes.split_at(ID_CHARS);
+        let token_id: String = id
+            .iter()
+            .map(|byte| char::from(BASE32[usize::from(byte % 32)]))
+            .collect();
+        let token = format!("gsv_admin_{token_id}_{}", hex(secret));
+        let sha256 = sha256_hex(token.as_bytes());
+        Ok(Self {
+            token,
+            bootstrap: Bootstrap {
+                token_id,
+                sha256,
+                created_at: now_ms(),
+            },
+        })
+    }
+}
+
+impl Bootstrap {
+    pub fn read(path: &Path) -> Outcome<Option<Self>> {
+        let meta = match fs::metadata(path) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(error).or_fail(
+                    format_args!("look at {}", path.display()),
+                    "Check the permissions of its folder.",
+                );
+            }
+        };
+        paths::check_private_file(path, &meta)?;
+        let text = fs::read_to_string(path)
+            .or_fail(format_args!("read {}", path.display()), "Check that the file is yours.")?;
+        let parsed: Result<Self, _> = serde_json::from_str(&text);
+        match parsed {
+            Ok(found) if found.sha256.len() == 64 && found.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                Ok(Some(found))
+            }
+            _ => Err(Failure::failed(
+                format!("{} is damaged, so the first admin token can't be told.", path.display()),
+                "Run `gsv up --new-token` to make another; tokens and conversations stay.",
+            )),
+        }
+    }
+
+    pub fn write(&self, path: &Path) -> Outcome<()> {
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        paths::write_private_file(path, text.as_bytes()).or_fail(
+            format_args!("write {}", path.display()),
+            "Check that the folder is yours and that the disk is not full.",
+        )
+    }
+}
+
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(digest(&SHA256, bytes).as_ref())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn s4_tokens_have_the_contract_format_and_differ() {
+        let (one, two) = (NewToken::generate().unwrap(), NewToken::generate().unwrap());
+        assert_ne!(one.token, two.token);
+        let parts: Vec<&str> = one.token.split('_').collect();
+        assert_eq!(parts[..2], ["gsv", "admin"]);
+        assert_eq!((parts[2].len(), parts[3].len(), parts.len()), (10, 64, 4));
+        assert!(parts[2].bytes().all(|byte| BASE32.contains(&byte)));
+        assert_eq!(one.bootstrap.sha256, sha256_hex(one.token.as_bytes()));
+    }
+
+    #[test]
+    fn sha256_is_the_standard_one() {
+        assert_eq!(
+            sha256_hex(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn s4_only_the_hash_is_stored_and_a_damaged_file_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bootstrap.json");
+        assert_eq!(Bootstrap::read(&path).unwrap(), None);
+        let new = NewToken::generate().unwrap();
+        new.bootstrap.write(&path).unwrap();
+        assert_eq!(Bootstrap::read(&path).unwrap(), Some(new.bootstrap));
+        let secret = new.token.rsplit('_').next().unwrap().to_owned();
+        assert!(!fs::read_to_string(&path).unwrap().contains(&secret));
+        fs::write(&path, "{}").unwrap();
+        assert!(Bootstrap::read(&path).unwrap_err().next.contains("--new-token"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(Bootstrap::read(&path).unwrap_err().next.contains("chmod 600"));
+    }
+}

@@ -1,0 +1,72 @@
+//! `gsv down`: ends the supervisor and workerd. Safe to repeat; touches only processes that are surely ours.
+
+use std::fs;
+use std::time::Duration;
+
+use super::layout::Layout;
+use super::lock::{self, Lock};
+use super::process::Process;
+use super::state::{Found, State};
+use crate::exit::{Failure, Outcome};
+
+const PATIENCE: Duration = Duration::from_secs(45);
+/// The supervisor gives workerd half a second and its log a moment.
+const GRACE: Duration = Duration::from_secs(4);
+const ORPHAN_GRACE: Duration = Duration::from_millis(500);
+
+/// Whether anything was running.
+pub fn stop(layout: &Layout) -> Outcome<bool> {
+    if !layout.exists() {
+        return Ok(false);
+    }
+    let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
+    let state = match State::read(&layout.state()) {
+        Found::State(state) => Some(state),
+        Found::Absent | Found::Damaged => None,
+    };
+    let mut was_running = false;
+    if lock::is_held(&layout.supervisor_lock()) {
+        was_running = true;
+        let supervisor =
+            lock::holder(&layout.supervisor_lock()).or_else(|| state.as_ref().map(|state| state.supervisor()));
+        stop_supervisor(layout, supervisor)?;
+    }
+    if let Some(workerd) = state.and_then(|state| state.workerd())
+        && workerd.is_alive()
+    {
+        was_running = true;
+        if !workerd.end(ORPHAN_GRACE) {
+            return Err(still_there(&workerd));
+        }
+    }
+    let _ = fs::remove_file(layout.state());
+    Ok(was_running)
+}
+
+fn stop_supervisor(layout: &Layout, supervisor: Option<Process>) -> Outcome<()> {
+    let Some(supervisor) = supervisor.filter(Process::is_alive) else {
+        return Err(Failure::failed(
+            "The gateway's supervisor runs, but which process it is can't be told.",
+            format!(
+                "Find it with `fuser {}`, and end it.",
+                layout.supervisor_lock().display()
+            ),
+        ));
+    };
+    supervisor.terminate();
+    if lock::wait_until_free(&layout.supervisor_lock(), GRACE) {
+        return Ok(());
+    }
+    if supervisor.end(Duration::ZERO) {
+        Ok(())
+    } else {
+        Err(still_there(&supervisor))
+    }
+}
+
+fn still_there(process: &Process) -> Failure {
+    Failure::failed(
+        format!("Process {} does not end.", process.pid),
+        format!("Look at it with `ps -p {}`; it may wait for a disk.", process.pid),
+    )
+}

@@ -1,0 +1,70 @@
+//! The files of the embedded gateway under the state folder.
+
+use std::path::{Path, PathBuf};
+
+use crate::exit::Outcome;
+use crate::paths;
+
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub home: PathBuf,
+}
+
+impl Layout {
+    pub fn find() -> Outcome<Self> {
+        Ok(Self {
+            home: paths::state_dir()?,
+        })
+    }
+
+    pub fn gateway(&self) -> PathBuf {
+        self.home.join("gateway")
+    }
+
+    /// The agent's files, as files: a person edits `agents/main/SOUL.md` here with any editor.
+    pub fn workspace(&self) -> PathBuf {
+        self.home.join("workspace")
+    }
+
+    pub fn durable(&self) -> PathBuf {
+        self.gateway().join("do")
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.gateway().join("config.capnp")
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.gateway().join("state.json")
+    }
+
+    pub fn bootstrap(&self) -> PathBuf {
+        self.gateway().join("bootstrap.json")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.gateway().join("gateway.log")
+    }
+
+    /// Held by the supervisor as long as it lives.
+    pub fn supervisor_lock(&self) -> PathBuf {
+        self.gateway().join("supervisor.lock")
+    }
+
+    /// Held by `gsv up` and `gsv down` while they change things, so that two of them take turns.
+    pub fn turn_lock(&self) -> PathBuf {
+        self.gateway().join("turn.lock")
+    }
+
+    /// Makes every folder, private to this user.
+    pub fn ensure(&self) -> Outcome<()> {
+        for dir in [&self.home, &self.gateway(), &self.workspace(), &self.durable()] {
+            paths::ensure_private_dir(dir)?;
+        }
+        Ok(())
+    }
+
+    pub fn exists(&self) -> bool {
+        Path::new(&self.gateway()).is_dir()
+    }
+}

@@ -1,0 +1,110 @@
+//! Exclusive lock files. A lock ends with the process that holds it, so it can't be stale.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::process::Process;
+use crate::exit::{Failure, OrFail, Outcome};
+
+const RETRY: Duration = Duration::from_millis(5);
+const NEXT: &str = "Check that the state folder is yours and writable.";
+
+/// Held until dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// `None` when another process holds it.
+    pub fn try_take(path: &Path) -> Outcome<Option<Self>> {
+        let mut options = OpenOptions::new();
+        let file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path);
+        let mut file = file.or_fail(format_args!("open {}", path.display()), NEXT)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).or_fail(format_args!("lock {}", path.display()), NEXT);
+            }
+        }
+        // Who holds it, for `down` when the state file is damaged. The lock itself never depends on it.
+        let me = serde_json::to_vec(&Process::current()).unwrap_or_default();
+        let written = file.set_len(0).and_then(|()| file.write_all(&me));
+        written.or_fail(
+            format_args!("write {}", path.display()),
+            "Check that the disk is not full.",
+        )?;
+        Ok(Some(Self { _file: file }))
+    }
+
+    /// Waits for it.
+    pub fn take(path: &Path, patience: Duration) -> Outcome<Self> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(lock) = Self::try_take(path)? {
+                return Ok(lock);
+            }
+            if Instant::now() >= deadline {
+                return Err(Failure::new(
+                    crate::exit::Exit::TryLater,
+                    "Another `gsv up` or `gsv down` is at work and does not end.",
+                    "Look for it with `ps`, end it, and try again.",
+                ));
+            }
+            thread::sleep(RETRY);
+        }
+    }
+}
+
+pub fn is_held(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// Whether the lock came free in time.
+pub fn wait_until_free(path: &Path, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    while is_held(path) {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(RETRY);
+    }
+    true
+}
+
+/// Who holds a lock, as it wrote itself down.
+pub fn holder(path: &Path) -> Option<Process> {
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(4_096).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holder_at_a_time_and_none_after_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        assert!(!is_held(&path));
+        let lock = Lock::try_take(&path).unwrap().unwrap();
+        assert!(is_held(&path));
+        assert!(Lock::try_take(&path).unwrap().is_none());
+        assert_eq!(holder(&path), Some(Process::current()));
+        drop(lock);
+        assert!(wait_until_free(&path, Duration::ZERO));
+        Lock::take(&path, Duration::ZERO).unwrap();
+    }
+}

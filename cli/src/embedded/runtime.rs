@@ -1,0 +1,162 @@
+//! The runtime folder: the Worker bundle, the R2 worker, workerd and a manifest. Found, checked, and its scripts copied
+//! beside the state, so that a restart after a crash runs what was started even while the folder is being replaced.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::layout::Layout;
+use crate::exit::{Failure, OrFail, Outcome};
+use crate::paths;
+
+pub const SCRIPTS: [&str; 2] = ["worker.js", "r2.js"];
+
+/// What the bundle says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    pub version: String,
+    pub compatibility_date: String,
+    #[serde(default)]
+    pub compatibility_flags: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    pub dir: PathBuf,
+    pub manifest: Manifest,
+}
+
+impl Runtime {
+    pub fn workerd(&self) -> PathBuf {
+        self.dir.join("workerd")
+    }
+
+    /// The first of the places that has a manifest.
+    pub fn find(layout: &Layout) -> Outcome<Self> {
+        let places = places(layout);
+        if let Some(dir) = places.iter().find(|dir| dir.join("manifest.json").is_file()) {
+            return Self::open(dir);
+        }
+        let looked = places
+            .iter()
+            .map(|dir| format!("looked in {}", dir.display()))
+            .collect();
+        Err(Failure::failed(
+            "The gateway's runtime is not installed.",
+            "In a source checkout run `node scripts/build.ts`; else install GSV again, or set GSV_RUNTIME_DIR to the folder with manifest.json, worker.js, r2.js and workerd.",
+        )
+        .with_lines(looked))
+    }
+
+    pub fn open(dir: &Path) -> Outcome<Self> {
+        const NEXT: &str = "Build or install the runtime again.";
+        let dir = dir
+            .canonicalize()
+            .or_fail(format_args!("open {}", dir.display()), NEXT)?;
+        let path = dir.join("manifest.json");
+        let text = fs::read_to_string(&path).or_fail(format_args!("read {}", path.display()), NEXT)?;
+        let manifest: Manifest = serde_json::from_str(&text)
+            .map_err(|error| Failure::failed(format!("{} is not valid: {error}.", path.display()), NEXT))?;
+        for name in SCRIPTS {
+            if !dir.join(name).is_file() {
+                return Err(Failure::failed(
+                    format!("The runtime in {} has no {name}.", dir.display()),
+                    NEXT,
+                ));
+            }
+        }
+        let runtime = Self { dir, manifest };
+        let workerd = runtime.workerd();
+        if rustix::fs::access(&workerd, rustix::fs::Access::EXEC_OK).is_err() {
+            return Err(Failure::failed(
+                format!("{} is missing or can't be run.", workerd.display()),
+                NEXT,
+            ));
+        }
+        Ok(runtime)
+    }
+
+    /// Copies the scripts to where `config.capnp` embeds them from.
+    pub fn copy_scripts(&self, layout: &Layout) -> Outcome<()> {
+        for name in SCRIPTS {
+            let from = self.dir.join(name);
+            let content = fs::read(&from).or_fail(
+                format_args!("read {}", from.display()),
+                "Build or install the runtime again.",
+            )?;
+            let to = layout.gateway().join(name);
+            if fs::read(&to).is_ok_and(|present| present == content) {
+                continue;
+            }
+            paths::write_private_file(&to, &content).or_fail(
+                format_args!("write {}", to.display()),
+                "Check that the disk is not full.",
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn places(layout: &Layout) -> Vec<PathBuf> {
+    if let Some(dir) = env::var_os("GSV_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
+        return vec![PathBuf::from(dir)];
+    }
+    let mut places = vec![layout.home.join("runtime")];
+    let exe = env::current_exe().and_then(|exe| exe.canonicalize()).ok();
+    if let Some(dir) = exe.as_deref().and_then(Path::parent) {
+        places.extend(dir.parent().map(|up| up.join("runtime")));
+        places.extend(dir.ancestors().nth(2).map(|root| root.join("dist").join("runtime")));
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn runtime_dir(manifest: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("manifest.json"), manifest).unwrap();
+        for name in SCRIPTS {
+            fs::write(dir.path().join(name), "export default {}").unwrap();
+        }
+        fs::write(dir.path().join("workerd"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(dir.path().join("workerd"), fs::Permissions::from_mode(0o755)).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_whole_runtime_is_opened() {
+        let dir =
+            runtime_dir(r#"{"version":"1.2.3","compatibilityDate":"2026-11-01","compatibilityFlags":["a"],"more":1}"#);
+        let runtime = Runtime::open(dir.path()).unwrap();
+        assert_eq!(runtime.manifest.version, "1.2.3");
+        assert_eq!(runtime.manifest.compatibility_flags, ["a"]);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let dir = runtime_dir(r#"{"version":"1","compatibilityDate":"2026-11-01"}"#);
+        fs::remove_file(dir.path().join("r2.js")).unwrap();
+        assert!(Runtime::open(dir.path()).unwrap_err().message.contains("has no r2.js"));
+        let dir = runtime_dir("{}");
+        assert!(
+            Runtime::open(dir.path())
+                .unwrap_err()
+                .message
+                .contains("manifest.json is not valid")
+        );
+        let dir = runtime_dir(r#"{"version":"1","compatibilityDate":"2026-11-01"}"#);
+        fs::remove_file(dir.path().join("workerd")).unwrap();
+        assert!(
+            Runtime::open(dir.path())
+                .unwrap_err()
+                .message
+                .contains("workerd is missing")
+        );
+    }
+}

@@ -1,0 +1,146 @@
+use super::*;
+use proptest::prelude::*;
+
+fn plain(source: &str) -> String {
+    render(
+        source,
+        Look {
+            width: 40,
+            colour: false,
+        },
+    )
+}
+
+#[test]
+fn paragraphs_are_wrapped_and_separated() {
+    let source = "One two three four five six seven eight nine ten.\n\nNext.";
+    assert_eq!(
+        plain(source),
+        "One two three four five six seven eight\nnine ten.\n\nNext.\n"
+    );
+}
+
+#[test]
+fn lists_nest_and_count() {
+    let source = "Items:\n\n- one\n- two\n  - inner\n    more\n- three\n\n3. c\n4. d";
+    assert_eq!(
+        plain(source),
+        "Items:\n\n• one\n• two\n  • inner more\n• three\n\n3. c\n4. d\n"
+    );
+}
+
+#[test]
+fn items_wrap_under_their_text() {
+    let source = "- a long item that does not fit into one line of forty";
+    assert_eq!(
+        plain(source),
+        "• a long item that does not fit into one\n  line of forty\n"
+    );
+}
+
+#[test]
+fn tasks_show_their_boxes() {
+    assert_eq!(plain("- [x] done\n- [ ] open"), "• [x] done\n• [ ] open\n");
+}
+
+#[test]
+fn code_is_kept_as_it_is() {
+    let source = "```rust\nfn main() {\n    let x = 1;\n}\n```\nafter `in  line`.";
+    assert_eq!(
+        plain(source),
+        "rust\n  fn main() {\n      let x = 1;\n  }\n\nafter in line.\n"
+    );
+}
+
+#[test]
+fn quotes_and_rules() {
+    assert_eq!(
+        plain("> said\n> so\n\n---"),
+        format!("│ said so\n\n{}\n", "─".repeat(40))
+    );
+}
+
+#[test]
+fn a_link_never_hides_where_it_leads() {
+    assert_eq!(plain("[bank](http://evil.example)"), "bank (http://evil.example)\n");
+    assert_eq!(plain("<http://a.example>"), "http://a.example\n");
+}
+
+#[test]
+fn tables_are_aligned() {
+    let source = "| a | b |\n|---|--:|\n| long | 1 |\n| x | 22 |";
+    assert_eq!(plain(source), "a    │  b\n─────┼───\nlong │  1\nx    │ 22\n");
+}
+
+#[test]
+fn styles_end_with_their_line() {
+    let out = render(
+        "a **bold** `code`\n\n# Head",
+        Look {
+            width: 40,
+            colour: true,
+        },
+    );
+    assert_eq!(
+        out,
+        "a \u{1b}[1mbold\u{1b}[0m \u{1b}[36mcode\u{1b}[0m\n\n\u{1b}[1mHead\u{1b}[0m\n"
+    );
+}
+
+#[test]
+fn t19_no_source_character_acts_on_the_terminal() {
+    for source in [
+        "&#27;[31mred",
+        "`\u{1b}]52;c;x\u{7}`",
+        "```\n\u{1b}[2J\n```",
+        "[x](http://a/\u{202e}b)",
+        "|\u{9b}2J|\n|-|\n|&#x9b;1m|",
+        "<b\u{1b}c>",
+    ] {
+        let out = plain(source);
+        assert!(
+            !out.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}']),
+            "{source:?} gave {out:?}"
+        );
+    }
+}
+
+#[test]
+fn whole_blocks_are_stable_and_open_ones_are_not() {
+    for (text, stable) in [
+        ("", ""),
+        ("open par", ""),
+        ("par\n\n", ""),
+        ("par\n\nnext", "par\n\n"),
+        ("- a\n\n  still a", ""),
+        ("- a\n\nnext", "- a\n\n"),
+        ("- a\n\n-", ""),
+        ("1. a\n\n2", ""),
+        ("- a\n\n**bold", "- a\n\n"),
+        ("par\n```sh\necho\n\nx", "par\n"),
+        ("```sh\necho\n```\n", "```sh\necho\n```\n"),
+        ("~~~\n```\n~~~\nrest", "~~~\n```\n~~~\n"),
+    ] {
+        assert_eq!(&text[..stable_prefix(text)], stable, "{text:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn t19_any_text_renders_without_panic_and_clean(source in "[-a-c*_`#>|\\[\\]()~\n \t1.\u{1b}\u{9b}\u{202e}日]{0,80}", width in 0_usize..60) {
+        let out = render(&source, Look { width, colour: false });
+        prop_assert!(out.is_empty() || out.ends_with('\n'));
+        prop_assert!(out.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
+        prop_assert_eq!(out.find('\u{202e}'), None);
+    }
+
+    #[test]
+    fn the_stable_part_only_grows(source in "[-a-c`~ \n]{0,60}") {
+        let mut before = 0;
+        for end in source.char_indices().map(|(at, _)| at).chain([source.len()]) {
+            let stable = stable_prefix(&source[..end]);
+            prop_assert!(stable >= before && stable <= end);
+            before = stable;
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The only file that prints. Data goes to stdout, words to stderr; colour only on a terminal and without `NO_COLOR`.
+//! It knows nothing of the gateway.
+
+use std::env;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::clean::clean;
+use crate::exit::Failure;
+use crate::table::Table;
+
+/// Columns assumed when the terminal doesn't say.
+const DEFAULT_COLUMNS: usize = 80;
+const DEFAULT_ROWS: usize = 24;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+}
+
+impl Style {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Bold => "1",
+            Self::Dim => "2",
+            Self::Red => "31",
+            Self::Green => "32",
+            Self::Yellow => "33",
+            Self::Cyan => "36",
+        }
+    }
+}
+
+/// Where output goes and what it may look like.
+#[derive(Debug, Clone, Copy)]
+pub struct Output {
+    /// `--json`: data as JSON.
+    pub json: bool,
+    /// stdout is a terminal.
+    pub tty: bool,
+    colour_out: bool,
+    colour_err: bool,
+}
+
+impl Output {
+    pub fn detect(json: bool) -> Self {
+        let colour = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            && env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let tty = io::stdout().is_terminal();
+        Self {
+            json,
+            tty,
+            colour_out: colour && tty,
+            colour_err: colour && io::stderr().is_terminal(),
+        }
+    }
+
+    /// No terminal, no colour.
+    #[cfg(test)]
+    pub const fn plain() -> Self {
+        Self {
+            json: false,
+            tty: false,
+            colour_out: false,
+            colour_err: false,
+        }
+    }
+
+    pub const fn colour(self) -> bool {
+        self.colour_out
+    }
+
+    /// Columns and rows of the terminal.
+    pub fn size(self) -> (usize, usize) {
+        rustix::termios::tcgetwinsize(io::stdout())
+            .ok()
+            .filter(|size| size.ws_col > 0 && size.ws_row > 0)
+            .map_or((DEFAULT_COLUMNS, DEFAULT_ROWS), |size| {
+                (usize::from(size.ws_col), usize::from(size.ws_row))
+            })
+    }
+
+    /// `text` in a style, for stdout.
+    pub fn paint(self, style: Style, text: &str) -> String {
+        painted(self.colour_out, style, text)
+    }
+
+    /// `text` in a style, for stderr.
+    pub fn paint_note(self, style: Style, text: &str) -> String {
+        painted(self.colour_err, style, text)
+    }
+
+    /// One line of our own making to stdout.
+    pub fn line(self, text: &str) {
+        write_out(&format!("{text}\n"));
+    }
+
+    /// A piece of our own making to stdout, at once, without a line end.
+    pub fn piece(self, text: &str) {
+        write_out(text);
+    }
+
+    /// A file's or a tool's content to stdout: as it is into a pipe, cleaned on a terminal.
+    pub fn content(self, text: &str) {
+        if self.tty {
+            let cleaned = clean(text);
+            write_out(&cleaned);
+            if !cleaned.is_empty() && !cleaned.ends_with('\n') {
+                write_out("\n");
+            }
+        } else {
+            write_out(text);
+        }
+    }
+
+    /// A whole JSON document to stdout.
+    pub fn json_document(self, value: &impl Serialize) {
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        self.content(&format!("{text}\n"));
+    }
+
+    /// One JSON value in one line to stdout.
+    pub fn json_line(self, value: &impl Serialize) {
+        let text = serde_json::to_string(value).unwrap_or_default();
+        self.content(&format!("{text}\n"));
+    }
+
+    pub fn table(self, table: &Table) {
+        let width = self.tty.then(|| self.size().0);
+        for (i, line) in table.lines(width).iter().enumerate() {
+            if i == 0 {
+                self.line(&self.paint(Style::Bold, line));
+            } else {
+                self.line(line);
+            }
+        }
+    }
+
+    /// `key  value` lines, keys aligned.
+    pub fn fields(self, fields: &[(&str, String)]) {
+        let wide = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in fields {
+            let name = self.paint(Style::Dim, &format!("{name:wide$}"));
+            self.line(&format!("{name}  {}", clean(value).trim_end()));
+        }
+    }
+
+    /// Words for a person, on stderr.
+    pub fn note(self, text: &str) {
+        write_err(&format!("{text}\n"));
+    }
+
+    /// Words that matter less.
+    pub fn aside(self, text: &str) {
+        self.note(&self.paint_note(Style::Dim, text));
+    }
+
+    pub fn warn(self, text: &str) {
+        self.note(&format!("{} {text}", self.paint_note(Style::Yellow, "warning:")));
+    }
+
+    pub fn failure(self, failure: &Failure) {
+        let mut text = format!("{} {}", self.paint_note(Style::Red, "error:"), clean(&failure.message));
+        if let Some(reason) = &failure.reason {
+            text.push_str(&self.paint_note(Style::Dim, &format!(" [{}]", clean(reason))));
+        }
+        for line in &failure.lines {
+            text.push_str("\n  ");
+            text.push_str(clean(line).trim_end());
+        }
+        if !failure.next.is_empty() {
+            text.push('\n');
+            text.push_str(&self.paint_note(Style::Cyan, " next:"));
+            text.push(' ');
+            text.push_str(&clean(&failure.next));
+        }
+        self.note(&text);
+    }
+}
+
+fn painted(on: bool, style: Style, text: &str) -> String {
+    if on {
+        format!("\u{1b}[{}m{text}\u{1b}[0m", style.code())
+    } else {
+        text.to_owned()
+    }
+}
+
+fn write_out(text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    let mut out = io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // The reader has gone (`gsv ... | head`): there is nobody to work for. Anything else is a lost answer.
+        std::process::exit(if error.kind() == ErrorKind::BrokenPipe { 0 } else { 1 });
+    }
+}
+
+fn write_err(text: &str) {
+    // Nowhere is left to report that stderr is gone.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

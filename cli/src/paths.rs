@@ -1,0 +1,227 @@
+//! Where things are on this machine: the configuration folder and the state folder. Makes folders private and refuses
+//! ones that others could read or change (promises S20). Never reads what is in them.
+
+use std::env;
+use std::fs::{self, DirBuilder, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Failure, OrFail, Outcome};
+
+const OTHERS_ANY: u32 = 0o077;
+const OTHERS_WRITE: u32 = 0o022;
+
+fn from_env(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn home() -> Outcome<PathBuf> {
+    from_env("HOME").ok_or_else(|| {
+        Failure::usage(
+            "HOME is not set, so there is no place for GSV's files.",
+            "Set HOME, or GSV_HOME and GSV_CONFIG_DIR.",
+        )
+    })
+}
+
+/// `$GSV_CONFIG_DIR`, else `$XDG_CONFIG_HOME/gsv`, else `~/.config/gsv`.
+pub fn config_dir() -> Outcome<PathBuf> {
+    if let Some(dir) = from_env("GSV_CONFIG_DIR") {
+        return absolute(&dir);
+    }
+    match from_env("XDG_CONFIG_HOME").filter(|dir| dir.is_absolute()) {
+        Some(dir) => Ok(dir.join("gsv")),
+        None => Ok(home()?.join(".config").join("gsv")),
+    }
+}
+
+/// `$GSV_HOME`, else `~/.gsv`.
+pub fn state_dir() -> Outcome<PathBuf> {
+    match from_env("GSV_HOME") {
+        Some(dir) => absolute(&dir),
+        None => Ok(home()?.join(".gsv")),
+    }
+}
+
+fn absolute(dir: &Path) -> Outcome<PathBuf> {
+    std::path::absolute(dir).or_fail(format_args!("find {}", dir.display()), "Give an absolute path.")
+}
+
+/// Makes a folder that only its owner can use. One that exists and that others can merely read is closed to them; one
+/// that others can change is refused, since what is in it can't be trusted any more.
+pub fn ensure_private_dir(dir: &Path) -> Outcome<()> {
+    match fs::symlink_metadata(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+            return made.or_fail(format_args!("make the folder {}", dir.display()), unwritable_next(dir));
+        }
+        Err(error) => return Err(error).or_fail(format_args!("look at {}", dir.display()), unwritable_next(dir)),
+        Ok(_) => {}
+    }
+    let meta = fs::metadata(dir).or_fail(format_args!("look at {}", dir.display()), unwritable_next(dir))?;
+    if !meta.is_dir() {
+        return Err(Failure::failed(
+            format!("{} is not a folder.", dir.display()),
+            "Move it away, or set GSV_HOME to another folder.",
+        ));
+    }
+    check_owner(dir, &meta)?;
+    let mode = meta.permissions().mode();
+    if mode & OTHERS_WRITE != 0 {
+        return Err(Failure::failed(
+            format!(
+                "{} can be changed by other users (mode {:04o}).",
+                dir.display(),
+                mode & 0o7777
+            ),
+            format!(
+                "Look whether anything in it is not yours, then run `chmod 700 {}`.",
+                shell(dir)
+            ),
+        ));
+    }
+    if mode & OTHERS_ANY != 0 {
+        let closed = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
+        closed.or_fail(
+            format_args!("make {} private", dir.display()),
+            format!("Run `chmod 700 {}`.", shell(dir)),
+        )?;
+    }
+    if rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_err() {
+        return Err(Failure::failed(
+            format!("{} can't be written.", dir.display()),
+            unwritable_next(dir),
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a file with secrets that others can read or change.
+pub fn check_private_file(path: &Path, meta: &Metadata) -> Outcome<()> {
+    check_owner(path, meta)?;
+    let mode = meta.permissions().mode();
+    if mode & OTHERS_ANY != 0 {
+        return Err(Failure::failed(
+            format!(
+                "{} holds secrets and is open to other users (mode {:04o}).",
+                path.display(),
+                mode & 0o7777
+            ),
+            format!(
+                "Run `chmod 600 {}`; if others may have read it, make new tokens with `gsv token create`.",
+                shell(path)
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn check_owner(path: &Path, meta: &Metadata) -> Outcome<()> {
+    let me = rustix::process::geteuid().as_raw();
+    if meta.uid() == me {
+        return Ok(());
+    }
+    Err(Failure::failed(
+        format!("{} belongs to another user.", path.display()),
+        "Set GSV_HOME and GSV_CONFIG_DIR to folders of your own, or run as that user.",
+    ))
+}
+
+fn unwritable_next(dir: &Path) -> String {
+    format!(
+        "Make sure that you may write there (`ls -ld {}`) and that the disk is not full, or set GSV_HOME.",
+        shell(dir)
+    )
+}
+
+/// A path as it can be pasted into a shell.
+pub fn shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@:,~".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Writes a file so that a reader sees the old or the new one, never a part, and only its owner can read it.
+pub fn write_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temp = dir.join(format!(".{name}.{}.{:08x}.tmp", std::process::id(), fastrand::u32(..)));
+    let result = (|| {
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&temp)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&temp, path)?;
+        fs::File::open(dir)?.sync_all()
+    })();
+    if result.is_err() {
+        let _ = fs::remove_file(&temp);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn s20_folders_are_made_private() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("a/b");
+        ensure_private_dir(&dir).unwrap();
+        assert_eq!(mode(&dir), 0o700);
+    }
+
+    #[test]
+    fn s20_a_readable_folder_is_closed_and_a_writable_one_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("state");
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+        ensure_private_dir(&dir).unwrap();
+        assert_eq!(mode(&dir), 0o700);
+
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
+        let failure = ensure_private_dir(&dir).unwrap_err();
+        assert_eq!(failure.exit, Exit::Failed);
+        assert!(failure.message.contains("0777"), "{}", failure.message);
+        assert!(failure.next.contains("chmod 700"), "{}", failure.next);
+    }
+
+    #[test]
+    fn s20_files_are_written_whole_and_private() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("secret");
+        write_private_file(&path, b"one").unwrap();
+        write_private_file(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(
+            fs::read_dir(temp.path()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
+    }
+
+    #[test]
+    fn paths_can_be_pasted() {
+        assert_eq!(shell(Path::new("/a/b-c")), "/a/b-c");
+        assert_eq!(shell(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+    }
+}

@@ -1,0 +1,147 @@
+//! What the tests of the built binary share: a home of their own, and running `gsv` in it.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+pub mod fake_gateway;
+pub mod runtime;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Nothing in a test takes longer, unless something is broken.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+pub struct Home {
+    dir: tempfile::TempDir,
+}
+
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    /// The JSON on stdout.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON on stdout ({error}): {self:?}"))
+    }
+
+    pub fn json_lines(&self) -> Vec<serde_json::Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self
+    }
+
+    #[track_caller]
+    pub fn failed(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+}
+
+impl Home {
+    pub fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    pub fn config_dir(&self) -> PathBuf {
+        self.dir.path().join("config")
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.config_dir().join("config.toml")
+    }
+
+    pub fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn write_config(&self, text: &str) {
+        fs::create_dir_all(self.config_dir()).unwrap();
+        fs::write(self.config_file(), text).unwrap();
+        fs::set_permissions(self.config_file(), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// `gsv` with nothing of the machine's own settings.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gsv"));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path())
+            .env("GSV_HOME", self.state())
+            .env("GSV_CONFIG_DIR", self.config_dir())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn gsv<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Run {
+        finish(
+            self.command()
+                .args(args)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap(),
+        )
+    }
+
+    pub fn gsv_with_stdin<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>, input: &str) -> Run {
+        let mut child = self
+            .command()
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        finish(child)
+    }
+}
+
+pub fn finish(child: Child) -> Run {
+    let output = child.wait_with_output().unwrap();
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Asks until there is an answer.
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}

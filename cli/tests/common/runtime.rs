@@ -1,0 +1,160 @@
+//! A runtime folder with a tiny Worker in place of the gateway, on the real workerd.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Home, Run};
+
+const WORKER: &str = r#"
+import { DurableObject } from "cloudflare:workers";
+export class Gateway extends DurableObject {
+  count() {
+    this.ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS counter(n INTEGER)");
+    this.ctx.storage.sql.exec("INSERT INTO counter VALUES(1)");
+    return this.ctx.storage.sql.exec("SELECT count(*) AS n FROM counter").one().n;
+  }
+}
+export class Session extends DurableObject {}
+export default {
+  async fetch(request, env) {
+    const path = new URL(request.url).pathname;
+    if (path === "/health") return Response.json({ ok: true, version: env.VERSION });
+    if (path === "/env") return Response.json({ hash: env.BOOTSTRAP_TOKEN_HASH, environment: env.ENVIRONMENT, session: env.SESSION !== undefined, storage: env.STORAGE !== undefined });
+    if (path === "/count") return Response.json({ n: await env.GATEWAY.getByName("singleton").count() });
+    return new Response("not found", { status: 404 });
+  },
+};
+"#;
+const R2: &str = r#"
+import { DurableObject } from "cloudflare:workers";
+export class R2 extends DurableObject {}
+export default { fetch() { return new Response(null, { status: 501 }); } };
+"#;
+pub const MANIFEST: &str = r#"{"version": "9.9.9", "compatibilityDate": "2026-11-01", "compatibilityFlags": []}"#;
+
+pub fn workerd() -> PathBuf {
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../node_modules/@cloudflare");
+    let found = [
+        "workerd-linux-64",
+        "workerd-linux-arm64",
+        "workerd-darwin-64",
+        "workerd-darwin-arm64",
+    ]
+    .iter()
+    .map(|name| modules.join(name).join("bin/workerd"))
+    .find(|path| path.is_file());
+    found
+        .expect("workerd is not there: run `npm ci` at the root of the repository first")
+        .canonicalize()
+        .unwrap()
+}
+
+/// A gateway of a test's own. Stopped when dropped.
+pub struct Embedded {
+    pub home: Home,
+    pub runtime: PathBuf,
+    pub port: u16,
+}
+
+impl Embedded {
+    pub fn new() -> Self {
+        let home = Home::new();
+        let runtime = home.root().join("runtime-under-test");
+        fs::create_dir(&runtime).unwrap();
+        fs::write(runtime.join("worker.js"), WORKER).unwrap();
+        fs::write(runtime.join("r2.js"), R2).unwrap();
+        fs::write(runtime.join("manifest.json"), MANIFEST).unwrap();
+        std::os::unix::fs::symlink(workerd(), runtime.join("workerd")).unwrap();
+        Self {
+            home,
+            runtime,
+            port: free_port(),
+        }
+    }
+
+    /// A script in place of workerd.
+    pub fn replace_workerd(&self, script: &str) {
+        fs::remove_file(self.runtime.join("workerd")).unwrap();
+        fs::write(self.runtime.join("workerd"), script).unwrap();
+        fs::set_permissions(self.runtime.join("workerd"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    pub fn command(&self) -> std::process::Command {
+        let mut command = self.home.command();
+        command.env("GSV_RUNTIME_DIR", &self.runtime);
+        command
+    }
+
+    pub fn gsv(&self, args: &[&str]) -> Run {
+        let child = self
+            .command()
+            .args(args)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn();
+        super::finish(child.unwrap())
+    }
+
+    pub fn up(&self) -> Run {
+        self.gsv(&["up", "--port", &self.port.to_string()])
+    }
+
+    pub fn state_file(&self) -> PathBuf {
+        self.home.state().join("gateway/state.json")
+    }
+
+    pub fn state(&self) -> Option<serde_json::Value> {
+        serde_json::from_slice(&fs::read(self.state_file()).ok()?).ok()
+    }
+
+    pub fn pid(&self, name: &str) -> Option<u64> {
+        self.state()?.get(name)?.as_u64()
+    }
+
+    /// The body of a GET, or nothing when nobody answers with 200.
+    pub fn get(&self, path: &str) -> Option<serde_json::Value> {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        write!(
+            socket,
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        )
+        .ok()?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        head.starts_with("HTTP/1.1 200").then_some(())?;
+        serde_json::from_str(body).ok()
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.gsv(&["down"]);
+    }
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+}
+
+pub fn kill(pid: u64) {
+    let status = std::process::Command::new("kill")
+        .args(["-KILL", &pid.to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+pub fn is_alive(pid: u64) -> bool {
+    // A process that has ended and waits for its parent is gone.
+    std::process::Command::new("ps")
+        .args(["-o", "state=", "-p", &pid.to_string()])
+        .output()
+        .is_ok_and(|output| matches!(output.stdout.first(), Some(state) if *state != b'Z'))
+}

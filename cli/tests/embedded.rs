@@ -1,0 +1,329 @@
+//! `gsv up`, `down` and `status` with the real workerd and a tiny Worker.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use common::runtime::{Embedded, is_alive, kill};
+use common::{finish, mode, wait_for};
+
+#[test]
+fn up_starts_the_gateway_and_down_stops_it() {
+    let gateway = Embedded::new();
+    let run = gateway.up().ok();
+    assert_eq!(run.stdout, format!("ws://127.0.0.1:{}/ws\n", gateway.port));
+    assert!(run.stderr.contains("version 9.9.9"), "{}", run.stderr);
+    assert_eq!(gateway.get("/health").unwrap()["ok"], true);
+    let pid = gateway.pid("workerdPid").unwrap();
+
+    let again = gateway.up().ok();
+    assert!(again.stderr.contains("runs already"), "{}", again.stderr);
+    assert_eq!(gateway.pid("workerdPid"), Some(pid), "a second `up` changes nothing");
+    let elsewhere = gateway.gsv(&["up", "--port", "1"]).failed(1);
+    assert!(elsewhere.stderr.contains("gsv down"), "{}", elsewhere.stderr);
+
+    let supervisor = gateway.pid("supervisorPid").unwrap();
+    gateway.gsv(&["down"]).ok();
+    assert!(gateway.get("/health").is_none());
+    assert!(!is_alive(pid) && !is_alive(supervisor));
+    assert!(gateway.state().is_none());
+    let again = gateway.gsv(&["down"]).ok();
+    assert!(again.stderr.contains("was not running"), "{}", again.stderr);
+}
+
+#[test]
+fn s4_the_first_token_is_only_in_the_local_config_and_its_hash_reaches_the_gateway() {
+    let gateway = Embedded::new();
+    let run = gateway.up().ok();
+    let config = fs::read_to_string(gateway.home.config_file()).unwrap();
+    let token = config
+        .lines()
+        .find_map(|line| line.strip_prefix("token = \""))
+        .unwrap()
+        .trim_end_matches('"')
+        .to_owned();
+    assert!(
+        token.starts_with("gsv_admin_") && token.len() == "gsv_admin_".len() + 10 + 1 + 64,
+        "{token}"
+    );
+    assert!(config.contains(&format!("url = \"ws://127.0.0.1:{}/ws\"", gateway.port)));
+    assert_eq!(mode(&gateway.home.config_file()), 0o600);
+
+    let environment = gateway.get("/env").unwrap();
+    let hash = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
+    let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(environment["hash"], hash.as_str());
+    assert_eq!(
+        (
+            &environment["environment"],
+            &environment["session"],
+            &environment["storage"]
+        ),
+        (&"embedded".into(), &true.into(), &true.into())
+    );
+
+    let secret = token.rsplit('_').next().unwrap();
+    assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret));
+    for file in ["config.capnp", "bootstrap.json", "state.json", "gateway.log"] {
+        let path = gateway.home.state().join("gateway").join(file);
+        assert!(!fs::read_to_string(&path).unwrap().contains(secret), "{file}");
+        assert_eq!(mode(&path), 0o600, "{file}");
+    }
+    for dir in ["", "gateway", "workspace", "gateway/do"] {
+        assert_eq!(mode(&gateway.home.state().join(dir)), 0o700, "{dir}");
+    }
+
+    gateway.gsv(&["down"]).ok();
+    gateway.up().ok();
+    assert_eq!(
+        fs::read_to_string(gateway.home.config_file()).unwrap(),
+        config,
+        "the token is made once"
+    );
+}
+
+#[test]
+fn a_lost_first_token_can_be_replaced() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    gateway.gsv(&["down"]).ok();
+    let before = gateway.gsv(&["local-config", "get", "token"]).ok().stdout;
+    gateway.gsv(&["local-config", "unset", "token"]).ok();
+    let run = gateway.up().ok();
+    assert!(run.stderr.contains("--new-token"), "{}", run.stderr);
+    let refused = gateway.gsv(&["up", "--new-token"]).failed(1);
+    assert!(refused.stderr.contains("gsv down"), "{}", refused.stderr);
+    gateway.gsv(&["down"]).ok();
+    gateway
+        .gsv(&["up", "--new-token", "--port", &gateway.port.to_string()])
+        .ok();
+    let after = gateway.gsv(&["local-config", "get", "token"]).ok().stdout;
+    assert!(after.starts_with("gsv_admin_") && after != before);
+}
+
+#[test]
+fn a_config_of_another_gateway_is_left_alone() {
+    let gateway = Embedded::new();
+    let config = "url = \"wss://gsv.example.com/ws\"\ntoken = \"gsv_client_abc_def\"\n";
+    gateway.home.write_config(config);
+    let run = gateway.up().ok();
+    assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
+    assert!(run.stderr.contains("GSV_TOKEN=gsv_admin_"), "{}", run.stderr);
+}
+
+#[test]
+fn p12_a_killed_workerd_is_started_again_with_its_state() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    assert_eq!(gateway.get("/count").unwrap()["n"], 1);
+    for life in 2..4 {
+        let pid = gateway.pid("workerdPid").unwrap();
+        kill(pid);
+        wait_for("the restart", || {
+            gateway
+                .pid("workerdPid")
+                .filter(|now| *now != pid && gateway.state().unwrap()["phase"] == "ready")
+        });
+        assert_eq!(gateway.get("/count").unwrap()["n"], life);
+    }
+    assert_eq!(gateway.state().unwrap()["restarts"], 2);
+    let log = fs::read_to_string(gateway.home.state().join("gateway/gateway.log")).unwrap();
+    assert!(log.contains("workerd was killed"), "{log}");
+}
+
+#[test]
+fn a_workerd_that_can_not_start_for_a_while_is_tried_again() {
+    let gateway = Embedded::new();
+    let good = gateway.home.root().join("good");
+    fs::write(&good, "").unwrap();
+    let real = common::runtime::workerd();
+    gateway.replace_workerd(&format!(
+        "#!/bin/sh\n[ -e '{}' ] || exit 3\nexec '{}' \"$@\"\n",
+        good.display(),
+        real.display()
+    ));
+    gateway.up().ok();
+    let pid = gateway.pid("workerdPid").unwrap();
+    fs::remove_file(&good).unwrap();
+    kill(pid);
+    wait_for("some tries", || {
+        gateway.state().filter(|state| state["restarts"].as_u64() >= Some(3))
+    });
+    fs::write(&good, "").unwrap();
+    wait_for("the recovery", || {
+        gateway.state().filter(|state| state["phase"] == "ready")
+    });
+    assert_eq!(gateway.get("/health").unwrap()["ok"], true);
+}
+
+#[test]
+fn a_killed_supervisor_is_noticed_and_mended() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let (supervisor, workerd) = (
+        gateway.pid("supervisorPid").unwrap(),
+        gateway.pid("workerdPid").unwrap(),
+    );
+    kill(supervisor);
+    wait_for("its end", || (!is_alive(supervisor)).then_some(()));
+    let status = gateway.gsv(&["status", "--json"]);
+    assert_eq!(status.json()["gateway"]["state"], "orphaned", "{status:?}");
+    gateway.up().ok();
+    assert!(!is_alive(workerd), "the orphan makes room");
+    assert_ne!(gateway.pid("supervisorPid"), Some(supervisor));
+    assert_eq!(gateway.get("/health").unwrap()["ok"], true);
+
+    let (supervisor, workerd) = (
+        gateway.pid("supervisorPid").unwrap(),
+        gateway.pid("workerdPid").unwrap(),
+    );
+    kill(supervisor);
+    gateway.gsv(&["down"]).ok();
+    assert!(!is_alive(workerd), "`down` ends an orphan");
+}
+
+#[test]
+fn a_damaged_state_file_does_not_stop_down_or_up() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let workerd = gateway.pid("workerdPid").unwrap();
+    fs::write(gateway.state_file(), "{ torn").unwrap();
+    gateway.gsv(&["down"]).ok();
+    assert!(!is_alive(workerd));
+    fs::write(gateway.state_file(), "{ torn").unwrap();
+    gateway.up().ok();
+    assert_eq!(gateway.get("/health").unwrap()["ok"], true);
+}
+
+#[test]
+fn two_ups_at_once_make_one_gateway() {
+    let gateway = Embedded::new();
+    let runs: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| gateway.up())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let already = runs.iter().filter(|run| run.stderr.contains("runs already")).count();
+    assert!(runs.iter().all(|run| run.code == Some(0)), "{runs:?}");
+    assert_eq!(already, 2, "{runs:?}");
+}
+
+#[test]
+fn a_busy_port_is_named() {
+    let gateway = Embedded::new();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let run = gateway.gsv(&["up", "--port", &port.to_string()]).failed(1);
+    assert!(
+        run.stderr.contains(&format!("Port {port} is in use by")),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("--port"), "{}", run.stderr);
+    if cfg!(target_os = "linux") {
+        assert!(
+            run.stderr.contains(&format!("process {}", std::process::id())),
+            "{}",
+            run.stderr
+        );
+    }
+    assert!(gateway.state().is_none());
+}
+
+#[test]
+fn a_missing_runtime_says_where_it_was_looked_for() {
+    let mut gateway = Embedded::new();
+    gateway.runtime = gateway.home.root().join("nowhere");
+    let run = gateway.up().failed(1);
+    assert!(
+        run.stderr.contains("not installed") && run.stderr.contains("nowhere"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("next:"), "{}", run.stderr);
+}
+
+#[test]
+fn a_worker_that_does_not_start_shows_the_end_of_the_log() {
+    let gateway = Embedded::new();
+    fs::write(gateway.runtime.join("worker.js"), "this is not javascript").unwrap();
+    let run = gateway.up().failed(1);
+    assert!(run.stderr.contains("did not start"), "{}", run.stderr);
+    assert!(run.stderr.contains("SyntaxError"), "{}", run.stderr);
+    assert!(run.stderr.contains("gateway.log"), "{}", run.stderr);
+    let status = gateway.gsv(&["status", "--json"]).failed(1);
+    assert_eq!(status.json()["gateway"]["state"], "failed");
+}
+
+#[test]
+fn s20_a_state_folder_that_others_can_change_is_refused() {
+    let gateway = Embedded::new();
+    fs::create_dir(gateway.home.state()).unwrap();
+    fs::set_permissions(gateway.home.state(), fs::Permissions::from_mode(0o777)).unwrap();
+    let run = gateway.up().failed(1);
+    assert!(run.stderr.contains("chmod 700"), "{}", run.stderr);
+    fs::set_permissions(gateway.home.state(), fs::Permissions::from_mode(0o500)).unwrap();
+    let run = gateway.up();
+    if run.code != Some(0) {
+        // Root may write anywhere; anyone else is told.
+        assert!(run.stderr.contains("can't be written"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn in_the_foreground_it_ends_with_the_signal() {
+    let gateway = Embedded::new();
+    let mut child = gateway
+        .command()
+        .args(["up", "--foreground", "--port", &gateway.port.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, format!("ws://127.0.0.1:{}/ws\n", gateway.port));
+    assert_eq!(gateway.get("/health").unwrap()["ok"], true);
+    assert!(gateway.up().ok().stderr.contains("runs already"));
+    let workerd = gateway.pid("workerdPid").unwrap();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let run = finish(child).ok();
+    assert!(run.stderr.contains("ready on"), "{}", run.stderr);
+    assert!(!is_alive(workerd));
+}
+
+#[test]
+fn status_and_doctor_tell_that_nothing_runs() {
+    let gateway = Embedded::new();
+    let status = gateway.gsv(&["status"]).failed(1);
+    assert!(status.stderr.contains("gsv up"), "{status:?}");
+    let doctor = gateway.gsv(&["doctor", "--json"]).failed(1);
+    let report = doctor.json();
+    let check = |name: &str| {
+        report["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|check| check["name"] == name)
+            .cloned()
+            .unwrap()
+    };
+    assert_eq!(check("config")["level"], "ok");
+    assert_eq!(check("runtime")["level"], "ok");
+    assert_eq!(check("gateway")["level"], "warn");
+    assert_eq!(check("token")["level"], "fail");
+    assert!(check("token")["next"].as_str().unwrap().contains("gsv up"));
+}

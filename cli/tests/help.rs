@@ -1,0 +1,85 @@
+//! What `--help` and `--version` say, and that they are quick. The help texts are snapshots: a change shows in review.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::Home;
+
+#[test]
+fn help_texts() {
+    let home = Home::new();
+    let commands: [&[&str]; 22] = [
+        &[],
+        &["chat"],
+        &["up"],
+        &["down"],
+        &["status"],
+        &["node"],
+        &["config"],
+        &["config", "set"],
+        &["local-config"],
+        &["session"],
+        &["session", "set"],
+        &["session", "list"],
+        &["tools"],
+        &["tools", "call"],
+        &["token"],
+        &["token", "create"],
+        &["workspace"],
+        &["workspace", "put"],
+        &["workspace", "edit"],
+        &["audit"],
+        &["doctor"],
+        &["completions"],
+    ];
+    let mut all = String::new();
+    for command in commands {
+        let args: Vec<&str> = command.iter().copied().chain(["--help"]).collect();
+        let run = home.gsv(&args).ok();
+        assert_eq!(run.stderr, "");
+        all.push_str(&format!("$ gsv {}\n{}\n", args.join(" "), run.stdout));
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn wrong_use_exits_with_2_and_says_what_is_meant() {
+    let home = Home::new();
+    let run = home.gsv(["sesion", "list"]).failed(2);
+    assert!(run.stderr.contains("session"), "{}", run.stderr);
+    home.gsv::<&str>([]).failed(2);
+    home.gsv(["token", "create", "--scope", "node"]).failed(2);
+    home.gsv(["up", "--port", "0"]).failed(2);
+}
+
+#[test]
+fn version_is_quick_and_reads_nothing() {
+    let home = Home::new();
+    home.write_config("not a config");
+    assert_eq!(
+        home.gsv(["--version"]).ok().stdout,
+        format!("gsv {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    let best = (0..10)
+        .map(|_| {
+            let began = Instant::now();
+            home.gsv(["--version"]).ok();
+            began.elapsed()
+        })
+        .min()
+        .unwrap();
+    // A bound that an unoptimised build on a busy machine keeps; the release is measured by the benchmarks.
+    assert!(best < Duration::from_millis(100), "{best:?}");
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = home.gsv(["completions", shell]).ok();
+        assert!(run.stdout.contains("local-config"), "{shell}");
+    }
+}
