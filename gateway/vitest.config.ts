@@ -8,7 +8,6 @@
  * What ends in `.test.ts` under `gateway/test/` runs here, except `test/sim/` and `*.unit.test.ts`: those need no runtime and run in
  * plain Node (`node --test`). Nothing here reaches the network: a request to anywhere but this machine is answered 599.
  */
-import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
@@ -30,7 +29,7 @@ export default defineConfig({
   root: here,
   plugins: [
     cloudflareTest({
-      wrangler: { configPath: resolve(here, existsSync(resolve(here, "wrangler.jsonc")) ? "wrangler.jsonc" : "test/support/probe.wrangler.jsonc") },
+      wrangler: { configPath: resolve(here, "wrangler.jsonc") },
       remoteBindings: false,
       miniflare: { outboundService: blockOutbound },
     }),
