@@ -43,7 +43,9 @@ const causeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return "";
   const cause = error.cause;
   if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
-  return cause instanceof Error ? cause.message : error.message;
+  const text = cause instanceof Error ? cause.message : error.message;
+  // The runtime's own way of saying that it will not say.
+  return text.startsWith("internal error") ? "" : text;
 };
 const safeOrigin = (location: string | null, base: string): string | undefined => {
   if (location === null) return undefined;
