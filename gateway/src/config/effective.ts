@@ -17,15 +17,6 @@ export function effective(set: Readonly<GsvConfig>): EffectiveConfig {
 const isEffective = (value: unknown): value is EffectiveConfig =>
   checkGsvConfig(value) && getAt(value, ["model", "provider"]) !== undefined;
 
-/** What a session gets: the effective configuration with every secret removed. */
-export function withoutSecrets(config: EffectiveConfig): EffectiveConfig {
-  let clean: unknown = config;
-  for (const [path] of leavesOf(config)) if (isSecretPath(path)) clean = unsetAt(clean, path);
-  const whole = merge(CONFIG_DEFAULTS, clean);
-  if (!isEffective(whole)) throw new Error("the configuration without its secrets does not fit the contract");
-  return whole;
-}
-
 /** What a secret is shown as. Sent back as a value, it means: leave it as it is. */
 export const MASK = "********";
 /** Shorter secrets are masked at their own path only: as part of other texts they would be ordinary words. */
@@ -36,11 +27,26 @@ export function secretValues(config: Readonly<GsvConfig>): readonly string[] {
   return [...leavesOf(config)].flatMap(([path, leaf]) => (typeof leaf === "string" && leaf !== "" && isSecretPath(path) ? [leaf] : []));
 }
 
-/** A copy for showing: secrets masked where they belong, and wherever else the same text turns up. */
-export function masked(config: Readonly<GsvConfig>): unknown {
+/** Replaces every secret inside other texts. */
+function scrubber(config: Readonly<GsvConfig>): (text: string) => string {
   const secrets = secretValues(config)
     .filter((secret) => secret.length >= MIN_SECRET)
     .sort((left, right) => right.length - left.length);
-  const scrub = (text: string): string => secrets.reduce((clean, secret) => clean.replaceAll(secret, MASK), text);
+  return (text) => secrets.reduce((clean, secret) => clean.replaceAll(secret, MASK), text);
+}
+
+/** What a session gets: the effective configuration with every secret removed, also where one was written into another setting. */
+export function withoutSecrets(config: EffectiveConfig): EffectiveConfig {
+  const scrub = scrubber(config);
+  let clean: unknown = mapLeaves(config, (path, leaf) => (typeof leaf === "string" && !isSecretPath(path) ? scrub(leaf) : leaf));
+  for (const [path] of leavesOf(config)) if (isSecretPath(path)) clean = unsetAt(clean, path);
+  const whole = merge(CONFIG_DEFAULTS, clean);
+  if (!isEffective(whole)) throw new Error("the configuration without its secrets does not fit the contract");
+  return whole;
+}
+
+/** A copy for showing: secrets masked where they belong, and wherever else the same text turns up. */
+export function masked(config: Readonly<GsvConfig>): unknown {
+  const scrub = scrubber(config);
   return mapLeaves(config, (path, leaf) => (typeof leaf !== "string" ? leaf : isSecretPath(path) ? MASK : scrub(leaf)));
 }

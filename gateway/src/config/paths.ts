@@ -69,8 +69,9 @@ export function nearest(name: string, candidates: readonly string[]): string | u
   let bestCost = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const candidate of candidates) {
     const known = candidate.toLowerCase();
-    // A name with a part left out or added (`fallback`, `apiKey`) is near whatever its length.
-    const cost = known.startsWith(wanted) && wanted.length >= 3 ? 1 : editDistance(wanted, known);
+    // A name with a part left out (`fallback`, `resetPolicy`) is near whatever its length.
+    const part = wanted.length >= 4 && (known.includes(wanted) || wanted.includes(known));
+    const cost = part ? 1 : editDistance(wanted, known);
     if (cost < bestCost) [best, bestCost] = [candidate, cost];
   }
   return best;

@@ -76,11 +76,11 @@ function unknownPath(segments: readonly string[], index: number, parent: Cell): 
   const names = [...fieldsOf(parent).keys()];
   const best = nearest(name, names);
   if (best !== undefined) return `There is no setting ${written}. Did you mean ${shown([...where, best, ...segments.slice(index + 1)])}?`;
-  const elsewhere =
-    nearest(
-      segments.slice(index).join("."),
-      leaves().map((leaf) => leaf.path),
-    ) ?? leaves().find((leaf) => leaf.name === name)?.path;
+  const meant = nearest(
+    segments.at(-1) ?? "",
+    leaves().map((leaf) => leaf.name),
+  );
+  const elsewhere = leaves().find((leaf) => leaf.name === meant)?.path;
   if (elsewhere !== undefined) return `There is no setting ${written}. Did you mean ${elsewhere}?`;
   return `There is no setting ${written}. ${where.length === 0 ? "Settings" : `${shown(where)} has`}${where.length === 0 ? " are" : ""} ${names.join(", ")}.`;
 }

@@ -4,21 +4,18 @@
  */
 import type { Env } from "../env.ts";
 import type { NativeTools, SessionPort } from "../ports.ts";
-import { fail } from "./outcome.ts";
-import type { WorkspaceFiles } from "./services.ts";
+import { createNativeTools } from "../tools/native-tools.ts";
+import { createWorkspaceStore, type WorkspaceStore } from "../workspace/store.ts";
 
 export interface Parts {
   /** A session by its canonical key. */
   session(env: Env, key: string): SessionPort;
   nativeTools(env: Env): NativeTools;
-  workspace(env: Env): WorkspaceFiles;
+  workspace(env: Env): WorkspaceStore;
 }
 
 export const parts: Parts = {
   session: (env, key) => env.SESSION.getByName(key),
-  nativeTools: () => ({ definitions: [], run: async (name) => fail("tool.unknown", `There is no native tool ${name}.`) }),
-  workspace: () => {
-    const missing = async () => fail("method.not_served");
-    return { list: missing, read: missing, write: missing, delete: missing };
-  },
+  nativeTools: (env) => createNativeTools(env.STORAGE),
+  workspace: (env) => createWorkspaceStore(env.STORAGE),
 };

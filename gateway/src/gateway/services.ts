@@ -1,9 +1,9 @@
 /** What handlers are given: ports and registries, never the Durable Object. Types only. */
-import type { WorkspaceDeleteResult, WorkspaceListResult, WorkspaceReadResult, WorkspaceWriteResult } from "../../../protocol/gen/types.ts";
 import type { MethodName, ParamsOf, ResultOf } from "../../../protocol/gen/methods.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { GatewayPort, NativeTools, Result } from "../ports.ts";
+import type { WorkspaceStore } from "../workspace/store.ts";
 import type { Alarms } from "./alarms.ts";
 import type { Audit } from "./audit.ts";
 import type { ClientCalls } from "./client-calls.ts";
@@ -14,14 +14,6 @@ import type { Nodes } from "./registry/nodes.ts";
 import type { Sessions } from "./registry/sessions.ts";
 import type { Tokens } from "./registry/tokens.ts";
 import type { AskSession } from "./session-ports.ts";
-
-/** The agent's files, as the wire's methods need them. Paths are relative to the agent's folder and checked by whoever implements this. */
-export interface WorkspaceFiles {
-  list(agentId: string, path: string): Promise<Result<WorkspaceListResult>>;
-  read(agentId: string, path: string): Promise<Result<WorkspaceReadResult>>;
-  write(agentId: string, path: string, content: string, ifMatch: string | undefined): Promise<Result<WorkspaceWriteResult>>;
-  delete(agentId: string, path: string): Promise<Result<WorkspaceDeleteResult>>;
-}
 
 /** Chance and digests. */
 export interface Ids {
@@ -45,7 +37,7 @@ export interface Services {
   readonly audit: Audit;
   readonly alarms: Alarms;
   readonly ask: AskSession;
-  readonly workspace: WorkspaceFiles;
+  readonly workspace: WorkspaceStore;
   readonly native: NativeTools;
   /** The gateway as sessions and native tools see it. */
   readonly port: GatewayPort;
