@@ -1,5 +1,10 @@
 //! What can be typed. Every flag and command is defined here, once; nothing is read or done here.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "these comments are the help texts, which show backticks as they are"
+)]
+
 use std::path::PathBuf;
 use std::time::Duration;
 

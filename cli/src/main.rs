@@ -3,7 +3,11 @@
 
 #![cfg_attr(
     test,
-    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        reason = "a test that can't go on has failed"
+    )
 )]
 
 mod args;

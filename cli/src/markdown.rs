@@ -193,7 +193,7 @@ impl Writer {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) | Event::FootnoteReference(text) => {
-                self.text(&text)
+                self.text(&text);
             }
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
                 self.face.code = true;
@@ -280,7 +280,7 @@ impl Writer {
             Tag::Strong => self.face.bold += 1,
             Tag::Strikethrough => self.face.struck += 1,
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.links.push((clean(&dest_url), self.line.len()))
+                self.links.push((clean(&dest_url), self.line.len()));
             }
             Tag::Table(alignments) => {
                 self.open_block();

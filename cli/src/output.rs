@@ -1,6 +1,11 @@
 //! The only file that prints. Data goes to stdout, words to stderr; colour only on a terminal and without `NO_COLOR`.
 //! It knows nothing of the gateway.
 
+#![allow(
+    clippy::unused_self,
+    reason = "who prints must have been given an output, also where it makes no difference yet"
+)]
+
 use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
@@ -38,6 +43,7 @@ impl Style {
 }
 
 /// Where output goes and what it may look like.
+#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
     /// `--json`: data as JSON.
@@ -199,7 +205,7 @@ fn write_out(text: &str) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // The reader has gone (`gsv ... | head`): there is nobody to work for. Anything else is a lost answer.
-        std::process::exit(if error.kind() == ErrorKind::BrokenPipe { 0 } else { 1 });
+        std::process::exit(i32::from(error.kind() != ErrorKind::BrokenPipe));
     }
 }
 

@@ -23,7 +23,7 @@ impl Table {
     }
 
     /// Cells may come from anywhere: they are cleaned here.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub fn row<const N: usize>(&mut self, cells: &[String; N]) {
         self.rows
             .push(cells.iter().map(|cell| one_line(cell, usize::MAX)).collect());
     }
@@ -73,8 +73,8 @@ mod tests {
 
     fn table() -> Table {
         let mut table = Table::new(["ID", "NOTE"]);
-        table.row(["a".into(), "short".into()]);
-        table.row(["longer-id".into(), "a note that does not fit\u{1b}[31m".into()]);
+        table.row(&["a".into(), "short".into()]);
+        table.row(&["longer-id".into(), "a note that does not fit\u{1b}[31m".into()]);
         table
     }
 

@@ -1,6 +1,10 @@
 //! `gsv chat` against a gateway that the test plays.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
 
 mod common;
 

@@ -1,6 +1,10 @@
 //! The other commands against a gateway that the test plays: what they ask, what they show, how they end.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
 
 mod common;
 

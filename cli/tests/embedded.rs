@@ -1,6 +1,10 @@
 //! `gsv up`, `down` and `status` with the real workerd and a tiny Worker.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
 
 mod common;
 
@@ -58,7 +62,10 @@ fn s4_the_first_token_is_only_in_the_local_config_and_its_hash_reaches_the_gatew
 
     let environment = gateway.get("/env").unwrap();
     let hash = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
-    let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hash
+        .as_ref()
+        .iter()
+        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
     assert_eq!(environment["hash"], hash.as_str());
     assert_eq!(
         (

@@ -1,9 +1,14 @@
 //! What `--help` and `--version` say, and that they are quick. The help texts are snapshots: a change shows in review.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
 
 mod common;
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use common::Home;
@@ -40,7 +45,7 @@ fn help_texts() {
         let args: Vec<&str> = command.iter().copied().chain(["--help"]).collect();
         let run = home.gsv(&args).ok();
         assert_eq!(run.stderr, "");
-        all.push_str(&format!("$ gsv {}\n{}\n", args.join(" "), run.stdout));
+        writeln!(all, "$ gsv {}\n{}", args.join(" "), run.stdout).unwrap();
     }
     insta::assert_snapshot!(all);
 }

@@ -2,6 +2,7 @@
 //! under way nobody reads the keyboard, and Ctrl-C stops the run, not the program.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::mpsc;
 use std::thread;
 
@@ -13,12 +14,13 @@ use rustyline::config::Config;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, ExternalPrinter};
+use serde_json::Value;
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc as queue;
 
 use super::assembler::message_text;
 use super::complete::{Editor, message};
-use super::turn::{Conversation, Request};
+use super::turn::{Conversation, Request, replayed};
 use super::view::View;
 use crate::clean::clean;
 use crate::exit::{Failure, Outcome};
@@ -59,10 +61,12 @@ pub async fn talk(
     let mut view = View::new(out);
     let mut asked_to_leave = false;
     loop {
+        let mut unfollowed = false;
         for event in conversation.catch_up() {
+            unfollowed |= matches!(event, LinkEvent::Connected(_));
             beside(&event, &conversation.session, |text| out.note(text));
         }
-        let line = match prompt.read(conversation).await? {
+        let line = match prompt.read(conversation, unfollowed).await? {
             Typed::Line(line) => line,
             Typed::Interrupted if !asked_to_leave => {
                 asked_to_leave = true;
@@ -146,26 +150,52 @@ impl Prompt {
     }
 
     /// The next line; meanwhile, shows what happens in the session.
-    async fn read(&mut self, conversation: &mut Conversation) -> Outcome<Typed> {
+    async fn read(&mut self, conversation: &mut Conversation, unfollowed: bool) -> Outcome<Typed> {
         let gone = || Typed::Broken("its reader has ended".to_owned());
         if self.ask.send(()).is_err() {
             return Ok(gone());
+        }
+        let mut missed: Option<Pin<Box<dyn Future<Output = Vec<Value>>>>> = None;
+        if unfollowed {
+            missed = Some(Box::pin(conversation.missed()));
         }
         loop {
             tokio::select! {
                 typed = self.typed.recv() => return Ok(typed.unwrap_or_else(gone)),
                 event = conversation.next_event() => {
                     let event = event?;
-                    let session = conversation.session.clone();
-                    beside(&event, &session, |text| {
-                        if let Some(printer) = &mut self.printer {
-                            // What can't be shown now is in the history.
-                            let _ = printer.print(format!("{text}\n"));
+                    if matches!(event, LinkEvent::Connected(_)) {
+                        missed = Some(Box::pin(conversation.missed()));
+                    }
+                    self.show(&event, &conversation.session);
+                }
+                events = answered(&mut missed) => {
+                    missed = None;
+                    for event in events {
+                        if let Some((name, payload)) = replayed(event) {
+                            let event = LinkEvent::Event { name: name.to_owned(), payload, seq: None };
+                            self.show(&event, &conversation.session);
                         }
-                    });
+                    }
                 }
             }
         }
+    }
+
+    fn show(&mut self, event: &LinkEvent, session: &str) {
+        beside(event, session, |text| {
+            if let Some(printer) = &mut self.printer {
+                // What can't be shown now is in the history.
+                let _ = printer.print(format!("{text}\n"));
+            }
+        });
+    }
+}
+
+async fn answered<T>(future: &mut Option<Pin<Box<dyn Future<Output = T>>>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -100,6 +100,19 @@ impl Conversation {
         }
     }
 
+    /// The events since the last one that was seen, and following again; for after a reconnect between two turns.
+    pub fn missed(&self) -> impl Future<Output = Vec<Value>> + 'static {
+        let link = self.link.clone();
+        let params = SessionSubscribeParams {
+            session_key: self.key(),
+            after_seq: self.last_seq,
+        };
+        async move {
+            let answer = link.call::<SessionSubscribe>(params).await;
+            answer.map(|answer| answer.events).unwrap_or_default()
+        }
+    }
+
     /// What happened between two turns. Never waits.
     pub fn catch_up(&mut self) -> Vec<LinkEvent> {
         std::iter::from_fn(|| self.events.try_recv().ok().map(|event| self.noted(event))).collect()
@@ -451,21 +464,12 @@ impl<'a> Turn<'a> {
 
     /// A replayed event, bare or in its frame.
     fn replayed(&mut self, event: Value, view: &mut View) -> Option<Ending> {
-        match (
-            event.get("event").and_then(Value::as_str).map(str::to_owned),
-            event.get("payload"),
-        ) {
-            (Some(name), Some(payload)) if name == Session::NAME => {
-                self.session_event(&payload.clone(), view);
-                None
-            }
-            (Some(_), Some(payload)) => self.chat(&serde_json::from_value(payload.clone()).ok()?, view),
-            _ if event.get("state").is_some() => self.chat(&serde_json::from_value(event).ok()?, view),
-            _ => {
-                self.session_event(&event, view);
-                None
-            }
+        let (name, payload) = replayed(event)?;
+        if name == Chat::NAME {
+            return self.chat(&serde_json::from_value(payload).ok()?, view);
         }
+        self.session_event(&payload, view);
+        None
     }
 
     fn interrupted(&mut self, view: &mut View) -> Outcome {
@@ -557,6 +561,18 @@ impl<'a> Turn<'a> {
             self.conversation.session
         )
     }
+}
+
+/// Name and payload of an event from `session.subscribe`, which may come bare or in its frame.
+pub fn replayed(event: Value) -> Option<(&'static str, Value)> {
+    let (named, payload) = match (event.get("event").and_then(Value::as_str), event.get("payload")) {
+        (Some(name), Some(payload)) => (Some(name == Chat::NAME), payload.clone()),
+        _ => (None, event),
+    };
+    if named.unwrap_or_else(|| payload.get("state").is_some()) {
+        return Some((Chat::NAME, payload));
+    }
+    payload.get("kind").is_some().then_some((Session::NAME, payload))
 }
 
 fn closed() -> Failure {

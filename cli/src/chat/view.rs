@@ -65,12 +65,11 @@ impl View {
                 Self::Plain(out, plain) => plain.restart(*out),
                 Self::Json(_) => {}
             },
-            Show::EndOfText => self.end_text(),
+            Show::EndOfText | Show::End(_) => self.end_text(),
             Show::Resuming => self.note("resuming…"),
             Show::Tool(tool) => self.tool(&tool),
             Show::Status(text) => self.note(&clean(&text)),
             Show::Paused(text) => self.note(&format!("waiting for your decision: {}", clean(&text))),
-            Show::End(_) => self.end_text(),
         }
     }
 

@@ -23,7 +23,7 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
     } else {
         let mut table = Table::new(["SEQ", "TIME", "WHO", "ACTION", "TARGET", "DECISION", "DETAIL"]);
         for entry in result.entries {
-            table.row([
+            table.row(&[
                 entry.seq.to_string(),
                 time(entry.at),
                 entry.actor,

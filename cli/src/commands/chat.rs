@@ -1,6 +1,7 @@
 //! `gsv chat`.
 
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,6 +13,8 @@ use crate::chat::turn::{Conversation, Request};
 use crate::chat::view::{View, line};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
+
+const FAREWELL: Duration = Duration::from_millis(200);
 
 pub async fn run(context: &Context, args: Chat) -> Outcome {
     let out = context.out;
@@ -34,6 +37,20 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
             "Say something: `gsv chat hello`.",
         ));
     }
+    let view = View::new(out);
+    let result = talk(context, session, message.as_deref(), args.timeout, args.verbose).await;
+    view.json(&ending(&result));
+    result
+}
+
+async fn talk(
+    context: &Context,
+    session: String,
+    message: Option<&str>,
+    timeout: Option<Duration>,
+    verbose: bool,
+) -> Outcome {
+    let out = context.out;
     let account = context.account()?;
     // From here on Ctrl-C stops a run, not the program.
     let mut interrupts = signal(SignalKind::interrupt()).or_fail("listen for Ctrl-C", "Try again.")?;
@@ -42,33 +59,21 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
         conversation = connecting => conversation?,
         _ = interrupts.recv() => return Err(Failure::interrupted()),
     };
-    let result = match message {
-        Some(message) => {
-            let mut view = View::new(out);
-            let request = Request {
-                message: &message,
-                timeout: args.timeout,
-                verbose: args.verbose,
-            };
-            let result = conversation.turn(&request, &mut view, &mut interrupts).await;
-            view.json(&ending(&result));
-            result
-        }
-        None => {
-            let home = paths::state_dir()?;
-            paths::ensure_private_dir(&home)?;
-            interactive::talk(
-                &mut conversation,
-                home.join("history"),
-                args.verbose,
-                out,
-                &mut interrupts,
-            )
-            .await
-        }
+    let result = if let Some(message) = message {
+        let request = Request {
+            message,
+            timeout,
+            verbose,
+        };
+        conversation.turn(&request, &mut View::new(out), &mut interrupts).await
+    } else {
+        let home = paths::state_dir()?;
+        paths::ensure_private_dir(&home)?;
+        let history = home.join("history");
+        interactive::talk(&mut conversation, history, verbose, out, &mut interrupts).await
     };
     // Nothing is left to say on it; a gateway that doesn't answer the farewell must not hold us up.
-    let _ = tokio::time::timeout(std::time::Duration::from_millis(200), conversation.close()).await;
+    let _ = tokio::time::timeout(FAREWELL, conversation.close()).await;
     result
 }
 

@@ -79,7 +79,7 @@ fn tell(out: Output, layout: &Layout, started: &Started) {
     match &started.login {
         Login::Kept => {}
         Login::Stored { backup: None } => {
-            out.aside("Address and token are in the local config; `gsv chat hello` works now.")
+            out.aside("Address and token are in the local config; `gsv chat hello` works now.");
         }
         Login::Stored { backup: Some(path) } => {
             out.note(&format!(

@@ -53,7 +53,7 @@ async fn list(context: &Context, limit: Option<u8>, offset: Option<u64>) -> Outc
     let mut table = Table::new(["SESSION", "ACTIVE", "CREATED", "LABEL"]);
     let shown = result.sessions.len() as u64;
     for session in result.sessions {
-        table.row([
+        table.row(&[
             session.session_key.0,
             ago(session.last_active_at, now),
             ago(session.created_at, now),
@@ -131,11 +131,10 @@ pub fn state_word(state: RunState) -> &'static str {
 }
 
 fn tokens(tokens: &TokenUsage) -> String {
-    let mut text = format!("{} in, {} out", grouped(tokens.input), grouped(tokens.output));
-    if let Some(cost) = tokens.cost_usd {
-        text.push_str(&format!(", {}", dollars(cost)));
-    }
-    text
+    let cost = tokens
+        .cost_usd
+        .map_or_else(String::new, |cost| format!(", {}", dollars(cost)));
+    format!("{} in, {} out{cost}", grouped(tokens.input), grouped(tokens.output))
 }
 
 fn policy_words(policy: &ResetPolicy) -> String {
@@ -231,9 +230,9 @@ async fn history(context: &Context, session_key: SessionKey) -> Outcome {
     }
     let mut table = Table::new(["CONVERSATION", "NOW"]);
     for id in result.previous_session_ids {
-        table.row([id, String::new()]);
+        table.row(&[id, String::new()]);
     }
-    table.row([result.current_session_id, "current".to_owned()]);
+    table.row(&[result.current_session_id, "current".to_owned()]);
     context.out.table(&table);
     Ok(())
 }

@@ -177,14 +177,13 @@ async fn state_of(client: &Client, session: &SessionEntry) -> Option<String> {
     let params = SessionStatsParams {
         session_key: session.session_key.clone(),
     };
-    let stats = client.call::<SessionStats>(params).await.ok()?;
-    let state = stats
-        .state
-        .map_or(if stats.is_processing { "busy" } else { "idle" }, state_word);
-    Some(if stats.queue_size > 0 {
-        format!("{state}, {} waiting", stats.queue_size)
+    let counters = client.call::<SessionStats>(params).await.ok()?;
+    let fallback = if counters.is_processing { "busy" } else { "idle" };
+    let word = counters.state.map_or(fallback, state_word);
+    Some(if counters.queue_size > 0 {
+        format!("{word}, {} waiting", counters.queue_size)
     } else {
-        state.to_owned()
+        word.to_owned()
     })
 }
 
@@ -274,7 +273,7 @@ fn show(
             } else {
                 seen.map(|at| ago(at, now)).unwrap_or_default()
             };
-            table.row([
+            table.row(&[
                 node.node_id.0.clone(),
                 if node.online { "online" } else { "offline" }.to_owned(),
                 seen,
@@ -288,7 +287,7 @@ fn show(
         let mut table = Table::new(["SESSION", "ACTIVE", "STATE", "LABEL"]);
         for (session, state) in &remote.sessions {
             let label = session.label.clone().unwrap_or_default();
-            table.row([
+            table.row(&[
                 session.session_key.0.clone(),
                 ago(session.last_active_at, now),
                 state.clone().unwrap_or_default(),

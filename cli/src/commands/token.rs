@@ -78,7 +78,7 @@ async fn list(context: &Context) -> Outcome {
             (_, Some(at)) if at <= now => "expired",
             _ => "valid",
         };
-        table.row([
+        table.row(&[
             token.token_id.0,
             token.kind.as_str().to_owned(),
             bound,

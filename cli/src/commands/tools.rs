@@ -34,7 +34,7 @@ async fn list(context: &Context) -> Outcome {
     }
     let mut table = Table::new(["TOOL", "WHAT IT DOES"]);
     for tool in result.tools {
-        table.row([tool.name, tool.description]);
+        table.row(&[tool.name, tool.description]);
     }
     context.out.table(&table);
     Ok(())

@@ -87,7 +87,7 @@ async fn put(
     if_match: Option<String>,
     agent_id: Option<AgentId>,
 ) -> Outcome {
-    let content = match file.filter(|file| file != Path::new("-")) {
+    let text = match file.filter(|file| file != Path::new("-")) {
         Some(file) => {
             let bytes = fs::read(&file).or_fail(
                 format_args!("read {}", file.display()),
@@ -106,7 +106,7 @@ async fn put(
     let result = client
         .call::<WorkspaceWrite>(WorkspaceWriteParams {
             path,
-            content,
+            content: text,
             agent_id,
             if_match,
         })
@@ -157,15 +157,15 @@ async fn edit(context: &Context, path: String, agent_id: Option<AgentId>) -> Out
     )?;
     open_editor(&draft.file)?;
     let bytes = fs::read(&draft.file).or_fail("read what you wrote", "Check that the editor wrote the file.")?;
-    let content =
+    let new =
         String::from_utf8(bytes).map_err(|_| draft.keep(Failure::usage("What you wrote is not UTF-8 text.", "")))?;
-    if content == old {
+    if new == old {
         context.out.aside("nothing changed");
         return Ok(());
     }
     let params = WorkspaceWriteParams {
         path,
-        content,
+        content: new,
         agent_id,
         if_match: etag,
     };

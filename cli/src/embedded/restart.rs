@@ -52,14 +52,9 @@ mod tests {
         let mut policy = RestartPolicy::default();
         let mut now = Duration::ZERO;
         let mut delays = Vec::new();
-        loop {
-            match policy.crashed(now) {
-                Verdict::RetryIn(delay) => {
-                    delays.push(delay.as_millis());
-                    now += delay;
-                }
-                Verdict::GiveUp => break,
-            }
+        while let Verdict::RetryIn(delay) = policy.crashed(now) {
+            delays.push(delay.as_millis());
+            now += delay;
         }
         assert_eq!(delays, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000]);
         assert!(now < WINDOW);

@@ -244,21 +244,17 @@ fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap, Log
         return Ok((bootstrap, Login::Stored { backup: None }));
     }
     let NewToken { token, bootstrap } = NewToken::generate()?;
-    let login = match elsewhere {
-        Some(url) => Login::Elsewhere { url, token },
-        None => {
-            // It may be another state folder's; only its owner can tell, so it is not thrown away.
-            let backup = if config.get(Key::Token).is_some() {
-                Some(config.back_up()?)
-            } else {
-                None
-            };
-            config.set(Key::Url, &here)?;
-            config.set(Key::Token, &token)?;
-            // The token first, its hash second: whatever interrupts this, no token is ever lost for good.
-            config.save()?;
-            Login::Stored { backup }
-        }
+    let login = if let Some(url) = elsewhere {
+        Login::Elsewhere { url, token }
+    } else {
+        // It may be another state folder's; only its owner can tell, so it is not thrown away.
+        let had_token = config.get(Key::Token).is_some();
+        let backup = had_token.then(|| config.back_up()).transpose()?;
+        config.set(Key::Url, &here)?;
+        config.set(Key::Token, &token)?;
+        // The token first, its hash second: whatever interrupts this, no token is ever lost for good.
+        config.save()?;
+        Login::Stored { backup }
     };
     bootstrap.write(&path)?;
     Ok((bootstrap, login))
