@@ -1,0 +1,169 @@
+/**
+ * The kill matrix, resets and compactions: SIGKILL of workerd around the archive (promises.md K25, K26; P17). Whatever the moment, in the
+ * end it has happened once or not at all, and no message is in neither place.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, watch } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { delays, type LogMessage, Rig, spin } from "./kill-support.ts";
+import { type Client, type Json, until } from "./support.ts";
+
+const TURNS = 4;
+const textOf = ({ content }: LogMessage): string =>
+  typeof content === "string" ? content : content.map(({ text }) => text ?? "").join("");
+
+describe("an archive", () => {
+  let rig: Rig;
+  let folder = "";
+  before(async () => {
+    rig = await Rig.start();
+    folder = join(rig.machine.home, "workspace", "agents", "main", "sessions");
+  });
+  after(async () => {
+    await rig.end();
+  });
+  beforeEach(async () => {
+    await rig.calm();
+  });
+  afterEach(() => {
+    rig.checkLog();
+  });
+
+  type Cell = ReturnType<Rig["cell"]>;
+  /** A session with some turns. */
+  async function grown(title: string): Promise<Cell> {
+    const cell = rig.cell(title);
+    rig.model.serve(cell.name, { answer: ({ text }) => ({ text: `about ${text.replace(/.*#/s, "")}` }) });
+    await rig.with(async (client) => {
+      for (let i = 0; i < TURNS; i++) {
+        await cell.say(client);
+        await client.ending(cell.said[i]?.runId ?? "");
+      }
+    });
+    return cell;
+  }
+  const get = (cell: Cell): Promise<Json> => rig.with((client) => client.call("session.get", { sessionKey: cell.sessionKey }));
+  /** Messages of every archive that mentions the cell, each archive by itself. */
+  function archives(cell: Cell): LogMessage[][] {
+    if (!existsSync(folder)) return [];
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(".jsonl.gz"))
+      .map((name) => gunzipSync(readFileSync(join(folder, name))).toString("utf8"))
+      .filter((text) => text.includes(cell.name))
+      .map((text) =>
+        text
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line) as LogMessage),
+      );
+  }
+  /** Every message is in the archive or in the conversation, once, in order. */
+  async function isComplete(cell: Cell): Promise<{ archived: number; kept: number }> {
+    const { messages } = await cell.look();
+    const stored = archives(cell);
+    assert.ok(stored.length <= 1, `${stored.length} archives of one reset`);
+    const state = await get(cell);
+    const archived = stored[0] ?? [];
+    // An archive whose reset was not committed is a copy, not a second place.
+    const fresh = (state["previousSessionIds"] as string[]).length > 0;
+    const users = [...(fresh || messages.length < 2 * TURNS ? archived : []), ...messages]
+      .filter(({ role }) => role === "user")
+      .map(textOf);
+    assert.deepEqual(
+      users,
+      cell.said.map(({ message }) => message),
+    );
+    return { archived: archived.length, kept: messages.length };
+  }
+  /** Asks, and is killed `delay` ms later; the answer may never come. */
+  async function askAndKill(ask: (client: Client) => Promise<Json>, delay: number): Promise<void> {
+    await rig.with(async (client) => {
+      ask(client).catch(() => undefined);
+      await new Promise(setImmediate);
+      spin(delay);
+      rig.shoot();
+    });
+    await rig.risen();
+  }
+
+  for (const delay of delays([0, 1, 3, 6])) {
+    it(`[K25] [K26] [P17] workerd killed ${delay} ms into session.reset: it has happened once or not at all, and nothing is lost`, async () => {
+      const cell = await grown(`reset ${delay}`);
+      const old = await get(cell);
+      await askAndKill((client) => client.call("session.reset", { sessionKey: cell.sessionKey }), delay);
+      await cell.settled();
+      const now = await get(cell);
+      const { archived, kept } = await isComplete(cell);
+      const previous = now["previousSessionIds"] as string[];
+      if (previous.length === 0) assert.deepEqual([now["sessionId"], kept], [old["sessionId"], 2 * TURNS]);
+      else assert.deepEqual([previous, kept, archived], [[old["sessionId"]], 0, 2 * TURNS]);
+    });
+  }
+
+  it("[K25] [P17] workerd killed when the archive is there and the reset is not: it goes on by itself to one archive and one fresh session", async () => {
+    const cell = await grown("reset put");
+    const old = await get(cell);
+    const watcher = watch(folder.replace(/sessions$/, ""), { recursive: true }, (_event, name) => {
+      if (name?.endsWith(`${String(old["sessionId"])}.jsonl.gz`)) rig.shoot();
+    });
+    await rig.with(async (client) => {
+      client.call("session.reset", { sessionKey: cell.sessionKey }).catch(() => undefined);
+      await rig.risen();
+    });
+    watcher.close();
+    await cell.settled();
+    const now = await get(cell);
+    assert.deepEqual(now["previousSessionIds"], [old["sessionId"]]);
+    assert.deepEqual(await isComplete(cell), { archived: 2 * TURNS, kept: 0 });
+  });
+
+  it("[K26] [P4] a message that comes during a reset, and then the kill: it is answered once, in the fresh conversation", async () => {
+    const cell = await grown("reset queue");
+    await rig.with(async (client) => {
+      client.call("session.reset", { sessionKey: cell.sessionKey }).catch(() => undefined);
+      await cell.say(client);
+      rig.shoot();
+    });
+    await rig.risen();
+    await cell.settled();
+    assert.deepEqual(await isComplete(cell), { archived: 2 * TURNS, kept: 2 });
+    await cell.judge({ compacted: true });
+  });
+
+  for (const delay of delays([0, 2])) {
+    it(`[K25] [P17] workerd killed ${delay} ms into session.compact: the kept messages and the archive make up the whole`, async () => {
+      const cell = await grown(`compact ${delay}`);
+      await askAndKill((client) => client.call("session.compact", { sessionKey: cell.sessionKey, keepMessages: 2 }), delay);
+      await cell.settled();
+      const { archived, kept } = await isComplete(cell);
+      if (kept !== 2 * TURNS) assert.deepEqual([archived, kept], [2 * TURNS - 2, 2]);
+    });
+  }
+
+  it("[K25] [P1] /compact as a message that is sent again after the kill: it is done once", async () => {
+    const cell = await grown("compact command");
+    const command = { sessionKey: cell.sessionKey, message: "/compact 2", messageId: `compact-${cell.name}` };
+    await askAndKill((client) => client.call("chat.send", command), 1);
+    for (let i = 0; i < 2; i++) {
+      const again = await rig.with((client) => client.call("chat.send", command));
+      assert.equal(again["status"], "command", JSON.stringify(again));
+    }
+    await cell.settled();
+    assert.deepEqual(await isComplete(cell), { archived: 2 * TURNS - 2, kept: 2 });
+  });
+
+  it("[K26] [P1] a message from before the reset is known after it", async () => {
+    const cell = await grown("reset dedupe");
+    await askAndKill((client) => client.call("session.reset", { sessionKey: cell.sessionKey }), 20);
+    await cell.settled();
+    await until("every message is known", () =>
+      rig.with(async (client) => {
+        for (const said of cell.said) assert.equal((await client.call("chat.send", { ...said }))["duplicate"], true);
+        return true;
+      }),
+    );
+    assert.equal(rig.model.turns(cell.name).length, TURNS);
+  });
+});

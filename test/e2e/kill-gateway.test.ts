@@ -1,0 +1,345 @@
+/**
+ * The kill matrix, workerd: SIGKILL at each point of a message's way through gateway, session and model, seen from outside (promises.md
+ * section 2: K1 to K9, K21 to K24). Each cell has a session of its own and ends before the oracle in kill-support.ts.
+ */
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { callsThenTells, delays, RECOVERY_MS, Rig, says, type ScriptedNode, spin } from "./kill-support.ts";
+import { type Client, until } from "./support.ts";
+
+describe("the gateway, killed", () => {
+  let rig: Rig;
+  let node: ScriptedNode;
+  before(async () => {
+    rig = await Rig.start();
+    node = await rig.node({ id: "box", ledger: true });
+  });
+  after(async () => {
+    await rig.end();
+  });
+  beforeEach(async () => {
+    await rig.calm();
+  });
+  afterEach(() => {
+    rig.checkLog();
+    node.at = {};
+    assert.deepEqual(
+      node.starts().filter((starts) => starts > 1),
+      [],
+      "no call was started twice",
+    );
+  });
+
+  /** Sends a message again and again until it is accepted, as a client without an answer does. */
+  async function insist(said: Parameters<Client["call"]>[1]): Promise<void> {
+    await until("the message is accepted", () =>
+      rig
+        .with((client) => client.call("chat.send", said))
+        .catch((error: unknown) => (/clos|open/.test(String(error)) ? undefined : Promise.reject(error))),
+    );
+  }
+
+  describe("around chat.send", () => {
+    for (const delay of delays([0, 1, 3])) {
+      it(`[K1] [K2] [P1] ${delay} ms after chat.send was written, and before it was answered: sent again, it is one turn`, async () => {
+        const cell = rig.cell("k1");
+        rig.model.serve(cell.name, { answer: says("only once") });
+        await rig.with(async (client) => {
+          client.call("chat.send", { ...cell.word() }).catch(() => undefined);
+          // One turn of the loop, so that the frame is on the wire.
+          await new Promise(setImmediate);
+          spin(delay);
+          rig.shoot();
+          await rig.risen();
+        });
+        await insist({ ...cell.said[0] });
+        assert.equal((await cell.judge()).text, "only once");
+      });
+    }
+
+    for (const delay of delays([0, 2])) {
+      it(`[K3] [K5] [K6] ${delay} ms after a message was accepted: it is answered with nobody asking again`, async () => {
+        const cell = rig.cell("k3");
+        rig.model.serve(cell.name, { answer: says("by itself") });
+        await rig.with(async (client) => {
+          await cell.say(client);
+          spin(delay);
+          rig.shoot();
+        });
+        await rig.risen();
+        const seen = await cell.judge();
+        assert.equal(seen.text, "by itself");
+        assert.ok(Date.now() - rig.risenAt < RECOVERY_MS, "recovery began by itself, before any lease ran out");
+      });
+    }
+
+    it("[K4] [P3] with three messages waiting, in the middle of each of them: all are answered, in order", async () => {
+      const cell = rig.cell("k4");
+      let killed = 0;
+      rig.model.serve(cell.name, {
+        answer: ({ text }) => ({ text: `about ${text.at(-1)}` }),
+        arrived: ({ text }) => {
+          if (Number(text.at(-1)) !== killed) return;
+          killed += 1;
+          rig.shoot();
+        },
+      });
+      await rig.with(async (client) => {
+        for (let i = 0; i < 3; i++) client.call("chat.send", { ...cell.word() }).catch(() => undefined);
+        await rig.risen();
+      });
+      for (const said of cell.said) await insist({ ...said });
+      for (let i = 1; i < 3; i++) await rig.risen();
+      const seen = await cell.judge();
+      assert.deepEqual(
+        seen.messages.filter(({ role }) => role === "assistant").map(({ content }) => JSON.stringify(content).match(/about \d/)?.[0]),
+        ["about 0", "about 1", "about 2"],
+      );
+    });
+
+    it("[K4] [P14] after chat.abort was answered: the run stays stopped, and what waited is answered", async () => {
+      const cell = rig.cell("abort");
+      rig.model.serve(cell.name, {
+        answer: says("second"),
+        arrived: ({ text }) => (text.endsWith("#0") ? new Promise(() => undefined) : undefined),
+      });
+      await rig.with(async (client) => {
+        await cell.say(client);
+        await cell.say(client);
+        await until("the model is asked", () => rig.model.turns(cell.name).length === 1);
+        const aborted = await client.call("chat.abort", { sessionKey: cell.sessionKey, runId: cell.said[0]?.runId });
+        assert.equal(aborted["wasRunning"], true);
+        rig.shoot();
+      });
+      await rig.risen();
+      await cell.settled();
+      const { events } = await cell.look();
+      const ends = cell.said.map(({ runId }) =>
+        events.filter((event) => event.runId === runId && ["final", "error", "aborted"].includes(event.state)).map(({ state }) => state),
+      );
+      assert.deepEqual(ends, [["aborted"], ["final"]]);
+    });
+  });
+
+  for (const wire of ["openai", "anthropic"] as const) {
+    describe(`around the model call (${wire})`, () => {
+      before(async () => {
+        await rig.calm();
+        await rig.use(wire);
+      });
+
+      it(`[K7] workerd killed when the request has arrived (${wire})`, async () => {
+        const cell = rig.cell(`k7 ${wire}`);
+        let again = 0;
+        rig.model.serve(cell.name, {
+          answer: says("the answer"),
+          arrived: ({ n }) => {
+            if (n === 1) rig.shoot();
+            else again = Date.now();
+          },
+        });
+        await rig.with((client) => cell.say(client));
+        await rig.risen();
+        assert.equal((await cell.judge()).text, "the answer");
+        assert.equal(rig.model.turns(cell.name).length, 2);
+        assert.ok(again - rig.risenAt < RECOVERY_MS, "recovery began by itself, before any lease ran out");
+      });
+
+      const points = [
+        ["[K8] workerd killed after the first piece of text", "text", (nth: number): boolean => nth === 1],
+        ["[K8] workerd killed in the middle of the text", "text", (nth: number, of: number): boolean => nth === Math.ceil(of / 2)],
+        ["[K8] workerd killed between the last piece of text and the end", "text", (nth: number, of: number): boolean => nth === of],
+        ["[K9] workerd killed between the stop and the end of the stream", "stop", (nth: number, of: number): boolean => nth === of],
+      ] as const;
+      for (const [title, kind, here] of points) {
+        it(`${title} (${wire})`, async () => {
+          const cell = rig.cell(`k8 ${wire}`);
+          rig.model.serve(cell.name, {
+            answer: says("one two three four five six"),
+            wrote: ({ n }, piece) => {
+              if (n === 1 && piece.kind === kind && here(piece.nth, piece.of)) rig.shoot();
+            },
+          });
+          await rig.with((client) => cell.say(client));
+          await rig.risen();
+          assert.equal((await cell.judge()).text, "one two three four five six");
+          assert.equal(rig.model.turns(cell.name).length, 2);
+        });
+      }
+
+      it(`[K8] [P5] workerd killed in the middle of a tool call's arguments: no cut call is ever made (${wire})`, async () => {
+        const cell = rig.cell(`k8 args ${wire}`);
+        rig.model.serve(cell.name, {
+          answer: callsThenTells({ name: "box__Do", arguments: { cell: cell.name, padding: "x".repeat(200) } }),
+          wrote: ({ n }, { kind, nth, of }) => {
+            if (n === 1 && kind === "args" && nth === Math.ceil(of / 2)) rig.shoot();
+          },
+        });
+        await rig.with((client) => cell.say(client));
+        await rig.risen();
+        assert.match((await cell.judge()).text, /"start":1/);
+        assert.equal(node.callOf(cell.name)?.args["padding"], "x".repeat(200));
+        assert.equal(node.callOf(cell.name)?.starts, 1);
+      });
+
+      for (const delay of delays([0, 2])) {
+        it(`[K9] [K22] workerd killed ${delay} ms after the stream had ended (${wire})`, async () => {
+          const cell = rig.cell(`k9 ${wire}`);
+          rig.model.serve(cell.name, {
+            answer: says("all of it"),
+            ended: ({ n }) => {
+              if (n > 1) return;
+              spin(delay);
+              rig.shoot();
+            },
+          });
+          await rig.with((client) => cell.say(client));
+          await rig.risen();
+          assert.equal((await cell.judge()).text, "all of it");
+        });
+      }
+
+      it(`[K21] workerd killed when the second step's request has arrived: the first step is not done again (${wire})`, async () => {
+        const cell = rig.cell(`k21 ${wire}`);
+        rig.model.serve(cell.name, {
+          answer: callsThenTells({ name: "box__Do", arguments: { cell: cell.name } }),
+          arrived: ({ n }) => {
+            if (n === 2) rig.shoot();
+          },
+        });
+        await rig.with((client) => cell.say(client));
+        await rig.risen();
+        assert.match((await cell.judge()).text, /"start":1/);
+        assert.equal(rig.model.turns(cell.name).length, 3);
+      });
+
+      it(`[K10] workerd killed when the client saw the calls of a step: they are made once (${wire})`, async () => {
+        const cell = rig.cell(`k10 ${wire}`);
+        rig.model.serve(cell.name, {
+          answer: callsThenTells(
+            { name: "box__Do", arguments: { cell: cell.name, i: 1 } },
+            { name: "box__Look", arguments: { i: 2 } },
+            { name: "box__Do", arguments: { i: 3 } },
+          ),
+        });
+        await rig.with(async (client) => {
+          await cell.say(client);
+          await client.waitForChat("the first call is shown", ({ runId, state }) => runId === cell.said[0]?.runId && state === "tool");
+          rig.shoot();
+        });
+        await rig.risen();
+        const seen = await cell.judge();
+        assert.equal(seen.messages.filter(({ role }) => role === "toolResult").length, 3);
+      });
+    });
+  }
+
+  describe("around the end of a run", () => {
+    it("[K22] [K23] right after `final` was seen: there is one final, and the model is not asked again", async () => {
+      const cell = rig.cell("k22");
+      rig.model.serve(cell.name, { answer: says("committed") });
+      await rig.with(async (client) => {
+        await cell.say(client);
+        await client.ending(cell.said[0]?.runId ?? "");
+        rig.shoot();
+      });
+      await rig.risen();
+      assert.equal((await cell.judge()).text, "committed");
+      assert.equal(rig.model.turns(cell.name).length, 1);
+    });
+
+    it("[K23] [P11] a client that comes back after the kill with what it has seen gets what it has not, once", async () => {
+      const cell = rig.cell("k23");
+      rig.model.serve(cell.name, {
+        answer: ({ text }) => ({ text: `about ${text.at(-1)}` }),
+        ended: ({ text, n }) => {
+          if (n === 2 && text.endsWith("#1")) rig.shoot();
+        },
+      });
+      const seen: number[] = await rig.with(async (client) => {
+        await cell.say(client);
+        await client.ending(cell.said[0]?.runId ?? "");
+        await cell.say(client);
+        await until("the link is gone", () => client.closed);
+        return client.chats().flatMap(({ sessionSeq }) => sessionSeq ?? []);
+      });
+      await rig.risen();
+      await cell.settled();
+      const later = await rig.with(async (client) => {
+        const { events } = await client.call("session.subscribe", { sessionKey: cell.sessionKey, afterSeq: Math.max(...seen) });
+        return (events as { payload: { sessionSeq: number } }[]).map(({ payload }) => payload.sessionSeq);
+      });
+      const all = (await cell.judge()).events.map(({ sessionSeq }) => sessionSeq);
+      assert.deepEqual([...seen, ...later], all);
+    });
+
+    it("[K24] between one run's end and the next one's start: both are answered once", async () => {
+      const cell = rig.cell("k24");
+      rig.model.serve(cell.name, { answer: ({ text }) => ({ text: `about ${text.at(-1)}` }) });
+      await rig.with(async (client) => {
+        await cell.say(client);
+        await cell.say(client);
+        await client.ending(cell.said[0]?.runId ?? "");
+        rig.shoot();
+      });
+      await rig.risen();
+      assert.equal((await cell.judge()).text, "about 1");
+    });
+  });
+
+  describe("together with everything", () => {
+    it("[P12] a power cut in the middle of an answer: `gsv up` brings it to its end", async () => {
+      const cell = rig.cell("power");
+      let cut: Promise<void> | undefined;
+      rig.model.serve(cell.name, {
+        answer: says("one two three"),
+        wrote: ({ n }, { kind, nth }) => {
+          if (n === 1 && kind === "text" && nth === 2) cut = rig.powerCut();
+        },
+      });
+      await rig.with((client) => cell.say(client));
+      await until("the power is cut", () => cut);
+      await cut;
+      assert.equal((await cell.judge()).text, "one two three");
+    });
+
+    it("[P12] twenty sessions, each at another point: one kill, and every one of them ends as it would have", async () => {
+      const gate = new Promise<void>((open) => {
+        node.at.started = async ({ args }) => (typeof args["hold"] === "string" ? gate : undefined);
+        void until("the gateway was killed", () => rig.isShot).then(() => open());
+      });
+      const ready = new Set<string>();
+      const cells = Array.from({ length: 20 }, (_, i) => {
+        const cell = rig.cell(`many ${i}`);
+        const hold = (): Promise<void> => {
+          ready.add(cell.name);
+          return gate;
+        };
+        const point = i % 5;
+        rig.model.serve(cell.name, {
+          answer:
+            point < 2
+              ? says(`answer ${i}`)
+              : callsThenTells({ name: "box__Do", arguments: { cell: cell.name, ...(point === 2 ? { hold: "yes" } : {}) } }),
+          // The request has arrived; the middle of the text; a call runs; the second step; done.
+          arrived: ({ n, results }) => ((n === 1 && point === 0) || (point === 3 && results.length === 1 && n === 2) ? hold() : undefined),
+          wrote: ({ n }, { kind }) => (n === 1 && point === 1 && kind === "text" ? hold() : undefined),
+        });
+        return { cell, point };
+      });
+      await rig.with(async (client) => {
+        for (const { cell } of cells) await cell.say(client);
+        await until("every session is at its point", () =>
+          cells.every(({ cell, point }) => {
+            if (point === 2) return (node.callOf(cell.name)?.starts ?? 0) > 0;
+            return point === 4 ? client.chats(cell.said[0]?.runId).some(({ state }) => state === "final") : ready.has(cell.name);
+          }),
+        );
+        rig.shoot();
+      });
+      await rig.risen();
+      for (const [i, { cell, point }] of cells.entries())
+        assert.match((await cell.judge()).text, point < 2 ? new RegExp(`^answer ${i}$`) : /"start":1/, cell.name);
+    });
+  });
+});

@@ -1,0 +1,289 @@
+/**
+ * The kill matrix, a real `gsv node`: SIGKILL of it, of workerd, of both, and a link that breaks, around a command's life (promises.md
+ * section 2, K15 to K19). A command leaves a line when it begins and one when it ends; that is who counts.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { callsThenTells, delays, LinkProxy, resultTexts, Rig, type Seen, spin } from "./kill-support.ts";
+import { type NodeProcess, until } from "./support.ts";
+
+type Phase = "accepted" | "started";
+
+describe("a command on a real node", () => {
+  let rig: Rig;
+  let proxy: LinkProxy;
+  /** One is reached straight, the other through a link that can be cut. */
+  let node: NodeProcess;
+  let far: NodeProcess;
+  before(async () => {
+    rig = await Rig.start();
+    proxy = await LinkProxy.start(rig.machine);
+    node = rig.realNode("box");
+    far = rig.realNode("far", proxy.url);
+    await rig.isOnline("box");
+    await rig.isOnline("far");
+  });
+  after(async () => {
+    await rig.end();
+    await proxy.close();
+  });
+  beforeEach(async () => {
+    await rig.calm();
+    await rig.isOnline("box");
+    await rig.isOnline("far");
+  });
+  afterEach(() => {
+    rig.checkLog();
+  });
+
+  /** Begins, says so, waits for the test, ends. */
+  function command(title: string, on = "box"): { cell: ReturnType<Rig["cell"]>; gate: string } {
+    const cell = rig.cell(title);
+    const gate = cell.name;
+    const script = `echo begun >> ${gate}.begun; until [ -e ${gate} ]; do sleep 0.02; done; echo RESULT-${gate}; echo ended >> ${gate}.ended`;
+    rig.model.serve(cell.name, { answer: callsThenTells({ name: `${on}__Bash`, arguments: { command: script } }) });
+    return { cell, gate };
+  }
+  /** Sends the message and calls back, synchronously, when a client sees the call at this phase. */
+  async function atPhase(cell: ReturnType<Rig["cell"]>, phase: Phase, then: () => void): Promise<void> {
+    await rig.with(async (client) => {
+      await cell.say(client);
+      await client.waitFor(
+        `the call is ${phase}`,
+        ({ event, payload }) => event === "tool.progress" && payload["sessionKey"] === cell.sessionKey && payload["phase"] === phase,
+      );
+      then();
+    });
+  }
+  async function begun(cell: ReturnType<Rig["cell"]>, gate: string, on = node): Promise<void> {
+    await rig.with((client) => cell.say(client));
+    await until("the command runs", () => on.lines(`${gate}.begun`).length > 0);
+  }
+  const open = (gate: string, on = node): void => writeFileSync(on.file(gate), "");
+  const restarted = async (): Promise<void> => {
+    node = rig.realNode("box");
+    await rig.isOnline("box");
+  };
+  /** It ran once from begin to end, and the model has its output. */
+  function ranOnce(seen: Seen, gate: string, on = node): void {
+    assert.deepEqual([on.lines(`${gate}.begun`), on.lines(`${gate}.ended`)], [["begun"], ["ended"]]);
+    assert.match(seen.text, new RegExp(`RESULT-${gate}`), JSON.stringify(seen.events));
+  }
+
+  describe("when the node is killed", () => {
+    for (const phase of ["accepted", "started"] as const) {
+      for (const delay of delays([0])) {
+        it(`[K15] [K16'] ${delay} ms after the call was ${phase}: it begins at most once, and the model is told what is known`, async () => {
+          const { cell, gate } = command(`node ${phase}`);
+          await atPhase(cell, phase, () => {
+            spin(delay);
+            void node.kill();
+          });
+          await restarted();
+          open(gate);
+          const seen = await cell.judge();
+          const { outcome } = seen.events.find(({ tool }) => tool?.phase === "ended")?.tool ?? {};
+          if (outcome === "ok") ranOnce(seen, gate);
+          else assert.equal(outcome, "unknown", JSON.stringify(seen.events));
+          assert.ok(node.lines(`${gate}.begun`).length <= 1);
+        });
+      }
+    }
+
+    it("[K16] and the command goes on without it: the next node takes it up", async () => {
+      const { cell, gate } = command("survives");
+      await begun(cell, gate);
+      await node.kill();
+      await restarted();
+      open(gate);
+      ranOnce(await cell.judge(), gate);
+    });
+
+    it("[K17] and the command ends without it: the next node has its result", async () => {
+      const { cell, gate } = command("ends alone");
+      await begun(cell, gate);
+      await node.kill();
+      open(gate);
+      await until("the command has ended", () => node.lines(`${gate}.ended`).length > 0);
+      await restarted();
+      ranOnce(await cell.judge(), gate);
+    });
+
+    for (const delay of delays([0, 2, 6])) {
+      it(`[K17] [K18] [K19] ${delay} ms after the command had ended`, async () => {
+        const { cell, gate } = command("at the end");
+        await begun(cell, gate);
+        open(gate);
+        await until("the command has ended", () => node.lines(`${gate}.ended`).length > 0);
+        spin(delay);
+        await node.kill();
+        await restarted();
+        ranOnce(await cell.judge(), gate);
+      });
+    }
+
+    it("[K16'] with the command and its supervisor too, as when the machine went down: nobody knows, and the last output is told", async () => {
+      const cell = rig.cell("machine down");
+      const gate = cell.name;
+      const script = `echo LAST-WORDS; echo $$ $PPID > ${gate}.pids; echo begun >> ${gate}.begun; sleep 300`;
+      rig.model.serve(cell.name, { answer: callsThenTells({ name: "box__Bash", arguments: { command: script, timeout: 600_000 } }) });
+      await begun(cell, gate);
+      const [shell, supervisor] = readFileSync(node.file(`${gate}.pids`), "utf8")
+        .trim()
+        .split(" ")
+        .map(Number);
+      assert.ok(shell !== undefined && shell > 1 && supervisor !== undefined && supervisor > 1);
+      await node.kill();
+      // The stub may have exec'd the shell, or be the node itself, which is gone already.
+      for (const pid of [supervisor, shell]) if (isCommandOf(pid, gate)) process.kill(pid, "SIGKILL");
+      await restarted();
+      const seen = await cell.judge();
+      const ended = seen.events.find(({ tool }) => tool?.phase === "ended");
+      assert.equal(ended?.tool?.outcome, "unknown", JSON.stringify(ended));
+      assert.match(resultTexts(seen.messages)[0] ?? "", /LAST-WORDS/);
+      assert.deepEqual(node.lines(`${gate}.begun`), ["begun"]);
+    });
+
+    it("[K15] with eight calls running and two waiting: each of the ten is done once", async () => {
+      const cell = rig.cell("ten");
+      const gate = cell.name;
+      const calls = Array.from({ length: 10 }, (_, i) => ({
+        name: "box__Bash",
+        arguments: { command: `echo begun ${i} >> ${gate}.begun; until [ -e ${gate} ]; do sleep 0.05; done; echo RESULT-${i}-` },
+      }));
+      rig.model.serve(cell.name, { answer: callsThenTells(...calls) });
+      await rig.with((client) => cell.say(client));
+      await until("eight run", () => node.lines(`${gate}.begun`).length === 8);
+      await node.kill();
+      await restarted();
+      open(gate);
+      const seen = await cell.judge();
+      assert.deepEqual(node.lines(`${gate}.begun`).sort(), calls.map((_, i) => `begun ${i}`).sort());
+      const results = resultTexts(seen.messages);
+      for (const i of calls.keys()) assert.equal(results.filter((text) => text.includes(`RESULT-${i}-`)).length, 1, results.join("\n"));
+    });
+
+    it("[P6] during a Write: the file is whole or not there", async () => {
+      const cell = rig.cell("write");
+      const content = "0123456789".repeat(20_000);
+      const path = `${cell.name}.txt`;
+      rig.model.serve(cell.name, { answer: callsThenTells({ name: "box__Write", arguments: { path, content } }) });
+      await atPhase(cell, "accepted", () => void node.kill());
+      await restarted();
+      const seen = await cell.judge();
+      assert.equal(seen.messages.filter(({ role }) => role === "toolResult").length, 1);
+      const { outcome } = seen.events.find(({ tool }) => tool?.phase === "ended")?.tool ?? {};
+      const there = existsSync(node.file(path)) ? readFileSync(node.file(path), "utf8") : undefined;
+      assert.ok(there === undefined || there === content);
+      if (outcome === "ok") assert.equal(there, content);
+      else assert.equal(outcome, "unknown", JSON.stringify(seen.events));
+    });
+  });
+
+  describe("when both are killed", () => {
+    for (const phase of ["accepted", "started"] as const) {
+      it(`[K15] [K16'] when the call is ${phase}: it begins at most once`, async () => {
+        const { cell, gate } = command(`both ${phase}`);
+        await atPhase(cell, phase, () => {
+          rig.shoot();
+          void node.kill();
+        });
+        await rig.risen();
+        await restarted();
+        open(gate);
+        const seen = await cell.judge();
+        const { outcome } = seen.events.find(({ tool }) => tool?.phase === "ended")?.tool ?? {};
+        if (outcome === "ok") ranOnce(seen, gate);
+        else assert.equal(outcome, "unknown", JSON.stringify(seen.events));
+        assert.ok(node.lines(`${gate}.begun`).length <= 1);
+      });
+    }
+
+    for (const first of ["gateway", "node"] as const) {
+      it(`[K16] [K17] while the command runs, the ${first} back first: the command's result arrives`, async () => {
+        const { cell, gate } = command(`both ${first} first`);
+        await begun(cell, gate);
+        rig.shoot();
+        await node.kill();
+        open(gate);
+        await until("the command has ended", () => node.lines(`${gate}.ended`).length > 0);
+        if (first === "gateway") await rig.risen();
+        node = rig.realNode("box");
+        if (first === "node") await rig.risen();
+        await rig.isOnline("box");
+        ranOnce(await cell.judge(), gate);
+      });
+    }
+
+    it("[K18] [P12] after a power cut of everything but the command: `gsv up` and `gsv node` bring it to its end", async () => {
+      const { cell, gate } = command("power");
+      await begun(cell, gate);
+      await Promise.all([rig.powerCut(), node.kill()]);
+      open(gate);
+      await restarted();
+      ranOnce(await cell.judge(), gate);
+    });
+  });
+
+  describe("when workerd is killed", () => {
+    for (const phase of ["accepted", "started"] as const) {
+      it(`[K15] [K16] when the call is ${phase}: the node goes on, and its result arrives`, async () => {
+        const { cell, gate } = command(`gateway ${phase}`);
+        await atPhase(cell, phase, () => rig.shoot());
+        await rig.risen();
+        open(gate);
+        ranOnce(await cell.judge(), gate);
+      });
+    }
+    for (const delay of delays([0, 3])) {
+      it(`[K18] [K19] [K20] ${delay} ms after the command had ended`, async () => {
+        const { cell, gate } = command(`gateway end ${delay}`);
+        await begun(cell, gate);
+        open(gate);
+        await until("the command has ended", () => node.lines(`${gate}.ended`).length > 0);
+        spin(delay);
+        rig.shoot();
+        await rig.risen();
+        ranOnce(await cell.judge(), gate);
+      });
+    }
+  });
+
+  describe("when only the link is cut", () => {
+    afterEach(() => {
+      proxy.mend();
+    });
+    for (const phase of ["accepted", "started"] as const) {
+      it(`[K14] [K16] when the call is ${phase}: it goes on, and its result arrives`, async () => {
+        const { cell, gate } = command(`link ${phase}`, "far");
+        await atPhase(cell, phase, () => proxy.cut());
+        open(gate, far);
+        await until("the command has ended", () => far.lines(`${gate}.ended`).length > 0);
+        proxy.mend();
+        ranOnce(await cell.judge(), gate, far);
+      });
+    }
+    for (const delay of delays([0, 2])) {
+      it(`[K18] [K19] ${delay} ms after the command had ended`, async () => {
+        const { cell, gate } = command(`link end ${delay}`, "far");
+        await begun(cell, gate, far);
+        open(gate, far);
+        await until("the command has ended", () => far.lines(`${gate}.ended`).length > 0);
+        spin(delay);
+        proxy.cut();
+        proxy.mend();
+        ranOnce(await cell.judge(), gate, far);
+      });
+    }
+  });
+});
+
+/** True for a process that runs this cell's script; ids of processes that are gone may belong to others by now. */
+function isCommandOf(pid: number, gate: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(gate);
+  } catch {
+    return false;
+  }
+}

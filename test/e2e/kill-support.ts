@@ -1,0 +1,328 @@
+/**
+ * The kill matrix's rig: a gateway that is killed at a point chosen by an observer outside of it, and the oracle that every cell is
+ * judged by afterwards (promises.md sections 2 and 8). Kills are synchronous, so that nothing of ours runs between point and kill.
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type CellModel, startCellModel, tag } from "./kill-model.ts";
+import { type NodeOptions, ScriptedNode } from "./kill-node.ts";
+import { type Chat, type Client, isOnline, type Json, Machine, NodeProcess, textOf, until } from "./support.ts";
+
+export { callsThenTells, says, tag } from "./kill-model.ts";
+export { type Call, LinkProxy, ScriptedNode } from "./kill-node.ts";
+
+const BIN = process.env["GSV_BIN"] ?? join(resolve(dirname(fileURLToPath(import.meta.url)), "..", ".."), "target", "release", "gsv");
+/** How many more seeds a cell gets: few in every run, many when asked for. */
+export const LONG = process.env["GSV_E2E_LONG"] !== undefined;
+/** Rule D6 says 2 s on a machine with nothing else to do; a lease that had to run out would take 30 s. */
+export const RECOVERY_MS = 8_000;
+const ENDS: readonly string[] = ["final", "error", "aborted"];
+/** A supervisor that has seen more kills than this waits longer and longer, as it should with a gateway that keeps crashing. */
+const KILLS_PER_SUPERVISOR = 2;
+
+/** Milliseconds between a point and its kill; the seeds of one cell. */
+export const delays = (short: readonly number[]): readonly number[] =>
+  LONG ? [...new Set([...short, 0, 0.5, 1, 2, 3, 5, 8, 13, 21, 34])] : short;
+/** Kills can't wait for a timer, whose grain is a millisecond and more. */
+export function spin(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+interface Pids {
+  readonly workerdPid: number;
+  readonly supervisorPid: number;
+  readonly restarts: number;
+  readonly phase: string;
+}
+
+export class Rig {
+  readonly machine = new Machine();
+  readonly model: CellModel;
+  readonly #nodes: ScriptedNode[] = [];
+  readonly #processes: NodeProcess[] = [];
+  #shot: { pid: number; restarts: number } | undefined;
+  kills = 0;
+  /** When the gateway was last seen to be up again. */
+  risenAt = 0;
+
+  private constructor(model: CellModel) {
+    this.model = model;
+  }
+  static async start(): Promise<Rig> {
+    const rig = new Rig(await startCellModel());
+    await rig.machine.up();
+    await rig.use("openai");
+    return rig;
+  }
+  async use(provider: "openai" | "anthropic"): Promise<void> {
+    const client = await this.machine.client();
+    const baseUrl = `${this.model.url}${provider === "openai" ? "/v1" : ""}`;
+    await client.call("config.set", { path: "model", value: { provider, id: "cell-1", baseUrl } });
+    await client.call("config.set", { path: "apiKeys", value: { [provider]: SECRET } });
+    client.close();
+  }
+  async node(options: NodeOptions): Promise<ScriptedNode> {
+    const node = new ScriptedNode(this.machine, options);
+    this.#nodes.push(node);
+    await node.join();
+    return node;
+  }
+
+  /** `gsv node` as a process, connected or not; with `url` it goes another way than straight to the gateway. */
+  realNode(id: string, url?: string): NodeProcess {
+    const workspace = join(this.machine.folder, id);
+    mkdirSync(workspace, { recursive: true });
+    const env = this.machine.env(url === undefined ? {} : { GSV_URL: url });
+    const child = spawn(BIN, ["node", "--id", id, "--workspace", workspace], { cwd: workspace, env, stdio: ["ignore", "pipe", "pipe"] });
+    const node = new NodeProcess(id, workspace, child);
+    this.#processes.push(node);
+    return node;
+  }
+  async isOnline(id: string): Promise<void> {
+    await until(`node ${id} is online`, () => this.with(async (client) => isOnline(await client.call("nodes.list"), id)));
+  }
+
+  // ---------------------------------------------------------------- killing
+
+  #pids(): Pids {
+    return JSON.parse(readFileSync(join(this.machine.home, "gateway", "state.json"), "utf8")) as Pids;
+  }
+  /** SIGKILL of workerd, now. Does nothing while it is dead already. */
+  shoot(): void {
+    const { workerdPid: pid, restarts, phase } = this.#pids();
+    if (this.#shot !== undefined || phase !== "ready") return;
+    process.kill(pid, "SIGKILL");
+    this.#shot = { pid, restarts };
+    this.kills += 1;
+  }
+  get isShot(): boolean {
+    return this.#shot !== undefined;
+  }
+  /** Waits for the kill, then for the gateway that comes after. */
+  async risen(): Promise<void> {
+    const shot = await until("the gateway was killed", () => this.#shot);
+    await until("the gateway is up again", () => {
+      const { workerdPid, restarts, phase } = this.#pids();
+      return phase === "ready" && restarts > shot.restarts && workerdPid !== shot.pid;
+    });
+    this.risenAt = Date.now();
+    this.#shot = undefined;
+  }
+  /** SIGKILL of everything, and a start by hand: what a power cut does. */
+  async powerCut(): Promise<void> {
+    const { workerdPid, supervisorPid } = this.#pids();
+    for (const pid of [supervisorPid, workerdPid]) process.kill(pid, "SIGKILL");
+    this.kills += 1;
+    await this.machine.up();
+    this.risenAt = Date.now();
+    this.#shot = undefined;
+  }
+  /** Before a cell: a supervisor without a past, everything connected. */
+  async calm(): Promise<void> {
+    if (this.#shot !== undefined) await this.risen();
+    if (this.#pids().restarts >= KILLS_PER_SUPERVISOR) {
+      await this.machine.ok("down");
+      await this.machine.up();
+    }
+    for (const node of this.#nodes) await until(`${node.id} is connected`, () => node.online);
+  }
+
+  /** A client that is let go after use. */
+  async with<T>(use: (client: Client) => Promise<T>): Promise<T> {
+    const client = await this.machine.client();
+    try {
+      return await use(client);
+    } finally {
+      client.close();
+    }
+  }
+  cell(name: string): Cell {
+    return new Cell(this, `${name.replaceAll(/[^A-Za-z0-9]+/g, "-").toLowerCase()}-${randomUUID().slice(0, 8)}`);
+  }
+
+  /** The log has no secret and nothing that went wrong inside, whatever was killed. */
+  checkLog(): void {
+    const log = this.machine.gatewayLog();
+    assert.ok(log.length > 0, "the gateway wrote a log");
+    assert.ok(!log.includes(this.machine.token), "the log has the token");
+    assert.ok(!log.includes(SECRET), "the log has the model's key");
+    const wrong = log.split("\n").filter((line) => /"internal"|uncaught|unhandled|SQLITE_|broken\.|invariant/i.test(line));
+    assert.deepEqual(wrong, []);
+  }
+  async end(): Promise<void> {
+    for (const node of this.#nodes) node.leave();
+    for (const node of this.#processes) await node.kill();
+    await this.machine.end();
+    await this.model.close();
+  }
+}
+const SECRET = "sk-cell-0123456789abcdef0123456789abcdef";
+
+/** A message as it was sent, so that it can be sent again. */
+export interface Said {
+  readonly sessionKey: string;
+  readonly message: string;
+  readonly messageId: string;
+  readonly runId: string;
+}
+type Block = { readonly type: string; readonly text?: string; readonly id?: string; readonly name?: string; readonly arguments?: Json };
+export interface LogMessage {
+  readonly role: "user" | "assistant" | "toolResult";
+  readonly content: string | readonly Block[];
+  readonly toolCallId?: string;
+}
+export interface Seen {
+  readonly events: readonly Chat[];
+  readonly messages: readonly LogMessage[];
+  /** The runs' ends, in the order of the messages. */
+  readonly ends: readonly Chat[];
+  /** Text of the last run's end. */
+  readonly text: string;
+}
+const contentText = (content: LogMessage["content"]): string =>
+  typeof content === "string" ? content : content.map(({ text }) => text ?? "").join("");
+
+/** One point of the matrix: a session of its own, what was said in it, and what must be true in the end. */
+export class Cell {
+  readonly name: string;
+  readonly sessionKey: string;
+  readonly said: Said[] = [];
+  readonly #rig: Rig;
+  readonly #killsBefore: number;
+
+  constructor(rig: Rig, name: string) {
+    this.#rig = rig;
+    this.name = name;
+    this.sessionKey = `agent:main:cli:dm:${name}`;
+    this.#killsBefore = rig.kills;
+  }
+  /** A message of this cell, not sent yet. */
+  word(text = "please"): Said {
+    const said = {
+      sessionKey: this.sessionKey,
+      message: `${tag(this.name)} ${text} #${this.said.length}`,
+      messageId: randomUUID(),
+      runId: randomUUID(),
+    };
+    this.said.push(said);
+    return said;
+  }
+  async say(client: Client, text?: string): Promise<Json> {
+    return client.call("chat.send", { ...this.word(text) });
+  }
+
+  /** Waits until the session has nothing left to do, over as many connections as that takes. */
+  async settled(): Promise<void> {
+    await until(
+      `${this.name} is idle`,
+      async () => {
+        try {
+          return await this.#rig.with(async (client) => {
+            const stats = await client.call("session.stats", { sessionKey: this.sessionKey });
+            return stats["state"] === "idle" && stats["queueSize"] === 0 && stats["isProcessing"] === false;
+          });
+        } catch (error) {
+          // The gateway is away just now.
+          if (this.#rig.isShot || /clos|open/.test(String(error))) return false;
+          throw error;
+        }
+      },
+      60_000,
+    );
+  }
+
+  /** How it was from the first message on, as the log tells a client that was not there. */
+  async look(): Promise<Pick<Seen, "events" | "messages">> {
+    return this.#rig.with(async (client) => {
+      const replay = await client.call("session.subscribe", { sessionKey: this.sessionKey, afterSeq: 0 });
+      const events = (replay["events"] as { payload: Chat }[]).map(({ payload }) => payload);
+      const preview = await client.call("session.preview", { sessionKey: this.sessionKey, limit: 200 });
+      return { events, messages: preview["messages"] as LogMessage[] };
+    });
+  }
+
+  /** The oracle. `outcome`: how every run must have ended. `compacted`: the history was cut on purpose. */
+  async judge(options: { readonly outcome?: string; readonly compacted?: boolean } = {}): Promise<Seen> {
+    await this.settled();
+    const seen = await this.look();
+    const { events, messages } = seen;
+    const what = (): string => `${this.name}\n${JSON.stringify(events, null, 1)}\n${JSON.stringify(messages, null, 1)}`;
+
+    const seqs = events.map(({ sessionSeq }) => sessionSeq ?? -1);
+    assert.ok(
+      seqs.every((seq, i) => seq > (seqs[i - 1] ?? 0)),
+      `sessionSeq rises: ${seqs.join(" ")}`,
+    );
+    const ends = this.said.map(({ runId }) => {
+      const of = events.filter((event) => event.runId === runId && ENDS.includes(event.state));
+      assert.equal(of.length, 1, `${of.length} ends of one run\n${what()}`);
+      return of[0] as Chat;
+    });
+    const outcome = options.outcome ?? "final";
+    assert.deepEqual(
+      ends.map(({ state }) => state),
+      this.said.map(() => outcome),
+      what(),
+    );
+    assert.deepEqual(
+      events.filter(({ state }) => ENDS.includes(state)).map(({ runId }) => runId),
+      this.said.map(({ runId }) => runId),
+      "runs end in the order of their messages, and no other run is there",
+    );
+
+    if (options.compacted !== true) this.#judgeHistory(messages, what);
+    const phases = events.filter(({ state }) => state === "tool").map(({ tool }) => `${tool?.callId} ${tool?.phase}`);
+    assert.deepEqual(phases, [...new Set(phases)], "no call begins or ends twice");
+    const started = phases.filter((phase) => phase.endsWith(" started")).map((phase) => phase.replace(/ started$/, ""));
+    for (const callId of started) assert.ok(phases.includes(`${callId} ended`), `${callId} has no end\n${what()}`);
+
+    await this.#judgeRepetition(events.length);
+    return { ...seen, ends, text: textOf(ends.at(-1) as Chat) };
+  }
+  /** User turns once each and in order; each call has exactly one result, before the next answer; no step was paid for twice but by a kill. */
+  #judgeHistory(messages: readonly LogMessage[], what: () => string): void {
+    const turns = messages.filter(({ role }) => role === "user").map(({ content }) => contentText(content));
+    assert.equal(turns.length, this.said.length, what());
+    for (const [i, { message }] of this.said.entries())
+      assert.ok(turns[i]?.endsWith(message), `turn ${i} should be "${message}"\n${what()}`);
+    let open: string[] = [];
+    for (const { role, content, toolCallId } of messages) {
+      if (role === "toolResult") {
+        assert.ok(open.includes(toolCallId ?? ""), `a result without its call, or its second: ${toolCallId}\n${what()}`);
+        open = open.filter((id) => id !== toolCallId);
+        continue;
+      }
+      assert.deepEqual(open, [], `calls without results before the next ${role}\n${what()}`);
+      if (role === "assistant" && typeof content !== "string")
+        open = content.flatMap(({ type, id }) => (type === "toolCall" ? [id ?? ""] : []));
+    }
+    const answers = messages.filter(({ role }) => role === "assistant").length;
+    const asked = this.#rig.model.turns(this.name).length;
+    const kills = this.#rig.kills - this.#killsBefore;
+    assert.ok(asked - answers <= kills, `${asked} model calls for ${answers} answers, with ${kills} kills\n${what()}`);
+  }
+  /** Every message, sent again, is the same message. */
+  async #judgeRepetition(events: number): Promise<void> {
+    const asked = this.#rig.model.turns(this.name).length;
+    await this.#rig.with(async (client) => {
+      for (const said of this.said) {
+        const again = await client.call("chat.send", { ...said });
+        assert.deepEqual([again["status"], again["duplicate"], again["runId"]], ["started", true, said.runId]);
+      }
+      const stats = await client.call("session.stats", { sessionKey: this.sessionKey });
+      assert.equal(stats["state"], "idle", "a repeated message starts nothing");
+      const replay = await client.call("session.subscribe", { sessionKey: this.sessionKey, afterSeq: 0 });
+      assert.equal((replay["events"] as unknown[]).length, events, "a repeated message leaves no trace");
+    });
+    assert.equal(this.#rig.model.turns(this.name).length, asked);
+  }
+}
+
+/** The text of a call's only result, as the model was given it. */
+export const resultTexts = (messages: readonly LogMessage[]): string[] =>
+  messages.filter(({ role }) => role === "toolResult").map(({ content }) => contentText(content));
