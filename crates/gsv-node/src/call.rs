@@ -11,6 +11,7 @@ use gsv_protocol::types::{ToolInvokeEvent, ToolPhase};
 use gsv_tools::{CallContext, Effect, OnStarted, ToolError};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use crate::book::Durability;
@@ -133,34 +134,35 @@ impl Shared {
             &[],
         );
         let shared = Arc::clone(self);
-        tokio::spawn(async move {
+        self.spawn(async move {
             let outcome = Outcome::unknown("its result could not be stored on the machine", Value::Null);
             shared.finish(&call_id, "", true, outcome, Instant::now(), None).await;
         });
     }
 
     fn refuse_bad(self: &Arc<Self>, bad: BadInvocation) {
-        match bad.call_id {
-            // What the ledger knows of it is the truth, whatever this frame looks like.
-            Some(call_id) if self.book.state(&call_id).is_none() && self.active(&call_id).is_none() => {
+        let Some(call_id) = bad.call_id else {
+            let text = format!("a call without a call id was ignored: {}", bad.why);
+            return self.log.write(Level::Warn, &text, &[]);
+        };
+        // What the ledger knows of it is the truth, whatever this frame looks like.
+        match self.book.state(&call_id) {
+            None if self.active(&call_id).is_none() => {
                 self.answer(
                     call_id,
                     String::new(),
                     Outcome::error("tool.bad_args", sentence(&bad.why)),
                 );
             }
-            call_id => self.log.write(
-                Level::Warn,
-                &format!("a call was ignored: {}", bad.why),
-                &[("callId", json!(call_id))],
-            ),
+            Some(CallState::Finished | CallState::Released) => self.delivery.result(&call_id),
+            _ => {}
         }
     }
 
     /// Answers a call that is not run.
     fn answer(self: &Arc<Self>, call_id: String, tool: String, outcome: Outcome) {
         let shared = Arc::clone(self);
-        tokio::spawn(async move {
+        self.spawn(async move {
             let (id, name) = (call_id.clone(), tool.clone());
             let begun = shared
                 .book
@@ -188,7 +190,7 @@ impl Shared {
             }
         };
         let shared = Arc::clone(self);
-        tokio::spawn(async move {
+        self.spawn(async move {
             let life = Life {
                 shared: &shared,
                 invocation,
@@ -205,7 +207,7 @@ impl Shared {
             return self.answer(invocation.call_id, invocation.tool, outcome);
         }
         let shared = Arc::clone(self);
-        tokio::spawn(async move {
+        self.spawn(async move {
             shared
                 .finish(
                     &invocation.call_id,
@@ -238,7 +240,7 @@ impl Shared {
             .filter(|known| known.state == CallState::Accepted)
         {
             let (shared, outcome) = (Arc::clone(self), Outcome::cancelled_before_start("by the gateway"));
-            tokio::spawn(async move {
+            self.spawn(async move {
                 shared
                     .finish(
                         &known.call_id,
@@ -466,9 +468,9 @@ impl Life<'_> {
             deadline: self.invocation.deadline,
             on_started: self.has_process().then(|| self.on_started(Arc::clone(&session))),
         };
-        let shared = Arc::clone(self.shared);
+        let tools = Arc::clone(&self.shared.tools);
         let (tool, args) = (self.invocation.tool.clone(), self.invocation.args.clone());
-        let work = async move { shared.tools.invoke(&tool, args, context).await };
+        let work = async move { tools.invoke(&tool, args, context).await };
         let outcome = self.guard(work).await;
         drop(permit);
         (outcome, session.get().cloned())
@@ -509,13 +511,15 @@ impl Life<'_> {
 
     /// Waits for the tool, whatever it does: break down, or not come to an end.
     async fn guard(&self, work: impl Future<Output = Result<Value, ToolError>> + Send + 'static) -> Outcome {
-        let mut task = tokio::spawn(work);
+        // In a set, so that it goes with whoever waits for it.
+        let mut tasks = JoinSet::new();
+        tasks.spawn(work);
         let done = tokio::select! {
-            done = &mut task => done,
-            () = at(self.invocation.deadline.map(|deadline| deadline + GRACE)) => {
-                task.abort();
-                return Outcome::unknown("the tool did not come to an end in time", Value::Null);
-            }
+            done = tasks.join_next() => done,
+            () = at(self.invocation.deadline.map(|deadline| deadline + GRACE)) => None,
+        };
+        let Some(done) = done else {
+            return Outcome::unknown("the tool did not come to an end in time", Value::Null);
         };
         let is_late = self
             .invocation
@@ -529,7 +533,7 @@ impl Life<'_> {
 }
 
 /// A tool that panicked. What it had changed by then, nobody knows.
-fn broke_down(error: &tokio::task::JoinError, mutating: bool) -> Outcome {
+fn broke_down(error: &JoinError, mutating: bool) -> Outcome {
     let what = if error.is_panic() {
         "the tool broke down (a bug in gsv)"
     } else {
@@ -593,7 +597,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_tool_that_panics_fails_alone() {
-        let panicked = tokio::spawn(async { panic!("a bug") }).await.map(|()| ()).unwrap_err();
+        let panicked = tokio::spawn(async { panic!("a bug") }).await.unwrap_err();
         let outcome = broke_down(&panicked, false);
         assert_eq!(
             (outcome.kind, outcome.reason),

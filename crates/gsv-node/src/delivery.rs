@@ -153,16 +153,19 @@ impl Delivery {
         let mut under_way = JoinSet::new();
         loop {
             while let Some(item) = this.next() {
+                // Read here, one after the other, so that they leave in order.
+                let params = shared.read(&item).await;
                 let shared = Arc::clone(&shared);
                 under_way.spawn(async move {
-                    let attempt = match &item {
-                        Item::Result(call_id) => shared.deliver_result(call_id).await,
-                        Item::Event(event_id) => shared.deliver_event(event_id).await,
+                    let attempt = match params {
+                        Some(params) => shared.deliver(&item, params).await,
+                        None => Attempt::Done,
                     };
-                    if matches!(attempt, Attempt::Again) {
+                    let again = matches!(attempt, Attempt::Again);
+                    if again {
                         tokio::time::sleep(PAUSE).await;
                     }
-                    shared.delivery.ended(&item, matches!(attempt, Attempt::Again));
+                    shared.delivery.ended(&item, again);
                 });
             }
             tokio::select! {
@@ -174,50 +177,57 @@ impl Delivery {
 }
 
 impl Shared {
-    async fn deliver_result(&self, call_id: &str) -> Attempt {
-        let unrecorded = self.delivery.queues().unrecorded.get(call_id).cloned();
-        let was_unrecorded = unrecorded.is_some();
-        let params = match unrecorded {
-            Some(params) => params,
-            None => match self.stored_result(call_id).await {
-                Some(params) => params,
-                None => return Attempt::Done,
-            },
-        };
-        match self.link.call_json::<ToolResult>(params.clone(), ANSWER_TIME).await {
-            // An answer that this version can't read is an answer.
-            Ok(_) | Err(LinkError::BadAnswer { .. }) => {
-                if was_unrecorded {
-                    self.record_late(call_id, params).await;
+    /// What is to be sent. `None`: nothing (any more).
+    async fn read(&self, item: &Item) -> Option<Value> {
+        match item {
+            Item::Result(call_id) => {
+                let unrecorded = self.delivery.queues().unrecorded.get(call_id).cloned();
+                match unrecorded {
+                    Some(params) => Some(params),
+                    None => self.stored_result(call_id).await,
                 }
-                self.release(call_id).await;
-                Attempt::Done
             }
-            Err(error) => self.failed("a result", call_id, &error),
+            Item::Event(event_id) => self.stored_event(event_id).await,
         }
     }
 
-    async fn deliver_event(&self, event_id: &str) -> Attempt {
+    async fn deliver(&self, item: &Item, params: Value) -> Attempt {
+        let answer = match item {
+            Item::Result(_) => self.link.call_json::<ToolResult>(params, ANSWER_TIME).await,
+            Item::Event(_) => self.link.call_json::<NodeExecEvent>(params, ANSWER_TIME).await,
+        };
+        match (answer, item) {
+            (Ok(_), Item::Result(call_id)) => {
+                self.record_late(call_id).await;
+                self.release(call_id).await;
+                Attempt::Done
+            }
+            (Ok(_), Item::Event(event_id)) => {
+                self.event_done(event_id).await;
+                Attempt::Done
+            }
+            (Err(error), Item::Result(id)) => self.failed("a result", id, &error),
+            (Err(error), Item::Event(id)) => self.failed("an event", id, &error),
+        }
+    }
+
+    async fn stored_event(&self, event_id: &str) -> Option<Value> {
         let id = event_id.to_owned();
-        let event = match self.book.with(move |ledger| ledger.event(&id)).await {
-            Ok(Some(event)) => event,
-            Ok(None) => return Attempt::Done,
+        match self.book.with(move |ledger| ledger.event(&id)).await {
+            Ok(event) => event.map(|event| event.payload),
             Err(error) => {
                 self.log
                     .write(Level::Error, &error.to_string(), &[("eventId", json!(event_id))]);
-                return Attempt::Later;
+                None
             }
-        };
-        match self.link.call_json::<NodeExecEvent>(event.payload, ANSWER_TIME).await {
-            Ok(_) | Err(LinkError::BadAnswer { .. }) => {
-                let id = event_id.to_owned();
-                if let Err(error) = self.book.with(move |ledger| ledger.event_done(&id)).await {
-                    self.log
-                        .write(Level::Error, &error.to_string(), &[("eventId", json!(event_id))]);
-                }
-                Attempt::Done
-            }
-            Err(error) => self.failed("an event", event_id, &error),
+        }
+    }
+
+    async fn event_done(&self, event_id: &str) {
+        let id = event_id.to_owned();
+        if let Err(error) = self.book.with(move |ledger| ledger.event_done(&id)).await {
+            self.log
+                .write(Level::Error, &error.to_string(), &[("eventId", json!(event_id))]);
         }
     }
 
@@ -261,17 +271,16 @@ impl Shared {
     }
 
     /// The disk may take now what it did not take then.
-    async fn record_late(&self, call_id: &str, params: Value) {
-        self.delivery.queues().unrecorded.remove(call_id);
+    async fn record_late(&self, call_id: &str) {
+        let Some(params) = self.delivery.queues().unrecorded.remove(call_id) else {
+            return;
+        };
         let id = call_id.to_owned();
         let lost = params["outcome"] == ToolOutcome::Unknown.as_str();
-        if let Err(error) = self
-            .book
-            .record(Durability::Lazy, move |ledger| {
-                ledger.finish(now_ms(), &id, lost, &params)
-            })
-            .await
-        {
+        let recorded = self.book.record(Durability::Lazy, move |ledger| {
+            ledger.finish(now_ms(), &id, lost, &params)
+        });
+        if let Err(error) = recorded.await {
             self.log_call(Level::Error, &error.to_string(), call_id, &[]);
         }
     }

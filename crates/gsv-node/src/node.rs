@@ -148,7 +148,7 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
     let (link, events) = Link::connect(options(&config, &tools, book.clone())).await?;
     let (online_sink, online) = watch::channel(false);
     let shared = Arc::new(Shared::new(config.id.clone(), link, book, tools, log, online));
-    let forwarding = tokio::spawn(forward(Arc::clone(&shared), exec_events));
+    shared.spawn(forward(Arc::clone(&shared), exec_events));
     // Before any call, for it tidies up folders that a new call could be making.
     if let Err(error) = shared.tools.recover().await {
         voice.say(
@@ -159,7 +159,7 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
     for survivor in survivors {
         shared.follow(survivor);
     }
-    let delivering = tokio::spawn(Delivery::run(Arc::clone(&shared)));
+    shared.spawn(Delivery::run(Arc::clone(&shared)));
     voice.say(
         Level::Info,
         &format!(
@@ -169,8 +169,7 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
         ),
     );
     let outcome = attend(&shared, voice, events, online_sink, shutdown).await;
-    delivering.abort();
-    forwarding.abort();
+    shared.end_tasks().await;
     outcome
 }
 
@@ -293,7 +292,7 @@ fn heard(shared: &Arc<Shared>, name: &str, payload: Value) {
                     .and_then(Value::as_u64)
                     .unwrap_or(LOG_LINES)
                     .clamp(1, LOG_LINES_MOST);
-                tokio::spawn(send_log(
+                shared.spawn(send_log(
                     Arc::clone(shared),
                     call_id,
                     usize::try_from(lines).unwrap_or(1),

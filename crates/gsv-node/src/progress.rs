@@ -33,17 +33,17 @@ impl Shared {
         if !self.is_online() {
             return None;
         }
-        let shared = Arc::clone(self);
+        let link = self.link.clone();
         Some(tokio::spawn(async move {
             // Old news is no news: it is not sent again, and nobody minds if it is lost.
-            let _ = shared.link.call_raw("tool.progress", Some(params), ANSWER_TIME).await;
+            let _ = link.call_raw("tool.progress", Some(params), ANSWER_TIME).await;
         }))
     }
 
     /// Where a tool's live output goes.
     pub fn progress_of(self: &Arc<Self>, call_id: &str) -> mpsc::Sender<Progress> {
         let (sender, receiver) = mpsc::channel(WAITING);
-        tokio::spawn(pump(Arc::clone(self), call_id.to_owned(), receiver));
+        self.spawn(pump(Arc::clone(self), call_id.to_owned(), receiver));
         sender
     }
 }

@@ -138,7 +138,7 @@ impl Shared {
         };
         self.mark_started(&survivor.call_id, true);
         let shared = Arc::clone(self);
-        tokio::spawn(async move { shared.follow_to_end(survivor, seat).await });
+        self.spawn(async move { shared.follow_to_end(survivor, seat).await });
     }
 
     async fn follow_to_end(self: Arc<Self>, survivor: Survivor, seat: Seat) {

@@ -1,6 +1,7 @@
 //! What the node's tasks have in common, and the table of calls that are under way.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gsv_link::Link;
@@ -8,6 +9,7 @@ use gsv_protocol::limits;
 use gsv_tools::{Cancel, ToolBox};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
 
 use crate::book::Book;
 use crate::delivery::Delivery;
@@ -24,6 +26,7 @@ pub struct Shared {
     /// One place per call that runs.
     pub slots: Arc<Semaphore>,
     calls: Mutex<HashMap<String, Active>>,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 /// A call that this process has taken on and not finished.
@@ -70,6 +73,7 @@ impl Shared {
             online,
             slots: Arc::new(Semaphore::new(RUNNING)),
             calls: Mutex::default(),
+            tasks: Mutex::default(),
         }
     }
 
@@ -130,6 +134,19 @@ impl Shared {
             .values()
             .filter(|active| active.started && !active.has_process)
             .count()
+    }
+
+    /// Runs something that ends with the node at the latest.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    /// Ends everything that was started with [`Shared::spawn`].
+    pub async fn end_tasks(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
     }
 
     pub fn is_online(&self) -> bool {
