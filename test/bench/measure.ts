@@ -146,11 +146,15 @@ export async function toolRoundTrip(system: System, model: BenchModel, session: 
 
 /** Brings a session to at least `count` messages, quickly. */
 export async function fill(system: System, session: string, count: number): Promise<void> {
-  const client = await system.open("bench-fill");
-  for (let i = 0; i < count / 2; i++) {
-    const final = ended(client, session);
-    await system.say(client, session, "[text 1] filling");
-    await final;
+  // A connection may send only so many requests a minute (limits.clientFramesPerMinute).
+  const perClient = 250;
+  for (let done = 0; done < count / 2; done += perClient) {
+    const client = await system.open(`bench-fill-${done}`);
+    for (let i = done; i < Math.min(done + perClient, count / 2); i++) {
+      const final = ended(client, session);
+      await system.say(client, session, "[text 1] filling");
+      await final;
+    }
+    client.close();
   }
-  client.close();
 }
