@@ -190,7 +190,8 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
   #stray(connection: Connection): void {
     connection.strays++;
     // One line for the first, then few: a flood must not become a flood of the log.
-    if (Number.isInteger(Math.log10(connection.strays))) this.#log.warn("stray_chunk", { connection: connection.conn, count: connection.strays });
+    if (Number.isInteger(Math.log10(connection.strays)))
+      this.#log.warn("stray_chunk", { connection: connection.conn, count: connection.strays });
   }
 
   async #greet(open: OpenConnection, message: string | ArrayBuffer): Promise<void> {

@@ -53,7 +53,12 @@ const refuse = (reason: ErrorReason, message: string = ERRORS[reason].text): Ref
 const EARLY_CHARS = LIMITS.unauthFrameBytes * 4;
 
 /** One text frame from a socket that has not said hello. Answers what came early, once it has. */
-export async function handshake(services: Services, failures: FailureWindow, open: OpenConnection, text: string): Promise<readonly string[]> {
+export async function handshake(
+  services: Services,
+  failures: FailureWindow,
+  open: OpenConnection,
+  text: string,
+): Promise<readonly string[]> {
   const end = (id: string, { reason, message }: Refusal): void => {
     services.connections.answer(open.socket, id, fail(reason, message));
     services.connections.close(open.socket, CODES[reason] ?? CLOSE.protocol, reason);
@@ -97,7 +102,10 @@ export async function handshake(services: Services, failures: FailureWindow, ope
   const old = services.connections.byIdentity(principal);
   if (old !== undefined && !mayReplace(old.principal, principal)) {
     deny(services, open, params, "auth.forbidden");
-    end(frame.id, refuse("auth.forbidden", `${principal.id} is connected already, with another token. Close that connection first, or use its token.`));
+    end(
+      frame.id,
+      refuse("auth.forbidden", `${principal.id} is connected already, with another token. Close that connection first, or use its token.`),
+    );
     return [];
   }
   welcome(services, open, principal, params, old, frame.id);

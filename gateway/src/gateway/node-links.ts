@@ -59,6 +59,8 @@ export class NodeLinks {
   /** The node's link is gone, and no newer one has taken its place. */
   went(node: Connection, reason: string): void {
     const nodeId = node.principal.id;
+    // Another connection has taken its place meanwhile, and said what there is to say.
+    if (this.#ports.connections.isOnline(nodeId)) return;
     const refs = this.refsOf(node);
     this.#ports.nodes.disconnected(nodeId, refs, this.#ports.now());
     for (const ref of refs) this.#tell(ref, { nodeId, online: false, reason });

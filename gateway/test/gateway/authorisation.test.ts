@@ -17,7 +17,16 @@ const ROLES = {
 type Role = keyof typeof ROLES;
 const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, name);
 const methods = Object.keys(METHODS).filter(isMethod);
-const NOT_SERVED: ReadonlySet<string> = new Set(["skills.status", "skills.update", "heartbeat.start", "heartbeat.trigger", "transfer.meta", "transfer.accept", "transfer.complete", "transfer.done"]);
+const NOT_SERVED: ReadonlySet<string> = new Set([
+  "skills.status",
+  "skills.update",
+  "heartbeat.start",
+  "heartbeat.trigger",
+  "transfer.meta",
+  "transfer.accept",
+  "transfer.complete",
+  "transfer.done",
+]);
 
 const peers = new Map<Role, Peer>();
 let asked: Asked[];
@@ -35,7 +44,12 @@ beforeAll(async () => {
   };
   for (const [role, { mode }] of Object.entries(ROLES) as [Role, (typeof ROLES)[Role]][]) {
     const peer = await open();
-    const params = connectParams(mode, role === "node" ? "lap" : role.replaceAll(" ", "-"), secrets[role], mode === "node" ? { tools: TOOLS, ledger: { calls: [] } } : {});
+    const params = connectParams(
+      mode,
+      role === "node" ? "lap" : role.replaceAll(" ", "-"),
+      secrets[role],
+      mode === "node" ? { tools: TOOLS, ledger: { calls: [] } } : {},
+    );
     await peer.ok("connect", { ...params, client: { ...params.client, ...(mode === "channel" ? { channel: "discord" } : {}) } });
     peers.set(role, peer);
   }
@@ -52,7 +66,8 @@ describe.each(Object.keys(ROLES) as Role[])("[A1][S3] %s", (role) => {
     const reason = res?.ok === false ? res.error?.reason : "ok";
     if (method === "connect") expect(reason).toBe("protocol.already_connected");
     else if (NOT_SERVED.has(method)) expect(reason).toBe("method.not_served");
-    else if (METHODS[method].callers.some((caller) => caller === mode) && scopes.some((scope) => scope === METHODS[method].scope)) expect(reason).not.toMatch(/^auth\./);
+    else if (METHODS[method].callers.some((caller) => caller === mode) && scopes.some((scope) => scope === METHODS[method].scope))
+      expect(reason).not.toMatch(/^auth\./);
     else {
       expect(reason).toBe("auth.forbidden");
       expect(asked.length, "nothing may have happened").toBe(before);
@@ -76,10 +91,14 @@ describe("[X2] what a node could do in the reference, it can't here", () => {
     ["chat.send", { sessionKey: "main", message: "hi" }],
     ["session.preview", { sessionKey: "main" }],
     ["tokens.create", { kind: "admin" }],
-    ["channel.inbound", { channel: "discord", accountId: "default", peer: { kind: "dm", id: "1" }, message: { id: "1", text: "as the owner" } }],
+    [
+      "channel.inbound",
+      { channel: "discord", accountId: "default", peer: { kind: "dm", id: "1" }, message: { id: "1", text: "as the owner" } },
+    ],
     ["tool.invoke", { tool: "lap__Bash", args: { command: "id" } }],
   ] as const)("%s", async (method, params) => {
-    for (const role of ["node", "admin as node"] as const) expect((await peers.get(role)?.refused(method, params))?.reason, role).toBe("auth.forbidden");
+    for (const role of ["node", "admin as node"] as const)
+      expect((await peers.get(role)?.refused(method, params))?.reason, role).toBe("auth.forbidden");
   });
 });
 
@@ -127,7 +146,11 @@ describe("[S4] a token that ends while its connection is open", () => {
 test("[S4] the whole life of a token", async () => {
   const admin = peers.get("admin");
   if (admin === undefined) throw new Error("no admin");
-  const made = await admin.ok<{ token: string; entry: { tokenId: string; last4: string } }>("tokens.create", { kind: "client", label: "phone", expiresInMs: 60_000 });
+  const made = await admin.ok<{ token: string; entry: { tokenId: string; last4: string } }>("tokens.create", {
+    kind: "client",
+    label: "phone",
+    expiresInMs: 60_000,
+  });
   expect(made.token).toMatch(/^gsv_client_[a-z2-7]{8}_[0-9a-f]{64}$/);
   expect(made.token.endsWith(made.entry.last4)).toBe(true);
   const listed = await admin.ok<{ tokens: { tokenId: string; lastUsedAt?: number }[] }>("tokens.list");
@@ -144,7 +167,9 @@ test("[S4] the whole life of a token", async () => {
 
 test("[S4] the last admin token can't be revoked, nor a first token come back after it was", async () => {
   const admin = peers.get("admin");
-  const first = await runInDurableObject(gateway(), (_gateway, state) => new Tokens(state.storage).list().find((entry) => entry.label === "first token"));
+  const first = await runInDurableObject(gateway(), (_gateway, state) =>
+    new Tokens(state.storage).list().find((entry) => entry.label === "first token"),
+  );
   expect((await admin?.refused("tokens.revoke", { tokenId: first?.tokenId }))?.reason).toBe("token.last_admin");
   const other = await admin?.ok<{ token: string }>("tokens.create", { kind: "admin" });
   const second = await open();
@@ -158,13 +183,22 @@ test("[S4] the last admin token can't be revoked, nor a first token come back af
 
 test("[S4][X19] what is stored is a digest", async () => {
   const made = await token("client");
-  const dump = await runInDurableObject(gateway(), (_gateway, state) => JSON.stringify(state.storage.sql.exec("SELECT * FROM tokens").toArray()));
+  const dump = await runInDurableObject(gateway(), (_gateway, state) =>
+    JSON.stringify(state.storage.sql.exec("SELECT * FROM tokens").toArray()),
+  );
   expect(dump).not.toContain(made.token.slice(-64));
   expect(dump).not.toContain(ADMIN);
 });
 
 test("tokens are bound to what their kind needs", async () => {
-  for (const bad of [{ kind: "node" }, { kind: "node", nodeId: "gsv" }, { kind: "node", nodeId: "a b" }, { kind: "channel" }, { kind: "client", nodeId: "x" }, { kind: "admin", channel: "x" }] as const) {
+  for (const bad of [
+    { kind: "node" },
+    { kind: "node", nodeId: "gsv" },
+    { kind: "node", nodeId: "a b" },
+    { kind: "channel" },
+    { kind: "client", nodeId: "x" },
+    { kind: "admin", channel: "x" },
+  ] as const) {
     const made = await runInDurableObject(gateway(), (_gateway, state) => new Tokens(state.storage).create(bad, Date.now()));
     expect(made, JSON.stringify(bad)).toMatchObject({ ok: false, error: { reason: "protocol.invalid_params" } });
   }

@@ -1,7 +1,7 @@
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { checkGsvConfig } from "../../../protocol/gen/validators/checks.js";
-import { client, fakeSessions, gateway, node, type Peer, seed, token } from "./support.ts";
+import { client, fakeSessions, gateway, node, type Peer, port, seed, token } from "./support.ts";
 
 const SECRET = "sk-ant-canary-0123456789";
 let admin: Peer;
@@ -39,11 +39,14 @@ describe("[S5][A2][X3] secrets are write-only", () => {
   });
 
   test("a run's context has none; only a model call gets the key it needs", async () => {
-    const context = await gateway().runContext("agent:main:main", undefined);
+    const context = await port().runContext("agent:main:main", undefined);
     expect(context).not.toBeNull();
     expect(JSON.stringify(context)).not.toContain(SECRET);
     expect(context?.config.apiKeys).toEqual({});
-    expect(await gateway().modelAccess(["anthropic"])).toEqual({ apiKeys: { anthropic: SECRET }, headers: { "X-Key": `${SECRET}-header` } });
+    expect(await gateway().modelAccess(["anthropic"])).toEqual({
+      apiKeys: { anthropic: SECRET },
+      headers: { "X-Key": `${SECRET}-header` },
+    });
     expect((await gateway().modelAccess(["openai"])).apiKeys).toEqual({});
   });
 
@@ -73,7 +76,15 @@ describe("[S5][A2][X3] secrets are write-only", () => {
 
 describe("[X4][A3][W20] names that mean something to JavaScript", () => {
   const NAMES = ["__proto__", "constructor", "prototype"];
-  test.each(["__proto__.polluted", "constructor.prototype.polluted", "model.__proto__.polluted", "apiKeys.__proto__", "apiKeys.constructor", 'apiKeys["__proto__"]', "session.identityLinks.prototype"])("%s is no setting", async (path) => {
+  test.each([
+    "__proto__.polluted",
+    "constructor.prototype.polluted",
+    "model.__proto__.polluted",
+    "apiKeys.__proto__",
+    "apiKeys.constructor",
+    'apiKeys["__proto__"]',
+    "session.identityLinks.prototype",
+  ])("%s is no setting", async (path) => {
     expect((await admin.refused("config.set", { path, value: "yes" })).reason).toBe("config.unknown_path");
     expect((await admin.refused("config.get", { path })).reason).toBe("config.unknown_path");
     expect((await admin.refused("config.unset", { path })).reason).toBe("config.unknown_path");
@@ -88,7 +99,9 @@ describe("[X4][A3][W20] names that mean something to JavaScript", () => {
       admin.send(`{"type":"req","id":"${name}","method":"config.set","params":{"path":"apiKeys","value":{"${name}":"yes"}}}`);
       expect(await admin.answer(name)).toMatchObject({ ok: false, error: { reason: "config.unknown_path" } });
     }
-    admin.send('{"type":"req","id":"deep","method":"config.set","params":{"path":"toolApproval.rules","value":[{"id":"a","tool":"x","decision":"ask","when":[{"path":"p","op":"equals","value":{"__proto__":{"polluted":"yes"}}}]}]}}');
+    admin.send(
+      '{"type":"req","id":"deep","method":"config.set","params":{"path":"toolApproval.rules","value":[{"id":"a","tool":"x","decision":"ask","when":[{"path":"p","op":"equals","value":{"__proto__":{"polluted":"yes"}}}]}]}}',
+    );
     expect(await admin.answer("deep")).toMatchObject({ ok: false });
     await runInDurableObject(gateway(), () => {
       expect(Reflect.get({}, "polluted")).toBeUndefined();
@@ -147,7 +160,9 @@ describe("paths", () => {
     await admin.ok("config.set", { path: "compaction.enabled", value: "false" });
     await admin.ok("config.set", { path: "model.fallbacks", value: '[{"provider":"openai","id":"gpt"}]' });
     await admin.ok("config.set", { path: "apiKeys.numeric", value: 12345 });
-    expect(await admin.ok("config.get")).toMatchObject({ config: { limits: { stepsPerRun: 7 }, compaction: { enabled: false }, model: { fallbacks: [{ provider: "openai", id: "gpt" }] } } });
+    expect(await admin.ok("config.get")).toMatchObject({
+      config: { limits: { stepsPerRun: 7 }, compaction: { enabled: false }, model: { fallbacks: [{ provider: "openai", id: "gpt" }] } },
+    });
     expect((await gateway().modelAccess(["numeric"])).apiKeys).toEqual({ numeric: "12345" });
     expect((await admin.refused("config.set", { path: "compaction.enabled", value: "yes" })).reason).toBe("config.invalid");
   });
@@ -167,40 +182,43 @@ describe("paths", () => {
   });
 
   test("[P19] a configuration that would be too large is refused", async () => {
-    for (let at = 0; at < 4; at++) await admin.call("config.set", { path: `agents.list[${at}]`, value: { id: `a${at}`, systemPrompt: "x".repeat(60_000) } });
-    expect((await admin.refused("config.set", { path: "agents.list[4]", value: { id: "a4", systemPrompt: "x".repeat(60_000) } })).reason).toBe("config.too_large");
+    for (let at = 0; at < 4; at++)
+      await admin.call("config.set", { path: `agents.list[${at}]`, value: { id: `a${at}`, systemPrompt: "x".repeat(60_000) } });
+    expect(
+      (await admin.refused("config.set", { path: "agents.list[4]", value: { id: "a4", systemPrompt: "x".repeat(60_000) } })).reason,
+    ).toBe("config.too_large");
   });
 });
 
 describe("a change holds at once", () => {
   test("the version of a run's context moves with configuration and machines, and only then", async () => {
-    const first = await gateway().runContext("agent:main:main", undefined);
+    const first = await port().runContext("agent:main:main", undefined);
     if (first === null) throw new Error("no context");
     expect(checkGsvConfig(first.config)).toBe(true);
-    expect(await gateway().runContext("agent:main:main", first.version)).toBeNull();
+    expect(await port().runContext("agent:main:main", first.version)).toBeNull();
     await admin.ok("config.set", { path: "model.provider", value: "anthropic" });
-    const second = await gateway().runContext("agent:main:main", first.version);
+    const second = await port().runContext("agent:main:main", first.version);
     expect(second?.config.model.provider).toBe("anthropic");
     await admin.ok("config.set", { path: "model.provider", value: "anthropic" });
-    expect(await gateway().runContext("agent:main:main", second?.version)).toBeNull();
+    expect(await port().runContext("agent:main:main", second?.version)).toBeNull();
     const lap = await node("lap");
-    const third = await gateway().runContext("agent:main:main", second?.version);
+    const third = await port().runContext("agent:main:main", second?.version);
     expect(third?.tools.map((tool) => tool.definition.name)).toEqual(["lap__Bash", "lap__Read"]);
     expect(third?.tools[0]).toMatchObject({ nodeId: "lap", ledger: true });
     expect(third?.nodes).toMatchObject([{ nodeId: "lap", online: true }]);
     lap.socket.close(1000);
     await admin.event("presence", ({ online }) => online === false);
-    const fourth = await gateway().runContext("agent:main:main", third?.version);
+    const fourth = await port().runContext("agent:main:main", third?.version);
     expect(fourth?.tools).toEqual([]);
     expect(fourth?.nodes).toMatchObject([{ nodeId: "lap", online: false }]);
     await admin.ok("node.forget", { nodeId: "lap" });
-    expect((await gateway().runContext("agent:main:main", fourth?.version))?.nodes).toEqual([]);
+    expect((await port().runContext("agent:main:main", fourth?.version))?.nodes).toEqual([]);
   });
 
   test("the agent of a session is found by its key", async () => {
     await admin.ok("config.set", { path: "agents.list", value: [{ id: "work", systemPrompt: "Work." }] });
-    expect((await gateway().runContext("agent:work:main", undefined))?.agent).toMatchObject({ id: "work", systemPrompt: "Work." });
-    expect((await gateway().runContext("agent:other:main", undefined))?.agent).toEqual({ id: "other" });
+    expect((await port().runContext("agent:work:main", undefined))?.agent).toMatchObject({ id: "work", systemPrompt: "Work." });
+    expect((await port().runContext("agent:other:main", undefined))?.agent).toEqual({ id: "other" });
   });
 
   test("it outlives the object", async () => {

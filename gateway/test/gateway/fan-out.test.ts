@@ -5,9 +5,13 @@ import type { SessionNews, SessionPort } from "../../src/ports.ts";
 import { ADMIN, client, fakeSessions, gateway, open, type Peer, seed, until } from "./support.ts";
 
 const MAIN = "agent:main:main";
-const chat = (sessionKey: string, more: Partial<ChatEvent>): SessionNews => ({ event: "chat", payload: { sessionKey: asSessionKey(sessionKey), state: "status", ...more } });
+const chat = (sessionKey: string, more: Partial<ChatEvent>): SessionNews => ({
+  event: "chat",
+  payload: { sessionKey: asSessionKey(sessionKey), state: "status", ...more },
+});
 const log = (seq: number, sessionKey = MAIN): SessionNews => chat(sessionKey, { state: "partial", sessionSeq: seq });
-const delta = (text: string, offset: number, step = 1, attempt = 1): SessionNews => chat(MAIN, { state: "delta", runId: asRunId("r"), text, offset, step, attempt });
+const delta = (text: string, offset: number, step = 1, attempt = 1): SessionNews =>
+  chat(MAIN, { state: "delta", runId: asRunId("r"), text, offset, step, attempt });
 const seqs = (peer: Peer): unknown[] => peer.events().flatMap(({ payload }) => (payload as ChatEvent).sessionSeq ?? []);
 /** Whatever was published before has arrived when this has. */
 const settle = async (peer: Peer): Promise<void> => void (await peer.ok("sessions.list"));
@@ -37,7 +41,12 @@ describe("[C5] events go to those who follow the session and to nobody else", ()
   test("subscribe and unsubscribe", async () => {
     fakeSessions();
     const peer = await client();
-    expect(await peer.ok("session.subscribe", { sessionKey: "main" })).toMatchObject({ sessionKey: MAIN, seq: 0, events: [], state: "idle" });
+    expect(await peer.ok("session.subscribe", { sessionKey: "main" })).toMatchObject({
+      sessionKey: MAIN,
+      seq: 0,
+      events: [],
+      state: "idle",
+    });
     await gateway().publish(MAIN, [log(1)]);
     await peer.ok("session.unsubscribe", { sessionKey: MAIN });
     await gateway().publish(MAIN, [log(2)]);
@@ -104,7 +113,19 @@ describe("[C5][P11] from a known point: without gap or double", () => {
     }));
     return { answer: () => void (open = true), asked: () => until("the session to be asked", () => begun) };
   }
-  const five = (key = MAIN): Awaited<ReturnType<SessionPort["events"]>> => ({ ok: true, value: { sessionKey: asSessionKey(key), seq: 5, events: [log(4), log(5)], state: "thinking", runId: asRunId("r"), step: 1, attempt: 1, text: "abc" } });
+  const five = (key = MAIN): Awaited<ReturnType<SessionPort["events"]>> => ({
+    ok: true,
+    value: {
+      sessionKey: asSessionKey(key),
+      seq: 5,
+      events: [log(4), log(5)],
+      state: "thinking",
+      runId: asRunId("r"),
+      step: 1,
+      attempt: 1,
+      text: "abc",
+    },
+  });
 
   test("what happens while the past is fetched comes after the answer, once", async () => {
     const session = slow(() => five());
@@ -131,7 +152,13 @@ describe("[C5][P11] from a known point: without gap or double", () => {
     const first = await client();
     await first.ok("chat.send", { sessionKey: "main", message: "hi" });
     const peer = await open();
-    await peer.ok("connect", { minProtocol: 1, maxProtocol: 1, client: { id: "again", version: "1", platform: "t", mode: "client" }, auth: { token: ADMIN }, resume: { sessions: [{ sessionKey: "main", afterSeq: 3 }] } });
+    await peer.ok("connect", {
+      minProtocol: 1,
+      maxProtocol: 1,
+      client: { id: "again", version: "1", platform: "t", mode: "client" },
+      auth: { token: ADMIN },
+      resume: { sessions: [{ sessionKey: "main", afterSeq: 3 }] },
+    });
     await session.asked();
     await gateway().publish(MAIN, [log(5), log(6)]);
     session.answer();
@@ -184,7 +211,8 @@ describe("[D1] chat.send", () => {
     fakeSessions();
     const peer = await client();
     await peer.ok("chat.send", { sessionKey: "main", message: "first" });
-    const written = (): Promise<number> => runInDurableObject(gateway(), (_gateway, state) => state.storage.sql.exec<{ n: number }>("SELECT total_changes() AS n").one().n);
+    const written = (): Promise<number> =>
+      runInDurableObject(gateway(), (_gateway, state) => state.storage.sql.exec<{ n: number }>("SELECT total_changes() AS n").one().n);
     const before = await written();
     for (let at = 0; at < 10; at++) await peer.ok("chat.send", { sessionKey: "main", message: "more" });
     await gateway().publish(MAIN, [log(1)]);
@@ -219,7 +247,16 @@ describe("[D1] chat.send", () => {
     const peer = await client();
     expect((await peer.refused("chat.send", { sessionKey: "main", message: "  \n" })).reason).toBe("chat.empty");
     expect((await peer.refused("chat.send", { sessionKey: "main", message: "ü".repeat(131_073) })).reason).toBe("chat.too_long");
-    for (const key of ["nope", "agent:", "agent:main", "agent:main:a:b:c:d:e", "agent:main:whatsapp:group:dm:a", "agent:main:whatsapp:dm:", "agent:main:x:dm:%"]) expect((await peer.refused("chat.send", { sessionKey: key, message: "hi" })).reason, key).toBe("session.bad_key");
+    for (const key of [
+      "nope",
+      "agent:",
+      "agent:main",
+      "agent:main:a:b:c:d:e",
+      "agent:main:whatsapp:group:dm:a",
+      "agent:main:whatsapp:dm:",
+      "agent:main:x:dm:%",
+    ])
+      expect((await peer.refused("chat.send", { sessionKey: key, message: "hi" })).reason, key).toBe("session.bad_key");
     expect(asked).toEqual([]);
     await peer.ok("chat.send", { sessionKey: "main", message: "", attachments: [{ mimeType: "image/png", data: "AA==" }] });
   });

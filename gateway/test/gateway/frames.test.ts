@@ -35,7 +35,12 @@ describe("[F1] a bad frame is answered and the connection stays", () => {
     ["an answer to nothing", '{"type":"res","id":"7","ok":true}', "protocol.unsupported", "7"],
     ["too deep", `{"type":"req","id":"7","method":"sessions.list","params":${deep(LIMITS.frameDepth)}}`, "protocol.too_deep", "7"],
     ["too large", `{"type":"req","id":"7","method":"sessions.list","x":"${"x".repeat(LIMITS.frameBytes)}"}`, "protocol.too_large", "7"],
-    ["too large in UTF-8 only", `{"type":"req","id":"7","method":"sessions.list","x":"${"ü".repeat(LIMITS.frameBytes / 2)}"}`, "protocol.too_large", "7"],
+    [
+      "too large in UTF-8 only",
+      `{"type":"req","id":"7","method":"sessions.list","x":"${"ü".repeat(LIMITS.frameBytes / 2)}"}`,
+      "protocol.too_large",
+      "7",
+    ],
     ["an id inside another object", '{"a":{"id":"9"},"type":"req"', "protocol.invalid_json", "0"],
   ];
   for (const [what, text, reason, id] of cases) {
@@ -68,8 +73,10 @@ test("[F2][P21] unknown fields and events are ignored, unknown methods answered"
   peer.send({ type: "evt", event: "of.the.future", payload: { a: 1 } });
   peer.send({ type: "req", id: "n", method: "sessions.list", params: { surprise: true }, more: 1 });
   expect(await peer.answer("n")).toMatchObject({ ok: true });
-  for (const method of ["of.the.future", "constructor", "__proto__", "toString", "hasOwnProperty"]) expect((await peer.refused(method)).reason, method).toBe("protocol.unknown_method");
-  for (const method of ["skills.status", "skills.update", "heartbeat.start", "heartbeat.trigger", "transfer.meta"]) expect((await peer.refused(method)).reason, method).toBe("method.not_served");
+  for (const method of ["of.the.future", "constructor", "__proto__", "toString", "hasOwnProperty"])
+    expect((await peer.refused(method)).reason, method).toBe("protocol.unknown_method");
+  for (const method of ["skills.status", "skills.update", "heartbeat.start", "heartbeat.trigger", "transfer.meta"])
+    expect((await peer.refused(method)).reason, method).toBe("method.not_served");
   await alive(peer);
 });
 
@@ -122,7 +129,12 @@ test("[P19] a client that asks too much is told so, and its connection stays", a
 
 test("an answer that fits no frame becomes an error that says so", async () => {
   vi.restoreAllMocks();
-  fakeSessions((key) => ({ preview: async () => ({ ok: true, value: { sessionKey: asSessionKey(key), sessionId: "s", messageCount: 1, messages: ["x".repeat(LIMITS.frameBytes)] } }) }));
+  fakeSessions((key) => ({
+    preview: async () => ({
+      ok: true,
+      value: { sessionKey: asSessionKey(key), sessionId: "s", messageCount: 1, messages: ["x".repeat(LIMITS.frameBytes)] },
+    }),
+  }));
   const peer = await client();
   await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
   expect(await peer.refused("session.preview", { sessionKey: "main" })).toMatchObject({ reason: "protocol.too_large" });

@@ -3,7 +3,21 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { checkConnectResult } from "../../../protocol/gen/validators/checks.js";
 import { Tokens } from "../../src/gateway/registry/tokens.ts";
-import { ADMIN, client, connectParams, fakeSessions, gateway, node, open, Peer, seed, TOOLS, token, until, upgrade } from "./support.ts";
+import {
+  ADMIN,
+  client,
+  connectParams,
+  fakeSessions,
+  gateway,
+  node,
+  open,
+  type Peer,
+  seed,
+  TOOLS,
+  token,
+  until,
+  upgrade,
+} from "./support.ts";
 
 beforeEach(async () => {
   await reset();
@@ -45,7 +59,9 @@ describe("before a socket", () => {
   });
 
   test("[X6] sockets without hello are capped, and the cap frees up", async () => {
-    const peers = await Promise.all(Array.from({ length: LIMITS.unauthSocketsPerAddress }, () => open({ "CF-Connecting-IP": "192.0.2.1" })));
+    const peers = await Promise.all(
+      Array.from({ length: LIMITS.unauthSocketsPerAddress }, () => open({ "CF-Connecting-IP": "192.0.2.1" })),
+    );
     const refused = await upgrade({ "CF-Connecting-IP": "192.0.2.1" });
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({ reason: "limit.sockets", retryable: true });
@@ -68,10 +84,16 @@ describe("the first frame", () => {
     const peer = await open();
     const hello = await peer.ok("connect", connectParams("client", "one", ADMIN));
     expect(checkConnectResult(hello)).toBe(true);
-    expect(hello).toMatchObject({ type: "hello-ok", protocol: 1, pingIntervalMs: LIMITS.pingIntervalMs, scopes: ["read", "chat", "operate", "admin"] });
+    expect(hello).toMatchObject({
+      type: "hello-ok",
+      protocol: 1,
+      pingIntervalMs: LIMITS.pingIntervalMs,
+      scopes: ["read", "chat", "operate", "admin"],
+    });
     const { features } = hello as { features: { methods: string[]; events: string[] } };
     expect(features.methods).toContain("chat.send");
-    for (const unserved of ["transfer.meta", "skills.status", "channel.start", "tool.result", "connect"]) expect(features.methods).not.toContain(unserved);
+    for (const unserved of ["transfer.meta", "skills.status", "channel.start", "tool.result", "connect"])
+      expect(features.methods).not.toContain(unserved);
     expect(features.events).toEqual(["chat", "presence", "session", "tool.progress"]);
   });
 
@@ -119,8 +141,14 @@ describe("the first frame", () => {
 
   test("[H8] size before hello: 4 KiB for a client, 256 KiB for a node", async () => {
     const pad = (bytes: number) => ({ padding: "x".repeat(bytes) });
-    expect(await refusedConnect(connectParams("client", "a", ADMIN, pad(LIMITS.unauthFrameBytes)))).toMatchObject({ reason: "protocol.too_large", closed: 4000 });
-    expect(await refusedConnect(connectParams("node", "a", ADMIN, pad(LIMITS.unauthNodeFrameBytes)))).toMatchObject({ reason: "protocol.too_large", closed: 4000 });
+    expect(await refusedConnect(connectParams("client", "a", ADMIN, pad(LIMITS.unauthFrameBytes)))).toMatchObject({
+      reason: "protocol.too_large",
+      closed: 4000,
+    });
+    expect(await refusedConnect(connectParams("node", "a", ADMIN, pad(LIMITS.unauthNodeFrameBytes)))).toMatchObject({
+      reason: "protocol.too_large",
+      closed: 4000,
+    });
     await node("big", ADMIN, pad(LIMITS.unauthFrameBytes * 8));
   });
 
@@ -132,8 +160,14 @@ describe("the first frame", () => {
   });
 
   test("[H6] versions must overlap", async () => {
-    expect(await refusedConnect({ ...connectParams("client", "a", ADMIN), minProtocol: 2, maxProtocol: 3 })).toEqual({ reason: "protocol.version", code: 102, closed: 4002 });
-    expect(await refusedConnect({ ...connectParams("client", "a", ADMIN), minProtocol: 0, maxProtocol: 0 })).toMatchObject({ reason: "protocol.version" });
+    expect(await refusedConnect({ ...connectParams("client", "a", ADMIN), minProtocol: 2, maxProtocol: 3 })).toEqual({
+      reason: "protocol.version",
+      code: 102,
+      closed: 4002,
+    });
+    expect(await refusedConnect({ ...connectParams("client", "a", ADMIN), minProtocol: 0, maxProtocol: 0 })).toMatchObject({
+      reason: "protocol.version",
+    });
     const peer = await open();
     await peer.ok("connect", { ...connectParams("client", "a", ADMIN), minProtocol: 0, maxProtocol: 9 });
   });
@@ -161,14 +195,26 @@ describe("tokens at the door", () => {
       new Tokens(state.storage).revoke(revoked.tokenId, Date.now());
       state.storage.sql.exec("UPDATE tokens SET expires_at = ? WHERE id = ?", Date.now() - 1, expired.tokenId);
     });
-    for (const auth of [undefined, "", "wrong", `${ADMIN}x`, ADMIN.slice(0, -1), revoked.token, expired.token, "gsv_admin_aaaaaaaa_".padEnd(64, "0")]) {
+    for (const auth of [
+      undefined,
+      "",
+      "wrong",
+      `${ADMIN}x`,
+      ADMIN.slice(0, -1),
+      revoked.token,
+      expired.token,
+      "gsv_admin_aaaaaaaa_".padEnd(64, "0"),
+    ]) {
       const { reason, code, closed } = await refusedConnect(connectParams("client", "a", auth));
       expect({ reason, code, closed }, String(auth).slice(0, 12)).toEqual({ reason: "auth.required", code: 401, closed: 4001 });
     }
   });
 
   test("[X20] a multibyte token of the same length is refused like any other", async () => {
-    expect(await refusedConnect(connectParams("client", "a", "ü".repeat(ADMIN.length)))).toMatchObject({ reason: "auth.required", closed: 4001 });
+    expect(await refusedConnect(connectParams("client", "a", "ü".repeat(ADMIN.length)))).toMatchObject({
+      reason: "auth.required",
+      closed: 4001,
+    });
     expect(await refusedConnect(connectParams("client", "a", "\ud800".repeat(ADMIN.length)))).toMatchObject({ closed: expect.any(Number) });
   });
 
@@ -179,7 +225,9 @@ describe("tokens at the door", () => {
       seen.push((await peer.refused("connect", connectParams("client", "a", "wrong"))).reason);
       await peer.ended();
     }
-    expect(seen.slice(0, LIMITS.authFailuresPerMinute)).toEqual(Array.from({ length: LIMITS.authFailuresPerMinute }, () => "auth.required"));
+    expect(seen.slice(0, LIMITS.authFailuresPerMinute)).toEqual(
+      Array.from({ length: LIMITS.authFailuresPerMinute }, () => "auth.required"),
+    );
     expect(seen.at(-1)).toBe("limit.rate");
     const good = await open({ "CF-Connecting-IP": "203.0.113.9" });
     await good.ok("connect", connectParams("client", "a", ADMIN));
@@ -234,7 +282,10 @@ describe("[H4] the same id again", () => {
     const mine = await token("node", { nodeId: "lap" });
     const thief = await token("node", { nodeId: "lap" });
     const lap = await node("lap", mine.token);
-    expect(await refusedConnect(connectParams("node", "lap", thief.token, { tools: TOOLS }))).toMatchObject({ reason: "auth.forbidden", closed: 4003 });
+    expect(await refusedConnect(connectParams("node", "lap", thief.token, { tools: TOOLS }))).toMatchObject({
+      reason: "auth.forbidden",
+      closed: 4003,
+    });
     expect(lap.closed).toBeUndefined();
     await node("lap", ADMIN);
     expect((await lap.ended()).code).toBe(1000);
@@ -254,8 +305,15 @@ describe("nodes at the door", () => {
     expect(await asNode("a b")).toMatchObject({ reason: "protocol.bad_connect" });
     expect(await asNode("../x")).toMatchObject({ reason: "protocol.bad_connect" });
     expect(await asNode("lap", { tools: [...TOOLS, TOOLS[0]] })).toMatchObject({ reason: "protocol.bad_connect" });
-    expect(await asNode("lap", { tools: TOOLS, nodeRuntime: { hostCapabilities: [], toolCapabilities: { Read: ["filesystem.read"] } } })).toMatchObject({ reason: "protocol.bad_connect" });
-    expect(await asNode("lap", { tools: TOOLS, nodeRuntime: { hostCapabilities: ["filesystem.read"], toolCapabilities: { Nope: ["filesystem.read"] } } })).toMatchObject({ reason: "protocol.bad_connect" });
+    expect(
+      await asNode("lap", { tools: TOOLS, nodeRuntime: { hostCapabilities: [], toolCapabilities: { Read: ["filesystem.read"] } } }),
+    ).toMatchObject({ reason: "protocol.bad_connect" });
+    expect(
+      await asNode("lap", {
+        tools: TOOLS,
+        nodeRuntime: { hostCapabilities: ["filesystem.read"], toolCapabilities: { Nope: ["filesystem.read"] } },
+      }),
+    ).toMatchObject({ reason: "protocol.bad_connect" });
     await node("lap", ADMIN, { nodeRuntime: { hostCapabilities: ["filesystem.read"], toolCapabilities: { Read: ["filesystem.read"] } } });
   });
 });

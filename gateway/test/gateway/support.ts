@@ -7,7 +7,7 @@ import type { EventName, MethodName } from "../../../protocol/gen/methods.ts";
 import type { Gateway } from "../../src/gateway/gateway-do.ts";
 import { parts } from "../../src/gateway/compose.ts";
 import { Tokens } from "../../src/gateway/registry/tokens.ts";
-import type { SessionPort } from "../../src/ports.ts";
+import type { GatewayPort, SessionPort } from "../../src/ports.ts";
 
 declare global {
   namespace Cloudflare {
@@ -17,6 +17,8 @@ declare global {
   }
 }
 
+/** The gateway as sessions see it. */
+export const port = (): GatewayPort => gateway();
 export const gateway = (): DurableObjectStub<Gateway> => env.GATEWAY.getByName("singleton");
 
 /** Waits until `probe` gives something, or fails saying what was waited for. Looks again after each turn of the event loop. */
@@ -170,10 +172,23 @@ function usual(key: string): SessionPort {
     }),
     stats: async () => ({
       ok: true,
-      value: { sessionKey, sessionId: "s", messageCount: 0, tokens, createdAt: 1, updatedAt: 1, uptime: 0, isProcessing: false, queueSize: 0 },
+      value: {
+        sessionKey,
+        sessionId: "s",
+        messageCount: 0,
+        tokens,
+        createdAt: 1,
+        updatedAt: 1,
+        uptime: 0,
+        isProcessing: false,
+        queueSize: 0,
+      },
     }),
     patch: async () => ({ ok: true, value: { ok: true } }),
-    reset: async () => ({ ok: true, value: { ok: true, sessionKey, oldSessionId: "a", newSessionId: "b", archivedMessages: 0, tokensCleared: tokens } }),
+    reset: async () => ({
+      ok: true,
+      value: { ok: true, sessionKey, oldSessionId: "a", newSessionId: "b", archivedMessages: 0, tokensCleared: tokens },
+    }),
     compact: async () => ({ ok: true, value: { ok: true, trimmedMessages: 0, keptMessages: 0 } }),
     history: async () => ({ ok: true, value: { sessionKey, currentSessionId: "s", previousSessionIds: [] } }),
     preview: async () => ({ ok: true, value: { sessionKey, sessionId: "s", messageCount: 0, messages: [] } }),
@@ -182,7 +197,10 @@ function usual(key: string): SessionPort {
   };
 }
 /** Sessions that answer what they are told to and note everything. */
-export function fakeSessions(overrides: (key: string) => Partial<SessionPort> = () => ({})): { readonly asked: Asked[]; of(what: keyof SessionPort): Asked[] } {
+export function fakeSessions(overrides: (key: string) => Partial<SessionPort> = () => ({})): {
+  readonly asked: Asked[];
+  of(what: keyof SessionPort): Asked[];
+} {
   const asked: Asked[] = [];
   vi.spyOn(parts, "session").mockImplementation(
     (_env, key) =>

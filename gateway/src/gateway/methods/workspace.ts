@@ -11,7 +11,8 @@ const list: Handler<"workspace.list"> = async (services, _caller, params) => {
   return succeed({ path, files: [...files], directories: [...directories] });
 };
 
-const read: Handler<"workspace.read"> = async (services, _caller, params) => services.workspace.read(agentOf(services, params.agentId), params.path);
+const read: Handler<"workspace.read"> = async (services, _caller, params) =>
+  services.workspace.read(agentOf(services, params.agentId), params.path);
 
 const write: Handler<"workspace.write"> = async (services, _caller, { agentId, path, content, ifMatch }) => {
   const written = await services.workspace.write(agentOf(services, agentId), path, content, ifMatch === undefined ? {} : { ifMatch });

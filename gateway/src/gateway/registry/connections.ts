@@ -99,32 +99,22 @@ export class Connections {
     for (const socket of host.getWebSockets()) this.#restore(socket);
   }
 
-  #restore(socket: WebSocket): void {
+  /** What is kept with a socket that this life of the object has not met. */
+  #read(socket: WebSocket): AnyConnection | undefined {
     const kept = socket.deserializeAttachment() as Kept | null;
     if (kept?.v !== 1) {
       closeSocket(socket, 1012, "the gateway was updated; connect again");
-      return;
+      return undefined;
     }
-    if (kept.phase === "closed") return;
-    if (kept.phase === "open") {
-      this.#bySocket.set(socket, { ...kept, socket, greeting: false, early: [] });
-      return;
-    }
-    const { phase, conn, principal, seq, manyCalls, seenAt } = kept;
-    this.#index({
-      phase,
-      conn,
-      principal,
-      seq,
-      manyCalls,
-      seenAt,
-      socket,
-      follows: new Set(kept.follows),
-      calls: new Set(kept.calls),
-      held: new Map(),
-      rate: { start: 0, count: 0 },
-      strays: 0,
-    });
+    if (kept.phase === "closed") return undefined;
+    if (kept.phase === "open") return { ...kept, socket, greeting: false, early: [] };
+    return { ...freshState(), ...kept, socket, follows: new Set(kept.follows), calls: new Set(kept.calls) };
+  }
+  #restore(socket: WebSocket): AnyConnection | undefined {
+    const connection = this.#read(socket);
+    if (connection?.phase === "ready") this.#index(connection);
+    else if (connection !== undefined) this.#bySocket.set(socket, connection);
+    return connection;
   }
 
   #index(connection: Connection): void {
@@ -143,7 +133,8 @@ export class Connections {
       socket,
       address,
       openedAt: this.#clock.now(),
-      greeting: false, early: [],
+      greeting: false,
+      early: [],
     };
     this.#host.acceptWebSocket(socket, [connection.conn]);
     remember(socket, { v: 1, phase: "open", conn: connection.conn, address, openedAt: connection.openedAt } satisfies Kept);
@@ -153,37 +144,38 @@ export class Connections {
 
   /** The socket has said hello. */
   ready(open: OpenConnection, principal: Principal): Connection {
+    const { conn, socket } = open;
+    const seenAt = this.#clock.now();
     const connection: Connection = {
+      ...freshState(),
       phase: "ready",
-      conn: open.conn,
-      socket: open.socket,
+      conn,
+      socket,
       principal,
       seq: 0,
       follows: new Set(),
       calls: new Set(),
       manyCalls: false,
-      seenAt: this.#clock.now(),
-      held: new Map(),
-      rate: { start: 0, count: 0 },
-      strays: 0,
+      seenAt,
     };
     this.#index(connection);
     this.#save(connection);
     return connection;
   }
 
+  /** Whoever is behind a socket. One whose peer is closing it is not listed at a wake, though its last messages still come. */
   of(socket: WebSocket): AnyConnection | undefined {
-    return this.#bySocket.get(socket);
+    return this.#bySocket.get(socket) ?? this.#restore(socket);
   }
 
   /** Forgets a socket that is gone. Answers what it was, the first time. */
   gone(socket: WebSocket): AnyConnection | undefined {
-    const connection = this.#bySocket.get(socket);
+    const connection = this.#bySocket.get(socket) ?? this.#read(socket);
     if (connection === undefined) return undefined;
     this.#bySocket.delete(socket);
     remember(socket, { v: 1, phase: "closed" } satisfies Kept);
     if (connection.phase === "open") return connection;
-    this.#byConn.delete(connection.conn);
+    if (this.#byConn.get(connection.conn) === connection) this.#byConn.delete(connection.conn);
     const key = identity(connection.principal);
     if (this.#byIdentity.get(key) === connection) this.#byIdentity.delete(key);
     for (const followed of connection.follows) this.#removeFollower(followed, connection);
@@ -416,6 +408,9 @@ export class Connections {
     this.#changed.clear();
   }
 }
+
+/** What a connection has only as long as the object is awake. */
+const freshState = (): Pick<Connection, "held" | "rate" | "strays"> => ({ held: new Map(), rate: { start: 0, count: 0 }, strays: 0 });
 
 const identity = ({ mode, id }: Pick<Principal, "mode" | "id">): string => `${mode} ${id}`;
 
