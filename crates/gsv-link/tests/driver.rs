@@ -1,0 +1,503 @@
+//! The driver against a server that does what each test says.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options};
+use gsv_protocol::NoParams;
+use gsv_protocol::methods::{ChatSend, ConfigGet, NodesList, SessionReset, ToolResult};
+use gsv_protocol::types::{LedgerCall, LedgerCallState, NodeLedger};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+const SECRET: &str = "gsv_client_abc_0123456789abcdef";
+
+async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(DEADLINE, future)
+        .await
+        .unwrap_or_else(|_| panic!("{what}: not within {DEADLINE:?}"))
+}
+
+struct Server {
+    listener: TcpListener,
+    url: String,
+}
+impl Server {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}", listener.local_addr().unwrap());
+        Self { listener, url }
+    }
+
+    /// The next connection and its `connect` request.
+    async fn knock(&self) -> (Peer, Value) {
+        let (socket, _) = within("a connection", self.listener.accept()).await.unwrap();
+        let mut peer = Peer(tokio_tungstenite::accept_async(socket).await.unwrap());
+        let hello = peer.request().await;
+        assert_eq!(hello["method"], "connect");
+        (peer, hello["params"].clone())
+    }
+
+    async fn accept(&self) -> Peer {
+        let (mut peer, _) = self.knock().await;
+        peer.welcome().await;
+        peer
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            token: Some(SECRET.into()),
+            ..Options::new(self.url.as_str(), Mode::Client, "test")
+        }
+    }
+}
+
+struct Peer(WebSocketStream<TcpStream>);
+impl Peer {
+    async fn request(&mut self) -> Value {
+        within("a request", async {
+            loop {
+                match self.0.next().await.unwrap().unwrap() {
+                    Message::Text(text) if text.as_str() == "ping" => {}
+                    Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+                    Message::Close(_) => panic!("closed"),
+                    _ => {}
+                }
+            }
+        })
+        .await
+    }
+
+    async fn send(&mut self, frame: Value) {
+        self.0.send(Message::text(frame.to_string())).await.unwrap();
+    }
+
+    async fn welcome(&mut self) {
+        let payload = json!({
+            "type": "hello-ok", "protocol": 1, "server": {"version": "1", "connectionId": "c"},
+            "features": {"methods": ["nodes.list"], "events": []}, "scopes": ["read"],
+        });
+        self.send(json!({"type": "res", "id": "hello", "ok": true, "payload": payload}))
+            .await;
+    }
+
+    async fn answer(&mut self, request: &Value, payload: Value) {
+        self.send(json!({"type": "res", "id": request["id"], "ok": true, "payload": payload}))
+            .await;
+    }
+
+    async fn refuse(&mut self, request: &Value, error: Value) {
+        self.send(json!({"type": "res", "id": request["id"], "ok": false, "error": error}))
+            .await;
+    }
+
+    /// Why the other side closed.
+    async fn closing(&mut self) -> (u16, String) {
+        within("a close", async {
+            loop {
+                if let Message::Close(frame) = self.0.next().await.unwrap().unwrap() {
+                    let frame = frame.unwrap();
+                    return (frame.code.into(), frame.reason.as_str().to_owned());
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// A link and its server's side.
+async fn linked() -> (Server, Link, Events, Peer) {
+    let server = Server::start().await;
+    let (linked, peer) = tokio::join!(Link::connect(server.options()), server.accept());
+    let (link, events) = linked.unwrap();
+    (server, link, events, peer)
+}
+
+#[tokio::test]
+async fn a_call_of_the_contract_brings_its_typed_result() {
+    let (_server, link, mut events, mut peer) = linked().await;
+    assert!(
+        matches!(within("hello", events.recv()).await, Some(LinkEvent::Connected(hello)) if hello.server.version == "1")
+    );
+    assert_eq!(link.hello().unwrap().scopes, Some(vec!["read".into()]));
+    let server = async {
+        let request = peer.request().await;
+        assert_eq!(
+            (&request["method"], &request["params"]),
+            (&json!("nodes.list"), &json!({}))
+        );
+        peer.answer(&request, json!({"nodes": [], "count": 0, "later": true}))
+            .await;
+        let request = peer.request().await;
+        peer.answer(&request, json!({"nodes": "none"})).await;
+        let request = peer.request().await;
+        peer.refuse(&request, json!({"code": 404, "message": "no such thing"}))
+            .await;
+        let request = peer.request().await;
+        peer.answer(&request, json!([1])).await;
+    };
+    let client = async {
+        assert_eq!(link.call::<NodesList>(NoParams {}).await.unwrap().count, 0);
+        assert!(matches!(
+            link.call::<NodesList>(NoParams {}).await,
+            Err(LinkError::BadAnswer { .. })
+        ));
+        let error = link.call::<NodesList>(NoParams {}).await.unwrap_err();
+        assert_eq!(
+            (error.to_string().as_str(), error.reason(), error.exit_status()),
+            ("no such thing", "unknown", 1)
+        );
+        assert_eq!(
+            link.call_raw("any.thing", Some(json!({"a": 1})), DEADLINE)
+                .await
+                .unwrap(),
+            json!([1])
+        );
+    };
+    tokio::join!(server, client);
+    link.close().await;
+    assert!(matches!(
+        link.call::<NodesList>(NoParams {}).await,
+        Err(LinkError::Closed { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_ends_with_its_time_and_is_then_forgotten() {
+    let (_server, link, _events, mut peer) = linked().await;
+    let error = link
+        .call_within::<NodesList>(NoParams {}, Duration::from_millis(50))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, LinkError::Timeout { method, uncertain: false, .. } if method == "nodes.list"),
+        "{error}"
+    );
+    // The late answer harms nobody, and neither does one to a call that was given up.
+    let late = peer.request().await;
+    peer.answer(&late, json!({"nodes": [], "count": 1})).await;
+    let given_up = tokio::time::timeout(Duration::from_millis(50), link.call::<NodesList>(NoParams {})).await;
+    assert!(given_up.is_err());
+    let second = peer.request().await;
+    peer.answer(&second, json!({"nodes": [], "count": 2})).await;
+    let (third, ()) = tokio::join!(link.call::<NodesList>(NoParams {}), async {
+        let request = peer.request().await;
+        peer.answer(&request, json!({"nodes": [], "count": 3})).await;
+    });
+    assert_eq!(third.unwrap().count, 3);
+}
+
+#[tokio::test]
+async fn h2_a_refusal_is_told_with_what_to_do_and_without_the_token() {
+    let server = Server::start().await;
+    let (refused, ()) = tokio::join!(Link::connect(server.options()), async {
+        let (mut peer, hello) = server.knock().await;
+        assert_eq!(hello["auth"]["token"], SECRET);
+        let error = json!({"code": 401, "reason": "auth.required", "message": ""});
+        peer.send(json!({"type": "res", "id": "hello", "ok": false, "error": error}))
+            .await;
+    });
+    let error = refused.map(drop).unwrap_err();
+    assert!(matches!(&error, LinkError::Refused { .. }) && error.exit_status() == 3);
+    assert!(error.to_string().contains("gsv local-config set token") && !error.to_string().contains(SECRET));
+    assert!(!format!("{:?}", server.options()).contains(SECRET));
+}
+
+/// Answers every connection with these bytes of HTTP.
+async fn http(answer: &'static str) -> Options {
+    let server = Server::start().await;
+    let options = server.options();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = server.listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = socket.read(&mut request).await;
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    options
+}
+
+#[tokio::test]
+async fn what_is_no_gateway_or_none_yet_is_said_plainly() {
+    let nobody = Link::connect(Options::new("ws://127.0.0.1:1", Mode::Client, "test"))
+        .await
+        .map(drop)
+        .unwrap_err();
+    assert!(
+        matches!(&nobody, LinkError::Unreachable { url, .. } if url == "ws://127.0.0.1:1/ws")
+            && nobody.exit_status() == 4
+    );
+    assert!(nobody.to_string().contains("gsv up"));
+    let page = http("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").await;
+    let error = Link::connect(page).await.map(drop).unwrap_err();
+    assert!(
+        matches!(&error, LinkError::Unreachable { cause, .. } if cause.contains("no gateway")),
+        "{error}"
+    );
+    let body = r#"{"reason":"auth.not_configured","message":"No token is set up."}"#;
+    let closed: &'static str = format!(
+        "HTTP/1.1 503 Unavailable\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .leak();
+    let error = Link::connect(http(closed).await).await.map(drop).unwrap_err();
+    assert_eq!((error.reason(), error.exit_status()), ("auth.not_configured", 3));
+}
+
+#[tokio::test]
+async fn a_gateway_that_says_nothing_is_not_waited_for_for_ever() {
+    let server = Server::start().await;
+    let options = Options {
+        connect_timeout: Duration::from_millis(200),
+        ..server.options()
+    };
+    // Silent after the upgrade, and silent before it.
+    let (silent, _peer) = tokio::join!(Link::connect(options.clone()), server.knock());
+    assert!(matches!(silent.map(drop), Err(LinkError::Unreachable { .. })));
+    let dumb = within("the end", Link::connect(options)).await;
+    assert!(matches!(dumb.map(drop), Err(LinkError::Unreachable { .. })));
+}
+
+#[tokio::test]
+async fn encryption_is_spoken_on_wss_only() {
+    let server = Server::start().await;
+    let url = server.url.replace("ws://", "wss://");
+    let (outcome, first) = tokio::join!(Link::connect(Options::new(url, Mode::Client, "test")), async {
+        let (mut socket, _) = server.listener.accept().await.unwrap();
+        let mut first = [0; 3];
+        socket.read_exact(&mut first).await.unwrap();
+        first
+    });
+    // A TLS handshake record (RFC 8446, 5.1).
+    assert_eq!(first[..2], [0x16, 0x03]);
+    assert!(matches!(outcome.map(drop), Err(LinkError::Unreachable { .. })));
+}
+
+#[tokio::test]
+async fn a_link_that_reconnects_sends_again_what_is_harmless_and_fails_what_is_not() {
+    let server = Server::start().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&asked);
+    let ledger = move || {
+        let number = counter.fetch_add(1, Ordering::SeqCst);
+        NodeLedger {
+            calls: vec![LedgerCall {
+                call_id: format!("c{number}"),
+                state: LedgerCallState::Finished,
+            }],
+        }
+    };
+    let options = Options {
+        reconnect: true,
+        ledger: Some(Arc::new(ledger)),
+        ..server.options()
+    };
+    let (link, mut events) = Link::connect(options).await.unwrap();
+    let (mut peer, hello) = server.knock().await;
+    assert_eq!(hello["ledger"]["calls"][0]["callId"], "c0");
+    peer.welcome().await;
+    let spawn = |what: &'static str| {
+        let link = link.clone();
+        tokio::spawn(async move {
+            match what {
+                "result" => link.call_json::<ToolResult>(json!({"callId": "x"}), DEADLINE).await,
+                "keyed" => {
+                    link.call_json::<ChatSend>(json!({"sessionKey": "s", "message": "m", "messageId": "1"}), DEADLINE)
+                        .await
+                }
+                "unkeyed" => {
+                    link.call_json::<ChatSend>(json!({"sessionKey": "s", "message": "m"}), DEADLINE)
+                        .await
+                }
+                _ => {
+                    link.call_json::<SessionReset>(json!({"sessionKey": "s"}), DEADLINE)
+                        .await
+                }
+            }
+        })
+    };
+    let mut calls = vec![];
+    let mut first = vec![];
+    for what in ["result", "keyed", "unkeyed", "reset"] {
+        calls.push(spawn(what));
+        first.push(peer.request().await);
+    }
+    drop(peer);
+    let (mut peer, hello) = server.knock().await;
+    assert_eq!(hello["ledger"]["calls"][0]["callId"], "c1");
+    peer.welcome().await;
+    for before in &first[..2] {
+        let again = peer.request().await;
+        assert_eq!(
+            (&again["method"], &again["params"]),
+            (&before["method"], &before["params"])
+        );
+        peer.answer(&again, json!({"ok": true})).await;
+    }
+    let mut outcomes = vec![];
+    for call in calls {
+        outcomes.push(within("an answer", call).await.unwrap());
+    }
+    assert!(outcomes[0].is_ok() && outcomes[1].is_ok());
+    assert!(
+        outcomes[2..]
+            .iter()
+            .all(|outcome| matches!(outcome, Err(LinkError::OutcomeUnknown { .. }))),
+        "{outcomes:?}"
+    );
+    let mut seen = vec![];
+    for _ in 0..3 {
+        seen.push(within("an event", events.recv()).await.unwrap());
+    }
+    assert!(
+        matches!(
+            &seen[..],
+            [
+                LinkEvent::Connected(_),
+                LinkEvent::Disconnected { retry_in: Some(_), .. },
+                LinkEvent::Connected(_)
+            ]
+        ),
+        "{seen:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_link_that_does_not_reconnect_ends_with_its_connection() {
+    let (_server, link, mut events, peer) = linked().await;
+    drop(peer);
+    let mut last = None;
+    while let Some(event) = within("the end", events.recv()).await {
+        last = Some(event);
+    }
+    assert!(matches!(last, Some(LinkEvent::Fatal(LinkError::Closed { .. }))));
+    assert!(matches!(
+        link.call::<NodesList>(NoParams {}).await,
+        Err(LinkError::Closed { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_slow_consumer_slows_the_gateway_and_loses_nothing() {
+    const EVENTS: usize = 4000;
+    let (_server, link, mut events, mut peer) = linked().await;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&sent);
+    let pad = "x".repeat(10_000);
+    let sender = tokio::spawn(async move {
+        for number in 0..EVENTS {
+            peer.send(
+                json!({"type": "evt", "event": "chat", "payload": {"number": number, "pad": pad}, "seq": number}),
+            )
+            .await;
+            counter.store(number + 1, Ordering::SeqCst);
+        }
+        peer
+    });
+    // Nobody reads: sending comes to a halt although no error stops it.
+    let mut before = 0;
+    within("a halt", async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let now = sent.load(Ordering::SeqCst);
+            if now > 0 && now == before {
+                break;
+            }
+            before = now;
+        }
+    })
+    .await;
+    assert!(before < EVENTS, "all were taken although nobody read them");
+    let mut next = 0;
+    while next < EVENTS {
+        match within("an event", events.recv()).await.unwrap() {
+            LinkEvent::Event { payload, seq, .. } => {
+                assert_eq!(
+                    (payload["number"].as_u64(), seq),
+                    (Some(next as u64), Some(next as u64))
+                );
+                next += 1;
+            }
+            LinkEvent::Connected(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut peer = sender.await.unwrap();
+    let (answer, ()) = tokio::join!(link.call::<NodesList>(NoParams {}), async {
+        let request = peer.request().await;
+        peer.answer(&request, json!({"nodes": [], "count": 0})).await;
+    });
+    assert!(answer.is_ok());
+}
+
+#[tokio::test]
+async fn a_consumer_that_went_away_does_not_stop_calls() {
+    let (_server, link, events, mut peer) = linked().await;
+    drop(events);
+    for number in 0..1000 {
+        peer.send(json!({"type": "evt", "event": "chat", "payload": number}))
+            .await;
+    }
+    let (answer, ()) = tokio::join!(link.call::<NodesList>(NoParams {}), async {
+        let request = peer.request().await;
+        peer.answer(&request, json!({"nodes": [], "count": 0})).await;
+    });
+    assert!(answer.is_ok());
+}
+
+#[tokio::test]
+async fn closing_sends_what_was_written_and_says_goodbye() {
+    let (_server, link, events, mut peer) = linked().await;
+    let call = tokio::spawn({
+        let link = link.clone();
+        async move {
+            link.call_json::<ConfigGet>(json!({"path": "x".repeat(100_000)}), DEADLINE)
+                .await
+        }
+    });
+    tokio::task::yield_now().await;
+    let closer = tokio::spawn(async move { link.close().await });
+    assert_eq!(peer.request().await["method"], "config.get");
+    assert_eq!(peer.closing().await.0, 1000);
+    within("close", closer).await.unwrap();
+    assert!(matches!(call.await.unwrap(), Err(LinkError::Closed { .. })));
+    drop(events);
+}
+
+#[tokio::test]
+async fn a_link_closes_when_nobody_holds_it() {
+    let (_server, link, mut events, mut peer) = linked().await;
+    let clone = link.clone();
+    drop(link);
+    let (answer, ()) = tokio::join!(clone.call::<NodesList>(NoParams {}), async {
+        let request = peer.request().await;
+        peer.answer(&request, json!({"nodes": [], "count": 0})).await;
+    });
+    assert!(answer.is_ok());
+    drop(clone);
+    assert_eq!(peer.closing().await.0, 1000);
+    drop(peer);
+    while within("the end", events.recv()).await.is_some() {}
+}
+
+#[tokio::test]
+async fn p19_too_large_is_an_answer_not_a_broken_link() {
+    let (_server, link, _events, mut peer) = linked().await;
+    let large = json!({"path": "x".repeat(1_100_000)});
+    let error = link.call_json::<ConfigGet>(large, DEADLINE).await.unwrap_err();
+    assert_eq!((error.reason(), error.exit_status()), ("protocol.too_large", 2));
+    let (answer, ()) = tokio::join!(link.call::<NodesList>(NoParams {}), async {
+        let request = peer.request().await;
+        peer.answer(&request, json!({"nodes": [], "count": 0})).await;
+    });
+    assert!(answer.is_ok());
+}
