@@ -54,6 +54,6 @@ pub const SESSION_RETENTION_MS: u64 = 30 * 60 * 1000;
 pub const SESSION_UNRELEASED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 pub const SESSION_EVICT_MS: u64 = 60 * 1000;
 pub const STDIN_BYTES: usize = 64 * 1024;
-pub const STDIN_TIME: Duration = Duration::from_secs(5);
+pub const STDIN_TIME: Duration = Duration::from_secs(2);
 pub const LOG_BYTES: usize = 50_000;
 pub const LOG_MAX_BYTES: usize = 200_000;

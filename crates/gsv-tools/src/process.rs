@@ -1,10 +1,10 @@
 //! Process: looks after commands that Bash started. Never starts one.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,6 +13,8 @@ use crate::error::{ToolError, quote};
 use crate::exec::{KillReason, Session, Sessions};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition};
+
+const STDIN_LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) struct Process {
     pub(crate) sessions: Arc<Sessions>,
@@ -162,30 +164,32 @@ async fn send(session: &Session, data: Option<String>, submit: bool) -> Result<V
     let written = tokio::task::spawn_blocking(move || feed(&path, data.as_bytes()))
         .await
         .map_err(|error| ToolError::Failed(format!("the tool broke off: {error}")))?
-        .map_err(|error| ToolError::io("write to the command's input", error))?;
+        .map_err(|errno| match errno {
+            Errno::NXIO | Errno::PIPE => refused("it has closed its input"),
+            errno => ToolError::io("write to the command's input", errno),
+        })?;
     Ok(json!({"sessionId": session.id(), "status": session.described()["status"], "written": written}))
 }
 
 /// Writes into the pipe while there is room; a command that reads nothing gets no more than the pipe holds.
-fn feed(path: &Path, data: &[u8]) -> std::io::Result<usize> {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
-    let mut pipe = std::fs::OpenOptions::new()
-        .write(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    let until = std::time::Instant::now() + limits::STDIN_TIME;
+/// Waits a little for a command that has only just passed the gate and has not opened its input yet.
+fn feed(path: &Path, data: &[u8]) -> rustix::io::Result<usize> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let until = Instant::now() + limits::STDIN_TIME;
+    let pipe = loop {
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::NXIO | Errno::INTR) if Instant::now() < until => std::thread::sleep(STDIN_LOOK),
+            other => break other?,
+        }
+    };
     let mut written = 0;
     while written < data.len() {
-        match pipe.write(&data[written..]) {
+        match rustix::io::write(&pipe, &data[written..]) {
             Ok(bytes) => written += bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                if std::time::Instant::now() >= until {
-                    break;
-                }
-                std::thread::sleep(limits::SPOOL_POLL / 10);
-            }
-            Err(error) => return Err(error),
+            Err(Errno::AGAIN | Errno::INTR) if Instant::now() < until => std::thread::sleep(STDIN_LOOK),
+            Err(Errno::AGAIN | Errno::INTR) => break,
+            Err(errno) => return Err(errno),
         }
     }
     Ok(written)

@@ -341,6 +341,48 @@ async fn p6_2_background_answers_at_once_and_its_end_is_an_event() {
 }
 
 #[tokio::test]
+async fn p6_2_input_waits_for_a_reader_and_is_bounded_by_the_pipe() {
+    let mut lab = Lab::new();
+    let start = |id: &'static str, command: &'static str| {
+        lab.call_with(
+            "Bash",
+            json!({"command": command, "background": true}),
+            CallContext::new(id),
+        )
+    };
+    start("r", "exec head -c 60000 | wc -c").await.unwrap();
+    start("n", "exec <&-; : >closed; until [ -e go ]; do sleep 0.02; done")
+        .await
+        .unwrap();
+    let data = "x".repeat(60_000);
+    let sent = lab
+        .ok("Process", json!({"action": "write", "sessionId": "r", "data": data}))
+        .await;
+    assert_eq!(sent["written"], 60_000);
+    until("it has closed its input", || lab.ws("closed").exists()).await;
+    let write = json!({"action": "write", "sessionId": "n", "data": "x"});
+    assert_eq!(lab.reason("Process", write).await, "tool.failed");
+    lab.put("go", "");
+    let mut tails = Vec::new();
+    while tails.len() < 2 {
+        let event = lab.event().await;
+        if event.event != ExecEventKind::Started {
+            tails.push((
+                event.session_id,
+                event.output_tail.unwrap_or_default().trim().to_owned(),
+            ));
+        }
+    }
+    tails.sort();
+    assert_eq!(
+        tails,
+        [("n".to_owned(), String::new()), ("r".to_owned(), "60000".to_owned())]
+    );
+    let big = json!({"action": "write", "sessionId": "r", "data": "x".repeat(65_537)});
+    assert_eq!(lab.reason("Process", big).await, "tool.bad_args");
+}
+
+#[tokio::test]
 async fn p6_2_yield_goes_to_the_background_only_when_it_takes_longer() {
     let mut lab = Lab::new();
     let quick = lab.ok("Bash", json!({"command": "echo quick", "yieldMs": 20000})).await;

@@ -30,21 +30,25 @@ fn furnish(root: &Path) {
     std::fs::write(root.join("ws/real.txt"), "inside").unwrap();
 }
 
+/// Tells the flipping thread to end, also when the work panics.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs `work` while the names are flipped, and makes sure that they were.
 fn flipping<T>(root: &Path, work: impl FnOnce() -> T) -> T {
     let (stop, flips) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
+        let _ends = Ends(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 for (one, other) in [("real", "evil"), ("real.txt", "evil.txt")] {
-                    renameat_with(
-                        CWD,
-                        root.join("ws").join(one),
-                        CWD,
-                        root.join("ws").join(other),
-                        RenameFlags::EXCHANGE,
-                    )
-                    .unwrap();
+                    let (one, other) = (root.join("ws").join(one), root.join("ws").join(other));
+                    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
                 }
                 flips.fetch_add(1, Ordering::Relaxed);
             }
@@ -52,9 +56,7 @@ fn flipping<T>(root: &Path, work: impl FnOnce() -> T) -> T {
         while flips.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
         }
-        let done = work();
-        stop.store(true, Ordering::Relaxed);
-        done
+        work()
     })
 }
 

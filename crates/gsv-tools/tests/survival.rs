@@ -264,6 +264,16 @@ async fn gone_is_lost(scene: &Scene) {
         .killed_node(json!({"command": ONCE}), false, || scene.lines("count") == 1)
         .await;
     let meta: Value = serde_json::from_slice(&std::fs::read(info.spool.join("meta.json")).unwrap()).unwrap();
+    // After a reboot nothing of it can run, whatever has its pid now.
+    let mut rebooted = meta.clone();
+    rebooted["bootId"] = "another boot".into();
+    std::fs::write(info.spool.join("meta.json"), rebooted.to_string()).unwrap();
+    let (other, _events) = scene.tools();
+    assert!(matches!(
+        other.reattach(&info.spool).await.unwrap(),
+        Reattached::Lost { .. }
+    ));
+    std::fs::write(info.spool.join("meta.json"), meta.to_string()).unwrap();
     for name in ["supervisorPid", "pid"] {
         let pid = meta[name].as_i64().unwrap();
         kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
@@ -277,7 +287,7 @@ async fn gone_is_lost(scene: &Scene) {
         (pid, tail.as_str(), json!(started_at)),
         (info.pid, "before\n", meta["startedAt"].clone())
     );
-    // Another process under the same pid, or another boot, is not taken for it.
+    // Another process under the same pid is not taken for it.
     let (other, _events) = scene.tools();
     let mut meta = meta;
     meta["pid"] = std::process::id().into();
