@@ -2,7 +2,7 @@ import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { asRunId, asSessionKey, type ChatEvent } from "../../../protocol/gen/types.ts";
 import type { SessionNews, SessionPort } from "../../src/ports.ts";
-import { ADMIN, client, fakeSessions, gateway, open, type Peer, seed, until } from "./support.ts";
+import { ADMIN, client, fakeSessions, gateway, last, open, type Peer, seed, until } from "./support.ts";
 
 const MAIN = "agent:main:main";
 const chat = (sessionKey: string, more: Partial<ChatEvent>): SessionNews => ({
@@ -111,7 +111,10 @@ describe("[C5][P11] from a known point: without gap or double", () => {
         return past();
       },
     }));
-    return { answer: () => void (open = true), asked: () => until("the session to be asked", () => begun) };
+    const answer = (): void => {
+      open = true;
+    };
+    return { answer, asked: () => until("the session to be asked", () => begun) };
   }
   const five = (key = MAIN): Awaited<ReturnType<SessionPort["events"]>> => ({
     ok: true,
@@ -225,7 +228,7 @@ describe("[D1] chat.send", () => {
     const peer = await client();
     const sent = async (more: Record<string, unknown>): Promise<{ messageId: string; runId: string }> => {
       await peer.ok("chat.send", { sessionKey: "main", message: "hi", ...more });
-      return of("send").at(-1)?.args[0] as { messageId: string; runId: string };
+      return last<{ messageId: string; runId: string }>(of("send"));
     };
     expect(await sent({ messageId: "m1", runId: "r1" })).toMatchObject({ messageId: "m1", runId: "r1" });
     expect(await sent({ runId: "r2" })).toMatchObject({ messageId: "r2", runId: "r2" });
@@ -266,7 +269,7 @@ describe("[D1] chat.send", () => {
     const peer = await client();
     const identity = async (sessionKey: string): Promise<{ key: string; agentId: string; isMain: boolean }> => {
       await peer.ok("chat.send", { sessionKey, message: "hi" });
-      return (of("send").at(-1)?.args[0] as { identity: { key: string; agentId: string; isMain: boolean } }).identity;
+      return last<{ identity: { key: string; agentId: string; isMain: boolean } }>(of("send")).identity;
     };
     expect(await identity("main")).toMatchObject({ key: MAIN, agentId: "main", isMain: true });
     expect(await identity("agent:Work:cli:dm:main")).toMatchObject({ key: "agent:work:cli:dm:main", agentId: "work", isMain: true });

@@ -3,7 +3,7 @@ import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ToolDispatch } from "../../src/ports.ts";
-import { type Asked, ADMIN, client, fakeSessions, gateway, node, type Peer, seed, token, until } from "./support.ts";
+import { type Asked, ADMIN, client, fakeSessions, gateway, last, node, type Peer, seed, token, until } from "./support.ts";
 
 let sessions: { readonly asked: Asked[]; of(what: string): Asked[] };
 let admin: Peer;
@@ -20,7 +20,7 @@ afterEach(() => {
 /** A conversation's ref, as call ids carry it. */
 async function refOf(sessionKey: string): Promise<string> {
   await admin.ok("chat.send", { sessionKey, message: "hi" });
-  return (sessions.of("send").at(-1)?.args[0] as { identity: { ref: string } }).identity.ref;
+  return last<{ identity: { ref: string } }>(sessions.of("send")).identity.ref;
 }
 const call = (callId: string, more: Partial<ToolDispatch> = {}): ToolDispatch => ({
   callId,

@@ -1,21 +1,15 @@
 /** What the gateway's tests share: a peer on a socket, tokens, and sessions that only note what they are asked. */
-import { env, exports } from "cloudflare:workers";
-import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { vi } from "vitest";
 import { asRunId, asSessionKey, type ErrorShape, type Frame, type TokenKind } from "../../../protocol/gen/types.ts";
 import type { EventName, MethodName } from "../../../protocol/gen/methods.ts";
+import type { Env } from "../../src/env.ts";
 import type { Gateway } from "../../src/gateway/gateway-do.ts";
 import { parts } from "../../src/gateway/compose.ts";
 import { Tokens } from "../../src/gateway/registry/tokens.ts";
+import worker from "../../src/worker.ts";
 import type { GatewayPort, SessionPort } from "../../src/ports.ts";
-
-declare global {
-  namespace Cloudflare {
-    interface GlobalProps {
-      mainModule: typeof import("../../src/worker.ts");
-    }
-  }
-}
 
 /** The gateway as sessions see it. */
 export const port = (): GatewayPort => gateway();
@@ -98,8 +92,15 @@ export class Peer {
 export const WS = "http://gsv.test/ws";
 export const upgrade = (headers: Record<string, string> = {}): Promise<Response> =>
   fetchWorker(WS, { headers: { Upgrade: "websocket", ...headers } });
-export function fetchWorker(url: string, init?: RequestInit): Promise<Response> {
-  return exports.default.fetch(url, init);
+export async function fetchWorker(
+  url: string,
+  init?: RequestInit<IncomingRequestCfProperties>,
+  bindings: Partial<Env> = {},
+): Promise<Response> {
+  const ctx = createExecutionContext();
+  const response = await worker.fetch(new Request<unknown, IncomingRequestCfProperties>(url, init), { ...env, ...bindings }, ctx);
+  await waitOnExecutionContext(ctx);
+  return response;
 }
 
 export async function open(headers?: Record<string, string>): Promise<Peer> {
@@ -195,6 +196,12 @@ function usual(key: string): SessionPort {
     events: async () => ({ ok: true, value: { sessionKey, seq: 0, events: [], state: "idle" } }),
     resume: async () => ({ busy: false }),
   };
+}
+/** What a session was given last. */
+export function last<T>(asked: readonly Asked[]): T {
+  const item = asked.at(-1);
+  if (item === undefined) throw new Error("nothing was asked");
+  return item.args[0] as T;
 }
 /** Sessions that answer what they are told to and note everything. */
 export function fakeSessions(overrides: (key: string) => Partial<SessionPort> = () => ({})): {
