@@ -1,0 +1,159 @@
+/**
+ * Slash commands and directives (product rule P3.3, gateway rule R6). Pure: what a text asks for, never doing it.
+ * A command is the whole message; a directive stands inside a message and holds for it alone. An unknown `/word` is text.
+ */
+import { type Directives, type ModelRef, type ThinkLevel, ThinkLevelValues } from "../../../protocol/gen/types.ts";
+
+export type Command =
+  | { readonly name: "stop" }
+  | { readonly name: "status" }
+  | { readonly name: "help" }
+  | { readonly name: "new" | "reset" }
+  /** `keep` absent: the default. */
+  | { readonly name: "compact"; readonly keep?: number }
+  /** Without a model: show it. `clear`: back to the configured one. */
+  | { readonly name: "model"; readonly model?: ModelRef; readonly clear?: true }
+  | { readonly name: "think"; readonly level?: ThinkLevel; readonly clear?: true };
+export type Parsed =
+  | { readonly kind: "command"; readonly command: Command }
+  /** A command that can't be meant like that; the text says how it goes. */
+  | { readonly kind: "bad-command"; readonly name: string; readonly message: string }
+  | { readonly kind: "bad-directive"; readonly message: string }
+  /** Directives and nothing else. */
+  | { readonly kind: "directive-only"; readonly directives: Directives; readonly status: boolean }
+  | { readonly kind: "message"; readonly text: string; readonly directives: Directives; readonly status: boolean };
+
+const LEVELS = ThinkLevelValues.join(", ");
+export const HELP_TEXT = [
+  "/status            what the session is doing, its model and its size",
+  "/stop              stop the run; waiting messages start next",
+  "/new, /reset       archive the conversation and start a fresh one",
+  "/compact [N]       archive all but the last N messages",
+  "/model [P/ID]      show the model, or use this one from now on (`/model default`: the configured one)",
+  "/think [LEVEL]     show how long the model may think, or set it (`/think default`)",
+  `                   levels: ${LEVELS}`,
+  "/help              this text",
+  "For one message only, inside it: /t:LEVEL, /m:PROVIDER/MODEL, /status",
+].join("\n");
+
+export function parseMessage(raw: string): Parsed {
+  const command = parseCommand(raw.trim());
+  return command ?? parseDirectives(raw);
+}
+
+function parseCommand(text: string): Parsed | undefined {
+  const match = /^\/([a-z]+)(?:\s+(\S[\s\S]*))?$/i.exec(text);
+  if (!match) return undefined;
+  const name = (match[1] ?? "").toLowerCase();
+  const rest = (match[2] ?? "").trim();
+  const found = (command: Command): Parsed => ({ kind: "command", command });
+  const bad = (message: string): Parsed => ({ kind: "bad-command", name, message });
+  switch (name) {
+    case "stop":
+    case "help":
+      return found({ name });
+    case "status":
+      // With more text it is a directive of that message.
+      return rest === "" ? found({ name }) : undefined;
+    case "new":
+    case "reset":
+      return rest === "" ? found({ name }) : bad(`Send \`/${name}\` alone, and the message after it.`);
+    case "compact": {
+      if (rest === "") return found({ name });
+      const keep = /^[0-9]{1,6}$/.test(rest) ? Number(rest) : 0;
+      return keep >= 1 && keep <= 100_000 ? found({ name, keep }) : bad("Say how many messages to keep, for example `/compact 20`.");
+    }
+    case "model": {
+      if (rest === "") return found({ name });
+      if (rest.toLowerCase() === "default") return found({ name, clear: true });
+      const model = parseModel(rest);
+      return model ? found({ name, model }) : bad("Name the model as provider/id, for example `/model anthropic/claude-sonnet-4-5`.");
+    }
+    case "think": {
+      if (rest === "") return found({ name });
+      if (rest.toLowerCase() === "default") return found({ name, clear: true });
+      const level = parseLevel(rest);
+      return level ? found({ name, level }) : bad(`There is no such level. Use one of ${LEVELS}.`);
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The id may contain slashes itself (`openrouter/meta/llama`). */
+export function parseModel(text: string): ModelRef | undefined {
+  const match = /^([A-Za-z0-9_.-]{1,64})\/(\S{1,256})$/.exec(text);
+  return match?.[1] !== undefined && match[2] !== undefined ? { provider: match[1], id: match[2] } : undefined;
+}
+const parseLevel = (text: string): ThinkLevel | undefined => ThinkLevelValues.find((level) => level === text.toLowerCase());
+
+/** Code is left alone: what stands in backticks is not meant for us. */
+const CODE = /(```[\s\S]*?(?:```|$)|`[^`\n]*`)/;
+const DIRECTIVE = /(^|\s)\/(t|think|m|model):(\S+)(?=\s|$)/gi;
+
+function parseDirectives(raw: string): Parsed {
+  let directives: Directives = {};
+  let wrong: string | undefined;
+  let touched = false;
+  const strip = (part: string): string =>
+    part.replace(DIRECTIVE, (_all, before: string, name: string, value: string) => {
+      touched = true;
+      if (name.toLowerCase().startsWith("t")) {
+        const thinkLevel = parseLevel(value);
+        if (thinkLevel) directives = { ...directives, thinkLevel };
+        else wrong ??= `"${value.slice(0, 64)}" is no thinking level. Use one of ${LEVELS}; nothing was sent.`;
+      } else {
+        const model = parseModel(value);
+        if (model) directives = { ...directives, model };
+        else wrong ??= `"${value.slice(0, 64)}" is no model. Name it as provider/id; nothing was sent.`;
+      }
+      return before;
+    });
+  let text = raw
+    .split(CODE)
+    .map((part, index) => (index % 2 === 0 ? strip(part) : part))
+    .join("");
+  if (wrong !== undefined) return { kind: "bad-directive", message: wrong };
+  // In the middle of a sentence `/status` is more likely a path than a wish.
+  const edge = /^\s*\/status(?=\s)|(?:^|\s)\/status\s*$/i;
+  const status = edge.test(text);
+  if (status) text = text.replace(edge, " ");
+  if (touched || status) text = text.trim();
+  if (text === "" && (touched || status)) return { kind: "directive-only", directives, status };
+  return { kind: "message", text, directives, status };
+}
+
+// ---------------------------------------------------------------- answers
+
+export interface StatusView {
+  readonly state: string;
+  readonly step: number | undefined;
+  readonly waiting: number;
+  readonly messages: number;
+  readonly tokens: { readonly input: number; readonly output: number; readonly costUsd?: number };
+  readonly model: string | undefined;
+  readonly thinkLevel: string | undefined;
+  readonly sessionId: string;
+  readonly sessionKey: string;
+}
+export function statusText(view: StatusView): string {
+  const cost = view.tokens.costUsd ? `, $${view.tokens.costUsd.toFixed(4)}` : "";
+  return [
+    `Session: ${view.sessionKey} (${view.sessionId})`,
+    `State: ${view.state}${view.step === undefined ? "" : `, step ${view.step}`}${view.waiting > 0 ? `, ${view.waiting} waiting` : ""}`,
+    `Model: ${view.model ?? "as configured"}${view.thinkLevel === undefined ? "" : `, thinking ${view.thinkLevel}`}`,
+    `Messages: ${view.messages}`,
+    `Tokens: ${view.tokens.input} in, ${view.tokens.output} out${cost}`,
+  ].join("\n");
+}
+export function directiveOnlyText(directives: Directives): string {
+  const parts = [
+    ...(directives.thinkLevel === undefined ? [] : [`thinking ${directives.thinkLevel} (to keep it: /think ${directives.thinkLevel})`]),
+    ...(directives.model === undefined
+      ? []
+      : [
+          `the model ${directives.model.provider}/${directives.model.id} (to keep it: /model ${directives.model.provider}/${directives.model.id})`,
+        ]),
+  ];
+  return parts.length === 0 ? "" : `A directive holds for the message that it stands in, and this one has no text: ${parts.join(" and ")}.`;
+}

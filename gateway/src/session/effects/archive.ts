@@ -1,0 +1,72 @@
+/**
+ * Archive: puts the transcript away and makes sure that it is there. What to put follows from the intent in the state and from
+ * rows that nobody changes, so doing it again writes the same object. Removes nothing itself.
+ */
+import type { GsvError, Message, Result } from "../../ports.ts";
+import { cutFor } from "../history.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { EventBody } from "../machine/event.ts";
+import type { MessageRow } from "../machine/log.ts";
+import { archiveEffectId, type State } from "../machine/state.ts";
+
+export interface ArchiveInput {
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly sessionId: string;
+  /** A compaction's part, by the time of its intent; absent: the whole session. */
+  readonly part?: number;
+  readonly archivedAt: number;
+  readonly messages: readonly Message[];
+  readonly tokens: { readonly input: number; readonly output: number; readonly total: number };
+}
+export interface ArchiveStore {
+  /** Put, and read back: size, checksum and count are right when it says ok. */
+  put(input: ArchiveInput): Promise<Result<{ readonly key: string; readonly sha256: string; readonly count: number }>>;
+}
+export interface ArchivePorts {
+  readonly state: () => State | undefined;
+  /** The conversation's messages in order. */
+  readonly messages: () => Iterable<MessageRow>;
+  readonly archives: ArchiveStore;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+const TIMEOUT_MS = 60_000;
+
+/** Undefined: the archive is not wanted any more. */
+export async function archive(effect: EffectOf<"Archive">, ports: ArchivePorts): Promise<EventBody | undefined> {
+  const state = ports.state();
+  const run = state?.run;
+  if (!state || run?.phase !== "archiving" || archiveEffectId(run) !== effect.id) return undefined;
+  const rows = [...ports.messages()].filter((row) => row.seq >= run.from && row.seq <= run.upto);
+  const cut = cutFor(rows, run.keep, run.from, run.upto);
+  if (cut.trimmed === 0) return { type: "Archived", effectId: effect.id, count: 0, contextFrom: cut.contextFrom, kept: cut.kept };
+  const { identity, sessionId, usage } = state;
+  const timer = new AbortController();
+  const failed = (error: GsvError): Result<never> => ({ ok: false, error });
+  const put = await Promise.race([
+    ports.archives
+      .put({
+        agentId: identity.agentId,
+        sessionKey: identity.key,
+        sessionId,
+        ...(run.kind === "compact" ? { part: run.archivedAt } : {}),
+        archivedAt: run.archivedAt,
+        messages: rows.slice(0, cut.trimmed).map((row) => row.message),
+        tokens: { input: usage.input, output: usage.output, total: usage.total },
+      })
+      .catch(() => failed({ reason: "storage.failed", message: "The bucket did not answer as it should." })),
+    ports
+      .sleep(TIMEOUT_MS, timer.signal)
+      .then(() => failed({ reason: "storage.failed", message: `The bucket did not answer within ${TIMEOUT_MS / 1000} s.` })),
+  ]);
+  timer.abort();
+  if (!put.ok) return { type: "ArchiveFailed", effectId: effect.id, error: put.error };
+  return {
+    type: "Archived",
+    effectId: effect.id,
+    key: put.value.key,
+    count: put.value.count,
+    contextFrom: cut.contextFrom,
+    kept: cut.kept,
+  };
+}

@@ -1,0 +1,234 @@
+/**
+ * CallModel: one call of the model, its text streamed to clients as it comes. Gathers what the call needs, times it out as a
+ * whole, and reports exactly one event. Never retries: that is the machine's. Keys are fetched here and dropped here.
+ */
+import type {
+  GatewayPort,
+  GsvError,
+  Message,
+  ModelAccess,
+  ModelClient,
+  ModelOutcome,
+  NativeTools,
+  PromptSource,
+  RunContext,
+} from "../../ports.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { EventBody } from "../machine/event.ts";
+import type { State, Thinking } from "../machine/state.ts";
+import type { Delta } from "../publisher.ts";
+import type { Flight } from "../pump.ts";
+import { budgetOf, modelsFor, type RunContexts, thinkLevelFor } from "../run-context.ts";
+import { offeredTools, resolveCall } from "../tools.ts";
+
+export interface CallModelPorts {
+  readonly state: () => State | undefined;
+  readonly messages: () => readonly Message[];
+  readonly contexts: RunContexts;
+  readonly gateway: Pick<GatewayPort, "modelAccess">;
+  readonly prompts: PromptSource;
+  readonly model: ModelClient;
+  readonly native: Pick<NativeTools, "definitions">;
+  readonly wall: () => number;
+  readonly delta: (delta: Delta) => void;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly failed: (what: string, error: unknown) => void;
+}
+/** Over the model client's own bound, for one that does not keep it. */
+const GUARD_MS = 10_000;
+
+/** What is the same for all calls of one run. */
+interface Turn {
+  readonly ordinal: number;
+  readonly system: string;
+}
+
+export class ModelCaller {
+  readonly #ports: CallModelPorts;
+  #turn: Turn | undefined;
+  #live: Delta | undefined;
+
+  constructor(ports: CallModelPorts) {
+    this.#ports = ports;
+  }
+  /** The text so far of the call that is under way, for clients that begin to follow. */
+  get live(): Delta | undefined {
+    return this.#live;
+  }
+
+  /** Undefined: the call is not wanted any more, or nobody would take the answer. */
+  async call(effect: EffectOf<"CallModel">, flight: Flight): Promise<EventBody | undefined> {
+    const run = this.#ports.state()?.run;
+    if (run?.phase !== "thinking") return undefined;
+    const live = { runId: run.runId, step: run.step, attempt: run.attempt, offset: 0, text: "" };
+    this.#live = live;
+    try {
+      return await this.#call(effect, run, flight);
+    } finally {
+      if (this.#live?.runId === live.runId && this.#live.step === live.step && this.#live.attempt === live.attempt) this.#live = undefined;
+    }
+  }
+
+  async #call(effect: EffectOf<"CallModel">, run: Thinking, flight: Flight): Promise<EventBody | undefined> {
+    const failed = (
+      error: GsvError,
+      retryable: boolean,
+      more: {
+        readonly context?: RunContext;
+        readonly models?: number;
+        readonly streamed?: boolean;
+        readonly outcome?: ModelOutcome & { kind: "failed" };
+      } = {},
+    ): EventBody => ({
+      type: "ModelFailed",
+      effectId: effect.id,
+      error,
+      retryable,
+      models: more.models ?? run.modelIndex + 1,
+      streamed: more.streamed ?? false,
+      ...(more.context ? { budget: budgetOf(more.context.config) } : {}),
+      ...(more.outcome?.retryAfterMs === undefined ? {} : { retryAfterMs: more.outcome.retryAfterMs }),
+      ...(more.outcome?.usage === undefined ? {} : { usage: more.outcome.usage }),
+    });
+    const gathered = await this.#gather(run).catch((error: unknown) => {
+      this.#ports.failed("gathering what a model call needs", error);
+      return undefined;
+    });
+    if (!gathered)
+      return failed({ reason: "internal", message: "The gateway could not say how to call the model. The log has the details." }, true);
+    const { context, access, models, state } = gathered;
+    const system = await this.#system(run, context, state);
+    if (!system.ok)
+      return failed(system.error, system.error.reason === "storage.failed" || system.error.reason === "internal", {
+        context,
+        models: models.length,
+      });
+    if (flight.signal.aborted) return undefined;
+
+    const { config } = context;
+    const { native } = this.#ports;
+    let offset = 0;
+    const outcome = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
+      this.#ports.model.call({
+        model: modelAt(models, run.modelIndex),
+        config,
+        access,
+        systemPrompt: system.value,
+        messages: this.#ports.messages(),
+        tools: offeredTools(native.definitions, context.tools),
+        thinkLevel: thinkLevelFor(run, state.settings, config),
+        maxTokens: state.settings.maxTokens,
+        cacheKey: state.sessionId,
+        timeoutMs: config.timeouts.llmMs,
+        signal,
+        now: this.#ports.wall,
+        onText: (text) => {
+          if (signal.aborted || text === "") return;
+          const delta: Delta = { runId: run.runId, step: run.step, attempt: run.attempt, offset, text };
+          offset += text.length;
+          if (this.#live?.attempt === run.attempt && this.#live.step === run.step)
+            this.#live = { ...this.#live, text: this.#live.text + text };
+          this.#ports.delta(delta);
+        },
+      }),
+    );
+    if (flight.signal.aborted) return undefined;
+    if (outcome.kind === "failed")
+      return failed(outcome.error, outcome.retryable, { context, models: models.length, streamed: offset > 0, outcome });
+    const table = { native: native.definitions, tools: context.tools, nodes: context.nodes, toolMs: config.timeouts.toolMs };
+    return {
+      type: "ModelReplied",
+      effectId: effect.id,
+      message: outcome.message,
+      calls: outcome.calls.map((call) => ({ ...call, target: resolveCall(call.name, call.arguments, table) })),
+      usage: outcome.usage,
+      budget: budgetOf(config),
+    };
+  }
+
+  async #gather(
+    run: Thinking,
+  ): Promise<{ context: RunContext; access: ModelAccess; models: ReturnType<typeof modelsFor>; state: State } | undefined> {
+    const { contexts, gateway } = this.#ports;
+    const choose = (context: RunContext, state: State) => modelsFor(run, state.settings, context.agent, context.config);
+    // The keys that were needed last time are most likely needed again: ask for both at once.
+    const before = this.#ports.state();
+    const guess = contexts.known && before ? modelAt(choose(contexts.known, before), run.modelIndex).provider : undefined;
+    const [context, guessed] = await Promise.all([contexts.current(), guess === undefined ? undefined : gateway.modelAccess([guess])]);
+    const state = this.#ports.state();
+    if (!state) return undefined;
+    const models = choose(context, state);
+    const { provider } = modelAt(models, run.modelIndex);
+    const access = guessed !== undefined && provider === guess ? guessed : await gateway.modelAccess([provider]);
+    return { context, access, models, state };
+  }
+
+  /** Once for a run, so that all its calls have the same bytes before the conversation (P9.2). */
+  async #system(run: Thinking, context: RunContext, state: State): Promise<{ ok: true; value: string } | { ok: false; error: GsvError }> {
+    if (this.#turn?.ordinal === run.ordinal) return { ok: true, value: this.#turn.system };
+    const assembled = await this.#ports.prompts
+      .assemble({
+        identity: state.identity,
+        config: context.config,
+        agent: context.agent,
+        nodes: context.nodes,
+        tools: offeredTools(this.#ports.native.definitions, context.tools),
+        model: modelAt(modelsFor(run, state.settings, context.agent, context.config), run.modelIndex),
+        systemPromptOverride: state.settings.systemPrompt,
+        now: this.#ports.wall(),
+      })
+      .catch((error: unknown) => {
+        this.#ports.failed("assembling the prompt", error);
+        return {
+          ok: false as const,
+          error: { reason: "internal" as const, message: "The prompt could not be put together. The log has the details." },
+        };
+      });
+    if (!assembled.ok) return assembled;
+    this.#turn = { ordinal: run.ordinal, system: assembled.value.system };
+    return { ok: true, value: assembled.value.system };
+  }
+
+  /** Ends in time and never throws, whatever the client does. */
+  async #guarded(timeoutMs: number, outer: AbortSignal, call: (signal: AbortSignal) => Promise<ModelOutcome>): Promise<ModelOutcome> {
+    const inner = new AbortController();
+    const stop = (): void => inner.abort();
+    outer.addEventListener("abort", stop);
+    const timer = new AbortController();
+    const late = this.#ports.sleep(timeoutMs + GUARD_MS, timer.signal).then(
+      (): ModelOutcome => ({
+        kind: "failed",
+        error: {
+          reason: "model.timeout",
+          message: `The model did not finish within ${Math.round(timeoutMs / 1000)} s. Send the message again, or raise \`timeouts.llmMs\`.`,
+        },
+        retryable: true,
+      }),
+    );
+    const aborted = new Promise<ModelOutcome>((resolve) =>
+      outer.addEventListener("abort", () =>
+        resolve({ kind: "failed", error: { reason: "run.aborted", message: "The run was stopped." }, retryable: false }),
+      ),
+    );
+    try {
+      if (outer.aborted) inner.abort();
+      return await Promise.race([call(inner.signal), late, aborted]);
+    } catch (error) {
+      this.#ports.failed("calling the model", error);
+      return {
+        kind: "failed",
+        error: { reason: "internal", message: "Calling the model failed inside GSV. The log has the details." },
+        retryable: true,
+      };
+    } finally {
+      timer.abort();
+      inner.abort();
+      outer.removeEventListener("abort", stop);
+    }
+  }
+}
+function modelAt(models: ReturnType<typeof modelsFor>, index: number): ReturnType<typeof modelsFor>[number] {
+  const model = models[Math.min(index, models.length - 1)];
+  if (!model) throw new Error("no model to ask");
+  return model;
+}

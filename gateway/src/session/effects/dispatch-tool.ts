@@ -1,0 +1,57 @@
+/**
+ * DispatchTool: has one call run, by the session itself or by a node. What may be handed over more than once is handed over until
+ * it is known to be out; what may not is committed as sent first (rule G2). A node's result comes by another way.
+ */
+import type { GatewayPort, NativeTools } from "../../ports.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { EventBody } from "../machine/event.ts";
+import type { LogRow } from "../machine/log.ts";
+import type { State } from "../machine/state.ts";
+import type { Flight, FlightEnd } from "../pump.ts";
+import { fromNative } from "../tool-content.ts";
+
+export interface DispatchPorts {
+  readonly state: () => State | undefined;
+  readonly row: (seq: number) => LogRow | undefined;
+  readonly gateway: GatewayPort;
+  readonly native: NativeTools;
+  readonly wall: () => number;
+  /** Commits. True: the event changed something. */
+  readonly commit: (event: EventBody) => boolean;
+}
+const RETRY_MS = 1_000;
+const MAX_RETRY_MS = 10_000;
+
+export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Flight, ports: DispatchPorts): Promise<FlightEnd> {
+  const state = ports.state();
+  const row = ports.row(effect.seq);
+  const block = row?.kind === "assistant" ? row.message.content.filter((content) => content.type === "toolCall")[effect.index] : undefined;
+  if (!state || !block) throw new Error(`the arguments of ${effect.callId} are not in the log`);
+  const { nodeId, callId, tool, timeoutMs } = effect;
+  if (nodeId === undefined) {
+    const outcome = await ports.native.run(tool, block.arguments, {
+      identity: state.identity,
+      callId,
+      now: ports.wall(),
+      gateway: ports.gateway,
+    });
+    ports.commit({ type: "ToolResult", callId, ...fromNative(outcome) });
+    return "done";
+  }
+  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs };
+  if (!effect.repeatable) {
+    // From here on a life that ends means that the outcome is unknown.
+    if (!ports.commit({ type: "ToolSent", effectId: effect.id, callId })) return "done";
+    const outcome = await ports.gateway.dispatchTool(dispatch).catch(() => "uncertain" as const);
+    if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: true });
+    if (outcome === "uncertain") ports.commit({ type: "ToolUncertain", effectId: effect.id, callId });
+    return "done";
+  }
+  const outcome = await ports.gateway.dispatchTool(dispatch).catch(() => "uncertain" as const);
+  if (outcome === "uncertain") return { retryInMs: Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(flight.tries, 4)) };
+  if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: isFirst(effect, flight) });
+  return "done";
+}
+/** No earlier dispatch of this call can have reached the node. */
+const isFirst = (effect: EffectOf<"DispatchTool">, flight: Flight): boolean =>
+  !flight.inherited && flight.tries === 0 && effect.id.endsWith(".0");

@@ -1,0 +1,94 @@
+/** What clients get of the log: rows become `chat` and `session` events, the same ones each time. Pure. */
+import { asCallId, asRunId, asSessionKey, type ChatEvent, type ChatMessage, type SessionEventKind } from "../../../protocol/gen/types.ts";
+import type { SessionNews } from "../ports.ts";
+import { EVENT_ARGS_CHARS, PREVIEW_CHARS } from "./machine/limits.ts";
+import type { AssistantRow, LogRow, NoticeKind, NoticeRow, ToolResultRow } from "./machine/log.ts";
+import { head, textOf } from "./machine/text.ts";
+
+/** In order; each with a `sessionSeq` of its own. */
+export function rowEvents(sessionKey: string, row: LogRow): readonly SessionNews[] {
+  switch (row.kind) {
+    case "user":
+      return [];
+    case "assistant":
+      return assistantEvents(sessionKey, row);
+    case "toolResult":
+      return [chat(sessionKey, row, toolEnded(row))];
+    case "notice":
+      return [notice(sessionKey, row)];
+  }
+}
+type ChatFields = Omit<ChatEvent, "sessionKey" | "runId">;
+function chat(sessionKey: string, row: Pick<LogRow, "runId">, fields: ChatFields): SessionNews {
+  return {
+    event: "chat",
+    payload: { sessionKey: asSessionKey(sessionKey), ...(row.runId === "" ? {} : { runId: asRunId(row.runId) }), ...fields },
+  };
+}
+
+function assistantEvents(sessionKey: string, row: AssistantRow): readonly SessionNews[] {
+  const text = textOf(row.message.content);
+  const said: ChatMessage = { role: "assistant", content: text === "" ? [] : [{ type: "text", text }], timestamp: row.at };
+  const place = { step: row.step, attempt: row.attempt };
+  if (row.calls.length === 0)
+    return [
+      chat(sessionKey, row, { state: "final", message: said, sessionSeq: row.seq, ...place, usage: row.runUsage ?? row.message.usage }),
+    ];
+  const blocks = row.message.content.filter((block) => block.type === "toolCall");
+  const started = row.calls.map((call, index) =>
+    chat(sessionKey, row, {
+      state: "tool",
+      tool: {
+        callId: asCallId(call.callId),
+        name: head(call.name, 192),
+        phase: "started",
+        args: shownArgs(blocks[index]?.arguments ?? {}),
+      },
+      sessionSeq: row.seq + 1 + index,
+      ...place,
+    }),
+  );
+  const partial =
+    text.trim() === ""
+      ? []
+      : [chat(sessionKey, row, { state: "partial", message: said, sessionSeq: row.seq, ...place, usage: row.message.usage })];
+  return [...partial, ...started];
+}
+/** Large arguments (a file to write) are shown as their beginning; the log has them in full. */
+function shownArgs(args: Readonly<Record<string, unknown>>): unknown {
+  const text = JSON.stringify(args);
+  return text.length <= EVENT_ARGS_CHARS ? args : { truncated: true, beginning: head(text, PREVIEW_CHARS) };
+}
+const toolEnded = (row: ToolResultRow): ChatFields => ({
+  state: "tool",
+  tool: {
+    callId: asCallId(row.callId),
+    name: head(row.message.toolName, 192),
+    phase: "ended",
+    outcome: row.outcome,
+    preview: head(textOf(row.message.content), PREVIEW_CHARS),
+    ...(row.durationMs === undefined ? {} : { durationMs: Math.round(row.durationMs) }),
+  },
+  sessionSeq: row.seq,
+  step: row.step,
+  ...(row.reason === undefined ? {} : { reason: row.reason }),
+});
+
+const SESSION_KINDS = {
+  late: "note",
+  note: "note",
+  reset: "reset",
+  compacted: "compacted",
+  settings: "settings",
+} as const satisfies Record<Exclude<NoticeKind, "error" | "aborted">, SessionEventKind>;
+function notice(sessionKey: string, row: NoticeRow): SessionNews {
+  const usage = row.usage === undefined ? {} : { usage: row.usage };
+  const reason = row.reason === undefined ? {} : { reason: row.reason };
+  if (row.notice === "error") return chat(sessionKey, row, { state: "error", error: row.text, sessionSeq: row.seq, ...reason, ...usage });
+  if (row.notice === "aborted")
+    return chat(sessionKey, row, { state: "aborted", error: row.text, sessionSeq: row.seq, ...reason, ...usage });
+  return {
+    event: "session",
+    payload: { sessionKey: asSessionKey(sessionKey), kind: SESSION_KINDS[row.notice], text: row.text, sessionSeq: row.seq },
+  };
+}

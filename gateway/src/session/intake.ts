@@ -1,0 +1,123 @@
+/** From what callers send to what the machine hears. Pure; checks everything that comes from outside. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Attachment, NodeExecEventParams, SessionPatchParams } from "../../../protocol/gen/types.ts";
+import type { GsvError, ImageBlock, Result, SessionSend, TextBlock, UserMessage } from "../ports.ts";
+import { type Command, parseMessage } from "./commands.ts";
+import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
+import type { IncomingMessage } from "./machine/state.ts";
+import { jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
+import type { Directives } from "../../../protocol/gen/types.ts";
+
+export type Intake =
+  | { readonly kind: "command"; readonly command: Command }
+  | { readonly kind: "bad-command"; readonly name: string; readonly message: string }
+  | { readonly kind: "directive-only"; readonly directives: Directives; readonly status: boolean }
+  | { readonly kind: "message"; readonly incoming: IncomingMessage; readonly bytes: number; readonly status: boolean };
+
+const refuse = (reason: GsvError["reason"], message: string): Result<never> => ({ ok: false, error: { reason, message } });
+
+export function takeIn(input: SessionSend, wall: number): Result<Intake> {
+  const bytes = utf8Bytes(input.text);
+  if (bytes > LIMITS.messageBytes)
+    return refuse(
+      "chat.too_long",
+      `The message has ${bytes} bytes, and at most ${LIMITS.messageBytes} are taken. Put it into a file and name the file.`,
+    );
+  const attachments = input.attachments ?? [];
+  if (input.text.trim() === "" && attachments.length === 0) return refuse("chat.empty", "The message is empty.");
+  const parsed = parseMessage(input.text);
+  if (parsed.kind === "bad-directive") return refuse("chat.bad_directive", parsed.message);
+  if (parsed.kind === "command" || parsed.kind === "bad-command") return { ok: true, value: parsed };
+  if (parsed.kind === "directive-only" && attachments.length === 0) return { ok: true, value: parsed };
+  const text = parsed.kind === "message" ? parsed.text : "";
+  const incoming: IncomingMessage = {
+    messageId: input.messageId,
+    runId: input.runId,
+    origin: input.origin,
+    message: userMessage(text, attachments, wall),
+    directives: parsed.directives,
+  };
+  const size = jsonBytes(incoming);
+  if (size > MESSAGE_ROW_BYTES)
+    return refuse(
+      "chat.too_long",
+      `The message and its attachments have ${size} bytes, and at most ${MESSAGE_ROW_BYTES} are taken. Put them into files and name the files.`,
+    );
+  return { ok: true, value: { kind: "message", incoming, bytes: size, status: parsed.status } };
+}
+function userMessage(text: string, attachments: readonly Attachment[], wall: number): UserMessage {
+  if (attachments.length === 0) return { role: "user", content: text, timestamp: wall };
+  const images: ImageBlock[] = [];
+  const notes: string[] = [];
+  for (const { mimeType, data, filename, r2Key } of attachments) {
+    if (mimeType.startsWith("image/") && data !== undefined && data !== "") images.push({ type: "image", data, mimeType });
+    else
+      notes.push(
+        `[An attachment came with this message and was not taken in, because only images can be read here: ${JSON.stringify({ name: filename ?? r2Key ?? "unnamed", mimeType })}]`,
+      );
+  }
+  const whole = [text, ...notes].filter((part) => part !== "").join("\n\n");
+  const block: TextBlock[] = whole === "" ? [] : [{ type: "text", text: whole }];
+  return { role: "user", content: images.length === 0 ? whole : [...block, ...images], timestamp: wall };
+}
+
+const TAIL_CHARS = 8_000;
+/** The message that wakes the agent when a background process has ended. */
+export function execMessage(nodeId: string, event: NodeExecEventParams, runId: string, wall: number): IncomingMessage {
+  const how = {
+    started: "started",
+    finished: event.exitCode === undefined ? "ended" : `ended with exit code ${event.exitCode}`,
+    failed:
+      event.signal === undefined
+        ? `failed${event.exitCode === undefined ? "" : ` with exit code ${event.exitCode}`}`
+        : `was ended by ${event.signal}`,
+    timed_out: "was ended because it took too long",
+  }[event.event];
+  const took =
+    event.startedAt !== undefined && event.endedAt !== undefined && event.endedAt >= event.startedAt
+      ? ` after ${Math.round((event.endedAt - event.startedAt) / 1000)} s`
+      : "";
+  const output =
+    event.outputTail === undefined || event.outputTail === ""
+      ? "It printed nothing."
+      : `The end of what it printed (from the machine, not from the user):\n${fence(tail(event.outputTail, TAIL_CHARS))}`;
+  return {
+    messageId: `exec:${nodeId}:${event.eventId}`,
+    runId,
+    origin: `node:${nodeId}`,
+    message: {
+      role: "user",
+      content: `[System message, not from the user] The background process ${event.sessionId} on ${nodeId} ${how}${took}. ${output}\nGo on with what it was started for; if nothing is left to do, say how it ended.`,
+      timestamp: wall,
+    },
+    directives: {},
+  };
+}
+/** A fence that the text itself doesn't contain. */
+function fence(text: string): string {
+  let marks = "```";
+  while (text.includes(marks)) marks += "`";
+  return `${marks}\n${text}\n${marks}`;
+}
+
+const CLEARABLE = ["model", "thinkingLevel", "systemPrompt", "maxTokens", "label", "resetPolicy"] as const;
+/** A person's words for a change of settings. Refuses names that can't be taken back. */
+export function describePatch(patch: Omit<SessionPatchParams, "sessionKey">): Result<string> {
+  const unknown = (patch.clear ?? []).find((name) => !CLEARABLE.some((known) => known === name));
+  if (unknown !== undefined)
+    return refuse(
+      "protocol.invalid_params",
+      `There is no setting "${unknown.slice(0, 64)}" to take back. Use one of ${CLEARABLE.join(", ")}.`,
+    );
+  const { settings = {}, label, resetPolicy } = patch;
+  const parts = [
+    ...(settings.model === undefined ? [] : [`model ${settings.model.provider}/${settings.model.id}`]),
+    ...(settings.thinkingLevel === undefined ? [] : [`thinking ${settings.thinkingLevel}`]),
+    ...(settings.maxTokens === undefined ? [] : [`at most ${settings.maxTokens} tokens an answer`]),
+    ...(settings.systemPrompt === undefined ? [] : ["another system prompt"]),
+    ...(label === undefined ? [] : [`label "${label}"`]),
+    ...(resetPolicy === undefined ? [] : [`reset ${Object.values(resetPolicy).join(" ")}`]),
+    ...(patch.clear ?? []).map((name) => `${name} as configured`),
+  ];
+  return { ok: true, value: parts.length === 0 ? "Nothing was changed." : `From now on: ${parts.join(", ")}.` };
+}

@@ -1,0 +1,159 @@
+/**
+ * One step of the machine while it is being worked out. Phase functions write into a draft, `finishDraft` makes the step of it;
+ * from outside `reduce` stays a pure function. Nothing here decides anything about runs.
+ */
+import type { Usage } from "../../../../protocol/gen/types.ts";
+import type { Answer, ArchiveEnd, Stamp } from "./event.ts";
+import type { Effect } from "./effect.ts";
+import { hasEvent, isMessageRow, type LogRow, type MessageRow, type NoticeRow, seqSpan } from "./log.ts";
+import { deliverEffectId, type QueuedMessage, type State } from "./state.ts";
+
+export type QueueOp =
+  | { readonly op: "add"; readonly incoming: QueuedMessage["incoming"]; readonly bytes: number }
+  | { readonly op: "remove"; readonly id: number };
+/** Full text of a long result, kept in rows until the bucket has it. */
+export type ResultOp =
+  | { readonly op: "keep"; readonly callId: string; readonly text: string }
+  | { readonly op: "drop"; readonly callId: string };
+/** Told to clients that follow live, and to nobody else: not in the log. */
+export interface StatusNews {
+  readonly runId: string;
+  readonly text: string;
+  readonly step: number;
+}
+export interface Step {
+  /** The very same object when nothing has changed; then there is nothing else either, but an answer. */
+  readonly state: State;
+  readonly append: readonly LogRow[];
+  readonly queue: readonly QueueOp[];
+  readonly results: readonly ResultOp[];
+  /** New in the outbox. */
+  readonly effects: readonly Effect[];
+  /** No longer in the outbox. */
+  readonly settled: readonly string[];
+  readonly status: readonly StatusNews[];
+  readonly ended: readonly ArchiveEnd[];
+  readonly answer: Answer | undefined;
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+export interface Draft {
+  readonly before: State;
+  readonly state: Writable<State>;
+  readonly at: Stamp;
+  readonly append: LogRow[];
+  readonly queue: QueueOp[];
+  readonly results: ResultOp[];
+  readonly status: StatusNews[];
+  readonly ended: ArchiveEnd[];
+  answer: Answer | undefined;
+  /** The head of the queue as this step leaves it is not known any more. */
+  headTaken: boolean;
+}
+
+export const startDraft = (state: State, at: Stamp): Draft => ({
+  before: state,
+  state: { ...state },
+  at,
+  append: [],
+  queue: [],
+  results: [],
+  status: [],
+  ended: [],
+  answer: undefined,
+  headTaken: false,
+});
+
+/** Everything of a row but its number and time. */
+export type RowBody<R extends LogRow = LogRow> = R extends LogRow ? Omit<R, "seq" | "at"> : never;
+export function append(d: Draft, body: RowBody): LogRow {
+  const row: LogRow = { ...body, seq: d.state.nextSeq, at: d.at.wall };
+  d.append.push(row);
+  d.state.nextSeq += seqSpan(row);
+  if (isMessageRow(row)) d.state.messageCount += 1;
+  return row;
+}
+export const appendMessage = (d: Draft, body: RowBody<MessageRow>): LogRow => append(d, body);
+export const appendNotice = (d: Draft, body: Omit<RowBody<NoticeRow>, "kind">): LogRow => append(d, { kind: "notice", ...body });
+
+export function open(d: Draft, effect: Effect): void {
+  d.state.outbox = [...d.state.outbox, effect];
+}
+export function settle(d: Draft, effectId: string): void {
+  if (d.state.outbox.some((effect) => effect.id === effectId)) d.state.outbox = d.state.outbox.filter((effect) => effect.id !== effectId);
+}
+export function settleType(d: Draft, type: Effect["type"]): void {
+  if (d.state.outbox.some((effect) => effect.type === type)) d.state.outbox = d.state.outbox.filter((effect) => effect.type !== type);
+}
+export const status = (d: Draft, runId: string, step: number, text: string): void => {
+  d.status.push({ runId, step, text });
+};
+
+export function addUsage(total: Usage, more: Usage): Usage {
+  return {
+    input: total.input + more.input,
+    output: total.output + more.output,
+    cacheRead: (total.cacheRead ?? 0) + (more.cacheRead ?? 0),
+    cacheWrite: (total.cacheWrite ?? 0) + (more.cacheWrite ?? 0),
+    total: total.total + more.total,
+    costUsd: (total.costUsd ?? 0) + (more.costUsd ?? 0),
+  };
+}
+/** Counts what a model call used, in the session's totals. */
+export function countUsage(d: Draft, usage: Usage): void {
+  const { input, output, total, costUsd } = d.state.usage;
+  d.state.usage = {
+    input: input + usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0),
+    output: output + usage.output,
+    total: total + usage.total,
+    costUsd: (costUsd ?? 0) + (usage.costUsd ?? 0),
+  };
+}
+
+function isSame(before: State, after: State): boolean {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  for (const name of names) if (Reflect.get(before, name) !== Reflect.get(after, name)) return false;
+  return true;
+}
+
+export function finishDraft(d: Draft): Step {
+  const { before, at } = d;
+  const lastEvent = d.append.findLast(hasEvent);
+  if (lastEvent) {
+    settleType(d, "Deliver");
+    const upto = d.state.nextSeq - 1;
+    open(d, { type: "Deliver", id: deliverEffectId(upto), upto });
+  }
+  const silent = isSame(before, d.state) && d.append.length === 0 && d.queue.length === 0 && d.results.length === 0;
+  if (silent)
+    return {
+      state: before,
+      append: [],
+      queue: [],
+      results: [],
+      effects: [],
+      settled: [],
+      status: d.status,
+      ended: d.ended,
+      answer: d.answer,
+    };
+  // A commit that happens anyway takes along what clients have got meanwhile.
+  d.state.deliveredSeq = Math.max(d.state.deliveredSeq, Math.min(at.published, d.state.nextSeq - 1));
+  const delivered = d.state.deliveredSeq;
+  const deliver = d.state.outbox.find((effect) => effect.type === "Deliver");
+  if (deliver && deliver.upto <= delivered) settle(d, deliver.id);
+  d.state.clock = { wall: at.wall, now: at.now };
+  const had = new Set(before.outbox.map((effect) => effect.id));
+  const has = new Set(d.state.outbox.map((effect) => effect.id));
+  return {
+    state: d.state,
+    append: d.append,
+    queue: d.queue,
+    results: d.results,
+    effects: d.state.outbox.filter((effect) => !had.has(effect.id)),
+    settled: before.outbox.filter((effect) => !has.has(effect.id)).map((effect) => effect.id),
+    status: d.status,
+    ended: d.ended,
+    answer: d.answer,
+  };
+}

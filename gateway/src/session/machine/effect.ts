@@ -1,0 +1,58 @@
+/**
+ * What the machine wants done. An effect is kept in the state's outbox from the commit that decides on it until the commit that
+ * takes in its end, so it survives everything; it names what it needs (log rows, calls), never carries it. Pure data.
+ *
+ * Ids derive from the state: the same decision has the same id in every life of the object, another attempt has another.
+ */
+
+/** Ask the model. What to ask is the history and the run. Ends in ModelReplied or ModelFailed. */
+export interface CallModel {
+  readonly type: "CallModel";
+  readonly id: string;
+  /** Not before this, on the session's clock: the wait between two tries. */
+  readonly notBefore: number;
+}
+/** Have a tool run. Ends in ToolResult; on the way ToolSent, ToolOffline or ToolUncertain may come. */
+export interface DispatchTool {
+  readonly type: "DispatchTool";
+  readonly id: string;
+  readonly callId: string;
+  /** The row that has the arguments, and which of its calls. */
+  readonly seq: number;
+  readonly index: number;
+  /** Absent: native. */
+  readonly nodeId?: string;
+  /** As the executor knows it: bare on a node, the full name for native ones. */
+  readonly tool: string;
+  readonly timeoutMs: number;
+  /** May be handed over any number of times. Else a ToolSent must be committed first, and only once. */
+  readonly repeatable: boolean;
+}
+/** Tell a node that calls are no longer wanted. Ends in EffectDone. */
+export interface CancelTool {
+  readonly type: "CancelTool";
+  readonly id: string;
+  readonly nodeId: string;
+  readonly callIds: readonly string[];
+  readonly reason: string;
+}
+/** Hand clients the log's events up to `upto`. Ends in Delivered, or silently in any later commit. */
+export interface Deliver {
+  readonly type: "Deliver";
+  readonly id: string;
+  readonly upto: number;
+}
+/** Put the transcript away. Ends in Archived or ArchiveFailed. */
+export interface Archive {
+  readonly type: "Archive";
+  readonly id: string;
+  readonly notBefore: number;
+}
+/** Move the full text of a long result from its rows to the bucket. Ends in EffectDone. */
+export interface StoreResult {
+  readonly type: "StoreResult";
+  readonly id: string;
+  readonly callId: string;
+}
+export type Effect = CallModel | DispatchTool | CancelTool | Deliver | Archive | StoreResult;
+export type EffectOf<T extends Effect["type"]> = Extract<Effect, { readonly type: T }>;

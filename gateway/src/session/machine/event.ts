@@ -1,0 +1,170 @@
+/**
+ * What can happen to a session, and what it answers. Pure data. The stamp is everything that a pure function can't know: the
+ * time, a fresh id, a random number, and what the store has beside the state.
+ */
+import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
+import type { AssistantMessage, GsvError, ImageBlock, SessionIdentity, TextBlock } from "../../ports.ts";
+import type { Budget, IncomingMessage, QueuedMessage } from "./state.ts";
+
+export interface Stamp {
+  /** The session's clock, ms. */
+  readonly now: number;
+  /** Wall clock, epoch ms. */
+  readonly wall: number;
+  /** In [0, 1). */
+  readonly jitter: number;
+  /** Never used before. */
+  readonly freshId: string;
+  /** Clients have been handed every event up to here. */
+  readonly published: number;
+  /** First in the queue, when there is a queue. */
+  readonly head: QueuedMessage | undefined;
+  /** With an Abort that names a run: the message in the queue that would start it. */
+  readonly named: QueuedMessage | undefined;
+}
+
+/** What became of a call that the model asked for, as far as the tools say. */
+export type CallTarget =
+  | {
+      readonly kind: "native";
+      readonly tool: string;
+      readonly idempotent: boolean;
+      readonly timeoutMs: number;
+      readonly deadlineMs: number;
+    }
+  | {
+      readonly kind: "node";
+      readonly nodeId: string;
+      readonly tool: string;
+      readonly ledger: boolean;
+      readonly idempotent: boolean;
+      readonly timeoutMs: number;
+      readonly deadlineMs: number;
+    }
+  | { readonly kind: "none"; readonly reason: "tool.unknown" | "tool.bad_args" | "node.offline"; readonly message: string };
+export interface ReplyCall {
+  readonly providerId: string;
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly target: CallTarget;
+}
+export interface NodeCall {
+  readonly callId: string;
+  readonly state: "accepted" | "started" | "finished" | "lost";
+}
+
+export type EventBody =
+  /** Someone says something. `bytes` is its size in the queue. */
+  | {
+      readonly type: "UserMessage";
+      readonly identity: SessionIdentity;
+      readonly incoming: IncomingMessage;
+      readonly bytes: number;
+      readonly resetDue?: "daily" | "idle";
+    }
+  /** A background process ended; the agent is woken with a message. A full queue turns it into a note. */
+  | { readonly type: "ExecEnded"; readonly incoming: IncomingMessage; readonly bytes: number }
+  | {
+      readonly type: "ModelReplied";
+      readonly effectId: string;
+      readonly message: AssistantMessage;
+      readonly calls: readonly ReplyCall[];
+      readonly usage: Usage;
+      readonly budget: Budget;
+    }
+  | {
+      readonly type: "ModelFailed";
+      readonly effectId: string;
+      readonly error: GsvError;
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+      readonly usage?: Usage;
+      readonly budget?: Budget;
+      /** Length of [chosen model, ...fallbacks]. */
+      readonly models: number;
+      /** Some text had come: the run was getting further. */
+      readonly streamed: boolean;
+    }
+  /** `nodeId` absent: a native tool's. */
+  | {
+      readonly type: "ToolResult";
+      readonly callId: string;
+      readonly nodeId?: string;
+      readonly content: readonly (TextBlock | ImageBlock)[];
+      readonly outcome: ToolOutcome;
+      readonly reason?: string;
+      readonly durationMs?: number;
+    }
+  /** To be committed before the only dispatch of a call to a node without a ledger. */
+  | { readonly type: "ToolSent"; readonly effectId: string; readonly callId: string }
+  /** The node was not there. `first`: no dispatch of this call can have reached it. */
+  | { readonly type: "ToolOffline"; readonly effectId: string; readonly callId: string; readonly first: boolean }
+  /** Handing over the call failed in a way that does not tell whether the node got it. */
+  | { readonly type: "ToolUncertain"; readonly effectId: string; readonly callId: string }
+  /** `calls` absent: the node keeps no ledger. */
+  | { readonly type: "NodeChanged"; readonly nodeId: string; readonly online: boolean; readonly calls?: readonly NodeCall[] }
+  | { readonly type: "Delivered"; readonly upto: number }
+  /** A CancelTool or StoreResult has ended, or is given up. */
+  | { readonly type: "EffectDone"; readonly effectId: string }
+  /** Put and read back. `contextFrom` is where the conversation goes on, `kept` how many messages that leaves. */
+  | {
+      readonly type: "Archived";
+      readonly effectId: string;
+      readonly key?: string;
+      readonly count: number;
+      readonly contextFrom: number;
+      readonly kept: number;
+    }
+  | { readonly type: "ArchiveFailed"; readonly effectId: string; readonly error: GsvError }
+  | { readonly type: "Abort"; readonly runId?: string }
+  | { readonly type: "Reset" }
+  | { readonly type: "Compact"; readonly keep: number }
+  | {
+      readonly type: "SettingsPatched";
+      readonly settings?: SessionSettings;
+      readonly label?: string;
+      readonly resetPolicy?: ResetPolicyPatch;
+      readonly clear?: readonly string[];
+      readonly text: string;
+    }
+  /** The object lives anew: whatever was under way in memory is gone. */
+  | { readonly type: "Woke" }
+  /** A deadline may have passed. `inFlight`: effects that are under way in this life. */
+  | { readonly type: "Tick"; readonly inFlight: readonly string[] };
+export type Event = EventBody & Stamp;
+export type EventOf<T extends EventBody["type"]> = Extract<EventBody, { readonly type: T }> & Stamp;
+
+/** What the asker is told, and what a repetition of the same message is told again. */
+export type Answer =
+  | { readonly type: "accepted"; readonly runId: string; readonly queued: boolean; readonly seq?: number }
+  | { readonly type: "refused"; readonly error: GsvError }
+  | { readonly type: "aborted"; readonly wasRunning: boolean; readonly runId?: string; readonly cancelled: number }
+  /** The end of it comes later, under this id. */
+  | { readonly type: "archiving"; readonly requestId: string; readonly waits: boolean }
+  | { readonly type: "patched" }
+  | { readonly type: "taken" }
+  | { readonly type: "duplicate" }
+  | { readonly type: "late" }
+  | { readonly type: "unknown" };
+
+/** How a reset or compaction ended, for whoever waits for it. */
+export type ArchiveEnd =
+  | {
+      readonly ok: true;
+      readonly kind: "reset";
+      readonly requestId: string;
+      readonly oldSessionId: string;
+      readonly newSessionId: string;
+      readonly archived: number;
+      readonly key?: string;
+      readonly tokens: { readonly input: number; readonly output: number; readonly total: number; readonly costUsd?: number };
+    }
+  | {
+      readonly ok: true;
+      readonly kind: "compact";
+      readonly requestId: string;
+      readonly trimmed: number;
+      readonly kept: number;
+      readonly key?: string;
+    }
+  | { readonly ok: false; readonly requestId: string; readonly error: GsvError };

@@ -1,0 +1,104 @@
+/**
+ * What must hold after every commit. Checked inside the transaction: a step that breaks one is rolled back as if it had not
+ * happened, because a wrong state would be there for ever. Pure; says what is wrong, never repairs.
+ */
+import type { Step } from "./draft.ts";
+import type { Effect, EffectOf } from "./effect.ts";
+import { LIMITS, OUTBOX_EFFECTS, SEALED_CALLS } from "./limits.ts";
+import { hasEvent, isMessageRow, type LogRow, seqSpan } from "./log.ts";
+import { archiveEffectId, dispatchEffectId, modelEffectId, type OpenCall, type State } from "./state.ts";
+
+export class InvariantError extends Error {
+  override readonly name = "InvariantError";
+}
+function must(condition: boolean, what: () => string): void {
+  if (!condition) throw new InvariantError(what());
+}
+const ofType = <T extends Effect["type"]>(outbox: readonly Effect[], type: T): readonly EffectOf<T>[] =>
+  outbox.filter((effect): effect is EffectOf<T> => effect.type === type);
+
+/** Throws InvariantError. */
+export function checkStep(before: State, step: Step): void {
+  checkState(step.state);
+  checkRows(before, step);
+}
+
+export function checkState(state: State): void {
+  const { run, outbox, queue } = state;
+  const ids = new Set(outbox.map((effect) => effect.id));
+  must(ids.size === outbox.length, () => "two open effects have the same id");
+  must(outbox.length <= OUTBOX_EFFECTS, () => `${outbox.length} effects are open at once`);
+  const models = ofType(outbox, "CallModel");
+  must(models.length === (run.phase === "thinking" ? 1 : 0), () => `${run.phase} with ${models.length} model calls`);
+  if (run.phase === "thinking") must(models[0]?.id === modelEffectId(run), () => "thinking about another call than the open one");
+  const archives = ofType(outbox, "Archive");
+  must(archives.length === (run.phase === "archiving" ? 1 : 0), () => `${run.phase} with ${archives.length} archives`);
+  if (run.phase === "archiving") must(archives[0]?.id === archiveEffectId(run), () => "archiving something else than the open effect");
+  const dispatches = ofType(outbox, "DispatchTool");
+  if (run.phase !== "acting") must(dispatches.length === 0, () => `${run.phase} with open calls`);
+  else {
+    must(run.calls.length > 0, () => "acting without a call");
+    must(run.calls.length <= LIMITS.toolCallsPerStep, () => `${run.calls.length} open calls`);
+    must(new Set(run.calls.map((call) => call.callId)).size === run.calls.length, () => "two open calls have the same id");
+    for (const call of run.calls) {
+      const effect = ids.has(dispatchEffectId(run, call));
+      must(effect !== call.sent, () => `the call ${call.callId} is ${call.sent ? "sent and to be sent" : "open without an effect"}`);
+      must(!call.sent || isOneShot(call), () => `the call ${call.callId} may be sent again, yet it counts as sent`);
+    }
+    must(dispatches.length === run.calls.filter((call) => !call.sent).length, () => "an effect without an open call");
+    must(Number.isFinite(run.deadline), () => "acting without a deadline");
+  }
+  if (run.phase === "idle") {
+    must(queue.count === 0, () => `idle while ${queue.count} messages wait`);
+    must(state.afterRun === undefined, () => "idle while a compaction waits");
+  }
+  must(
+    queue.count >= 0 && queue.count <= LIMITS.queueMessages && queue.bytes >= 0 && queue.bytes <= LIMITS.queueBytes,
+    () => `the queue is ${queue.count} messages and ${queue.bytes} bytes`,
+  );
+  must((queue.count === 0) === (queue.bytes === 0), () => "the queue's size and count differ");
+  must(ofType(outbox, "Deliver").length <= 1, () => "more than one delivery");
+  must(state.contextFrom <= state.nextSeq && state.deliveredSeq < state.nextSeq, () => "the log's numbers are out of order");
+  must(state.messageCount >= 0, () => "fewer than no messages");
+  must(state.sealed.length <= SEALED_CALLS, () => "too many given-up calls are remembered");
+}
+const isOneShot = (call: OpenCall): boolean => call.nodeId !== undefined && !call.ledger && !call.idempotent;
+
+/** Each call has exactly one result before the next assistant message, and no user message comes between. */
+function checkRows(before: State, step: Step): void {
+  const open = new Set(before.run.phase === "acting" ? before.run.calls.map((call) => call.callId) : []);
+  let seq = before.nextSeq;
+  for (const row of step.append) {
+    must(row.seq === seq, () => `the row ${row.seq} should be ${seq}`);
+    seq += seqSpan(row);
+    checkOrder(row, open);
+  }
+  must(step.state.nextSeq === seq, () => "the next number is wrong");
+  const { run } = step.state;
+  const left = run.phase === "acting" ? run.calls.map((call) => call.callId) : [];
+  must(left.length === open.size && left.every((callId) => open.has(callId)), () => "the open calls are not those of the log");
+  if (step.append.some(hasEvent))
+    must(
+      step.state.outbox.some((effect) => effect.type === "Deliver" && effect.upto === seq - 1),
+      () => "events without a delivery",
+    );
+  if (step.append.some(isMessageRow)) must(step.state !== before, () => "rows without a state");
+}
+function checkOrder(row: LogRow, open: Set<string>): void {
+  switch (row.kind) {
+    case "user":
+      return must(open.size === 0, () => "a user message between a call and its result");
+    case "assistant":
+      must(open.size === 0, () => "an answer before all results are there");
+      must(
+        row.message.content.filter((block) => block.type === "toolCall").length === row.calls.length,
+        () => "calls and their blocks differ",
+      );
+      for (const call of row.calls) open.add(call.callId);
+      return;
+    case "toolResult":
+      return must(open.delete(row.callId), () => `a result for ${row.callId}, which is not open`);
+    case "notice":
+      return;
+  }
+}

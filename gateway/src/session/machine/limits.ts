@@ -1,0 +1,33 @@
+/**
+ * Bounds of the session machine, beside those of the contract (`LIMITS`). Pure. One place, so that tests can name them.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+
+export { LIMITS };
+
+/** Calls of one model answer that are kept at all; those over `LIMITS.toolCallsPerStep` get an error result, those over this are cut off. */
+export const CALLS_PER_REPLY = 128;
+/** Calls that ended with a made-up result and whose real one may still come. The oldest is forgotten first, never by age: a clock may jump. */
+export const SEALED_CALLS = 64;
+/** Tries of one archive before the reset or compaction is given up. */
+export const ARCHIVE_ATTEMPTS = 3;
+/** After a failed archive, resets by policy wait this long, so that a broken bucket doesn't slow down every message. */
+export const AUTO_RESET_PAUSE_MS = 600_000;
+/** Messages that `/compact` keeps when no number is given. */
+export const COMPACT_KEEP = 20;
+/** Earlier incarnations that are remembered by name. */
+export const PREVIOUS_SESSIONS = 10_000;
+/** The beginning of a result that clients get with the `tool` event. */
+export const PREVIEW_CHARS = 2_000;
+/** Arguments of a call that clients get in full with the `tool` event. */
+export const EVENT_ARGS_CHARS = 8_000;
+/** What the model is shown of a late result; the rest is kept as a file. */
+export const LATE_NOTE_CHARS = 4_000;
+/** A row is at most `LIMITS.rowBytes`; this much is left for what stands around the message. */
+export const MESSAGE_ROW_BYTES = LIMITS.rowBytes - 65_536;
+/** Largest state row. What grows is elsewhere; this catches a mistake before the platform does. */
+export const STATE_ROW_BYTES = 524_288;
+/** Calls that one cancel names. */
+export const CANCEL_CALLS = 256;
+/** Open effects at once: a step's calls, and the few others. */
+export const OUTBOX_EFFECTS = 256;

@@ -1,0 +1,66 @@
+/**
+ * The rows of a session's log: at once the model's history, the clients' events and the source of archives. Pure data.
+ *
+ * A row takes `seqSpan` numbers: its own, and one more for each event beyond the first that clients get of it, so that every
+ * event has a `sessionSeq` of its own and none has to be stored twice.
+ */
+import type { Directives, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
+import type { AssistantMessage, ToolResultMessage, UserMessage } from "../../ports.ts";
+
+interface RowBase {
+  readonly seq: number;
+  /** Wall time, for people. */
+  readonly at: number;
+  /** The run that clients know it by; empty for what belongs to none. */
+  readonly runId: string;
+}
+export interface UserRow extends RowBase {
+  readonly kind: "user";
+  readonly messageId: string;
+  readonly origin: string;
+  readonly message: UserMessage;
+  readonly directives?: Directives;
+}
+/** One call of an answer, under our id and the provider's. */
+export interface CallRef {
+  readonly callId: string;
+  readonly providerId: string;
+  readonly name: string;
+}
+export interface AssistantRow extends RowBase {
+  readonly kind: "assistant";
+  readonly step: number;
+  readonly attempt: number;
+  readonly message: AssistantMessage;
+  /** In the order of the message's `toolCall` blocks. None: this is the run's final answer. */
+  readonly calls: readonly CallRef[];
+  /** With a final answer: what the whole run used. */
+  readonly runUsage?: Usage;
+}
+export interface ToolResultRow extends RowBase {
+  readonly kind: "toolResult";
+  readonly step: number;
+  readonly callId: string;
+  readonly message: ToolResultMessage;
+  readonly outcome: ToolOutcome;
+  readonly reason?: string;
+  readonly durationMs?: number;
+}
+export type NoticeKind = "error" | "aborted" | "late" | "note" | "reset" | "compacted" | "settings";
+/** Something that clients are told. Never a message of the conversation; `forModel` is put before the next user message. */
+export interface NoticeRow extends RowBase {
+  readonly kind: "notice";
+  readonly notice: NoticeKind;
+  readonly text: string;
+  readonly reason?: string;
+  readonly forModel?: string;
+  readonly usage?: Usage;
+}
+export type LogRow = UserRow | AssistantRow | ToolResultRow | NoticeRow;
+export type MessageRow = UserRow | AssistantRow | ToolResultRow;
+
+export const isMessageRow = (row: LogRow): row is MessageRow => row.kind !== "notice";
+/** How many sequence numbers the row takes. */
+export const seqSpan = (row: LogRow): number => (row.kind === "assistant" ? 1 + row.calls.length : 1);
+/** True when clients get an event of the row. */
+export const hasEvent = (row: LogRow): boolean => row.kind !== "user";

@@ -1,0 +1,123 @@
+/** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
+import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
+import type { ToolOutcome } from "../../../../../protocol/gen/types.ts";
+import type { GsvError } from "../../../ports.ts";
+import { type Draft, appendMessage, appendNotice, open, settle } from "../draft.ts";
+import { CANCEL_CALLS, LIMITS, SEALED_CALLS } from "../limits.ts";
+import { type Acting, type ActiveRun, cancelEffectId, dispatchEffectId, modelEffectId, type OpenCall, providerCallId } from "../state.ts";
+import { becomeIdle } from "./idle.ts";
+
+/** The final answer is in the log already. */
+export function endWithAnswer(d: Draft): void {
+  d.state.updatedAt = d.at.wall;
+  becomeIdle(d);
+}
+export function endWithError(d: Draft, run: ActiveRun, error: GsvError): void {
+  closeEffects(d, run, "cancelled", "The run ended.");
+  appendNotice(d, {
+    notice: "error",
+    runId: run.runId,
+    text: error.message,
+    reason: error.reason,
+    usage: run.spent,
+    forModel: `The previous run ended early: ${error.message}`,
+  });
+  d.state.updatedAt = d.at.wall;
+  becomeIdle(d);
+}
+/** Returns how many calls were cancelled. The caller says what comes next. */
+export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
+  const cancelled = closeEffects(d, run, "cancelled", why);
+  appendNotice(d, {
+    notice: "aborted",
+    runId: run.runId,
+    text: why,
+    reason: "run.aborted",
+    usage: run.spent,
+    forModel: `The previous run was stopped: ${why}`,
+  });
+  d.state.updatedAt = d.at.wall;
+  return cancelled;
+}
+
+/** Undefined: the run may call the model (again). Checked before each call but the first, whose limits nobody knows yet. */
+export function overBudget(d: Draft, run: ActiveRun, nextStep: number): GsvError | undefined {
+  const { budget } = run;
+  if (!budget) return undefined;
+  const tell = (reason: ErrorReason, used: string, setting: string): GsvError => ({
+    reason,
+    message: `The run used up ${used}. Say "continue" to go on, or raise \`${setting}\`.`,
+  });
+  if (nextStep > budget.steps) return tell("budget.steps", `its ${budget.steps} steps`, "limits.stepsPerRun");
+  const ms = d.at.now - run.startedAt;
+  if (ms > budget.ms)
+    return tell("budget.time", `its time (${Math.round(ms / 1000)} s of ${Math.round(budget.ms / 1000)} s)`, "limits.runMs");
+  const cost = run.spent.costUsd ?? 0;
+  if (cost > budget.costUsd)
+    return tell("budget.cost", `its cost budget ($${cost.toFixed(2)} of $${budget.costUsd.toFixed(2)})`, "limits.runCostUsd");
+  return undefined;
+}
+export const noProgress = (d: Draft, run: ActiveRun): GsvError => ({
+  reason: "run.no_progress",
+  message: `The run made no progress for ${Math.round((d.at.now - run.progressAt) / 1000)} s and was ended. Send the message again.`,
+});
+export const isStuck = (d: Draft, run: ActiveRun): boolean => d.at.now - run.progressAt > LIMITS.noProgressMs;
+
+function closeEffects(d: Draft, run: ActiveRun, outcome: ToolOutcome, why: string): number {
+  if (run.phase === "thinking") {
+    settle(d, modelEffectId(run));
+    return 0;
+  }
+  cancelOnNodes(d, run.calls, why);
+  for (const call of run.calls) closeCall(d, run, call, { content: `Cancelled: ${why}`, outcome, reason: "tool.cancelled", made: true });
+  return run.calls.length;
+}
+
+export interface Closing {
+  readonly content: string;
+  readonly outcome: ToolOutcome;
+  readonly reason: string;
+  /** No result of the tool itself: one that comes later is worth a note. */
+  readonly made: boolean;
+}
+/** Gives a call a result that the session made. The caller takes the call off the run. */
+export function closeCall(d: Draft, run: Acting, call: OpenCall, { content, outcome, reason, made }: Closing): void {
+  settle(d, dispatchEffectId(run, call));
+  appendMessage(d, {
+    kind: "toolResult",
+    runId: run.runId,
+    step: run.step,
+    callId: call.callId,
+    outcome,
+    reason,
+    durationMs: Math.max(0, d.at.now - call.startedAt),
+    message: {
+      role: "toolResult",
+      toolCallId: providerCallId(run, call.index),
+      toolName: call.name,
+      content: [{ type: "text", text: content }],
+      isError: outcome !== "ok",
+      timestamp: d.at.wall,
+    },
+  });
+  if (!made) return;
+  const { callId, nodeId, name } = call;
+  d.state.sealed = [...d.state.sealed, { callId, name, runId: run.runId, outcome, ...(nodeId === undefined ? {} : { nodeId }) }].slice(
+    -SEALED_CALLS,
+  );
+}
+
+/** Tells the nodes of these calls that nobody wants them any more. */
+export function cancelOnNodes(d: Draft, calls: readonly { readonly callId: string; readonly nodeId?: string }[], reason: string): void {
+  const byNode = new Map<string, string[]>();
+  for (const { callId, nodeId } of calls) {
+    if (nodeId === undefined) continue;
+    const ids = byNode.get(nodeId);
+    if (ids) ids.push(callId);
+    else byNode.set(nodeId, [callId]);
+  }
+  for (const [nodeId, callIds] of byNode) {
+    d.state.cancelCount += 1;
+    open(d, { type: "CancelTool", id: cancelEffectId(d.state.cancelCount), nodeId, callIds: callIds.slice(0, CANCEL_CALLS), reason });
+  }
+}

@@ -1,0 +1,133 @@
+/** Taking messages in and starting runs: one message, one run, in order of arrival. Pure. */
+import { type Draft, append, appendNotice, open } from "../draft.ts";
+import type { EventOf } from "../event.ts";
+import { LIMITS } from "../limits.ts";
+import { type ActiveRun, type IncomingMessage, modelEffectId, type Thinking } from "../state.ts";
+import { textOf } from "../text.ts";
+import { beginArchive } from "./archiving.ts";
+
+export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
+  const { state } = d;
+  if (!sameIdentity(state.identity, event.identity)) state.identity = event.identity;
+  const { incoming } = event;
+  const reset =
+    state.run.phase === "idle" && event.resetDue !== undefined && state.messageCount > 0 && d.at.wall >= state.autoResetAfter
+      ? event.resetDue
+      : undefined;
+  if (state.run.phase === "idle" && reset === undefined) {
+    const seq = startRun(d, incoming);
+    d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq };
+    return;
+  }
+  if (!enqueue(d, incoming, event.bytes)) {
+    const { count, bytes } = state.queue;
+    d.answer = {
+      type: "refused",
+      error: {
+        reason: "session.queue_full",
+        message: `${count} messages wait in this session already. Wait for an answer, or stop the run with /stop.`,
+        details: { waiting: count, bytes, limit: LIMITS.queueMessages, limitBytes: LIMITS.queueBytes },
+      },
+    };
+    return;
+  }
+  d.answer = { type: "accepted", runId: incoming.runId, queued: true };
+  // The message that brought the reset about waits durably like any other; it opens the fresh conversation.
+  if (reset !== undefined) beginArchive(d, { kind: "reset", requestId: d.at.freshId, cause: reset, keep: 0 });
+}
+
+/** A background process ended: the agent is woken. Never refused, since nobody is there to send it again later. */
+export function execEnded(d: Draft, event: EventOf<"ExecEnded">): void {
+  d.answer = { type: "taken" };
+  if (d.state.run.phase === "idle") startRun(d, event.incoming);
+  else if (!enqueue(d, event.incoming, event.bytes)) {
+    const { content } = event.incoming.message;
+    const text = typeof content === "string" ? content : textOf(content);
+    appendNotice(d, { notice: "note", runId: "", text, forModel: text });
+  }
+}
+
+function enqueue(d: Draft, incoming: IncomingMessage, bytes: number): boolean {
+  const { count, bytes: waiting } = d.state.queue;
+  if (count >= LIMITS.queueMessages || waiting + bytes > LIMITS.queueBytes) return false;
+  d.state.queue = { count: count + 1, bytes: waiting + bytes };
+  d.queue.push({ op: "add", incoming, bytes });
+  return true;
+}
+
+/** The message enters the log and its run begins. Returns its place. */
+function startRun(d: Draft, incoming: IncomingMessage): number {
+  const { state, at } = d;
+  state.runCount += 1;
+  state.updatedAt = at.wall;
+  const { runId, messageId, origin, message, directives } = incoming;
+  const row = append(d, { kind: "user", runId, messageId, origin, message, ...(Object.keys(directives).length > 0 ? { directives } : {}) });
+  think(d, {
+    ordinal: state.runCount,
+    runId,
+    messageId,
+    directives,
+    startedAt: at.now,
+    progressAt: at.now,
+    step: 1,
+    modelIndex: 0,
+    spent: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0, costUsd: 0 },
+  });
+  return row.seq;
+}
+
+export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline">;
+export function runBase(run: ActiveRun): RunBase {
+  const { ordinal, runId, messageId, directives, startedAt, progressAt, step, modelIndex, spent, budget } = run;
+  return { ordinal, runId, messageId, directives, startedAt, progressAt, step, modelIndex, spent, ...(budget ? { budget } : {}) };
+}
+/** The one way into thinking: a new attempt, with its effect and its lease. */
+export function think(
+  d: Draft,
+  base: RunBase,
+  again: { readonly attempt: number; readonly tries: number; readonly restarts: number; readonly waitMs: number } = {
+    attempt: 0,
+    tries: 0,
+    restarts: 0,
+    waitMs: 0,
+  },
+): void {
+  const notBefore = d.at.now + again.waitMs;
+  const run: Thinking = {
+    ...base,
+    phase: "thinking",
+    attempt: again.attempt,
+    tries: again.tries,
+    restarts: again.restarts,
+    deadline: notBefore + LIMITS.leaseMs,
+  };
+  d.state.run = run;
+  open(d, { type: "CallModel", id: modelEffectId(run), notBefore });
+}
+
+/** Idle, with everything taken care of that waited for it: a compaction first, then the next message. */
+export function becomeIdle(d: Draft): void {
+  const { state } = d;
+  state.run = { phase: "idle" };
+  const { afterRun } = state;
+  if (afterRun) {
+    delete state.afterRun;
+    beginArchive(d, afterRun);
+    if (d.state.run.phase !== "idle") return;
+  }
+  startNext(d);
+}
+export function startNext(d: Draft): void {
+  const { state, at } = d;
+  if (state.run.phase !== "idle" || state.queue.count === 0) return;
+  const { head } = at;
+  if (!head || d.headTaken) throw new Error("messages wait, but the store did not give the first one");
+  d.headTaken = true;
+  d.queue.push({ op: "remove", id: head.id });
+  state.queue = { count: state.queue.count - 1, bytes: state.queue.bytes - head.bytes };
+  startRun(d, head.incoming);
+}
+
+function sameIdentity(left: Draft["state"]["identity"], right: Draft["state"]["identity"]): boolean {
+  return left.key === right.key && left.ref === right.ref && left.agentId === right.agentId && left.isMain === right.isMain;
+}

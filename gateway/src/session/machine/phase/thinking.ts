@@ -1,0 +1,238 @@
+/** The model is asked: its answers, its failures, and calls that were lost. Pure. */
+import type { AssistantMessage, GsvError, ToolCallBlock } from "../../../ports.ts";
+import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status } from "../draft.ts";
+import type { DispatchTool } from "../effect.ts";
+import type { EventOf, ReplyCall } from "../event.ts";
+import { CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES } from "../limits.ts";
+import type { CallRef } from "../log.ts";
+import {
+  type Acting,
+  type ActiveRun,
+  callIdOf,
+  dispatchEffectId,
+  modelEffectId,
+  type OpenCall,
+  providerCallId,
+  type Thinking,
+} from "../state.ts";
+import { fitAssistant, textOf } from "../text.ts";
+import { deadlineOf } from "./acting.ts";
+import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
+import { runBase, think } from "./idle.ts";
+
+/** The thinking run that this completion belongs to; undefined drops the completion. */
+function current(d: Draft, effectId: string): Thinking | undefined {
+  const { run } = d.state;
+  return run.phase === "thinking" && modelEffectId(run) === effectId ? run : undefined;
+}
+
+export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
+  const run = current(d, event.effectId);
+  if (!run) return;
+  if (event.calls.length === 0 && textOf(event.message.content).trim() === "") {
+    const error: GsvError = { reason: "model.bad_answer", message: "The model's answer was empty. Send the message again." };
+    failed(d, run, { error, retryable: true, usage: event.usage, budget: event.budget, models: run.modelIndex + 1, streamed: false });
+    return;
+  }
+  settle(d, event.effectId);
+  countUsage(d, event.usage);
+  const spent = addUsage(run.spent, event.usage);
+  const went: Thinking = { ...run, spent, budget: event.budget, progressAt: d.at.now };
+  if (event.calls.length === 0) {
+    const { message } = fitAssistant(
+      { ...event.message, content: event.message.content.filter((block) => block.type !== "toolCall") },
+      MESSAGE_ROW_BYTES,
+    );
+    append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: [], runUsage: spent });
+    endWithAnswer(d);
+    return;
+  }
+  act(d, went, event);
+}
+
+/** Calls become rows and effects; those that can't be made become error results, and the run goes on. */
+function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
+  const calls = event.calls.slice(0, CALLS_PER_REPLY);
+  const { message, lost } = fitAssistant(withOwnIds(event.message, calls, run), MESSAGE_ROW_BYTES);
+  const refs: CallRef[] = calls.map((call, index) => ({
+    callId: callIdOf(d.state.identity.ref, run, index),
+    providerId: call.providerId,
+    name: call.name,
+  }));
+  const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: refs });
+  const open_: OpenCall[] = [];
+  const effects: DispatchTool[] = [];
+  for (const [index, call] of calls.entries()) {
+    const callId = callIdOf(d.state.identity.ref, run, index);
+    const wrong = refusal(call, index, lost, event.message.stopReason);
+    if (wrong !== undefined || call.target.kind === "none") {
+      const { reason, text } = wrong ?? refusedTarget(call);
+      appendMessage(d, {
+        kind: "toolResult",
+        runId: run.runId,
+        step: run.step,
+        callId,
+        outcome: "error",
+        reason,
+        durationMs: 0,
+        message: {
+          role: "toolResult",
+          toolCallId: providerCallId(run, index),
+          toolName: call.name,
+          content: [{ type: "text", text }],
+          isError: true,
+          timestamp: d.at.wall,
+        },
+      });
+      continue;
+    }
+    const { target } = call;
+    const node = target.kind === "node" ? { nodeId: target.nodeId } : {};
+    const ledger = target.kind === "node" && target.ledger;
+    const opened: OpenCall = {
+      index,
+      callId,
+      name: call.name,
+      ...node,
+      ledger,
+      idempotent: target.idempotent,
+      sent: false,
+      dispatch: 0,
+      restarts: 0,
+      startedAt: d.at.now,
+      deadline: d.at.now + target.deadlineMs,
+    };
+    open_.push(opened);
+    effects.push({
+      type: "DispatchTool",
+      id: dispatchEffectId(run, opened),
+      callId,
+      seq: row.seq,
+      index,
+      ...node,
+      tool: target.tool,
+      timeoutMs: target.timeoutMs,
+      repeatable: target.kind === "native" || ledger || target.idempotent,
+    });
+  }
+  if (open_.length === 0) {
+    nextStep(d, run);
+    return;
+  }
+  for (const effect of effects) open(d, effect);
+  const acting: Acting = { ...runBase(run), phase: "acting", assistantSeq: row.seq, calls: open_, deadline: deadlineOf(open_) };
+  d.state.run = acting;
+}
+
+/** What the session itself has against a call, before any tool is asked. */
+function refusal(
+  call: ReplyCall,
+  index: number,
+  lost: readonly number[],
+  stopReason: AssistantMessage["stopReason"],
+): { readonly reason: string; readonly text: string } | undefined {
+  if (index >= LIMITS.toolCallsPerStep) {
+    return {
+      reason: "tool.queue_full",
+      text: `Not run: one answer may make at most ${LIMITS.toolCallsPerStep} calls. Make this call again in the next answer if it is still needed.`,
+    };
+  }
+  if (stopReason === "length")
+    return {
+      reason: "tool.bad_args",
+      text: "Not run: the answer was cut off at the token limit, so the arguments may be incomplete. Make the call again, shorter.",
+    };
+  if (lost.includes(index))
+    return { reason: "tool.bad_args", text: "Not run: the arguments are too large. Write large content in several smaller calls." };
+  const args: unknown = call.arguments;
+  if (typeof args !== "object" || args === null || Array.isArray(args))
+    return { reason: "tool.bad_args", text: "Not run: the arguments are not a JSON object." };
+  return undefined;
+}
+function refusedTarget(call: ReplyCall): { readonly reason: string; readonly text: string } {
+  return call.target.kind === "none" ? { reason: call.target.reason, text: call.target.message } : { reason: "internal", text: "Not run." };
+}
+
+/** The blocks of the calls under our own ids, so that doubled or missing provider ids can't mix results up. Calls that were cut off go. */
+function withOwnIds(message: AssistantMessage, calls: readonly ReplyCall[], run: Pick<ActiveRun, "ordinal" | "step">): AssistantMessage {
+  const block = (index: number, call: ReplyCall, old: ToolCallBlock | undefined): ToolCallBlock => {
+    const args: unknown = call.arguments;
+    const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
+    return { ...(old ?? {}), type: "toolCall", id: providerCallId(run, index), name: call.name, arguments: isObject ? call.arguments : {} };
+  };
+  let index = -1;
+  const content: AssistantMessage["content"][number][] = [];
+  for (const old of message.content) {
+    if (old.type !== "toolCall") {
+      content.push(old);
+      continue;
+    }
+    index += 1;
+    const call = calls[index];
+    if (call) content.push(block(index, call, old));
+  }
+  const missing = calls.slice(index + 1).map((call, more) => block(index + 1 + more, call, undefined));
+  return { ...message, content: [...content, ...missing] };
+}
+
+/** All results are there: ask again, unless the run has used up what it may. */
+export function nextStep(d: Draft, run: ActiveRun): void {
+  const over = overBudget(d, run, run.step + 1);
+  if (over) return endWithError(d, run, over);
+  think(d, { ...runBase(run), step: run.step + 1, progressAt: d.at.now });
+}
+
+type Failure = Pick<EventOf<"ModelFailed">, "error" | "retryable" | "retryAfterMs" | "usage" | "budget" | "models" | "streamed">;
+export function modelFailed(d: Draft, event: EventOf<"ModelFailed">): void {
+  const run = current(d, event.effectId);
+  if (run) failed(d, run, event);
+}
+
+/** Rule R2: four tries at a model with growing waits, then the next model, then an error in plain words. */
+function failed(d: Draft, before: Thinking, failure: Failure): void {
+  settle(d, modelEffectId(before));
+  if (failure.usage) countUsage(d, failure.usage);
+  const run: Thinking = {
+    ...firstTrouble(d, before),
+    ...(failure.usage ? { spent: addUsage(before.spent, failure.usage) } : {}),
+    ...(failure.budget ? { budget: failure.budget } : {}),
+    ...(failure.streamed ? { progressAt: d.at.now } : {}),
+  };
+  if (!failure.retryable) return endWithError(d, run, failure.error);
+  const over = overBudget(d, run, run.step);
+  if (over) return endWithError(d, run, over);
+  if (isStuck(d, run)) return endWithError(d, run, noProgress(d, run));
+  const tries = run.tries + 1;
+  const retryAfter = failure.retryAfterMs ?? 0;
+  const attempt = run.attempt + 1;
+  if (tries < LIMITS.modelAttempts && retryAfter <= LIMITS.modelRetryAfterMaxMs) {
+    const waitMs = Math.max(Math.round(backoff(tries) * (0.75 + d.at.jitter / 2)), retryAfter);
+    status(d, run.runId, run.step, `${failure.error.message} Trying again in ${Math.max(1, Math.round(waitMs / 1000))} s.`);
+    return think(d, runBase(run), { attempt, tries, restarts: run.restarts, waitMs });
+  }
+  if (run.modelIndex + 1 < failure.models) {
+    status(d, run.runId, run.step, `${failure.error.message} Trying the next model.`);
+    return think(
+      d,
+      { ...runBase(run), modelIndex: run.modelIndex + 1, progressAt: d.at.now },
+      { attempt, tries: 0, restarts: run.restarts, waitMs: 0 },
+    );
+  }
+  endWithError(d, run, failure.error);
+}
+/** 1, 2, 4, 8 s. */
+const backoff = (tries: number): number => LIMITS.modelBackoffMs * 2 ** (tries - 1);
+
+/** Being stuck is measured from the first trouble of a step: an answer may well take longer than that, as long as it comes. */
+const firstTrouble = (d: Draft, run: Thinking): Thinking =>
+  run.tries === 0 && run.restarts === 0 ? { ...run, progressAt: d.at.now } : run;
+
+/** The call is gone with the life that made it, or its lease ran out: the same step again under a new attempt number. */
+export function restartThinking(d: Draft, before: Thinking): void {
+  settle(d, modelEffectId(before));
+  const run = firstTrouble(d, before);
+  const restarts = run.restarts + 1;
+  if (restarts > LIMITS.recoveryAttempts || isStuck(d, run)) return endWithError(d, run, noProgress(d, run));
+  status(d, run.runId, run.step, "Resuming after an interruption.");
+  think(d, runBase(run), { attempt: run.attempt + 1, tries: run.tries, restarts, waitMs: 0 });
+}

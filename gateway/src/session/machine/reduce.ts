@@ -1,0 +1,134 @@
+/**
+ * The session as a function: what is, and what happens, give what will be, what is written, and what is to be done. Pure: no
+ * clock, no ids, no randomness, no I/O (all of that is in the event's stamp), and nothing is ever changed in place.
+ *
+ * Completions of effects that are no longer wanted drop themselves, because effects' ids derive from the state.
+ */
+import { appendNotice, type Draft, finishDraft, settle, type Step, startDraft } from "./draft.ts";
+import type { Event, EventOf } from "./event.ts";
+import { actingTick, actingWoke, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
+import { archived, archiveFailed, compactAsked, resetAsked, restartArchive } from "./phase/archiving.ts";
+import { endByAbort } from "./phase/ending.ts";
+import { becomeIdle, execEnded, userMessage } from "./phase/idle.ts";
+import { modelFailed, modelReplied, restartThinking } from "./phase/thinking.ts";
+import { archiveEffectId, modelEffectId, type State } from "./state.ts";
+
+export type { Step } from "./draft.ts";
+
+export function reduce(state: State, event: Event): Step {
+  const d = startDraft(state, event);
+  handle(d, event);
+  return finishDraft(d);
+}
+
+function handle(d: Draft, event: Event): void {
+  switch (event.type) {
+    case "UserMessage":
+      return userMessage(d, event);
+    case "ExecEnded":
+      return execEnded(d, event);
+    case "ModelReplied":
+      return modelReplied(d, event);
+    case "ModelFailed":
+      return modelFailed(d, event);
+    case "ToolResult":
+      return toolResult(d, event);
+    case "ToolSent":
+      return toolSent(d, event);
+    case "ToolOffline":
+      return toolOffline(d, event);
+    case "ToolUncertain":
+      return toolUncertain(d, event);
+    case "NodeChanged":
+      return nodeChanged(d, event);
+    case "Delivered":
+      d.state.deliveredSeq = Math.max(d.state.deliveredSeq, Math.min(event.upto, d.state.nextSeq - 1));
+      return;
+    case "EffectDone":
+      return effectDone(d, event);
+    case "Archived":
+      return archived(d, event);
+    case "ArchiveFailed":
+      return archiveFailed(d, event);
+    case "Abort":
+      return abort(d, event);
+    case "Reset":
+      return resetAsked(d);
+    case "Compact":
+      return compactAsked(d, event);
+    case "SettingsPatched":
+      return settingsPatched(d, event);
+    case "Woke":
+      return woke(d);
+    case "Tick":
+      return tick(d, event);
+    default:
+      return unhandled(event);
+  }
+}
+function unhandled(event: never): never {
+  throw new Error(`no such event: ${JSON.stringify(event)}`);
+}
+
+function effectDone(d: Draft, event: EventOf<"EffectDone">): void {
+  const effect = d.state.outbox.find((candidate) => candidate.id === event.effectId);
+  if (effect?.type === "StoreResult") d.results.push({ op: "drop", callId: effect.callId });
+  if (effect?.type === "StoreResult" || effect?.type === "CancelTool") settle(d, effect.id);
+}
+
+/** Rule R3. Named or not: a run that has not begun is taken off the queue, any other id means nothing. */
+function abort(d: Draft, event: EventOf<"Abort">): void {
+  const { state, at } = d;
+  const { run } = state;
+  const busy = run.phase === "thinking" || run.phase === "acting";
+  if (busy && (event.runId === undefined || event.runId === run.runId)) {
+    const cancelled = endByAbort(d, run, "Stopped by the user.");
+    d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled };
+    becomeIdle(d);
+    return;
+  }
+  if (event.runId !== undefined && at.named) {
+    d.queue.push({ op: "remove", id: at.named.id });
+    state.queue = { count: state.queue.count - 1, bytes: state.queue.bytes - at.named.bytes };
+    appendNotice(d, { notice: "aborted", runId: event.runId, text: "Stopped by the user before it began.", reason: "run.aborted" });
+    d.answer = { type: "aborted", wasRunning: true, runId: event.runId, cancelled: 0 };
+    return;
+  }
+  d.answer = { type: "aborted", wasRunning: false, cancelled: 0 };
+}
+
+function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
+  const { state } = d;
+  const cleared = new Set(event.clear ?? []);
+  const settings = { ...state.settings, ...event.settings };
+  if (cleared.has("model")) delete settings.model;
+  if (cleared.has("thinkingLevel")) delete settings.thinkingLevel;
+  if (cleared.has("systemPrompt")) delete settings.systemPrompt;
+  if (cleared.has("maxTokens")) delete settings.maxTokens;
+  if (event.settings || cleared.size > 0) state.settings = settings;
+  if (event.label !== undefined) state.label = event.label;
+  if (cleared.has("label")) delete state.label;
+  if (event.resetPolicy) state.resetPolicy = { ...state.resetPolicy, ...event.resetPolicy };
+  if (cleared.has("resetPolicy")) state.resetPolicy = {};
+  appendNotice(d, { notice: "settings", runId: "", text: event.text });
+  d.answer = { type: "patched" };
+}
+
+function woke(d: Draft): void {
+  const { run } = d.state;
+  if (run.phase === "thinking") {
+    // A call that waits for its next try had not been made.
+    const call = d.state.outbox.find((effect) => effect.id === modelEffectId(run));
+    if (call?.type !== "CallModel" || call.notBefore <= d.at.now) restartThinking(d, run);
+  } else if (run.phase === "acting") actingWoke(d, run);
+  else if (run.phase === "archiving") restartArchive(d, run);
+}
+
+function tick(d: Draft, event: EventOf<"Tick">): void {
+  const { run } = d.state;
+  const { now } = d.at;
+  const alive = (effectId: string): boolean => event.inFlight.includes(effectId);
+  if (run.phase === "thinking" && now >= run.deadline && !alive(modelEffectId(run))) restartThinking(d, run);
+  else if (run.phase === "acting" && now >= run.deadline) actingTick(d, run);
+  else if (run.phase === "archiving" && now >= run.deadline && !alive(archiveEffectId(run))) restartArchive(d, run);
+}

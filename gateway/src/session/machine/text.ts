@@ -1,0 +1,94 @@
+/** Measuring and cutting text so that everything fits its row and the model's window. Pure; never splits a surrogate pair. */
+import type { AssistantMessage, ImageBlock, TextBlock, ThinkingBlock, ToolCallBlock } from "../../ports.ts";
+
+/** Bytes of the text as UTF-8. */
+export function utf8Bytes(text: string): number {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80) continue;
+    if (unit < 0x800) bytes += 1;
+    else {
+      bytes += 2;
+      // A pair is four bytes for its two units.
+      if (unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) {
+        at += 1;
+      }
+    }
+  }
+  return bytes;
+}
+export const jsonBytes = (value: unknown): number => utf8Bytes(JSON.stringify(value));
+
+const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
+/** The first `chars` characters at most. */
+export function head(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  return text.slice(0, chars > 0 && isHigh(text.charCodeAt(chars - 1)) ? chars - 1 : chars);
+}
+/** The last `chars` characters at most. */
+export function tail(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  const from = text.length - chars;
+  return text.slice(from > 0 && isHigh(text.charCodeAt(from - 1)) ? from + 1 : from);
+}
+/** Cut in the middle to about `chars`, the note standing where something is missing. */
+export function cutMiddle(text: string, chars: number, note: (missing: number) => string): string {
+  if (text.length <= chars) return text;
+  const first = head(text, Math.ceil(chars / 2));
+  const last = tail(text, Math.floor(chars / 2));
+  return `${first}\n${note(text.length - first.length - last.length)}\n${last}`;
+}
+
+/** All text of a message's blocks. */
+export const textOf = (content: readonly { readonly type: string }[]): string =>
+  content
+    .filter((block): block is TextBlock => block.type === "text")
+    .map((block) => block.text)
+    .join("");
+
+const CUT_NOTE = (missing: number): string => `[... ${missing} characters were left out ...]`;
+
+/**
+ * An answer that fits its row. First thoughts go (a cut one would have a wrong signature), then arguments that are too large,
+ * then the middle of the text. `lost` are the indexes of calls whose arguments had to go.
+ */
+export function fitAssistant(
+  message: AssistantMessage,
+  maxBytes: number,
+): { readonly message: AssistantMessage; readonly lost: readonly number[] } {
+  if (jsonBytes(message) <= maxBytes) return { message, lost: [] };
+  let content: readonly (TextBlock | ThinkingBlock | ToolCallBlock)[] = message.content.filter((block) => block.type !== "thinking");
+  const lost: number[] = [];
+  if (jsonBytes(content) > maxBytes) {
+    const share = Math.floor(maxBytes / 2 / Math.max(1, content.filter((block) => block.type === "toolCall").length));
+    let index = -1;
+    content = content.map((block) => {
+      if (block.type !== "toolCall") return block;
+      index += 1;
+      if (jsonBytes(block) <= share) return block;
+      lost.push(index);
+      const { thoughtSignature: _signature, ...rest } = block;
+      return { ...rest, arguments: {} };
+    });
+  }
+  if (jsonBytes(content) > maxBytes) {
+    const texts = content.filter((block) => block.type === "text").length;
+    // A character is at most six bytes of JSON (\u0000).
+    const chars = Math.floor(maxBytes / 2 / 6 / Math.max(1, texts));
+    content = content.map((block) => (block.type === "text" ? { type: "text", text: cutMiddle(block.text, chars, CUT_NOTE) } : block));
+  }
+  return { message: { ...message, content }, lost };
+}
+
+/** Blocks that fit a row: the text is cut already, so only images can be too large. */
+export function fitImages(content: readonly (TextBlock | ImageBlock)[], maxBytes: number): readonly (TextBlock | ImageBlock)[] {
+  let left = maxBytes;
+  return content.map((block) => {
+    if (block.type !== "image") return block;
+    left -= block.data.length;
+    if (left >= 0) return block;
+    left += block.data.length;
+    return { type: "text", text: `[An image (${block.mimeType}) was left out, because it is too large.]` };
+  });
+}

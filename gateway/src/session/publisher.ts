@@ -1,0 +1,122 @@
+/**
+ * The way of events to clients: one publish at a time and in order, text deltas joined on the way. The model's stream never
+ * waits for it. Log events are handed over at least once; deltas may be lost, because the log says everything again in full.
+ */
+import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
+import type { SessionNews } from "../ports.ts";
+
+/** Deltas go out at once when this much has gathered... */
+export const DELTA_CHARS = 256;
+/** ...or this long after the last one; the first of an attempt goes at once. */
+export const DELTA_MS = 40;
+/** Deltas that wait while a publish hangs; more are dropped, the answer itself comes with the log. */
+export const DELTA_BACKLOG_CHARS = 1_048_576;
+
+export interface PublisherPorts {
+  readonly sessionKey: string;
+  readonly publish: (news: readonly SessionNews[]) => Promise<void>;
+  readonly now: () => number;
+  /** Calls back once; returns how to prevent it. */
+  readonly after: (ms: number, work: () => void) => () => void;
+}
+export interface Delta {
+  readonly runId: string;
+  readonly step: number;
+  readonly attempt: number;
+  /** UTF-16 units of this attempt that came before. */
+  readonly offset: number;
+  readonly text: string;
+}
+type Item =
+  | { readonly kind: "delta"; delta: Delta }
+  | { readonly kind: "news"; readonly news: readonly SessionNews[]; readonly done: (ok: boolean) => void };
+
+export class Publisher {
+  readonly #ports: PublisherPorts;
+  #items: Item[] = [];
+  #waitingChars = 0;
+  #busy = false;
+  #cancelTimer: (() => void) | undefined;
+  #lastDeltaAt = Number.NEGATIVE_INFINITY;
+  #lastAttempt = "";
+
+  constructor(ports: PublisherPorts) {
+    this.#ports = ports;
+  }
+
+  /** Never waits, never throws. */
+  delta(delta: Delta): void {
+    const last = this.#items.at(-1);
+    if (last?.kind === "delta" && continues(last.delta, delta)) last.delta = { ...last.delta, text: last.delta.text + delta.text };
+    else this.#items.push({ kind: "delta", delta });
+    this.#waitingChars += delta.text.length;
+    if (this.#waitingChars > DELTA_BACKLOG_CHARS) this.#dropDeltas();
+    this.#wake();
+  }
+  /** After everything that was handed in before it. True: clients have been handed it. */
+  news(news: readonly SessionNews[]): Promise<boolean> {
+    if (news.length === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      this.#items.push({ kind: "news", news, done: resolve });
+      this.#wake();
+    });
+  }
+
+  #wake(): void {
+    if (this.#busy || this.#items.length === 0) return;
+    const first = this.#items.find((item) => item.kind === "delta");
+    const urgent =
+      this.#items.some((item) => item.kind === "news") ||
+      this.#waitingChars >= DELTA_CHARS ||
+      (first?.kind === "delta" && attemptOf(first.delta) !== this.#lastAttempt);
+    const waitMs = urgent ? 0 : this.#lastDeltaAt + DELTA_MS - this.#ports.now();
+    if (waitMs > 0) {
+      this.#cancelTimer ??= this.#ports.after(waitMs, () => {
+        this.#cancelTimer = undefined;
+        this.#send();
+      });
+      return;
+    }
+    this.#send();
+  }
+  #send(): void {
+    if (this.#busy || this.#items.length === 0) return;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    const items = this.#items;
+    this.#items = [];
+    this.#waitingChars = 0;
+    this.#busy = true;
+    const last = items.findLast((item) => item.kind === "delta");
+    if (last?.kind === "delta") {
+      this.#lastAttempt = attemptOf(last.delta);
+      this.#lastDeltaAt = this.#ports.now();
+    }
+    void this.#publish(items);
+  }
+  async #publish(items: readonly Item[]): Promise<void> {
+    let ok = true;
+    try {
+      await this.#ports.publish(items.flatMap((item) => (item.kind === "delta" ? [this.#event(item.delta)] : item.news)));
+    } catch {
+      ok = false;
+    }
+    this.#busy = false;
+    for (const item of items) if (item.kind === "news") item.done(ok);
+    this.#wake();
+  }
+  #event({ runId, step, attempt, offset, text }: Delta): SessionNews {
+    return {
+      event: "chat",
+      payload: { runId: asRunId(runId), sessionKey: asSessionKey(this.#ports.sessionKey), state: "delta", text, step, attempt, offset },
+    };
+  }
+  #dropDeltas(): void {
+    this.#items = this.#items.filter((item) => item.kind !== "delta");
+    this.#waitingChars = 0;
+  }
+}
+
+const attemptOf = ({ runId, step, attempt }: Delta): string => `${runId}/${step}/${attempt}`;
+const continues = (left: Delta, right: Delta): boolean =>
+  attemptOf(left) === attemptOf(right) && left.offset + left.text.length === right.offset;

@@ -1,0 +1,109 @@
+/**
+ * Starts what the outbox says is open, each effect at most once in a life of the object. Knows nothing of what effects do:
+ * interpreters are given. What is lost with a life is started again in the next, because the outbox says so.
+ */
+import type { Effect } from "./machine/effect.ts";
+
+export interface Flight {
+  /** Fires when the effect is no longer wanted. */
+  readonly signal: AbortSignal;
+  /** The effect was open when this life began, so an earlier life may have started it. */
+  readonly inherited: boolean;
+  /** Starts in this life before this one. */
+  readonly tries: number;
+}
+/** `done`: don't start it again in this life, whether it stays open or not. */
+export type FlightEnd = "done" | { readonly retryInMs: number };
+export type StartEffect = (effect: Effect, flight: Flight) => Promise<FlightEnd>;
+
+export interface PumpPorts {
+  readonly outbox: () => readonly Effect[];
+  /** The session's clock. */
+  readonly now: () => number;
+  readonly start: StartEffect;
+  /** Keeps the object alive until the promise ends. Never rejects. */
+  readonly keep: (work: Promise<void>) => void;
+  /** An interpreter threw, which none should. */
+  readonly failed: (effect: Effect, error: unknown) => void;
+  /** A flight ended: deadlines may be others now. */
+  readonly landed: () => void;
+}
+
+interface Entry {
+  readonly controller: AbortController;
+  running: boolean;
+  /** Started again not before this. */
+  retryAt: number | undefined;
+  tries: number;
+}
+const UNEXPECTED_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 300_000;
+
+export class Pump {
+  readonly #ports: PumpPorts;
+  readonly #inherited: ReadonlySet<string>;
+  readonly #entries = new Map<string, Entry>();
+
+  /** To be made when the state is loaded: what is open then was left by an earlier life. */
+  constructor(ports: PumpPorts) {
+    this.#ports = ports;
+    this.#inherited = new Set(ports.outbox().map((effect) => effect.id));
+  }
+
+  /** Brings memory in line with the outbox: stops what was settled, starts what is due. */
+  sync(): void {
+    const open = new Set(this.#ports.outbox().map((effect) => effect.id));
+    for (const [id, entry] of this.#entries) {
+      if (open.has(id)) continue;
+      this.#entries.delete(id);
+      if (entry.running) entry.controller.abort();
+    }
+    const now = this.#ports.now();
+    for (const effect of this.#ports.outbox()) if (this.#isDue(effect, now)) this.#launch(effect);
+  }
+  #isDue(effect: Effect, now: number): boolean {
+    const startAt = this.#startAt(effect);
+    return startAt !== undefined && startAt <= now;
+  }
+  /** Undefined: it is under way, or done with in this life. */
+  #startAt(effect: Effect): number | undefined {
+    const entry = this.#entries.get(effect.id);
+    const notBefore = "notBefore" in effect ? effect.notBefore : 0;
+    if (!entry) return notBefore;
+    return entry.running || entry.retryAt === undefined ? undefined : Math.max(notBefore, entry.retryAt);
+  }
+  #launch(effect: Effect): void {
+    const tries = this.#entries.get(effect.id)?.tries ?? 0;
+    const controller = new AbortController();
+    const entry: Entry = { controller, running: true, retryAt: undefined, tries: tries + 1 };
+    this.#entries.set(effect.id, entry);
+    this.#ports.keep(this.#fly(effect, entry, { signal: controller.signal, inherited: this.#inherited.has(effect.id), tries }));
+  }
+  async #fly(effect: Effect, entry: Entry, flight: Flight): Promise<void> {
+    let end: FlightEnd;
+    try {
+      // Not inside the commit that opened it: an interpreter may commit at once itself.
+      await Promise.resolve();
+      end = flight.signal.aborted ? "done" : await this.#ports.start(effect, flight);
+    } catch (error) {
+      this.#ports.failed(effect, error);
+      end = { retryInMs: Math.min(MAX_RETRY_MS, UNEXPECTED_RETRY_MS * 2 ** Math.min(flight.tries, 10)) };
+    }
+    entry.running = false;
+    if (end !== "done") entry.retryAt = this.#ports.now() + end.retryInMs;
+    this.#ports.landed();
+  }
+
+  /** Ids under way now. */
+  inFlight(): readonly string[] {
+    return [...this.#entries].filter(([, entry]) => entry.running).map(([id]) => id);
+  }
+  isRunning(id: string): boolean {
+    return this.#entries.get(id)?.running === true;
+  }
+  /** When the next effect that waits may start, on the session's clock. */
+  nextStart(): number | undefined {
+    const times = this.#ports.outbox().flatMap((effect) => this.#startAt(effect) ?? []);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+}

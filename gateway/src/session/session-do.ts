@@ -1,0 +1,105 @@
+/**
+ * The Durable Object of one conversation: a shell around the driver. Its methods are SessionPort; each answer is held back by the
+ * platform until what it says is on disk. The constructor reads nothing; the first use does.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type {
+  ChatAbortResult,
+  ChatSendResult,
+  NodeExecEventParams,
+  SessionCompactResult,
+  SessionGetResult,
+  SessionHistoryResult,
+  SessionPatchParams,
+  SessionPreviewResult,
+  SessionResetResult,
+  SessionStatsResult,
+  SessionSubscribeResult,
+  ToolResultParams,
+} from "../../../protocol/gen/types.ts";
+import type { Env } from "../env.ts";
+import { systemClock } from "../platform/clock.ts";
+import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
+import { gatewayPort } from "../platform/stubs.ts";
+import type { NodeChange, Result, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
+import { type DriverHost, SessionDriver } from "./driver.ts";
+import { SessionService } from "./session-service.ts";
+import { SqlStore } from "./store/sql-store.ts";
+import { createSessionParts } from "./wiring.ts";
+
+export class Session extends DurableObject<Env> implements SessionPort {
+  readonly #driver: SessionDriver;
+  readonly #service: SessionService;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const log = createLogger({ component: "session", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
+    const after: DriverHost["after"] = (ms, work) => {
+      const timer = setTimeout(work, ms);
+      return () => clearTimeout(timer);
+    };
+    const freshId = (): string => crypto.randomUUID();
+    const host: DriverHost = {
+      store: new SqlStore(ctx.storage),
+      wall: systemClock.now,
+      random: Math.random,
+      freshId,
+      setAlarm: (wall) => {
+        // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
+        void ctx.storage.setAlarm(wall);
+      },
+      keep: (work) => ctx.waitUntil(work),
+      after,
+      log: (event, fields) => log.error(event, fields),
+    };
+    this.#driver = new SessionDriver(host, createSessionParts(env.STORAGE, gatewayPort(env)));
+    this.#service = new SessionService(this.#driver, { after, freshId });
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#driver.alarm();
+  }
+
+  send(input: SessionSend): Promise<Result<ChatSendResult>> {
+    return this.#service.send(input);
+  }
+  abort(runId: string | undefined): Promise<Result<ChatAbortResult>> {
+    return this.#service.abort(runId);
+  }
+  toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken> {
+    return this.#service.toolResult(nodeId, result);
+  }
+  nodeChanged(change: NodeChange): Promise<void> {
+    return this.#service.nodeChanged(change);
+  }
+  execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown"> {
+    return this.#service.execEvent(nodeId, event);
+  }
+  get(): Promise<Result<SessionGetResult>> {
+    return this.#service.get();
+  }
+  stats(): Promise<Result<SessionStatsResult>> {
+    return this.#service.stats();
+  }
+  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>> {
+    return this.#service.patch(patch);
+  }
+  reset(): Promise<Result<SessionResetResult>> {
+    return this.#service.reset();
+  }
+  compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>> {
+    return this.#service.compact(keepMessages);
+  }
+  history(): Promise<Result<SessionHistoryResult>> {
+    return this.#service.history();
+  }
+  preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
+    return this.#service.preview(limit);
+  }
+  events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
+    return this.#service.events(afterSeq);
+  }
+  resume(): Promise<{ busy: boolean }> {
+    return this.#service.resume();
+  }
+}

@@ -1,0 +1,346 @@
+/**
+ * SessionPort over a driver: what callers ask becomes events, answers become results. Everything that is answered is committed.
+ * Knows no platform; the Durable Object around it is in session-do.ts.
+ */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import {
+  asRunId,
+  asSessionKey,
+  type ChatAbortResult,
+  type ChatSendResult,
+  type NodeExecEventParams,
+  type SessionCompactResult,
+  type SessionGetResult,
+  type SessionHistoryResult,
+  type SessionPatchParams,
+  type SessionPreviewResult,
+  type SessionResetResult,
+  type SessionStatsResult,
+  type SessionSubscribeResult,
+  type ToolResultParams,
+} from "../../../protocol/gen/types.ts";
+import type { GsvError, NodeChange, Result, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
+import type { Applied } from "./apply.ts";
+import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./commands.ts";
+import type { SessionDriver } from "./driver.ts";
+import { describePatch, execMessage, type Intake, takeIn } from "./intake.ts";
+import type { Answer, ArchiveEnd, EventBody } from "./machine/event.ts";
+import { COMPACT_KEEP } from "./machine/limits.ts";
+import { isOwnCallId, type State } from "./machine/state.ts";
+import { jsonBytes } from "./machine/text.ts";
+import { effectivePolicy, resetDue } from "./reset-policy.ts";
+import { fromNode } from "./tool-content.ts";
+import { eventsView, getView, historyView, previewView, statsView } from "./views.ts";
+
+/** A conversation that was active this recently is not checked anew against a policy that may have been changed meanwhile. */
+const POLICY_FRESH_MS = 60_000;
+/** A gateway that does not answer must not keep a message from being accepted. */
+const POLICY_WAIT_MS = 2_000;
+const NOT_FOUND: Result<never> = {
+  ok: false,
+  error: { reason: "session.not_found", message: "There is no such session: nobody has said anything in it yet." },
+};
+const ok = <T>(value: T): Result<T> => ({ ok: true, value });
+const fail = (error: GsvError): Result<never> => ({ ok: false, error });
+const bug = (what: string): Error => new Error(`the session answered ${what} with something else`);
+
+export interface ServicePorts {
+  readonly after: (ms: number, work: () => void) => () => void;
+  readonly freshId: () => string;
+}
+
+export class SessionService implements SessionPort {
+  readonly #driver: SessionDriver;
+  readonly #ports: ServicePorts;
+
+  constructor(driver: SessionDriver, ports: ServicePorts) {
+    this.#driver = driver;
+    this.#ports = ports;
+  }
+
+  // ---------------------------------------------------------------- talking
+
+  async send(input: SessionSend): Promise<Result<ChatSendResult>> {
+    const taken = takeIn(input, this.#driver.wall());
+    if (!taken.ok) return taken;
+    const intake = taken.value;
+    switch (intake.kind) {
+      case "bad-command":
+        return ok({ status: "command", command: intake.name, error: intake.message });
+      case "directive-only":
+        return ok({
+          status: "directive-only",
+          response: intake.status ? this.#statusText(input) : directiveOnlyText(intake.directives),
+          directives: intake.directives,
+        });
+      case "command":
+        return this.#command(input, intake.command);
+      case "message":
+        return this.#message(input, intake);
+    }
+  }
+
+  async #message(input: SessionSend, intake: Extract<Intake, { kind: "message" }>): Promise<Result<ChatSendResult>> {
+    await this.#refreshPolicy();
+    const state = this.#driver.state;
+    const due = state && this.#resetDue(state);
+    const applied = this.#driver.apply(
+      { type: "UserMessage", identity: input.identity, incoming: intake.incoming, bytes: intake.bytes, ...(due ? { resetDue: due } : {}) },
+      { key: `m:${input.messageId}`, birth: { identity: input.identity } },
+    );
+    if (intake.status && applied.step) this.#driver.tell(input.runId, this.#statusText(input));
+    return this.#sent(applied, intake);
+  }
+  #sent({ answer, duplicate }: Applied, intake?: Extract<Intake, { kind: "message" }>): Result<ChatSendResult> {
+    if (answer?.type === "refused") return fail(answer.error);
+    if (answer?.type !== "accepted") return this.#repeated(answer);
+    const directives = intake?.incoming.directives ?? {};
+    return ok({
+      status: "started",
+      runId: asRunId(answer.runId),
+      queued: answer.queued,
+      ...(duplicate ? { duplicate } : {}),
+      ...(answer.seq === undefined ? {} : { seq: answer.seq }),
+      ...(Object.keys(directives).length > 0 ? { directives } : {}),
+    });
+  }
+  /** The key was a command's before: it has been done, and is not done again. */
+  #repeated(answer: Answer | undefined): Result<ChatSendResult> {
+    if (!answer) throw bug("a message");
+    return ok({ status: "command", command: answer.type, response: "This had been done already." });
+  }
+
+  /** Before the first message after a while: the policy of now decides whether a fresh conversation begins, not that of yesterday. */
+  async #refreshPolicy(): Promise<void> {
+    const state = this.#driver.state;
+    if (state?.run.phase !== "idle" || state.messageCount === 0) return;
+    const { contexts } = this.#driver;
+    if (contexts.known && this.#driver.wall() - state.updatedAt < POLICY_FRESH_MS) return;
+    let stop: () => void = () => {};
+    const late = new Promise<void>((resolve) => {
+      stop = this.#ports.after(POLICY_WAIT_MS, resolve);
+    });
+    await Promise.race([contexts.current().then(noop, noop), late]);
+    stop();
+  }
+  #resetDue(state: State): "daily" | "idle" | undefined {
+    const config = this.#driver.contexts.known?.config;
+    // Without a configuration there is no telling; the next message will.
+    if (!config) return undefined;
+    return resetDue(
+      effectivePolicy(state.resetPolicy, config.session.defaultResetPolicy),
+      config.userTimezone,
+      state.updatedAt,
+      this.#driver.wall(),
+    );
+  }
+
+  async #command(input: SessionSend, command: Command): Promise<Result<ChatSendResult>> {
+    const answered = (response: string): Result<ChatSendResult> => ok({ status: "command", command: command.name, response });
+    const once = (event: EventBody): Applied =>
+      this.#driver.apply(event, { key: `m:${input.messageId}`, birth: { identity: input.identity } });
+    switch (command.name) {
+      case "help":
+        return answered(HELP_TEXT);
+      case "status":
+        return answered(this.#statusText(input));
+      case "stop": {
+        const { answer } = once({ type: "Abort" });
+        if (answer?.type !== "aborted") return this.#repeated(answer);
+        if (!answer.wasRunning) return answered("Nothing is running.");
+        return answered(answer.cancelled > 0 ? `Stopped. ${answer.cancelled} tool calls were cancelled.` : "Stopped.");
+      }
+      case "model": {
+        if (command.model === undefined && command.clear === undefined)
+          return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
+        const name = command.model && `${command.model.provider}/${command.model.id}`;
+        const text = name === undefined ? "From now on: the configured model." : `From now on: the model ${name}.`;
+        once({ type: "SettingsPatched", text, ...(command.model ? { settings: { model: command.model } } : { clear: ["model"] }) });
+        return answered(text);
+      }
+      case "think": {
+        if (command.level === undefined && command.clear === undefined)
+          return answered(`Thinking: ${this.#thinkLevel() ?? "as the model does by default"}.`);
+        const text = command.level === undefined ? "From now on: thinking as configured." : `From now on: thinking ${command.level}.`;
+        once({
+          type: "SettingsPatched",
+          text,
+          ...(command.level ? { settings: { thinkingLevel: command.level } } : { clear: ["thinkingLevel"] }),
+        });
+        return answered(text);
+      }
+      case "new":
+      case "reset":
+        return this.#archiveCommand(command.name, once({ type: "Reset" }));
+      case "compact":
+        return this.#archiveCommand(command.name, once({ type: "Compact", keep: command.keep ?? COMPACT_KEEP }));
+    }
+  }
+  async #archiveCommand(command: string, { answer, duplicate }: Applied): Promise<Result<ChatSendResult>> {
+    if (answer?.type === "refused") return ok({ status: "command", command, error: answer.error.message });
+    if (answer?.type !== "archiving") return this.#repeated(answer);
+    if (duplicate) return ok({ status: "command", command, response: "This had been asked for already." });
+    if (answer.waits)
+      return ok({ status: "command", command, response: "The conversation will be compacted when the present answer is complete." });
+    const end = await this.#driver.archiveEnd(answer.requestId);
+    if (!end.ok) return ok({ status: "command", command, error: end.error.message });
+    const response =
+      end.kind === "reset"
+        ? `A fresh conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${end.archived} messages) is archived.`}`
+        : `${end.trimmed} messages were archived, ${end.kept} stay.`;
+    return ok({ status: "command", command, response });
+  }
+
+  #modelName(): string | undefined {
+    const { known } = this.#driver.contexts;
+    const model = this.#driver.state?.settings.model ?? known?.agent.model ?? known?.config.model;
+    return model && `${model.provider}/${model.id}`;
+  }
+  #thinkLevel(): string | undefined {
+    return this.#driver.state?.settings.thinkingLevel ?? this.#driver.contexts.known?.config.model.thinkLevel;
+  }
+  #statusText({ identity }: SessionSend): string {
+    const state = this.#driver.state;
+    if (!state) return `Session: ${identity.key}\nState: new, nobody has said anything yet`;
+    const { run } = state;
+    return statusText({
+      state: run.phase,
+      step: run.phase === "thinking" || run.phase === "acting" ? run.step : undefined,
+      waiting: state.queue.count,
+      messages: state.messageCount,
+      tokens: state.usage,
+      model: this.#modelName(),
+      thinkLevel: this.#thinkLevel(),
+      sessionId: state.sessionId,
+      sessionKey: state.identity.key,
+    });
+  }
+
+  abort(runId: string | undefined): Promise<Result<ChatAbortResult>> {
+    const { answer } = this.#driver.apply({ type: "Abort", ...(runId === undefined ? {} : { runId }) });
+    if (answer !== undefined && answer.type !== "aborted") throw bug("an abort");
+    return Promise.resolve(
+      ok({
+        ok: true,
+        wasRunning: answer?.wasRunning ?? false,
+        ...(answer?.runId === undefined ? {} : { runId: asRunId(answer.runId) }),
+        pendingToolsCancelled: answer?.cancelled ?? 0,
+      }),
+    );
+  }
+
+  // ---------------------------------------------------------------- nodes
+
+  toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken> {
+    const { callId, durationMs } = result;
+    const { answer } = this.#driver.apply({
+      type: "ToolResult",
+      callId,
+      nodeId,
+      ...fromNode(result),
+      ...(durationMs === undefined ? {} : { durationMs }),
+    });
+    const type = answer?.type;
+    return Promise.resolve(type === "taken" || type === "duplicate" || type === "late" ? type : "unknown");
+  }
+  nodeChanged({ nodeId, online, calls }: NodeChange): Promise<void> {
+    this.#driver.apply({ type: "NodeChanged", nodeId, online, ...(calls === undefined ? {} : { calls }) });
+    return Promise.resolve();
+  }
+  execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown"> {
+    const state = this.#driver.state;
+    if (!state || (event.callId !== undefined && !isOwnCallId(state, event.callId))) return Promise.resolve("unknown");
+    // The start of a process is what the call's own result says.
+    if (event.event === "started") return Promise.resolve("taken");
+    const incoming = execMessage(nodeId, event, `exec-${this.#ports.freshId()}`, this.#driver.wall());
+    const { duplicate } = this.#driver.apply(
+      { type: "ExecEnded", incoming, bytes: jsonBytes(incoming) },
+      { key: `e:${nodeId}:${event.eventId}` },
+    );
+    return Promise.resolve(duplicate ? "duplicate" : "taken");
+  }
+
+  // ---------------------------------------------------------------- looking
+
+  get(): Promise<Result<SessionGetResult>> {
+    return this.#look((state) => getView(state, this.#driver.contexts.known?.config.session.defaultResetPolicy));
+  }
+  stats(): Promise<Result<SessionStatsResult>> {
+    return this.#look((state) => statsView(state, this.#driver.wall()));
+  }
+  history(): Promise<Result<SessionHistoryResult>> {
+    return this.#look(historyView);
+  }
+  preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
+    const most = Math.max(1, Math.min(limit ?? 20, LIMITS.pageItems));
+    return this.#look((state) => previewView(state, [...this.#driver.history.messageRows()], most));
+  }
+  events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
+    const state = this.#driver.state;
+    if (!state)
+      return Promise.resolve(
+        afterSeq !== undefined && afterSeq > 0
+          ? fail({ reason: "session.snapshot_required", message: "There is nothing to replay here. Follow from the beginning." })
+          : ok({ sessionKey: asSessionKey(""), seq: 0, events: [], state: "idle" }),
+      );
+    return Promise.resolve(eventsView(state, this.#driver.store, afterSeq, this.#driver.live));
+  }
+  #look<T>(view: (state: State) => T): Promise<Result<T>> {
+    const state = this.#driver.state;
+    return Promise.resolve(state ? ok(view(state)) : NOT_FOUND);
+  }
+
+  // ---------------------------------------------------------------- changing
+
+  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>> {
+    if (!this.#driver.state) return Promise.resolve(NOT_FOUND);
+    const text = describePatch(patch);
+    if (!text.ok) return Promise.resolve(text);
+    const { settings, label, resetPolicy, clear } = patch;
+    this.#driver.apply({
+      type: "SettingsPatched",
+      text: text.value,
+      ...(settings ? { settings } : {}),
+      ...(label === undefined ? {} : { label }),
+      ...(resetPolicy ? { resetPolicy } : {}),
+      ...(clear ? { clear } : {}),
+    });
+    return Promise.resolve(ok({ ok: true }));
+  }
+  async reset(): Promise<Result<SessionResetResult>> {
+    const end = await this.#archived({ type: "Reset" });
+    if (!end.ok) return end;
+    if (end.value.kind !== "reset") throw bug("a reset");
+    const { oldSessionId, newSessionId, archived, key, tokens } = end.value;
+    return ok({
+      ok: true,
+      sessionKey: asSessionKey(this.#driver.state?.identity.key ?? ""),
+      oldSessionId,
+      newSessionId,
+      archivedMessages: archived,
+      ...(key === undefined ? {} : { archivedTo: key }),
+      tokensCleared: tokens,
+    });
+  }
+  async compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>> {
+    const end = await this.#archived({ type: "Compact", keep: keepMessages ?? COMPACT_KEEP });
+    if (!end.ok) return end;
+    if (end.value.kind !== "compact") throw bug("a compaction");
+    const { trimmed, kept, key } = end.value;
+    return ok({ ok: true, trimmedMessages: trimmed, keptMessages: kept, ...(key === undefined ? {} : { archivedTo: key }) });
+  }
+  async #archived(event: EventBody): Promise<Result<Extract<ArchiveEnd, { ok: true }>>> {
+    const { answer } = this.#driver.apply(event);
+    if (!answer) return NOT_FOUND;
+    if (answer.type === "refused") return fail(answer.error);
+    if (answer.type !== "archiving") throw bug("an archive");
+    const end = await this.#driver.archiveEnd(answer.requestId);
+    return end.ok ? ok(end) : fail(end.error);
+  }
+
+  resume(): Promise<{ busy: boolean }> {
+    const state = this.#driver.state;
+    return Promise.resolve({ busy: state !== undefined && (state.run.phase !== "idle" || state.outbox.length > 0) });
+  }
+}
+const noop = (): void => {};

@@ -1,0 +1,71 @@
+/** Rows as they are stored, and back. Pure. */
+import { STATE_ROW_BYTES } from "../machine/limits.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { LogRow } from "../machine/log.ts";
+import type { State } from "../machine/state.ts";
+import { utf8Bytes } from "../machine/text.ts";
+
+export interface StoredRow {
+  readonly seq: number;
+  readonly kind: string;
+  readonly run: string;
+  readonly at: number;
+  readonly body: string;
+}
+export function encodeRow(row: LogRow): StoredRow {
+  const { seq, kind, runId, at, ...rest } = row;
+  return { seq, kind, run: runId, at, body: bounded(JSON.stringify(rest), LIMITS.rowBytes, `the log row ${seq}`) };
+}
+/** Only this program writes rows, and migrations change them, so what is in the table has the shape that was put in. */
+export function decodeRow({ seq, kind, run, at, body }: StoredRow): LogRow {
+  const row: LogRow = { seq, kind, runId: run, at, ...JSON.parse(body) };
+  return row;
+}
+
+/** The state's parts: what changes with every message, and what seldom does and can be large. */
+export type StatePart = "session" | "settings" | "previous";
+export function encodeState(before: State | undefined, state: State): readonly (readonly [StatePart, string])[] {
+  const { settings, previousSessionIds, ...core } = state;
+  return [
+    ["session", bounded(JSON.stringify(core), STATE_ROW_BYTES, "the state row")],
+    ...(before?.settings === settings || (!before && Object.keys(settings).length === 0)
+      ? []
+      : [["settings", JSON.stringify(settings)] as const]),
+    ...(before?.previousSessionIds === previousSessionIds || (!before && previousSessionIds.length === 0)
+      ? []
+      : [["previous", bounded(JSON.stringify(previousSessionIds), LIMITS.rowBytes, "the list of earlier sessions")] as const]),
+  ];
+}
+export function decodeState(parts: ReadonlyMap<string, string>): State | undefined {
+  const core = parts.get("session");
+  if (core === undefined) return undefined;
+  return {
+    ...JSON.parse(core),
+    settings: JSON.parse(parts.get("settings") ?? "{}"),
+    previousSessionIds: JSON.parse(parts.get("previous") ?? "[]"),
+  };
+}
+
+/** Half a million UTF-16 units are at most 768 KiB of UTF-8: a part always fits its row. */
+export const RESULT_PART_CHARS = 262_144;
+/** Larger texts lose their middle; nodes keep no more than `LIMITS.toolResultBytes` of a call anyway. */
+export function resultParts(text: string): readonly string[] {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length && at < LIMITS.toolResultBytes; ) {
+    let end = Math.min(text.length, at + RESULT_PART_CHARS);
+    // Stored text is UTF-8: a surrogate pair must not be parted.
+    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end -= 1;
+    parts.push(text.slice(at, end));
+    at = end;
+  }
+  return parts;
+}
+
+export class RowTooLargeError extends Error {
+  override readonly name = "RowTooLargeError";
+}
+function bounded(body: string, maxBytes: number, what: string): string {
+  if (body.length * 3 > maxBytes && utf8Bytes(body) > maxBytes)
+    throw new RowTooLargeError(`${what} would be ${utf8Bytes(body)} bytes; at most ${maxBytes} are stored`);
+  return body;
+}

@@ -1,0 +1,48 @@
+/**
+ * What the session keeps, as an interface: the SQLite one is used, one in memory drives the simulator, one suite tests both.
+ * Everything is synchronous; a transaction either happened or did not. No rules of the session here.
+ */
+import type { Answer } from "../machine/event.ts";
+import type { Step } from "../machine/draft.ts";
+import type { LogRow } from "../machine/log.ts";
+import type { QueuedMessage, State } from "../machine/state.ts";
+
+/** Remembers what a key was answered, for as long as `LIMITS.dedupeMs`. */
+export interface SeenEntry {
+  readonly key: string;
+  readonly answer: Answer;
+  /** Wall time. */
+  readonly at: number;
+}
+export interface SessionStore {
+  /** Rolled back when `work` throws. */
+  transaction<T>(work: () => T): T;
+  /** Undefined: nobody has ever said anything here. Reading creates nothing. */
+  load(): State | undefined;
+  seen(key: string): Answer | undefined;
+  queueHead(): QueuedMessage | undefined;
+  /** The first waiting message of that run. */
+  queuedRun(runId: string): QueuedMessage | undefined;
+  /** `before` undefined: the session begins. Only inside a transaction. */
+  write(before: State | undefined, step: Step, seen: SeenEntry | undefined): void;
+  /** Rows with seq >= from, in order, at most `limit`. */
+  rows(from: number, limit: number): readonly LogRow[];
+  rowAt(seq: number): LogRow | undefined;
+  /** The first number that is still in the log; `nextSeq` when it is empty. */
+  oldestSeq(nextSeq: number): number;
+  /** Full text of a long result that is not in the bucket yet. */
+  resultText(callId: string): string | undefined;
+  /**
+   * One bounded step of forgetting: dedupe keys older than `seenBefore`, and rows that left the conversation (seq below
+   * `contextFrom`) and are older than `rowsBefore` or below `rowsBelow`. Returns how many rows it removed.
+   */
+  prune(bounds: PruneBounds): number;
+}
+export interface PruneBounds {
+  readonly seenBefore: number;
+  readonly contextFrom: number;
+  readonly rowsBefore: number;
+  readonly rowsBelow: number;
+  /** Rows looked at, and at most removed, of each kind. */
+  readonly step: number;
+}

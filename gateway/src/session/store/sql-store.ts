@@ -1,0 +1,157 @@
+/**
+ * The session's tables in the SQLite of its Durable Object. A plain message costs six rows in three transactions (rule D2):
+ * log, seen, state; log, state; state. Tables are made with the first message, never by a mere read.
+ */
+import { migrate } from "../../platform/sql.ts";
+import type { Answer } from "../machine/event.ts";
+import type { QueueOp, ResultOp, Step } from "../machine/draft.ts";
+import type { LogRow } from "../machine/log.ts";
+import type { IncomingMessage, QueuedMessage, State } from "../machine/state.ts";
+import { decodeRow, decodeState, encodeRow, encodeState, resultParts, type StoredRow } from "./rows.ts";
+import { SESSION_MIGRATIONS, SESSION_TABLES } from "./schema.ts";
+import type { PruneBounds, SeenEntry, SessionStore } from "./session-store.ts";
+
+export type SessionDatabase = Pick<DurableObjectStorage, "sql" | "kv" | "transactionSync">;
+
+export class SqlStore implements SessionStore {
+  readonly #storage: SessionDatabase;
+  /** Undefined: not looked yet. */
+  #hasTables: boolean | undefined;
+  /** The first in the queue, so that a busy session doesn't parse it again with each event. */
+  #head: QueuedMessage | undefined;
+  /** Where forgetting of dedupe keys goes on. Memory only: a new life begins anew. */
+  #pruneAfter = "";
+
+  constructor(storage: SessionDatabase) {
+    this.#storage = storage;
+  }
+
+  transaction<T>(work: () => T): T {
+    this.#prepare();
+    try {
+      return this.#storage.transactionSync(work);
+    } catch (error) {
+      this.#head = undefined;
+      throw error;
+    }
+  }
+  #prepare(): void {
+    if (this.#exists()) return;
+    migrate(this.#storage, SESSION_TABLES, SESSION_MIGRATIONS);
+    this.#hasTables = true;
+  }
+  #exists(): boolean {
+    if (this.#hasTables === undefined) {
+      const found =
+        this.#storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'").toArray().length > 0;
+      // An object that lives on with an older version's tables is brought up to date at its first use.
+      if (found) migrate(this.#storage, SESSION_TABLES, SESSION_MIGRATIONS);
+      this.#hasTables = found;
+    }
+    return this.#hasTables;
+  }
+  #all<T extends Record<string, SqlStorageValue>>(statement: string, ...params: SqlStorageValue[]): T[] {
+    return this.#exists() ? this.#storage.sql.exec<T>(statement, ...params).toArray() : [];
+  }
+
+  load(): State | undefined {
+    this.#head = undefined;
+    return decodeState(
+      new Map(this.#all<{ name: string; body: string }>("SELECT name, body FROM state").map(({ name, body }) => [name, body])),
+    );
+  }
+  seen(key: string): Answer | undefined {
+    const row = this.#all<{ answer: string }>("SELECT answer FROM seen WHERE key = ?", key)[0];
+    if (!row) return undefined;
+    const answer: Answer = JSON.parse(row.answer);
+    return answer;
+  }
+  queueHead(): QueuedMessage | undefined {
+    this.#head ??= this.#queued("SELECT id, bytes, body FROM queue ORDER BY id LIMIT 1");
+    return this.#head;
+  }
+  queuedRun(runId: string): QueuedMessage | undefined {
+    return this.#queued("SELECT id, bytes, body FROM queue WHERE run = ? ORDER BY id LIMIT 1", runId);
+  }
+  #queued(statement: string, ...params: SqlStorageValue[]): QueuedMessage | undefined {
+    const row = this.#all<{ id: number; bytes: number; body: string }>(statement, ...params)[0];
+    if (!row) return undefined;
+    const incoming: IncomingMessage = JSON.parse(row.body);
+    return { id: row.id, bytes: row.bytes, incoming };
+  }
+
+  write(before: State | undefined, step: Step, seen: SeenEntry | undefined): void {
+    const { sql } = this.#storage;
+    for (const row of step.append) {
+      const { seq, kind, run, at, body } = encodeRow(row);
+      sql.exec("INSERT INTO log(seq, kind, run, at, body) VALUES(?, ?, ?, ?, ?)", seq, kind, run, at, body);
+    }
+    for (const op of step.queue) this.#writeQueue(op);
+    for (const op of step.results) this.#writeResult(op);
+    if (seen) sql.exec("INSERT INTO seen(key, answer, at) VALUES(?, ?, ?)", seen.key, JSON.stringify(seen.answer), seen.at);
+    if (step.state === before) return;
+    for (const [name, body] of encodeState(before, step.state)) {
+      sql.exec("INSERT INTO state(name, body) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET body = excluded.body", name, body);
+    }
+  }
+  #writeQueue(op: QueueOp): void {
+    const { sql } = this.#storage;
+    if (op.op === "add")
+      sql.exec("INSERT INTO queue(run, bytes, body) VALUES(?, ?, ?)", op.incoming.runId, op.bytes, JSON.stringify(op.incoming));
+    else {
+      sql.exec("DELETE FROM queue WHERE id = ?", op.id);
+      if (this.#head?.id === op.id) this.#head = undefined;
+    }
+  }
+  #writeResult(op: ResultOp): void {
+    const { sql } = this.#storage;
+    sql.exec("DELETE FROM results WHERE call = ?", op.callId);
+    if (op.op === "drop") return;
+    for (const [part, body] of resultParts(op.text).entries())
+      sql.exec("INSERT INTO results(call, part, body) VALUES(?, ?, ?)", op.callId, part, body);
+  }
+
+  rows(from: number, limit: number): readonly LogRow[] {
+    return this.#all<StoredRow & Record<string, SqlStorageValue>>(
+      "SELECT seq, kind, run, at, body FROM log WHERE seq >= ? ORDER BY seq LIMIT ?",
+      from,
+      limit,
+    ).map(decodeRow);
+  }
+  rowAt(seq: number): LogRow | undefined {
+    const row = this.#all<StoredRow & Record<string, SqlStorageValue>>("SELECT seq, kind, run, at, body FROM log WHERE seq = ?", seq)[0];
+    return row && decodeRow(row);
+  }
+  oldestSeq(nextSeq: number): number {
+    return this.#all<{ seq: number }>("SELECT seq FROM log ORDER BY seq LIMIT 1")[0]?.seq ?? nextSeq;
+  }
+  resultText(callId: string): string | undefined {
+    const parts = this.#all<{ body: string }>("SELECT body FROM results WHERE call = ? ORDER BY part", callId);
+    return parts.length === 0 ? undefined : parts.map((part) => part.body).join("");
+  }
+
+  prune({ seenBefore, contextFrom, rowsBefore, rowsBelow, step }: PruneBounds): number {
+    const { sql } = this.#storage;
+    return this.transaction(() => {
+      const keys = this.#all<{ key: string; at: number }>(
+        "SELECT key, at FROM seen WHERE key > ? ORDER BY key LIMIT ?",
+        this.#pruneAfter,
+        step,
+      );
+      this.#pruneAfter = keys.length < step ? "" : (keys.at(-1)?.key ?? "");
+      let removed = 0;
+      for (const { key, at } of keys) {
+        if (at >= seenBefore) continue;
+        sql.exec("DELETE FROM seen WHERE key = ?", key);
+        removed += 1;
+      }
+      const rows = this.#all<{ seq: number; at: number }>("SELECT seq, at FROM log WHERE seq < ? ORDER BY seq LIMIT ?", contextFrom, step);
+      // Only from the beginning on, so that what is left has no gap.
+      const stays = rows.findIndex(({ seq, at }) => at >= rowsBefore && seq >= rowsBelow);
+      const gone = stays === -1 ? rows : rows.slice(0, stays);
+      const last = gone.at(-1);
+      if (last) sql.exec("DELETE FROM log WHERE seq <= ?", last.seq);
+      return removed + gone.length;
+    });
+  }
+}

@@ -1,0 +1,56 @@
+/** What tools give, as blocks for the model. Pure; any JSON is taken, nothing is trusted to have a shape. */
+import type { ErrorReason } from "../../../protocol/gen/errors.ts";
+import { ERRORS } from "../../../protocol/gen/errors.ts";
+import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
+import { ToolOutcomeValues } from "../../../protocol/gen/types.ts";
+import type { GsvError, ImageBlock, TextBlock } from "../ports.ts";
+
+export type Block = TextBlock | ImageBlock;
+export interface ToolReport {
+  readonly content: readonly Block[];
+  readonly outcome: ToolOutcome;
+  readonly reason?: string;
+}
+
+/** Text as it is; `{content: [blocks]}` and lists of blocks as blocks; anything else as JSON. */
+export function toContent(result: unknown): readonly Block[] {
+  if (typeof result === "string") return [{ type: "text", text: result }];
+  if (result === undefined || result === null) return [{ type: "text", text: "(no output)" }];
+  const blocks = asBlocks(result) ?? (isRecord(result) ? asBlocks(result["content"]) : undefined);
+  return blocks ?? [{ type: "text", text: JSON.stringify(result) ?? "(no output)" }];
+}
+function asBlocks(value: unknown): readonly Block[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const blocks = value.map(asBlock);
+  return blocks.every((block) => block !== undefined) ? blocks : undefined;
+}
+function asBlock(value: unknown): Block | undefined {
+  if (!isRecord(value)) return undefined;
+  const { type, text, data, mimeType } = value;
+  if (type === "text" && typeof text === "string") return { type: "text", text };
+  if (type === "image" && typeof data === "string" && typeof mimeType === "string") return { type: "image", data, mimeType };
+  return undefined;
+}
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** How a node's call ended. */
+export function fromNode(result: ToolResultParams): ToolReport {
+  const outcome = ToolOutcomeValues.find((known) => known === result.outcome) ?? (result.error === undefined ? "ok" : "error");
+  const reason = result.reason === undefined ? {} : { reason: result.reason };
+  if (outcome === "ok") return { content: toContent(result.result), outcome, ...reason };
+  const known = result.result === undefined ? [] : toContent(result.result);
+  return { content: [{ type: "text", text: result.error ?? explain(outcome) }, ...known], outcome, ...reason };
+}
+const explain = (outcome: Exclude<ToolOutcome, "ok">): string =>
+  ERRORS[
+    { error: "tool.failed", cancelled: "tool.cancelled", timeout: "tool.timeout", unknown: "tool.outcome_unknown" }[outcome] as ErrorReason
+  ].text;
+
+/** How a native call ended. */
+export function fromNative(
+  outcome: { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: GsvError },
+): ToolReport {
+  if (outcome.ok) return { content: toContent(outcome.result), outcome: "ok" };
+  return { content: [{ type: "text", text: outcome.error.message }], outcome: "error", reason: outcome.error.reason };
+}

@@ -1,0 +1,122 @@
+/** What the session tells of itself. Reads state and log; changes nothing. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import {
+  asRunId,
+  asSessionKey,
+  type SessionGetResult,
+  type SessionHistoryResult,
+  type SessionPreviewResult,
+  type SessionStatsResult,
+  type SessionSubscribeResult,
+} from "../../../protocol/gen/types.ts";
+import type { Result, SessionNews } from "../ports.ts";
+import { rowEvents } from "./events.ts";
+import { CALLS_PER_REPLY } from "./machine/limits.ts";
+import type { MessageRow } from "./machine/log.ts";
+import type { State } from "./machine/state.ts";
+import { jsonBytes } from "./machine/text.ts";
+import type { Delta } from "./publisher.ts";
+import { effectivePolicy } from "./reset-policy.ts";
+import type { SessionStore } from "./store/session-store.ts";
+import type { ResetPolicyConfig } from "../../../protocol/gen/types.ts";
+
+/** What an answer may carry beside its envelope, so that it fits a frame. */
+const ANSWER_BYTES = LIMITS.frameBytes - 65_536;
+const ROWS_AT_ONCE = 500;
+
+export function getView(state: State, configured: ResetPolicyConfig | undefined): SessionGetResult {
+  return {
+    sessionId: state.sessionId,
+    sessionKey: asSessionKey(state.identity.key),
+    createdAt: state.createdAt,
+    updatedAt: state.updatedAt,
+    messageCount: state.messageCount,
+    tokens: state.usage,
+    settings: state.settings,
+    resetPolicy: effectivePolicy(state.resetPolicy, configured),
+    ...(state.lastResetAt === undefined ? {} : { lastResetAt: state.lastResetAt }),
+    previousSessionIds: [...state.previousSessionIds],
+    ...(state.label === undefined ? {} : { label: state.label }),
+    state: state.run.phase,
+    lastSeq: state.nextSeq - 1,
+  };
+}
+export function statsView(state: State, wall: number): SessionStatsResult {
+  const { run } = state;
+  const busy = run.phase === "thinking" || run.phase === "acting";
+  return {
+    sessionKey: asSessionKey(state.identity.key),
+    sessionId: state.sessionId,
+    messageCount: state.messageCount,
+    tokens: state.usage,
+    createdAt: state.createdAt,
+    updatedAt: state.updatedAt,
+    uptime: Math.max(0, wall - state.createdAt),
+    isProcessing: run.phase !== "idle",
+    queueSize: state.queue.count,
+    state: run.phase,
+    ...(busy ? { runId: asRunId(run.runId), steps: run.step } : {}),
+    runsCompleted: state.runCount - (busy ? 1 : 0),
+  };
+}
+export const historyView = (state: State): SessionHistoryResult => ({
+  sessionKey: asSessionKey(state.identity.key),
+  currentSessionId: state.sessionId,
+  previousSessionIds: [...state.previousSessionIds],
+});
+
+/** The last messages, as many of them as fit an answer. */
+export function previewView(state: State, rows: readonly MessageRow[], limit: number): SessionPreviewResult {
+  const messages: unknown[] = [];
+  let bytes = 0;
+  for (const row of rows.slice(-limit).reverse()) {
+    bytes += jsonBytes(row.message);
+    if (bytes > ANSWER_BYTES && messages.length > 0) break;
+    messages.unshift(row.message);
+  }
+  return { sessionKey: asSessionKey(state.identity.key), sessionId: state.sessionId, messageCount: state.messageCount, messages };
+}
+
+const TOO_OLD: Result<never> = {
+  ok: false,
+  error: {
+    reason: "session.snapshot_required",
+    message: "The events asked for are too old or too many to replay. Load the history with session.preview and follow from its end.",
+  },
+};
+/** Log events after `afterSeq`, all of them or none: a gap would be worse than asking anew. */
+export function eventsView(
+  state: State,
+  store: SessionStore,
+  afterSeq: number | undefined,
+  live: Delta | undefined,
+): Result<SessionSubscribeResult> {
+  const { key } = state.identity;
+  const { run } = state;
+  const events: SessionNews[] = [];
+  if (afterSeq !== undefined) {
+    if (afterSeq >= state.nextSeq) return TOO_OLD;
+    // A row's later events have numbers of their own, so the row that holds the next one may begin before it.
+    const oldest = store.oldestSeq(state.nextSeq);
+    if (afterSeq + 1 < oldest) return TOO_OLD;
+    let bytes = 0;
+    for (let from = Math.max(oldest, afterSeq + 1 - ROW_SPAN); from < state.nextSeq; ) {
+      const rows = store.rows(from, ROWS_AT_ONCE);
+      const last = rows.at(-1);
+      if (!last) break;
+      for (const news of rows.flatMap((row) => rowEvents(key, row))) {
+        if ((news.payload.sessionSeq ?? 0) <= afterSeq) continue;
+        bytes += jsonBytes(news);
+        if (bytes > ANSWER_BYTES || events.length >= 2 * LIMITS.eventRing) return TOO_OLD;
+        events.push(news);
+      }
+      from = last.seq + 1;
+    }
+  }
+  const active = run.phase === "thinking" || run.phase === "acting" ? { runId: asRunId(run.runId), step: run.step } : {};
+  const shown =
+    run.phase === "thinking" ? { attempt: run.attempt, ...(live === undefined || live.text === "" ? {} : { text: live.text }) } : {};
+  return { ok: true, value: { sessionKey: asSessionKey(key), seq: state.nextSeq - 1, events, state: run.phase, ...active, ...shown } };
+}
+/** No row takes more numbers than an answer with the most calls. */
+const ROW_SPAN = CALLS_PER_REPLY + 1;

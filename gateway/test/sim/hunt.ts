@@ -1,0 +1,85 @@
+/**
+ * Looks for a history that breaks a promise: every crash point of small ones, then random ones. The tests use it, and so does the
+ * check that deliberate mistakes are found (mutants.sim.test.ts), where it runs as a program of its own.
+ *
+ *   node gateway/test/sim/hunt.ts [random seeds] [exhaustive seeds]
+ */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { LogRow } from "../../src/session/machine/log.ts";
+import { type Scenario, simulate, SimulationError } from "./simulate.ts";
+
+export interface Tally {
+  histories: number;
+  kills: number;
+  rows: number;
+}
+export const tally = (): Tally => ({ histories: 0, kills: 0, rows: 0 });
+async function one(scenario: Scenario, sum: Tally): Promise<number> {
+  const report = await simulate(scenario);
+  sum.histories += 1;
+  sum.kills += report.kills;
+  sum.rows += report.rows.length;
+  return report.borders;
+}
+
+/** Every history that once failed, kept for ever. */
+export async function kept(sum: Tally): Promise<void> {
+  const file = new URL("./seeds.json", import.meta.url);
+  const scenarios = JSON.parse(readFileSync(file, "utf8")) as { readonly why: string; readonly scenario: Scenario }[];
+  for (const { scenario } of scenarios) await one(scenario, sum);
+}
+/** One crash, at each border of each of these small histories in turn. */
+export async function exhaustive(seeds: number, sum: Tally): Promise<void> {
+  for (let seed = 1; seed <= seeds; seed++) {
+    const scenario: Scenario = { seed, messages: 2, actions: seed % 3 === 0 };
+    const borders = await one(scenario, sum);
+    for (let crashAt = 1; crashAt <= borders + 4; crashAt++) await one({ ...scenario, crashAt }, sum);
+  }
+}
+export const randomScenario = (seed: number): Scenario => ({
+  seed,
+  messages: 5,
+  crashRate: seed % 5 === 0 ? 0.06 : 0.02,
+  faults: true,
+  actions: true,
+  silences: seed % 4 === 0,
+});
+export async function random(from: number, seeds: number, sum: Tally): Promise<void> {
+  for (let seed = from; seed < from + seeds; seed++) await one(randomScenario(seed), sum);
+}
+
+/** [P20] A jump of the wall clock ends nothing early: where nothing is slow or broken, every call and every run ends well. */
+export async function jumps(from: number, seeds: number, sum: Tally): Promise<void> {
+  for (let seed = from; seed < from + seeds; seed++) {
+    const byMs = seed % 2 === 0 ? 86_400_000 : -86_400_000;
+    const { rows } = await simulate({ seed, messages: 8, jump: { atMs: (seed * 7_919) % 60_000, byMs } });
+    sum.histories += 1;
+    sum.rows += rows.length;
+    const early = rows.find(endedEarly);
+    if (early)
+      throw new SimulationError(`seed ${seed}: a jump of ${byMs} ms ended something early: ${JSON.stringify(early).slice(0, 300)}`);
+  }
+}
+const endedEarly = (row: LogRow): boolean =>
+  (row.kind === "notice" && row.reason !== "budget.steps") || (row.kind === "toolResult" && row.reason !== undefined);
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const sum = tally();
+  try {
+    await kept(sum);
+    await exhaustive(Number(process.argv[3] ?? 6), sum);
+    await jumps(1, 60, sum);
+    await random(1, Number(process.argv[2] ?? 300), sum);
+    console.log(JSON.stringify({ ok: true, ...sum }));
+  } catch (error) {
+    console.log(
+      JSON.stringify({
+        ok: false,
+        after: sum.histories,
+        error: error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 600) : String(error),
+      }),
+    );
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * A disk for the simulator: transactions that happened or did not, everything kept as the text that a real table would hold. Beside
+ * that it keeps what a session can't: every row that was ever written, for the oracle.
+ */
+import type { Step } from "../../src/session/machine/draft.ts";
+import type { Answer } from "../../src/session/machine/event.ts";
+import type { LogRow } from "../../src/session/machine/log.ts";
+import type { IncomingMessage, QueuedMessage, State } from "../../src/session/machine/state.ts";
+import { decodeRow, decodeState, encodeRow, encodeState, type StoredRow } from "../../src/session/store/rows.ts";
+import type { PruneBounds, SeenEntry, SessionStore } from "../../src/session/store/session-store.ts";
+
+interface StoredMessage {
+  readonly id: number;
+  readonly run: string;
+  readonly bytes: number;
+  readonly body: string;
+}
+interface Tables {
+  readonly state: Map<string, string>;
+  readonly log: Map<number, StoredRow>;
+  readonly seen: Map<string, { readonly answer: string; readonly at: number }>;
+  readonly queue: Map<number, StoredMessage>;
+  readonly results: Map<string, string>;
+}
+const copy = ({ state, log, seen, queue, results }: Tables): Tables => ({
+  state: new Map(state),
+  log: new Map(log),
+  seen: new Map(seen),
+  queue: new Map(queue),
+  results: new Map(results),
+});
+
+export class MemoryStore implements SessionStore {
+  #tables: Tables = { state: new Map(), log: new Map(), seen: new Map(), queue: new Map(), results: new Map() };
+  #inside = false;
+  /** Every row ever written, in order; what was pruned or archived too. */
+  readonly everything: LogRow[] = [];
+  /** Keys of messages in the order in which they were accepted. */
+  readonly accepted: string[] = [];
+  writes = 0;
+  /** What the transaction at work would add to the above. */
+  #added: LogRow[] = [];
+  #takenIn: string[] = [];
+
+  transaction<T>(work: () => T): T {
+    if (this.#inside) throw new Error("a transaction inside a transaction");
+    const before = copy(this.#tables);
+    this.#inside = true;
+    this.#added = [];
+    this.#takenIn = [];
+    try {
+      const result = work();
+      this.everything.push(...this.#added);
+      this.accepted.push(...this.#takenIn);
+      return result;
+    } catch (error) {
+      this.#tables = before;
+      throw error;
+    } finally {
+      this.#inside = false;
+    }
+  }
+  load(): State | undefined {
+    return decodeState(this.#tables.state);
+  }
+  seen(key: string): Answer | undefined {
+    const entry = this.#tables.seen.get(key);
+    if (!entry) return undefined;
+    const answer: Answer = JSON.parse(entry.answer);
+    return answer;
+  }
+  #message(stored: StoredMessage | undefined): QueuedMessage | undefined {
+    if (!stored) return undefined;
+    const incoming: IncomingMessage = JSON.parse(stored.body);
+    return { id: stored.id, bytes: stored.bytes, incoming };
+  }
+  #queued(): StoredMessage[] {
+    return [...this.#tables.queue.values()].sort((left, right) => left.id - right.id);
+  }
+  queueHead(): QueuedMessage | undefined {
+    return this.#message(this.#queued()[0]);
+  }
+  queuedRun(runId: string): QueuedMessage | undefined {
+    return this.#message(this.#queued().find((message) => message.run === runId));
+  }
+  write(before: State | undefined, step: Step, seen: SeenEntry | undefined): void {
+    if (!this.#inside) throw new Error("a write outside of a transaction");
+    this.writes += 1;
+    const { state, log, queue, results } = this.#tables;
+    for (const row of step.append) {
+      const stored = encodeRow(row);
+      if (log.has(stored.seq)) throw new Error(`the row ${stored.seq} is there already`);
+      log.set(stored.seq, stored);
+      this.#added.push(decodeRow(stored));
+    }
+    for (const op of step.queue) {
+      if (op.op === "remove") {
+        if (!queue.delete(op.id)) throw new Error(`no message ${op.id} waits`);
+        continue;
+      }
+      const id = Math.max(0, ...queue.keys()) + 1;
+      queue.set(id, { id, run: op.incoming.runId, bytes: op.bytes, body: JSON.stringify(op.incoming) });
+    }
+    for (const op of step.results) {
+      if (op.op === "keep") results.set(op.callId, op.text);
+      else results.delete(op.callId);
+    }
+    if (seen) {
+      if (this.#tables.seen.has(seen.key)) throw new Error(`the key ${seen.key} is there already`);
+      this.#tables.seen.set(seen.key, { answer: JSON.stringify(seen.answer), at: seen.at });
+      if (seen.answer.type === "accepted") this.#takenIn.push(seen.key);
+    }
+    if (step.state !== before) for (const [name, body] of encodeState(before, step.state)) state.set(name, body);
+  }
+  rows(from: number, limit: number): readonly LogRow[] {
+    return [...this.#tables.log.values()]
+      .filter((row) => row.seq >= from)
+      .sort((left, right) => left.seq - right.seq)
+      .slice(0, limit)
+      .map(decodeRow);
+  }
+  rowAt(seq: number): LogRow | undefined {
+    const stored = this.#tables.log.get(seq);
+    return stored && decodeRow(stored);
+  }
+  oldestSeq(nextSeq: number): number {
+    return Math.min(nextSeq, ...this.#tables.log.keys());
+  }
+  resultText(callId: string): string | undefined {
+    return this.#tables.results.get(callId);
+  }
+  prune({ seenBefore, contextFrom, rowsBefore, rowsBelow, step }: PruneBounds): number {
+    return this.transaction(() => {
+      const { seen, log } = this.#tables;
+      const keys = [...seen].filter(([, { at }]) => at < seenBefore).slice(0, step);
+      for (const [key] of keys) seen.delete(key);
+      const rows = [...log.values()]
+        .filter((row) => row.seq < contextFrom)
+        .sort((left, right) => left.seq - right.seq)
+        .slice(0, step);
+      const stays = rows.findIndex(({ seq, at }) => at >= rowsBefore && seq >= rowsBelow);
+      const gone = stays === -1 ? rows : rows.slice(0, stays);
+      for (const { seq } of gone) log.delete(seq);
+      return keys.length + gone.length;
+    });
+  }
+  get waiting(): number {
+    return this.#tables.queue.size;
+  }
+  get keptResults(): number {
+    return this.#tables.results.size;
+  }
+}

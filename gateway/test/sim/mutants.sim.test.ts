@@ -1,0 +1,59 @@
+/** The simulator finds each of the deliberate mistakes of mutants.ts, and nothing in the program as it is. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { MUTANTS, type Mutant } from "./mutants.ts";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+const scratch = mkdtempSync(join(tmpdir(), "gsv-mutants-"));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** A copy of what the simulator needs, with one change. */
+function copy(name: string, mutant: Mutant | undefined): string {
+  const home = join(scratch, name);
+  mkdirSync(join(home, "gateway", "src"), { recursive: true });
+  for (const path of ["protocol/gen", "gateway/src/session", "gateway/src/ports.ts", "gateway/src/platform", "gateway/test/sim"]) {
+    cpSync(join(root, path), join(home, path), { recursive: true });
+  }
+  writeFileSync(join(home, "package.json"), '{ "type": "module" }');
+  if (mutant) {
+    const file = join(home, "gateway", mutant.file);
+    const parts = readFileSync(file, "utf8").split(mutant.find);
+    assert.equal(parts.length, 2, `${mutant.file} has the text of "${mutant.name}" ${parts.length - 1} times`);
+    writeFileSync(file, parts.join(mutant.put));
+  }
+  return home;
+}
+interface Verdict {
+  readonly ok: boolean;
+  readonly error?: string;
+}
+/** Looks until something is wrong. A mistake that makes it go on for ever is found, too. */
+function hunt(home: string, seeds: number): Promise<Verdict> {
+  return new Promise((resolve, reject) => {
+    const program = join(home, "gateway", "test", "sim", "hunt.ts");
+    execFile(process.execPath, [program, String(seeds), "4"], { timeout: 120_000, maxBuffer: 1 << 24 }, (error, stdout, stderr) => {
+      const last = stdout.trim().split("\n").at(-1) ?? "";
+      if (last.startsWith("{")) resolve(JSON.parse(last) as Verdict);
+      else if (error?.killed === true) resolve({ ok: false, error: "it never ended" });
+      else reject(new Error(`the hunt itself broke: ${stderr.slice(0, 2_000)}`));
+    });
+  });
+}
+
+describe("deliberate mistakes", { concurrency: 2 }, () => {
+  test("the program as it is passes the same hunt", async () => {
+    assert.deepEqual((await hunt(copy("none", undefined), 150)).error, undefined);
+  });
+  for (const [index, mutant] of MUTANTS.entries()) {
+    test(`found: ${mutant.name}`, async (t) => {
+      const verdict = await hunt(copy(`m${index}`, mutant), 600);
+      t.diagnostic(verdict.error?.replaceAll("\n", " ").slice(0, 200) ?? "nothing was found");
+      assert.equal(verdict.ok, false, "the mistake was not found");
+    });
+  }
+});

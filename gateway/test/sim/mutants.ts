@@ -1,0 +1,175 @@
+/**
+ * Deliberate mistakes. Each is one change of the text of one file; the simulator must find every one of them, else it proves less
+ * than it seems to. `find` must be there exactly once, so that a mutant can't silently stop being one.
+ */
+export interface Mutant {
+  readonly name: string;
+  /** From `gateway/`. */
+  readonly file: string;
+  readonly find: string;
+  readonly put: string;
+}
+const machine = (name: string): string => `src/session/machine/${name}.ts`;
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: "[P1] [W3] a repeated message id is not looked up",
+    file: "src/session/apply.ts",
+    find: "if (earlier) return",
+    put: "if (earlier && false) return",
+  },
+  {
+    name: "[P12] [W1] what an earlier life left open is not started again",
+    file: "src/session/pump.ts",
+    find: "for (const effect of this.#ports.outbox()) if (this.#isDue",
+    put: "for (const effect of this.#ports.outbox()) if (!this.#inherited.has(effect.id) && this.#isDue",
+  },
+  { name: "[P12] no alarm is ever set", file: "src/session/driver.ts", find: "    this.#host.setAlarm(wall);", put: "" },
+  {
+    name: "[P5] the completion of an earlier attempt is taken",
+    file: machine("phase/thinking"),
+    find: 'return run.phase === "thinking" && modelEffectId(run) === effectId ? run : undefined;',
+    put: 'return run.phase === "thinking" && run.attempt > 0 ? { ...run, attempt: run.attempt - 1 } : run.phase === "thinking" ? run : undefined;',
+  },
+  {
+    name: "[P6] [G2] a call is handed to a node without a ledger again",
+    file: "src/session/effects/dispatch-tool.ts",
+    find: "if (!effect.repeatable) {",
+    put: "if (!effect.repeatable && false) {",
+  },
+  {
+    name: "[P6] the node forgets what it has accepted",
+    file: "test/sim/nodes.ts",
+    find: "if (known && this.ledger) {",
+    put: "if (known && this.ledger && false) {",
+  },
+  {
+    name: "[G3] a call that may have started is said never to have run",
+    file: "src/session/effects/dispatch-tool.ts",
+    find: '!flight.inherited && flight.tries === 0 && effect.id.endsWith(".0")',
+    put: 'effect.id !== "" && flight.tries >= 0',
+  },
+  {
+    name: "[G3] [W5] a changing call is failed at once when its node drops off",
+    file: machine("phase/acting"),
+    find: "    else if (call.idempotent)\n      closeCall(",
+    put: '    else if (call.callId !== "")\n      closeCall(',
+  },
+  { name: "[P7] [W5] a late result is dropped", file: machine("phase/acting"), find: "    lateNote(d, sealed, event);", put: "" },
+  {
+    name: "[W7] a result of another machine is taken",
+    file: machine("phase/acting"),
+    find: "if (call.nodeId !== event.nodeId || !handed) {",
+    put: "if (!handed) {",
+  },
+  {
+    name: "[P10] [W9] waiting messages are forgotten when a run ends",
+    file: machine("phase/idle"),
+    find: "  startNext(d);\n}\nexport function startNext",
+    put: "  d.state.queue = { count: 0, bytes: 0 };\n}\nexport function startNext",
+  },
+  {
+    name: "[P3] a message that comes during a run overtakes",
+    file: machine("phase/idle"),
+    find: 'if (state.run.phase === "idle" && reset === undefined) {',
+    put: "if (reset === undefined) {",
+  },
+  {
+    name: "[P3] the queue is a stack",
+    file: "test/sim/memory-store.ts",
+    find: "return this.#message(this.#queued()[0]);",
+    put: "return this.#message(this.#queued().at(-1));",
+  },
+  {
+    name: "[R3] an abort leaves open calls without a result",
+    file: machine("phase/ending"),
+    find: "  for (const call of run.calls) closeCall(d, run, call, { content: `Cancelled",
+    put: "  for (const call of run.calls.slice(1)) closeCall(d, run, call, { content: `Cancelled",
+  },
+  {
+    name: "[P10] a message stopped in the queue ends silently",
+    file: machine("reduce"),
+    find: '    appendNotice(d, { notice: "aborted", runId: event.runId',
+    put: '    if (state.runCount < 0) appendNotice(d, { notice: "aborted", runId: event.runId',
+  },
+  { name: "[G5] [W9] calls have no deadline", file: machine("reduce"), find: "actingTick(d, run);", put: "return;" },
+  {
+    name: "[W15] the next step begins while a call is open",
+    file: machine("phase/acting"),
+    find: "if (calls.length === 0) return nextStep(",
+    put: "if (calls.length <= 1) return nextStep(",
+  },
+  {
+    name: "[P17] [W16] a torn archive counts",
+    file: machine("phase/archiving"),
+    find: "  if (!right) {",
+    put: "  if (!right && !inside) {",
+  },
+  {
+    name: "[P17] a failed archive does not stop the reset",
+    file: machine("phase/archiving"),
+    find: "  if (run) failedOnce(d, run, event.error);",
+    put: '  if (run?.kind === "reset") freshStart(d, run, undefined);\n  if (run) failedOnce(d, run, event.error);',
+  },
+  {
+    name: "[P17] compaction cuts between a call and its result",
+    file: "src/session/history.ts",
+    find: 'if (rows[index]?.kind === "user" && before)',
+    put: "if (before)",
+  },
+  {
+    name: "the model is shown what has left the conversation",
+    file: "src/session/driver.ts",
+    find: "this.#history.trimTo(step.state.contextFrom)",
+    put: "this.#history.trimTo(0)",
+  },
+  {
+    name: "[P11] events that could not be handed over count as delivered",
+    file: "src/session/effects/deliver.ts",
+    find: "      if (!ok) return false;",
+    put: "",
+  },
+  {
+    name: "[P11] a delivery is settled without having happened",
+    file: machine("draft"),
+    find: "if (deliver && deliver.upto <= delivered) settle",
+    put: "if (deliver && deliver.upto <= d.state.nextSeq - 1) settle",
+  },
+  { name: "[P11] a failed publish is reported as done", file: "src/session/publisher.ts", find: "      ok = false;", put: "" },
+  {
+    name: "[W22] runs have no budget of steps",
+    file: machine("phase/ending"),
+    find: "if (nextStep > budget.steps)",
+    put: "if (nextStep > budget.steps * 10)",
+  },
+  {
+    name: "[P20] deadlines run on the wall clock",
+    file: "src/session/clock.ts",
+    find: "(gap >= 0 && gap <= plausible ? gap : 0)",
+    put: "gap",
+  },
+  {
+    name: "[G4] the whole text is dropped when the bucket fails",
+    file: "src/session/effects/store-result.ts",
+    find: "    if (!put.ok)",
+    put: '    if (!put.ok && effect.callId === "")',
+  },
+  {
+    name: "the end of a process is taken twice",
+    file: "src/session/session-service.ts",
+    find: "{ key: `e:",
+    put: "{ key: this.#ports.freshId() + `e:",
+  },
+  {
+    name: "[R5] a reset leaves the run going",
+    file: machine("phase/archiving"),
+    find: 'if (state.run.phase !== "idle") endByAbort(d, state.run, "The conversation was reset.");',
+    put: "",
+  },
+  {
+    name: "[G2] the commit before the only dispatch keeps the effect open",
+    file: machine("phase/acting"),
+    find: '  settle(d, event.effectId);\n  d.answer = { type: "taken" };',
+    put: '  d.answer = { type: "taken" };',
+  },
+];

@@ -1,0 +1,190 @@
+/** What must be true of any history: checked on the disk after each commit, and on everything once the world has come to rest. */
+import type { SessionNews } from "../../src/ports.ts";
+import { rowEvents } from "../../src/session/events.ts";
+import { isMessageRow, type LogRow, type MessageRow } from "../../src/session/machine/log.ts";
+import { textOf } from "../../src/session/machine/text.ts";
+import type { World } from "./world.ts";
+import { IDENTITY, LIMITS_OF_RUN } from "./world.ts";
+
+/** Each call has exactly one result before the next assistant message. The newest answer's calls may still be open. */
+export function historyProblem(rows: readonly LogRow[]): string | undefined {
+  const open = new Set<string>();
+  const answered = new Set<string>();
+  for (const row of rows) {
+    if (row.kind === "user" && open.size > 0) return `the user row ${row.seq} stands between a call and its result`;
+    if (row.kind === "assistant") {
+      if (open.size > 0) return `the answer ${row.seq} came before the results of ${[...open].join(", ")}`;
+      for (const call of row.calls) open.add(call.callId);
+    }
+    if (row.kind === "toolResult") {
+      if (answered.has(row.callId)) return `the call ${row.callId} has two results`;
+      if (!open.delete(row.callId)) return `the row ${row.seq} is a result for ${row.callId}, which is not open`;
+      answered.add(row.callId);
+    }
+  }
+  return undefined;
+}
+const isTerminal = (row: LogRow): boolean =>
+  (row.kind === "assistant" && row.calls.length === 0) || (row.kind === "notice" && (row.notice === "error" || row.notice === "aborted"));
+
+/** What the senders know. */
+export interface Sent {
+  readonly messageId: string;
+  readonly runId: string;
+  state: "pending" | "accepted" | "refused";
+}
+
+export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly string[]): void {
+  const bad = (what: string): void => world.problem(what);
+  const { disk } = world;
+  const rows = disk.everything;
+  const state = disk.load();
+  if (!state) {
+    if (sent.some((message) => message.state === "accepted")) bad("messages were accepted, and there is no session");
+    return;
+  }
+  // [P12] Everything has come to an end.
+  if (state.run.phase !== "idle") bad(`the session is still ${state.run.phase}`);
+  if (state.outbox.length > 0) bad(`open effects: ${state.outbox.map((effect) => effect.id).join(", ")}`);
+  if (state.queue.count !== 0 || disk.waiting !== 0) bad(`${state.queue.count} messages wait, ${disk.waiting} in the table`);
+  if (disk.keptResults > 0) bad("long results were not moved to the bucket");
+
+  // [P1] [P4] What was accepted was accepted once, and what was refused was not.
+  const accepted = disk.accepted.filter((key) => key.startsWith("m:")).map((key) => key.slice(2));
+  if (new Set(accepted).size !== accepted.length) bad("a message was accepted twice");
+  for (const message of sent) {
+    if (message.state === "pending") bad(`${message.messageId} never got an answer`);
+    if (message.state === "accepted" && !accepted.includes(message.messageId))
+      bad(`${message.messageId} was acknowledged and is not there`);
+    if (message.state === "refused" && accepted.includes(message.messageId)) bad(`${message.messageId} was refused and is there`);
+  }
+  // [P10] Exactly one end for each.
+  for (const messageId of accepted) {
+    const message = sent.find((candidate) => candidate.messageId === messageId);
+    const ends = rows.filter((row) => row.runId === message?.runId && isTerminal(row));
+    if (ends.length !== 1) bad(`${messageId} has ${ends.length} ends: ${ends.map((row) => row.seq).join(", ")}`);
+  }
+  // [P3] In the order of acceptance, each once.
+  const users = rows.filter((row) => row.kind === "user").map((row) => row.messageId);
+  if (new Set(users).size !== users.length) bad("a user message is in the log twice");
+  const begun = users.filter((messageId) => !messageId.startsWith("exec:"));
+  const expected = accepted.filter((messageId) => begun.includes(messageId));
+  if (begun.join() !== expected.join()) bad(`the order is ${begun.join()}, accepted was ${expected.join()}`);
+  for (const messageId of accepted) {
+    const runId = sent.find((candidate) => candidate.messageId === messageId)?.runId;
+    const stopped = rows.some((row) => row.kind === "notice" && row.notice === "aborted" && row.runId === runId);
+    if (!begun.includes(messageId) && !stopped) bad(`${messageId} never began and was not stopped`);
+  }
+  for (const eventId of execs) {
+    const found = rows.filter(
+      (row) =>
+        (row.kind === "user" && row.messageId.endsWith(`:${eventId}`)) ||
+        (row.kind === "notice" && row.notice === "note" && row.text.includes(`process ${eventId} on`)),
+    );
+    if (found.length !== 1) bad(`the end of the process ${eventId} is there ${found.length} times`);
+  }
+  const history = historyProblem(rows);
+  if (history !== undefined) bad(history);
+  // [W22] No run takes more steps than it may.
+  const steps = rows.filter((row) => row.kind === "assistant").reduce((most, row) => Math.max(most, row.step), 0);
+  if (steps > LIMITS_OF_RUN.stepsPerRun) bad(`a run took ${steps} steps`);
+
+  checkTools(world, rows);
+  checkResults(world, rows);
+  checkArchives(world, rows);
+  checkClients(world, rows);
+}
+
+function checkTools(world: World, rows: readonly LogRow[]): void {
+  const bad = (what: string): void => world.problem(what);
+  const starts = new Map(world.nodes.flatMap((node) => [...node.starts].map(([callId, count]) => [callId, { count, node }] as const)));
+  const names = new Map(
+    rows.flatMap((row) => (row.kind === "assistant" ? row.calls.map((call) => [call.callId, call.name] as const) : [])),
+  );
+  // [P6] At most one start, on both kinds of machine.
+  for (const [callId, { count, node }] of starts) {
+    const name = names.get(callId);
+    const harmless = name?.endsWith("__Read") === true && !node.ledger;
+    if (count > 1 && !harmless) bad(`${name ?? "a call that nobody made"} ${callId} was started ${count} times on ${node.id}`);
+    if (name === undefined || !name.startsWith(`${node.id}__`)) bad(`${callId} ran on ${node.id}, where it does not belong`);
+  }
+  for (const row of rows) {
+    if (row.kind !== "toolResult") continue;
+    const text = textOf(row.message.content);
+    // [W7] A call's result is its own.
+    if (row.outcome === "ok" && !text.startsWith(`out ${row.callId} `))
+      bad(`${row.callId} has another call's result: ${text.slice(0, 80)}`);
+    if (text.includes("SECRET")) bad(`${row.callId} took a result from a machine that it was not handed to`);
+    // What is said to have done nothing did nothing.
+    const denies = /was not run|changes nothing|changed nothing/.test(text);
+    if (denies && starts.has(row.callId) && names.get(row.callId)?.endsWith("__Bash"))
+      bad(`${row.callId} is said to have done nothing, and it was started`);
+  }
+  // [P7] What a machine with a ledger reported is in the history exactly once: as the result, or as a late note.
+  for (const node of world.nodes) {
+    if (!node.ledger) continue;
+    for (const { callId, outcome, text } of node.ended) {
+      const asResult = rows.filter(
+        (row) => row.kind === "toolResult" && row.callId === callId && textOf(row.message.content).startsWith(text.slice(0, 40).trim()),
+      ).length;
+      const asNote = rows.filter((row) => row.kind === "notice" && row.notice === "late" && row.text.includes(`(call ${callId})`)).length;
+      const cancelled =
+        rows.some((row) => row.kind === "toolResult" && row.callId === callId && row.outcome === "cancelled") && outcome === "cancelled";
+      if (asResult + asNote !== 1 && !(cancelled && asNote === 0))
+        bad(
+          `the result "${text.slice(0, 40)}" (${outcome}) of ${callId} is in the history ${asResult} times and ${asNote} times as a note`,
+        );
+    }
+  }
+}
+
+/** [G4] What was cut off is in the bucket, whole. */
+function checkResults(world: World, rows: readonly LogRow[]): void {
+  for (const row of rows) {
+    if (row.kind !== "toolResult" && !(row.kind === "notice" && row.notice === "late")) continue;
+    const path = /with path "(results\/[^"]+)"/.exec(row.kind === "notice" ? row.text : textOf(row.message.content))?.[1];
+    if (path !== undefined && (world.results.get(path)?.length ?? 0) < 60_000) world.problem(`the whole text of ${path} is not kept`);
+  }
+}
+
+/** [P17] Archives and what is left are everything that was ever said, in order, nothing twice. */
+function checkArchives(world: World, rows: readonly LogRow[]): void {
+  const state = world.disk.load();
+  if (!state) return;
+  const messages = rows.filter(isMessageRow);
+  const left = messages.filter((row) => row.seq >= state.contextFrom);
+  if (left.length !== state.messageCount) world.problem(`the conversation has ${left.length} messages and says ${state.messageCount}`);
+  const text = (row: MessageRow): string => JSON.stringify(row.message);
+  const whole = messages.map(text);
+  const archived = [...world.archives.values()].flatMap((archive) => archive.map((message) => JSON.stringify(message)));
+  const gone = messages.filter((row) => row.seq < state.contextFrom).map(text);
+  // An archive that was put and not used is harmless, so every message that is gone must be in one, not the other way round.
+  const has = new Map<string, number>();
+  for (const message of archived) has.set(message, (has.get(message) ?? 0) + 1);
+  for (const message of gone) {
+    const count = has.get(message) ?? 0;
+    if (count === 0) world.problem(`a message left the conversation without being archived: ${message.slice(0, 80)}`);
+    else has.set(message, count - 1);
+  }
+  if (gone.length + left.length !== whole.length) world.problem("messages are lost");
+}
+
+/** [P11] What a client got, doubles dropped, is every event of the log, in order. */
+function checkClients(world: World, rows: readonly LogRow[]): void {
+  const wanted = rows.flatMap((row) => rowEvents(IDENTITY.key, row)).map((news) => JSON.stringify(news));
+  const got: string[] = [];
+  let last = 0;
+  for (const news of world.received) {
+    const seq = seqOf(news);
+    if (seq === undefined || seq <= last) continue;
+    last = seq;
+    got.push(JSON.stringify(news));
+  }
+  if (got.length !== wanted.length || got.some((news, index) => news !== wanted[index])) {
+    const first = wanted.findIndex((news, index) => news !== got[index]);
+    world.problem(
+      `clients got ${got.length} of ${wanted.length} events; the first that differs: ${wanted[first]?.slice(0, 160) ?? got.at(-1)?.slice(0, 160) ?? ""}`,
+    );
+  }
+}
+const seqOf = (news: SessionNews): number | undefined => news.payload.sessionSeq;

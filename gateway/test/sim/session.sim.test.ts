@@ -1,0 +1,39 @@
+/**
+ * Histories of a session: the real driver over a made-up world, crashed at every border, with losses, doubles, races, aborts, resets
+ * and jumping clocks. A seed that fails goes to seeds.json, and stays there.
+ *
+ *   node --test gateway/test/sim/session.sim.test.ts        GSV_SIM_FACTOR=10 for ten times as many
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { exhaustive, jumps, kept, random, tally } from "./hunt.ts";
+
+const factor = Math.max(1, Number(process.env["GSV_SIM_FACTOR"] ?? "1"));
+const RANDOM = 2_000;
+
+test("[P1] [P10] [P12] every history that once failed holds", async () => {
+  const sum = tally();
+  await kept(sum);
+  assert.ok(sum.histories > 0);
+});
+
+test("[P1] [P3] [P4] [P6] [P7] [P10] [P11] [P12] [P17] [W1] [W3] one crash, at each commit and effect border of small histories", async (t) => {
+  const sum = tally();
+  await exhaustive(24 * factor, sum);
+  assert.ok(sum.kills > 500, `only ${sum.kills} crashes happened`);
+  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+});
+
+test("[P20] a jump of the wall clock by a day ends nothing early", async (t) => {
+  const sum = tally();
+  await jumps(1, 200 * factor, sum);
+  t.diagnostic(`${sum.histories} histories, ${sum.rows} rows`);
+});
+
+test("[P1] [P3] [P4] [P5] [P6] [P7] [P10] [P11] [P12] [P13] [P14] [P17] [P20] [W5] [W6] [W7] [W15] [W16] [W18] [W22] random histories with everything going wrong", async (t) => {
+  const sum = tally();
+  await random(1, RANDOM * factor, sum);
+  assert.equal(sum.histories, RANDOM * factor);
+  assert.ok(sum.kills > sum.histories, `only ${sum.kills} crashes in ${sum.histories} histories`);
+  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+});

@@ -1,0 +1,185 @@
+/** One history: people talk, things break, the world calms down, and everything that was promised must be true. */
+import { asCallId, asRunId } from "../../../protocol/gen/types.ts";
+import type { LogRow } from "../../src/session/machine/log.ts";
+import { checkAtRest, type Sent } from "./oracle.ts";
+import { IDENTITY, World } from "./world.ts";
+
+export interface Scenario {
+  readonly seed: number;
+  readonly messages: number;
+  readonly crashRate?: number;
+  readonly crashAt?: number;
+  readonly faults?: boolean;
+  /** Longer silences, and a policy that begins afresh after them. */
+  readonly silences?: boolean;
+  /** Aborts, resets, compactions, settings, process ends. */
+  readonly actions?: boolean;
+  /** The only jump of the wall clock, at this moment; without it, faults may bring one. */
+  readonly jump?: { readonly atMs: number; readonly byMs: number };
+}
+export interface Report {
+  readonly borders: number;
+  readonly kills: number;
+  readonly modelCalls: number;
+  readonly rows: readonly LogRow[];
+  readonly simMs: number;
+}
+export class SimulationError extends Error {
+  override readonly name = "SimulationError";
+}
+const DAY_MS = 86_400_000;
+const BUSY_MS = 60_000;
+/** After the faults stop, everything ends within this. */
+const CALM_MS = 600_000;
+/** Ten times what the longest takes: a session that runs in circles is found early. */
+const MAX_STEPS = 20_000;
+/** Lets every promise that can go on go on. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export async function simulate(scenario: Scenario): Promise<Report> {
+  const { seed, messages, crashRate = 0, crashAt, faults = false, actions = false, silences = false, jump } = scenario;
+  const world = new World({
+    seed,
+    crashRate,
+    faults,
+    ...(crashAt === undefined ? {} : { crashAt }),
+    ...(silences ? { idleMinutes: 1 } : {}),
+  });
+  const busyMs = silences ? 5 * BUSY_MS : BUSY_MS;
+  const { rng, time } = world;
+  const sent: Sent[] = [];
+  const execs: string[] = [];
+  let waiting = 0;
+  const fail = (): never => {
+    throw new SimulationError(`seed ${seed}${crashAt === undefined ? "" : ` crashAt ${crashAt}`}: ${world.problems.join("\n  ")}`);
+  };
+
+  // Somebody who wants it done repeats until there is an answer.
+  const insist = <T>(work: () => Promise<T>, done: (answer: T) => void): void => {
+    waiting += 1;
+    const once = (): void => {
+      work().then(
+        (answer) => {
+          waiting -= 1;
+          done(answer);
+        },
+        () => time.after(rng.int(50, 1_500), once),
+      );
+    };
+    once();
+  };
+  const send = (message: Sent): void =>
+    insist(
+      () =>
+        world.call((service) =>
+          service.send({
+            identity: IDENTITY,
+            messageId: message.messageId,
+            runId: message.runId,
+            text: `say ${message.messageId}`,
+            origin: "client:sim",
+          }),
+        ),
+      (answer) => {
+        const before = message.state;
+        if (!answer.ok) message.state = "refused";
+        else if (answer.value.status !== "started" || answer.value.runId !== asRunId(message.runId))
+          world.problem(`${message.messageId} was answered ${JSON.stringify(answer.value)}`);
+        else message.state = "accepted";
+        if (before === "accepted" && answer.ok && answer.value.status === "started" && answer.value.duplicate !== true)
+          world.problem(`${message.messageId} sent again is no duplicate`);
+      },
+    );
+  const plan = (work: () => void): void => void time.after(rng.int(0, busyMs), work);
+
+  for (let index = 0; index < messages; index++) {
+    const message: Sent = { messageId: `m${index}`, runId: `run-${index}`, state: "pending" };
+    plan(() => {
+      sent.push(message);
+      send(message);
+      if (rng.chance(0.2)) plan(() => send(message));
+    });
+  }
+  if (actions) {
+    for (let count = rng.int(0, 3); count > 0; count--)
+      plan(() =>
+        insist(
+          () => world.call((service) => service.abort(rng.chance(0.5) ? undefined : `run-${rng.int(0, messages)}`)),
+          () => {},
+        ),
+      );
+    if (rng.chance(0.5)) plan(() => void world.call((service) => service.reset()).catch(() => {}));
+    if (rng.chance(0.5)) plan(() => void world.call((service) => service.compact(rng.int(1, 6))).catch(() => {}));
+    if (rng.chance(0.2)) plan(() => void world.call((service) => service.patch({ label: "sim" })).catch(() => {}));
+    for (let count = rng.int(0, 2); count > 0; count--) {
+      const eventId = `x${count}`;
+      plan(() => {
+        const once = (): Promise<string> =>
+          world.call((service) => service.execEvent("lap", { eventId, sessionId: eventId, event: "finished", exitCode: 0 }));
+        insist(once, (answer) => {
+          // Before anybody has said anything there is no session that a process could belong to.
+          if (answer === "unknown") return;
+          execs.push(eventId);
+          if (rng.chance(0.3)) insist(once, () => {});
+        });
+      });
+    }
+  }
+  if (faults) {
+    for (let count = rng.int(0, 5); count > 0; count--) plan(() => breakNode(world));
+    for (let count = rng.int(0, 2); count > 0; count--) plan(() => void forge(world));
+    if (jump === undefined && rng.chance(0.25)) plan(() => world.jump(rng.pick([DAY_MS, -DAY_MS, 7 * DAY_MS, -3_600_000])));
+    if (crashRate > 0) for (let count = rng.int(0, 2); count > 0; count--) plan(() => world.kill());
+  }
+  if (jump) time.after(jump.atMs, () => world.jump(jump.byMs));
+  let deadline = Number.POSITIVE_INFINITY;
+  time.after(busyMs + 1, () => {
+    world.faulty = false;
+    for (const node of world.nodes) node.connect();
+    deadline = time.now + CALM_MS;
+  });
+
+  const atRest = (): boolean => {
+    if (deadline === Number.POSITIVE_INFINITY || waiting > 0 || world.nodes.some((node) => !node.quiet)) return false;
+    const state = world.disk.load();
+    return state === undefined || (state.run.phase === "idle" && state.outbox.length === 0);
+  };
+  await settle();
+  for (let steps = 0; !atRest(); steps++) {
+    if (world.problems.length > 0) fail();
+    if (steps > MAX_STEPS || time.now > deadline) {
+      world.problem(
+        `not at rest ${Math.round((time.now - deadline + CALM_MS) / 1000)} s after the faults ended (${steps} steps): ${JSON.stringify(world.disk.load()?.run)} outbox ${JSON.stringify(world.disk.load()?.outbox)}, ${waiting} wait`,
+      );
+      break;
+    }
+    if (!time.step()) {
+      world.problem("nothing is planned, and the session is not at rest");
+      break;
+    }
+    await settle();
+  }
+  // Late results and doubles of what has ended already must change nothing any more.
+  const until = time.now + 30_000;
+  while (time.now < until && time.step()) await settle();
+  checkAtRest(world, sent, execs);
+  if (world.problems.length > 0) fail();
+  return { borders: world.borders, kills: world.kills, modelCalls: world.modelCalls, rows: world.disk.everything, simMs: time.now };
+}
+
+function breakNode(world: World): void {
+  const { rng, time } = world;
+  if (!world.faulty) return;
+  const node = rng.pick(world.nodes);
+  if (rng.chance(0.3)) node.crash();
+  else node.drop();
+  time.after(rng.int(200, 25_000), () => node.connect());
+}
+/** A machine reports on a call that was handed to another one. */
+async function forge(world: World): Promise<void> {
+  const row = world.disk.everything.findLast((candidate) => candidate.kind === "assistant" && candidate.calls.length > 0);
+  const call = row?.kind === "assistant" ? world.rng.pick(row.calls) : undefined;
+  if (!call) return;
+  const liar = call.name.startsWith("lap__") ? "old" : "lap";
+  await world.toolResult(liar, { callId: asCallId(call.callId), outcome: "ok", result: "SECRET of another session" }).catch(() => {});
+}

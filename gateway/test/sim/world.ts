@@ -1,0 +1,478 @@
+/**
+ * The world around one session: its disk, its lives, the model, two machines, clients, the bucket, and everything that can go wrong
+ * with them. Runs the real driver, pump, publisher and service; only the platform and the far ends are made up.
+ */
+import { asAgentId, type ToolResultParams } from "../../../protocol/gen/types.ts";
+import type {
+  GatewayPort,
+  Message,
+  ModelOutcome,
+  ModelRequest,
+  NodeChange,
+  RunContext,
+  SessionIdentity,
+  SessionNews,
+  ToolBinding,
+} from "../../src/ports.ts";
+import { type DriverHost, SessionDriver, type SessionParts } from "../../src/session/driver.ts";
+import type { ArchiveInput } from "../../src/session/effects/archive.ts";
+import { SessionService } from "../../src/session/session-service.ts";
+import type { SessionStore } from "../../src/session/store/session-store.ts";
+import { MemoryStore } from "./memory-store.ts";
+import { FakeNode, type NodePorts } from "./nodes.ts";
+import { type Rng, rng } from "./rng.ts";
+import { VirtualTime } from "./time.ts";
+import { historyProblem } from "./oracle.ts";
+
+export interface WorldOptions {
+  readonly seed: number;
+  /** Of a crash at each border. */
+  readonly crashRate: number;
+  /** Crash at exactly this border. */
+  readonly crashAt?: number;
+  /** Lost answers, failing models, nodes and buckets, doubled results. */
+  readonly faults: boolean;
+  /** Reset policy of the configuration; manual by default. */
+  readonly idleMinutes?: number;
+}
+/** The session's life ended while somebody waited for it. */
+class Died extends Error {}
+class NetworkError extends Error {}
+
+export const IDENTITY: SessionIdentity = { key: "agent:main:cli:dm:main", ref: "simref0000", agentId: "main", isMain: true };
+export const LIMITS_OF_RUN = { stepsPerRun: 5, runMs: 1_800_000, runCostUsd: 1 };
+const TOOL_MS = 20_000;
+const LLM_MS = 15_000;
+
+interface Life {
+  dead: boolean;
+  readonly driver: SessionDriver;
+  readonly service: SessionService;
+  readonly died: Promise<never>;
+  readonly kill: () => void;
+}
+
+export class World {
+  readonly time = new VirtualTime();
+  readonly rng: Rng;
+  readonly disk = new MemoryStore();
+  readonly nodes: readonly FakeNode[];
+  readonly archives = new Map<string, readonly Message[]>();
+  readonly results = new Map<string, string>();
+  /** What one faithful client got, in order, doubles included. */
+  readonly received: SessionNews[] = [];
+  /** Native writes by call: safe to repeat, so counted only for curiosity. */
+  readonly nativeRuns = new Map<string, number>();
+  readonly problems: string[] = [];
+  faulty: boolean;
+  kills = 0;
+  borders = 0;
+  modelCalls = 0;
+  jumped = false;
+  readonly #options: WorldOptions;
+  #life: Life | undefined;
+  #ids = 0;
+  #alarmAt: number | undefined;
+  #cancelAlarm: () => void = () => {};
+  #alarmRunning = false;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    this.rng = rng(options.seed);
+    this.faulty = options.faults;
+    const ports: NodePorts = {
+      time: this.time,
+      rng: this.rng,
+      faulty: () => this.faulty,
+      result: (nodeId, result) => this.toolResult(nodeId, result),
+      changed: (change) => this.#nodeChanged(change),
+    };
+    this.nodes = [new FakeNode("lap", true, ports), new FakeNode("old", false, ports)];
+  }
+  problem(what: string): void {
+    if (this.problems.length < 20) this.problems.push(what);
+  }
+
+  // ---------------------------------------------------------------- the session's lives
+
+  get life(): Life {
+    this.#life ??= this.#newLife();
+    return this.#life;
+  }
+  get alive(): boolean {
+    return this.#life !== undefined;
+  }
+  #newLife(): Life {
+    let kill: () => void = () => {};
+    const died = new Promise<never>((_resolve, reject) => {
+      kill = () => reject(new Died());
+    });
+    died.catch(() => {});
+    // The host's closures look at the life that they belong to.
+    const self: { life?: Life } = {};
+    const isDead = (): boolean => self.life?.dead ?? false;
+    const host: DriverHost = {
+      store: this.#guarded(isDead),
+      wall: () => this.time.wall(),
+      random: () => this.rng.next(),
+      freshId: () => `id-${++this.#ids}`,
+      setAlarm: (wall) => {
+        if (!isDead()) this.#setAlarm(wall);
+      },
+      keep: () => {},
+      after: (ms, work) => this.time.after(ms, () => !isDead() && work()),
+      log: (event, { what, error }) => {
+        if (!isDead() && !(error instanceof NetworkError))
+          this.problem(`${event}: ${String(what)}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      },
+    };
+    const driver = new SessionDriver(host, this.#parts(isDead));
+    const service = new SessionService(driver, { after: host.after, freshId: host.freshId });
+    const life: Life = { dead: false, driver, service, died, kill };
+    self.life = life;
+    return life;
+  }
+  /** The process ends here and now. Someone or something brings it back within 35 s. */
+  kill(): void {
+    const life = this.#life;
+    if (!life) return;
+    this.kills += 1;
+    life.dead = true;
+    this.#life = undefined;
+    life.kill();
+    this.#alarmRunning = false;
+    const alarm = this.#alarmAt;
+    this.#cancelAlarm();
+    if (alarm !== undefined) this.#setAlarm(alarm);
+    // Without a jump the alarm alone must do; with one, the runtime's start asks the session to go on (D6).
+    if (this.jumped || this.rng.chance(0.5))
+      this.time.after(this.rng.int(1, 2_000), () => void this.call((service) => service.resume()).catch(() => {}));
+  }
+  /** A place where a process can die. Throws when it does. */
+  border(): void {
+    this.borders += 1;
+    const now = this.borders === this.#options.crashAt || (this.faulty && this.rng.chance(this.#options.crashRate));
+    if (!now) return;
+    this.kill();
+    throw new Died();
+  }
+  #guarded(isDead: () => boolean): SessionStore {
+    const { disk } = this;
+    const living = <T>(work: () => T): T => {
+      if (isDead()) throw new Died();
+      return work();
+    };
+    return {
+      transaction: (work) =>
+        living(() => {
+          const writes = disk.writes;
+          const result = disk.transaction(work);
+          if (disk.writes !== writes) {
+            const problem = historyProblem(disk.everything);
+            if (problem !== undefined) this.problem(problem);
+            this.border();
+          }
+          return result;
+        }),
+      load: () => living(() => disk.load()),
+      seen: (key) => living(() => disk.seen(key)),
+      queueHead: () => living(() => disk.queueHead()),
+      queuedRun: (runId) => living(() => disk.queuedRun(runId)),
+      write: (before, step, seen) => living(() => disk.write(before, step, seen)),
+      rows: (from, limit) => living(() => disk.rows(from, limit)),
+      rowAt: (seq) => living(() => disk.rowAt(seq)),
+      oldestSeq: (nextSeq) => living(() => disk.oldestSeq(nextSeq)),
+      resultText: (callId) => living(() => disk.resultText(callId)),
+      prune: (bounds) => living(() => disk.prune(bounds)),
+    };
+  }
+
+  /** What the platform does with alarms: one, at least once, not two at a time, again when it failed. */
+  #setAlarm(wall: number): void {
+    this.#cancelAlarm();
+    this.#alarmAt = wall;
+    this.#cancelAlarm = this.time.after(wall - this.time.wall(), () => this.#fire());
+  }
+  #fire(): void {
+    if (this.#alarmRunning) {
+      this.#cancelAlarm = this.time.after(100, () => this.#fire());
+      return;
+    }
+    this.#alarmAt = undefined;
+    this.#alarmRunning = true;
+    const life = this.life;
+    Promise.race([life.driver.alarm(), life.died]).then(
+      () => {
+        if (!life.dead) this.#alarmRunning = false;
+      },
+      () => {
+        // The handler did not end: the platform tries again.
+        if (this.#alarmAt === undefined) this.#setAlarm(this.time.wall() + 2_000);
+      },
+    );
+  }
+  jump(ms: number): void {
+    this.jumped = true;
+    this.time.wallOffset += ms;
+  }
+
+  /** A call of one of the session's methods. Rejects when the life that took it ended first. */
+  async call<T>(work: (service: SessionService) => Promise<T>): Promise<T> {
+    const life = this.life;
+    const asked = Promise.resolve()
+      .then(() => work(life.service))
+      .catch((error: unknown) => {
+        // Nothing that a caller asks makes a session throw.
+        if (!life.dead) this.problem(`a caller was given ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+        throw error;
+      });
+    const answer = await Promise.race([asked, life.died]);
+    if (life.dead) throw new Died();
+    return answer;
+  }
+  toolResult(nodeId: string, result: ToolResultParams): Promise<unknown> {
+    return this.call((service) => service.toolResult(nodeId, result));
+  }
+  #nodeChanged(change: NodeChange): void {
+    const tell = (): void => {
+      void this.call((service) => service.nodeChanged(change)).catch(() => {
+        // The gateway tells the next life too, most of the time.
+        if (!this.faulty || this.rng.chance(0.8)) this.time.after(100, () => this.#stillTrue(change) && tell());
+      });
+    };
+    this.time.after(this.rng.int(1, 100), tell);
+  }
+  #stillTrue(change: NodeChange): boolean {
+    return this.nodes.some((node) => node.id === change.nodeId && node.online === change.online);
+  }
+
+  // ---------------------------------------------------------------- the far ends
+
+  /** A request over the network: it may get there though its sender dies, and its answer may be lost. */
+  #remote<T>(isDead: () => boolean, work: () => T, most = 50): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (isDead()) return;
+      try {
+        this.border();
+      } catch {
+        return;
+      }
+      this.time.after(this.rng.int(0, most), () => {
+        if (isDead() && this.rng.chance(0.5)) return;
+        const fails = this.faulty && this.rng.chance(0.02);
+        if (fails && this.rng.chance(0.5)) {
+          if (!isDead()) reject(new NetworkError("the network failed on the way there"));
+          return;
+        }
+        const result = work();
+        this.time.after(this.rng.int(0, most), () => {
+          if (isDead()) return;
+          if (fails) reject(new NetworkError("the network failed on the way back"));
+          else resolve(result);
+        });
+      });
+    });
+  }
+  #parts(isDead: () => boolean): SessionParts {
+    const remote = <T>(work: () => T): Promise<T> => this.#remote(isDead, work);
+    const node = (nodeId: string): FakeNode | undefined => this.nodes.find((candidate) => candidate.id === nodeId);
+    const gateway: GatewayPort = {
+      runContext: (_key, known) => remote(() => (known === this.context().version ? null : this.context())),
+      modelAccess: () => remote(() => ({ apiKeys: {}, headers: {} })),
+      publish: (_key, news) => remote(() => void this.received.push(...news)),
+      dispatchTool: (dispatch) =>
+        remote(() => {
+          const target = node(dispatch.nodeId);
+          if (!target?.online) return "offline" as const;
+          target.dispatch(dispatch);
+          return "sent" as const;
+        }),
+      cancelTools: (nodeId, callIds) => remote(() => node(nodeId)?.cancel(callIds)),
+      configGet: () => remote(() => ({ ok: true as const, value: {} })),
+      sessionsList: () => remote(() => []),
+      nodeLogs: () => remote(() => ({ ok: true as const, value: {} })),
+      audit: () => remote(() => undefined),
+    };
+    return {
+      gateway,
+      model: { call: (request) => this.#model(isDead, request) },
+      prompts: {
+        assemble: () =>
+          remote(() =>
+            this.faulty && this.rng.chance(0.02)
+              ? { ok: false as const, error: { reason: "storage.failed" as const, message: "The bucket is away." } }
+              : { ok: true as const, value: { system: "you are a simulation", sections: [] } },
+          ),
+      },
+      native: {
+        definitions: [
+          { name: "gsv__ReadFile", description: "", inputSchema: {}, idempotent: true },
+          { name: "gsv__WriteFile", description: "", inputSchema: {} },
+        ],
+        run: (_name, _args, { callId }) =>
+          remote(() => {
+            this.nativeRuns.set(callId, (this.nativeRuns.get(callId) ?? 0) + 1);
+            return { ok: true as const, result: `out ${callId} ` };
+          }),
+      },
+      archives: { put: (input) => this.#remote(isDead, () => this.#putArchive(input)) },
+      files: {
+        put: (_agent, path, text) =>
+          remote(() => {
+            if (this.faulty && this.rng.chance(0.1))
+              return { ok: false as const, error: { reason: "storage.failed" as const, message: "The bucket is away." } };
+            this.results.set(path, text);
+            return { ok: true as const, value: undefined };
+          }),
+      },
+    };
+  }
+  #putArchive(input: ArchiveInput): Awaited<ReturnType<SessionParts["archives"]["put"]>> {
+    const key = `agents/${input.agentId}/sessions/${input.sessionId}${input.part === undefined ? "" : `-part${input.part}`}.jsonl.gz`;
+    const messages: Message[] = input.messages.map((message) => JSON.parse(JSON.stringify(message)));
+    if (this.faulty && this.rng.chance(0.15)) {
+      if (this.rng.chance(0.5)) return { ok: false, error: { reason: "storage.failed", message: "The bucket is away." } };
+      // Torn: what is there is not what was put. The store may say so, or a count that is wrong.
+      if (messages.length > 1) return { ok: true, value: { key, sha256: "", count: messages.length - 1 } };
+    }
+    this.archives.set(key, messages);
+    return { ok: true, value: { key, sha256: "", count: messages.length } };
+  }
+
+  context(): RunContext {
+    const { idleMinutes } = this.#options;
+    const binding = (nodeId: string, tool: string, ledger: boolean, idempotent: boolean): ToolBinding => ({
+      definition: { name: `${nodeId}__${tool}`, description: "", inputSchema: {}, ...(idempotent ? { idempotent } : {}) },
+      nodeId,
+      ledger,
+    });
+    const config: RunContext["config"] = {
+      model: { provider: "demo", id: "demo", fallbacks: [] },
+      timeouts: { llmMs: LLM_MS, toolMs: TOOL_MS },
+      limits: LIMITS_OF_RUN,
+      session: { mainKey: "main", defaultResetPolicy: idleMinutes === undefined ? { mode: "manual" } : { mode: "idle", idleMinutes } },
+      userTimezone: "UTC",
+    };
+    return {
+      version: "v1",
+      config: { ...config, model: { ...config.model, fallbacks: [{ provider: "demo", id: "second" }] } },
+      agent: { id: asAgentId(IDENTITY.agentId) },
+      tools: [
+        binding("lap", "Bash", true, false),
+        binding("lap", "Read", true, true),
+        binding("old", "Bash", false, false),
+        binding("old", "Read", false, true),
+      ],
+      nodes: [],
+    };
+  }
+
+  #model(isDead: () => boolean, request: ModelRequest): Promise<ModelOutcome> {
+    this.modelCalls += 1;
+    const problem = requestProblem(request.messages);
+    if (problem !== undefined) this.problem(`the model was asked with a broken history: ${problem}`);
+    const said = this.disk.load()?.messageCount;
+    if (!isDead() && said !== request.messages.length)
+      this.problem(`the model was shown ${request.messages.length} messages of a conversation of ${said}`);
+    return new Promise((resolve) => {
+      if (isDead()) return;
+      try {
+        this.border();
+      } catch {
+        return;
+      }
+      const hangs = this.faulty && this.rng.chance(0.02);
+      const takes = hangs ? 600_000 : this.rng.int(5, this.faulty && this.rng.chance(0.1) ? 40_000 : 2_000);
+      this.time.after(takes / 2, () => !isDead() && request.onText("Working "));
+      this.time.after(takes, () => {
+        if (isDead() || request.signal.aborted) return;
+        try {
+          this.border();
+        } catch {
+          return;
+        }
+        resolve(this.#outcome(request));
+      });
+    });
+  }
+  #outcome(request: ModelRequest): ModelOutcome {
+    const { rng: random } = this;
+    if (this.faulty && random.chance(0.12)) {
+      const retryable = random.chance(0.85);
+      return {
+        kind: "failed",
+        error: retryable
+          ? { reason: "model.overloaded", message: "The model is overloaded." }
+          : { reason: "model.rejected", message: "The provider refused the request." },
+        retryable,
+        ...(random.chance(0.2) ? { retryAfterMs: random.int(1_000, 90_000) } : {}),
+      };
+    }
+    const depth = request.messages
+      .slice(request.messages.findLastIndex((message) => message.role === "user") + 1)
+      .filter((message) => message.role === "assistant").length;
+    const wantsTools = random.chance(depth === 0 ? 0.6 : depth < 3 ? 0.4 : 0.15);
+    const many = this.faulty && random.chance(0.03);
+    const count = wantsTools ? (many ? random.int(33, 40) : random.int(1, 3)) : 0;
+    const names = ["lap__Bash", "lap__Read", "old__Bash", "old__Read", "gsv__ReadFile", "gsv__WriteFile"];
+    const calls = Array.from({ length: count }, () => ({
+      providerId: random.chance(0.3) ? "call_0" : `p${random.int(0, 1_000)}`,
+      name:
+        this.faulty && random.chance(0.05)
+          ? random.pick(["nope__Bash", "lap__Nope", "Bash", "gsv__Nope"])
+          : many
+            ? "gsv__ReadFile"
+            : random.pick(names),
+      arguments: { n: random.int(0, 9) },
+    }));
+    const text =
+      count === 0
+        ? this.faulty && random.chance(0.02)
+          ? ""
+          : `answer ${this.modelCalls}`
+        : random.chance(0.5)
+          ? `step ${this.modelCalls}`
+          : "";
+    const usage = { input: 10, output: 5, total: 15, costUsd: 0.001 };
+    return {
+      kind: "replied",
+      calls,
+      usage,
+      message: {
+        role: "assistant",
+        content: [
+          ...(text === "" ? [] : [{ type: "text" as const, text }]),
+          ...calls.map((call) => ({ type: "toolCall" as const, id: call.providerId, name: call.name, arguments: call.arguments })),
+        ],
+        api: "sim",
+        provider: "demo",
+        model: "demo",
+        usage,
+        stopReason: count > 0 ? "toolUse" : "stop",
+        timestamp: this.time.wall(),
+      },
+    };
+  }
+}
+
+/** What any provider would refuse: a call without its one result, a result without a call. */
+function requestProblem(messages: readonly Message[]): string | undefined {
+  const open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "toolResult") {
+      if (!open.delete(message.toolCallId)) return `a result for ${message.toolCallId}, which is not open`;
+      continue;
+    }
+    if (open.size > 0) return `${message.role} while ${[...open].join(", ")} have no result`;
+    if (message.role === "assistant") {
+      for (const block of message.content) {
+        if (block.type !== "toolCall") continue;
+        if (open.has(block.id)) return `two calls with the id ${block.id}`;
+        open.add(block.id);
+      }
+    }
+  }
+  if (open.size > 0) return `asked while ${[...open].join(", ")} have no result`;
+  if (messages[0]?.role !== "user") return "it does not begin with the user";
+  return messages.at(-1)?.role === "assistant" ? "the last word was the model's own" : undefined;
+}
