@@ -5,6 +5,7 @@
  *   node gateway/test/sim/hunt.ts [random seeds] [exhaustive seeds]
  */
 import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import { type Scenario, simulate, SimulationError } from "./simulate.ts";
@@ -25,7 +26,7 @@ async function one(scenario: Scenario, sum: Tally): Promise<number> {
 
 /** Every history that once failed, kept for ever. */
 export async function kept(sum: Tally): Promise<void> {
-  const file = new URL("./seeds.json", import.meta.url);
+  const file = join(dirname(fileURLToPath(import.meta.url)), "seeds.json");
   const scenarios = JSON.parse(readFileSync(file, "utf8")) as { readonly why: string; readonly scenario: Scenario }[];
   for (const { scenario } of scenarios) await one(scenario, sum);
 }

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { MUTANTS, type Mutant } from "./mutants.ts";
 
-const root = fileURLToPath(new URL("../../../", import.meta.url));
+const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "..");
 const scratch = mkdtempSync(join(tmpdir(), "gsv-mutants-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
