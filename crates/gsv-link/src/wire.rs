@@ -1,7 +1,7 @@
 //! Reading and writing frames. Lenient where the published reference gateway differs (its errors carry no `reason`),
 //! strict about size. Knows nothing of order or time.
 
-use gsv_protocol::types::ErrorShape;
+use gsv_protocol::types::{ConnectResult, ErrorShape};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -165,6 +165,43 @@ fn fits_depth(value: &Value, left: usize) -> bool {
         Value::Object(fields) => left > 0 && fields.values().all(|field| fits_depth(field, left - 1)),
         _ => true,
     }
+}
+
+/// A gateway whose greeting lacks something optional to us is still a gateway.
+pub fn read_hello(hello: &Value) -> ConnectResult {
+    use gsv_protocol::types::{ConnectResultType, Features, ServerInfo};
+    serde_json::from_value(hello.clone()).unwrap_or_else(|_| {
+        let text = |path: &str| {
+            hello
+                .pointer(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let list = |path: &str| {
+            let items = hello
+                .pointer(path)
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        ConnectResult {
+            r#type: ConnectResultType::HelloOk,
+            protocol: 1,
+            server: ServerInfo {
+                version: text("/server/version"),
+                connection_id: text("/server/connectionId"),
+            },
+            features: Features {
+                methods: list("/features/methods"),
+                events: list("/features/events"),
+            },
+            fingerprint: None,
+            scopes: None,
+            ping_interval_ms: None,
+        }
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod book;
 mod call;
 mod delivery;
 mod error;
+mod invocation;
+mod life;
 mod log;
 mod mask;
 mod node;

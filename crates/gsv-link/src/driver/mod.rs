@@ -6,6 +6,7 @@
 
 mod dial;
 mod run;
+mod socket;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -2,25 +2,25 @@
 //! consumer of events.
 
 use std::collections::{HashMap, VecDeque};
-use std::future::{Future, pending, poll_fn};
+use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
-use gsv_protocol::types::{ClientInfo, ConnectAuth, ConnectParams, ConnectResult, ConnectResume, Mode};
+use futures_util::StreamExt;
+use gsv_protocol::types::{ClientInfo, ConnectAuth, ConnectParams, ConnectResume, Mode};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{self, Message};
 
 use super::dial::{Failure, Socket, Target};
-use super::{Command, FAREWELL, LinkEvent, Options, Shared};
+use super::socket::Open;
+use super::{Command, LinkEvent, Options, Shared};
 use crate::error::LinkError;
 use crate::machine::{CallKey, Config, Conn, Input, Machine, Millis, Output};
+use crate::wire;
 
 /// Frames that wait for the socket before further calls have to wait.
 const OUTGOING: usize = 64;
@@ -34,66 +34,6 @@ enum Woken {
     Room,
     Dialed(Box<Result<Socket, Failure>>),
     Command(Option<Command>),
-}
-
-struct Open {
-    conn: Conn,
-    sink: SplitSink<Socket, Message>,
-    stream: SplitStream<Socket>,
-    outgoing: VecDeque<String>,
-    /// Something was written and not flushed.
-    dirty: bool,
-}
-
-impl Open {
-    /// Writes what waits; never ends but with an error. Dropping the future in between loses nothing.
-    async fn write(
-        sink: &mut SplitSink<Socket, Message>,
-        outgoing: &mut VecDeque<String>,
-        dirty: &mut bool,
-    ) -> tungstenite::Error {
-        loop {
-            let step = if outgoing.is_empty() {
-                if !*dirty {
-                    return pending().await;
-                }
-                let flushed = sink.flush().await;
-                *dirty = false;
-                flushed
-            } else {
-                match poll_fn(|context| sink.poll_ready_unpin(context)).await {
-                    Ok(()) => {
-                        *dirty = true;
-                        outgoing
-                            .pop_front()
-                            .map_or(Ok(()), |text| sink.start_send_unpin(Message::text(text)))
-                    }
-                    Err(error) => Err(error),
-                }
-            };
-            if let Err(error) = step {
-                return error;
-            }
-        }
-    }
-
-    /// Writes the rest and the close frame, then waits for the other side's.
-    async fn farewell(mut self, code: u16, reason: String) {
-        let goodbye = async {
-            while let Some(text) = self.outgoing.pop_front() {
-                self.sink.feed(Message::text(text)).await?;
-            }
-            let frame = CloseFrame {
-                code: code.into(),
-                reason: cut(&reason, 120).into(),
-            };
-            self.sink.send(Message::Close(Some(frame))).await?;
-            while let Some(Ok(_)) = self.stream.next().await {}
-            Ok::<(), tungstenite::Error>(())
-        };
-        // Whatever goes wrong here: the socket is dropped next.
-        let _ = tokio::time::timeout(FAREWELL, goodbye).await;
-    }
 }
 
 pub struct Driver {
@@ -360,7 +300,7 @@ impl Driver {
                 }
             }
             Output::Up { hello } => {
-                let hello = read_hello(&hello);
+                let hello = wire::read_hello(&hello);
                 *self.shared.hello.lock().unwrap_or_else(PoisonError::into_inner) = Some(hello.clone());
                 self.tell_first(Ok(()));
                 self.emit(LinkEvent::Connected(hello));
@@ -413,52 +353,6 @@ impl Driver {
     }
 }
 
-/// A gateway whose greeting lacks something optional to us is still a gateway.
-fn read_hello(hello: &Value) -> ConnectResult {
-    use gsv_protocol::types::{ConnectResultType, Features, ServerInfo};
-    serde_json::from_value(hello.clone()).unwrap_or_else(|_| {
-        let text = |path: &str| {
-            hello
-                .pointer(path)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let list = |path: &str| {
-            let items = hello
-                .pointer(path)
-                .and_then(Value::as_array)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        ConnectResult {
-            r#type: ConnectResultType::HelloOk,
-            protocol: 1,
-            server: ServerInfo {
-                version: text("/server/version"),
-                connection_id: text("/server/connectionId"),
-            },
-            features: Features {
-                methods: list("/features/methods"),
-                events: list("/features/events"),
-            },
-            fingerprint: None,
-            scopes: None,
-            ping_interval_ms: None,
-        }
-    })
-}
-
 fn millis(duration: Duration) -> Millis {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// At most `bytes` bytes, on a character border.
-fn cut(text: &str, bytes: usize) -> String {
-    let mut end = text.len().min(bytes);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
 }

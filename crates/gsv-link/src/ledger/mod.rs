@@ -9,6 +9,7 @@ mod disk;
 mod index;
 mod open;
 mod record;
+mod retention;
 mod store;
 
 use std::fs::File;
@@ -31,12 +32,8 @@ const LISTED_CALLS: usize = 512;
 const INLINE_BYTES: u64 = limits::TOOL_INLINE_BYTES;
 /// The log is rewritten when it is larger than this and has doubled since the last time.
 const LOG_BYTES: u64 = 8 * 1024 * 1024;
-/// Acknowledged results that are kept for repetitions.
-const RELEASED_BYTES: u64 = 32 * 1024 * 1024;
 /// The sums of kept bytes are looked at each time that this much has come.
 const CHECK_BYTES: u64 = 1024 * 1024;
-/// Calls that are remembered; more would be a gateway gone wild.
-const ENTRIES: usize = 50_000;
 const EVENTS: usize = 1000;
 
 #[derive(Debug, thiserror::Error)]
@@ -376,117 +373,6 @@ impl Ledger {
     /// takes another record.
     pub fn distrust(&mut self) {
         self.distrusted = true;
-    }
-
-    /// Forgets what is too old; to be called now and then.
-    pub fn sweep(&mut self, now: EpochMs) {
-        let age = |at: EpochMs| now.saturating_sub(at);
-        let mut over = vec![];
-        let mut give_up = vec![];
-        for (call, entry) in self.index.in_order() {
-            match (entry.state(), &entry.finish) {
-                (CallState::Released, _) if age(entry.released_at.unwrap_or(now)) > limits::LEDGER_MS => {
-                    over.push(call.clone());
-                }
-                (CallState::Finished, Some(finish)) if age(finish.at) > limits::LEDGER_UNRELEASED_MS => {
-                    let gone = finish.place == Place::Gone;
-                    let and_over = age(finish.at) > limits::LEDGER_UNRELEASED_MS + limits::LEDGER_MS;
-                    if !gone {
-                        give_up.push(call.clone());
-                    } else if and_over {
-                        over.push(call.clone());
-                    }
-                }
-                (CallState::Accepted, _) if age(entry.accepted_at) > limits::LEDGER_UNRELEASED_MS => {
-                    self.notes.push(format!(
-                        "call {call} was accepted long ago and never asked for again; it is forgotten"
-                    ));
-                    over.push(call.clone());
-                }
-                _ => {}
-            }
-        }
-        for call in give_up {
-            self.notes.push(format!(
-                "the result of call {call} is given up: nobody has acknowledged it for 7 days"
-            ));
-            self.drop_result(&call);
-        }
-        for call in over {
-            self.forget_entirely(&call);
-        }
-        let stale: Vec<String> = self
-            .index
-            .events
-            .values()
-            .filter(|event| age(event.at) > limits::LEDGER_UNRELEASED_MS)
-            .map(|event| event.id.clone())
-            .collect();
-        for id in stale {
-            self.notes.push(format!(
-                "event {id} was given up: nobody has acknowledged it for 7 days"
-            ));
-            if let Err(error) = self.event_done(&id) {
-                self.notes.push(error.to_string());
-            }
-        }
-        self.enforce_bytes();
-        self.enforce_entries();
-    }
-
-    fn enforce_bytes(&mut self) {
-        self.unchecked_bytes = 0;
-        self.enforce_bytes_of(CallState::Finished, self.max_bytes);
-        self.enforce_bytes_of(CallState::Released, RELEASED_BYTES);
-    }
-
-    fn enforce_bytes_of(&mut self, state: CallState, limit: u64) {
-        let kept = |(_, entry): &(&String, &index::Entry)| entry.state() == state && entry.kept_bytes() > 0;
-        let mut total: u64 = self
-            .index
-            .calls
-            .iter()
-            .filter(kept)
-            .map(|(_, entry)| entry.kept_bytes())
-            .sum();
-        if total <= limit {
-            return;
-        }
-        let oldest: Vec<(String, u64)> = self
-            .index
-            .in_order()
-            .into_iter()
-            .filter(kept)
-            .map(|(call, entry)| (call.clone(), entry.kept_bytes()))
-            .collect();
-        for (call, bytes) in oldest {
-            if total <= limit {
-                break;
-            }
-            if state == CallState::Finished {
-                self.notes.push(format!("the result of call {call} ({bytes} bytes) is given up: more than {limit} bytes wait for the gateway"));
-            }
-            self.drop_result(&call);
-            total -= bytes;
-        }
-    }
-
-    fn enforce_entries(&mut self) {
-        if self.index.calls.len() <= ENTRIES {
-            return;
-        }
-        let too_many = self.index.calls.len() - ENTRIES;
-        let oldest: Vec<String> = self
-            .index
-            .in_order()
-            .into_iter()
-            .filter(|(_, entry)| entry.state() == CallState::Released)
-            .take(too_many)
-            .map(|(call, _)| call.clone())
-            .collect();
-        for call in oldest {
-            self.forget_entirely(&call);
-        }
     }
 
     fn expect(&self, call: &str, wanted: &[Option<CallState>]) -> Result<(), LedgerError> {

@@ -4,7 +4,9 @@
 //!
 //! It never answers a request twice, never forgets one, and never sends again what must not be sent twice.
 
+mod backoff;
 mod calls;
+mod interface;
 mod refusal;
 
 use std::collections::VecDeque;
@@ -14,151 +16,11 @@ use serde_json::Value;
 
 use crate::error::LinkError;
 use crate::wire::{self, Incoming};
+pub use backoff::backoff;
 use calls::Calls;
 pub use calls::Request;
+pub use interface::{CallKey, Config, Conn, Input, Millis, Output};
 use refusal::Verdict;
-
-/// Milliseconds of a monotonic clock.
-pub type Millis = u64;
-
-/// The driver's name for a request, unique for the life of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallKey(pub u64);
-
-/// One socket; numbers rise. Inputs that name another than the present one are ignored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Conn(pub u64);
-
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// For messages; without secrets.
-    pub url: String,
-    /// A node never gives up: what a client takes as final, it tries again slowly.
-    pub never_give_up: bool,
-    pub reconnect: bool,
-    /// From dialling to `hello-ok`.
-    pub handshake_timeout_ms: Millis,
-    pub ping_interval_ms: Millis,
-    pub backoff_min_ms: Millis,
-    pub backoff_max_ms: Millis,
-    /// Wait after a refusal that only a person can mend.
-    pub refused_retry_ms: Millis,
-    /// A link that held this long counts as good: the next wait is short again.
-    pub stable_ms: Millis,
-    pub max_open_calls: usize,
-    pub frame_bytes: usize,
-    /// Largest `connect` frame.
-    pub hello_bytes: usize,
-}
-
-impl Config {
-    /// The limits of the contract.
-    pub fn new(url: String, is_node: bool, reconnect: bool) -> Self {
-        use gsv_protocol::limits;
-        let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
-        Self {
-            url,
-            never_give_up: is_node,
-            reconnect,
-            handshake_timeout_ms: limits::CONNECT_TIMEOUT_MS,
-            ping_interval_ms: limits::PING_INTERVAL_MS,
-            backoff_min_ms: limits::RECONNECT_MIN_MS,
-            backoff_max_ms: limits::RECONNECT_MAX_MS,
-            refused_retry_ms: limits::RECONNECT_MAX_MS,
-            stable_ms: 10_000,
-            max_open_calls: 1024,
-            frame_bytes: bytes(limits::FRAME_BYTES),
-            hello_bytes: bytes(if is_node {
-                limits::UNAUTH_NODE_FRAME_BYTES
-            } else {
-                limits::UNAUTH_FRAME_BYTES
-            }),
-        }
-    }
-}
-
-#[derive(Debug, Clone)]
-pub enum Input {
-    Start,
-    /// The socket is open; `connect` is the params of the first request.
-    Opened {
-        conn: Conn,
-        connect: Value,
-    },
-    /// No socket. `refusal`: the other side said why, in HTTP.
-    DialFailed {
-        conn: Conn,
-        cause: String,
-        refusal: Option<ErrorShape>,
-    },
-    Text {
-        conn: Conn,
-        text: String,
-    },
-    /// Something came that says nothing but that the other side lives.
-    Alive {
-        conn: Conn,
-    },
-    Closed {
-        conn: Conn,
-        code: Option<u16>,
-        reason: String,
-    },
-    /// The driver does not read while the consumer of events is slow: silence then says nothing about the other side.
-    Paused(bool),
-    Call(Request),
-    /// Nobody waits for the answer any more.
-    Forget {
-        key: CallKey,
-    },
-    Tick,
-    Shutdown {
-        reason: String,
-    },
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Output {
-    /// Dial; any earlier socket is gone.
-    Dial {
-        conn: Conn,
-    },
-    Send {
-        conn: Conn,
-        text: String,
-    },
-    Close {
-        conn: Conn,
-        code: u16,
-        reason: String,
-    },
-    Answer {
-        key: CallKey,
-        outcome: Result<Value, LinkError>,
-    },
-    /// `hello-ok`, as it came.
-    Up {
-        hello: Value,
-    },
-    /// There is no link. `retry_in_ms` is absent when none will be made.
-    Down {
-        reason: String,
-        retry_in_ms: Option<Millis>,
-    },
-    Event {
-        name: String,
-        payload: Value,
-        seq: Option<u64>,
-    },
-    /// A frame was ignored; for the log.
-    Oddity {
-        what: String,
-    },
-    /// The last output of all. No error: it was asked for.
-    Stopped {
-        error: Option<LinkError>,
-    },
-}
 
 #[derive(Debug)]
 enum Phase {
@@ -486,7 +348,7 @@ impl Machine {
     }
 
     fn closed(&mut self, now: Millis, jitter: f64, code: Option<u16>, reason: String) {
-        let text = describe_close(code, &reason);
+        let text = refusal::describe_close(code, &reason);
         match &self.phase {
             Phase::Ready(_) if code == Some(CLOSE_NORMAL) && refusal::says_replaced(&reason) => {
                 self.stop(LinkError::Replaced { reason });
@@ -589,36 +451,6 @@ impl Machine {
         self.phase = Phase::Stopped { why };
         self.out.push_back(Output::Stopped { error: None });
     }
-}
-
-fn describe_close(code: Option<u16>, reason: &str) -> String {
-    match (code, reason.trim()) {
-        (None, "") => "the connection broke".into(),
-        (None, reason) => reason.into(),
-        (Some(code), "") => format!("closed by the gateway ({code})"),
-        (Some(code), reason) => format!("closed by the gateway ({code}: {reason})"),
-    }
-}
-
-/// Full jitter between `min` and the doubled wait, which never passes `max`.
-pub fn backoff(min: Millis, max: Millis, failures: u32, jitter: f64) -> Millis {
-    let ceiling = min
-        .saturating_mul(2u64.saturating_pow(failures.saturating_add(1).min(32)))
-        .clamp(min, max.max(min));
-    let span = ceiling - min;
-    let share = if jitter.is_finite() {
-        jitter.clamp(0.0, 1.0)
-    } else {
-        0.5
-    };
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "spans are far below 2^52 and not negative"
-    )]
-    let offset = (span as f64 * share) as Millis;
-    min + offset.min(span)
 }
 
 #[cfg(test)]

@@ -46,3 +46,13 @@ pub fn of_close_code(code: Option<u16>, reason: &str) -> Option<ErrorShape> {
 pub fn says_replaced(reason: &str) -> bool {
     reason.to_ascii_lowercase().contains("replaced")
 }
+
+/// A close in words.
+pub fn describe_close(code: Option<u16>, reason: &str) -> String {
+    match (code, reason.trim()) {
+        (None, "") => "the connection broke".into(),
+        (None, reason) => reason.into(),
+        (Some(code), "") => format!("closed by the gateway ({code})"),
+        (Some(code), reason) => format!("closed by the gateway ({code}: {reason})"),
+    }
+}

@@ -1,0 +1,82 @@
+//! An open socket: what waits to be written, and how to say goodbye.
+
+use std::collections::VecDeque;
+use std::future::{pending, poll_fn};
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{self, Message};
+
+use super::FAREWELL;
+use super::dial::Socket;
+use crate::machine::Conn;
+
+pub struct Open {
+    pub conn: Conn,
+    pub sink: SplitSink<Socket, Message>,
+    pub stream: SplitStream<Socket>,
+    pub outgoing: VecDeque<String>,
+    /// Something was written and not flushed.
+    pub dirty: bool,
+}
+
+impl Open {
+    /// Writes what waits; never ends but with an error. Dropping the future in between loses nothing.
+    pub async fn write(
+        sink: &mut SplitSink<Socket, Message>,
+        outgoing: &mut VecDeque<String>,
+        dirty: &mut bool,
+    ) -> tungstenite::Error {
+        loop {
+            let step = if outgoing.is_empty() {
+                if !*dirty {
+                    return pending().await;
+                }
+                let flushed = sink.flush().await;
+                *dirty = false;
+                flushed
+            } else {
+                match poll_fn(|context| sink.poll_ready_unpin(context)).await {
+                    Ok(()) => {
+                        *dirty = true;
+                        outgoing
+                            .pop_front()
+                            .map_or(Ok(()), |text| sink.start_send_unpin(Message::text(text)))
+                    }
+                    Err(error) => Err(error),
+                }
+            };
+            if let Err(error) = step {
+                return error;
+            }
+        }
+    }
+
+    /// Writes the rest and the close frame, then waits for the other side's.
+    pub async fn farewell(mut self, code: u16, reason: String) {
+        let goodbye = async {
+            while let Some(text) = self.outgoing.pop_front() {
+                self.sink.feed(Message::text(text)).await?;
+            }
+            let frame = CloseFrame {
+                code: code.into(),
+                reason: cut(&reason, 120).into(),
+            };
+            self.sink.send(Message::Close(Some(frame))).await?;
+            while let Some(Ok(_)) = self.stream.next().await {}
+            Ok::<(), tungstenite::Error>(())
+        };
+        // Whatever goes wrong here: the socket is dropped next.
+        let _ = tokio::time::timeout(FAREWELL, goodbye).await;
+    }
+}
+
+/// At most `bytes` bytes, on a character border.
+fn cut(text: &str, bytes: usize) -> String {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
+}
