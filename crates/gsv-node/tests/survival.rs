@@ -32,8 +32,21 @@ struct NodeProcess(Child);
 
 impl NodeProcess {
     fn start(home: &Home, gateway: &Gateway) -> Self {
+        Self::start_by(Command::new(std::env::current_exe().unwrap()), home, gateway)
+    }
+
+    /// No file of this node or its commands can grow beyond some kilobytes: as on a full disk.
+    fn start_on_full_disk(home: &Home, gateway: &Gateway) -> Self {
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", r#"trap '' XFSZ; ulimit -f 24; exec "$0" "$@""#])
+            .arg(std::env::current_exe().unwrap());
+        Self::start_by(shell, home, gateway)
+    }
+
+    fn start_by(mut command: Command, home: &Home, gateway: &Gateway) -> Self {
         let role = json!({"url": gateway.url, "workspace": home.workspace(), "state": home.state()});
-        let child = Command::new(std::env::current_exe().unwrap())
+        let child = command
             .args(["--exact", "the_node_itself", "--nocapture"])
             .env(ROLE, role.to_string())
             .stdin(Stdio::null())
@@ -216,6 +229,50 @@ async fn p7_k18_a_result_that_was_not_acknowledged_outlives_the_node() {
     let mut conn = gateway.accept().await;
     assert_eq!(conn.listed(), vec![("c".into(), "finished".into())]);
     assert_eq!(acked(&mut conn, "c").await, first.params);
+}
+
+#[tokio::test]
+async fn e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_call_is_answered() {
+    let mut gateway = Gateway::start().await;
+    let home = Home::new();
+    let node = NodeProcess::start_on_full_disk(&home, &gateway);
+    let mut conn = gateway.accept().await;
+    let (mut done, mut refused) = (0, 0);
+    for number in 0.. {
+        let (call, file) = (format!("c{number}"), format!("f{number}"));
+        // A command has a record more, so that different ones are the first to fail.
+        let result = if number % 2 == 0 {
+            conn.run(&call, "Write", json!({"path": file, "content": "x"})).await
+        } else {
+            conn.run(&call, "Bash", json!({"command": format!("echo x >> {file}")}))
+                .await
+        };
+        match (result["outcome"].as_str(), result["reason"].as_str()) {
+            (Some("ok"), None) => {
+                done += 1;
+                assert_eq!(lines(&home.file(&file)), 1, "{result}");
+            }
+            (Some("error"), Some("tool.io")) => {
+                refused += 1;
+                assert!(!home.file(&file).exists(), "{result}");
+            }
+            _ => panic!("{result}"),
+        }
+        if refused == 4 {
+            break;
+        }
+    }
+    assert!(done > 8, "{done}");
+    node.kill();
+    // With room again it goes on, and knows what it did.
+    let _node = NodeProcess::start(&home, &gateway);
+    let mut conn = gateway.accept().await;
+    conn.run("c0", "Write", json!({"path": "again", "content": "x"})).await;
+    assert!(!home.file("again").exists());
+    assert_eq!(
+        conn.run("new", "Write", json!({"path": "new", "content": "x"})).await["outcome"],
+        "ok"
+    );
 }
 
 /// Killed again and again at moments nobody chose: every call has one effect at most, every result comes, and what is
