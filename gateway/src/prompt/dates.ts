@@ -27,8 +27,17 @@ function formatterFor(timeZone: string): { zone: string; format: Intl.DateTimeFo
   }
 }
 
+const MINUTE_MS = 60_000;
+/** Asked for at every model call, and the same for a whole minute: zones differ from each other in whole minutes. */
+let last: { readonly minute: number; readonly asked: string; readonly day: LocalDay } | undefined;
+
 /** Yesterday is the day before on the calendar, not 24 hours ago: days are 23 or 25 hours long where clocks change. */
 export function localDay(now: number, timeZone: string): LocalDay {
+  const minute = Math.floor(now / MINUTE_MS);
+  if (last?.minute !== minute || last.asked !== timeZone) last = { minute, asked: timeZone, day: dayOf(now, timeZone) };
+  return last.day;
+}
+function dayOf(now: number, timeZone: string): LocalDay {
   const { zone, format } = formatterFor(timeZone === "" ? "UTC" : timeZone);
   const parts = new Map(format.formatToParts(now).map(({ type, value }) => [type, value]));
   const today = `${(parts.get("year") ?? "1970").padStart(4, "0")}-${parts.get("month")}-${parts.get("day")}`;

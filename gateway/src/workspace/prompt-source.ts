@@ -1,7 +1,7 @@
 /** The system prompt of an agent: its files through the cache, put together by prompt/. Makes a new agent's files first. */
 import { type PromptFiles, assemble } from "../prompt/assemble.ts";
 import { localDay } from "../prompt/dates.ts";
-import type { PromptSource } from "../ports.ts";
+import type { AssembledPrompt, PromptInput, PromptSource } from "../ports.ts";
 import type { Bucket } from "./bucket.ts";
 import { type AgentFiles, cacheOf, type PromptFileName } from "./cache.ts";
 import { ensureDefaults } from "./defaults.ts";
@@ -21,18 +21,46 @@ function toPromptFiles({ files, today, yesterday }: AgentFiles): PromptFiles {
   return { ...named, ...(today ? { today } : {}), ...(yesterday ? { yesterday } : {}) };
 }
 
+interface Made {
+  readonly loaded: AgentFiles;
+  readonly day: string;
+  readonly input: PromptInput;
+  readonly prompt: AssembledPrompt;
+}
+/** Whether the same prompt would come out: everything that goes in but the time of the day, which it never shows. */
+function isSame(made: Made, loaded: AgentFiles, day: string, input: PromptInput): boolean {
+  const before = made.input;
+  return (
+    made.loaded === loaded &&
+    made.day === day &&
+    before.identity === input.identity &&
+    before.config === input.config &&
+    before.agent === input.agent &&
+    before.nodes === input.nodes &&
+    before.model.provider === input.model.provider &&
+    before.model.id === input.model.id &&
+    before.systemPromptOverride === input.systemPromptOverride &&
+    before.tools.length === input.tools.length &&
+    before.tools.every((tool, index) => tool === input.tools[index])
+  );
+}
+
 export function createPromptSource(bucket: Bucket): PromptSource {
   const cache = cacheOf(bucket);
+  let made: Made | undefined;
   return {
     async assemble(input) {
       const { agentId } = input.identity;
       const day = localDay(input.now, input.config.userTimezone);
       let loaded = await cache.load(agentId, day, input.now);
       if (!loaded.ok) return loaded;
-      const made = await ensureDefaults(bucket, agentId, loaded.value);
-      if (!made.ok) return made;
-      if (made.value) loaded = await cache.load(agentId, day, input.now);
-      return loaded.ok ? { ok: true, value: assemble(toPromptFiles(loaded.value), input) } : loaded;
+      const ensured = await ensureDefaults(bucket, agentId, loaded.value);
+      if (!ensured.ok) return ensured;
+      if (ensured.value) loaded = await cache.load(agentId, day, input.now);
+      if (!loaded.ok) return loaded;
+      if (made === undefined || !isSame(made, loaded.value, day.today, input))
+        made = { loaded: loaded.value, day: day.today, input, prompt: assemble(toPromptFiles(loaded.value), input) };
+      return { ok: true, value: made.prompt };
     },
   };
 }
