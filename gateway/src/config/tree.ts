@@ -44,9 +44,9 @@ export function unsetAt(root: unknown, segments: readonly string[]): unknown {
   if (name === undefined) return undefined;
   if (Array.isArray(root)) {
     const at = Number(name);
-    if (rest.length === 0) return root.filter((_item, index) => index !== at);
-    const item = unsetAt(root[at], rest);
-    return item === undefined ? root.filter((_item, index) => index !== at) : root.with(at, item);
+    const item = rest.length === 0 ? undefined : unsetAt(root[at], rest);
+    const items = item === undefined ? root.filter((_item, index) => index !== at) : root.with(at, item);
+    return items.length === 0 ? undefined : items;
   }
   if (!isTree(root) || !Object.hasOwn(root, name)) return root;
   const child = rest.length === 0 ? undefined : unsetAt(root[name], rest);

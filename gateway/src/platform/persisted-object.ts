@@ -10,6 +10,8 @@
 export type KeyValues = Pick<SyncKvStorage, "get" | "put" | "delete" | "list">;
 type Container = Record<string, unknown> | unknown[];
 
+const LIST_MUTATORS: ReadonlySet<string> = new Set(["push", "pop", "shift", "unshift", "splice", "sort", "reverse", "fill", "copyWithin"]);
+
 const isContainer = (value: unknown): value is Container =>
   typeof value === "object" && value !== null && (Array.isArray(value) || isPlain(value));
 function isPlain(value: object): boolean {
@@ -80,8 +82,16 @@ function nested(kv: KeyValues, key: string, path: readonly string[], value: unkn
     get(_target, name) {
       const { here } = load();
       if (typeof name === "string" && Object.hasOwn(here, name)) return nested(kv, key, [...path, name], own(here, name));
-      // Methods of lists work on the proxy, and so write through.
-      return Array.isArray(here) ? Reflect.get(Array.prototype, name) : undefined;
+      if (!Array.isArray(here)) return undefined;
+      const method: unknown = Reflect.get(Array.prototype, name);
+      if (typeof name !== "string" || !LIST_MUTATORS.has(name) || typeof method !== "function") return method;
+      // On the list itself, stored once; what comes out is detached, because a view would show what took its place.
+      return (...args: unknown[]): unknown => {
+        const { root, here: list } = load();
+        const result: unknown = Reflect.apply(method, list, args.map(plainCopy));
+        kv.put(key, root);
+        return result;
+      };
     },
     has: (_target, name) => Object.hasOwn(load().here, name),
     set: (_target, name, item) => put(name, item),

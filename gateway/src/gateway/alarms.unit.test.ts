@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Logger } from "../platform/log.ts";
+import { Alarms, type Participant } from "./alarms.ts";
+
+const quiet: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+function make(participants: readonly Participant[], failToSet = false) {
+  const clock = { at: 0, now: () => clock.at };
+  const set: number[] = [];
+  const storage = {
+    setAlarm: async (at: number | Date): Promise<void> => {
+      if (failToSet) throw new Error("no");
+      set.push(Number(at));
+    },
+  };
+  return { clock, set, alarms: new Alarms(storage, clock, quiet, participants) };
+}
+/** A deadline that is over once it has been run. */
+function once(name: string, at: number, ran: string[], act: () => void = () => undefined): Participant {
+  let next: number | undefined = at;
+  return {
+    name,
+    next: () => next,
+    run: () => {
+      act();
+      next = undefined;
+      ran.push(name);
+    },
+  };
+}
+
+describe("[W13] many deadlines over one alarm", () => {
+  test("the nearest is set, and only when it is nearer than what is set", () => {
+    let at: number | undefined = 500;
+    const { alarms, set } = make([
+      { name: "a", next: () => at, run: () => undefined },
+      { name: "b", next: () => undefined, run: () => undefined },
+    ]);
+    alarms.arm();
+    alarms.arm();
+    at = 700;
+    alarms.arm();
+    at = 300;
+    alarms.arm();
+    assert.deepEqual(set, [500, 300]);
+  });
+
+  test("nothing to do sets nothing", () => {
+    const { alarms, set } = make([{ name: "a", next: () => undefined, run: () => undefined }]);
+    alarms.arm();
+    assert.deepEqual(set, []);
+  });
+
+  test("only what is due runs, and the rest keeps its alarm", async () => {
+    const ran: string[] = [];
+    const { alarms, clock, set } = make([once("early", 100, ran), once("late", 900, ran)]);
+    clock.at = 100;
+    await alarms.fire();
+    assert.deepEqual(ran, ["early"]);
+    assert.deepEqual(set, [900]);
+  });
+
+  test("one that throws, at once or later, or can't even say when, stops no other and no next alarm", async () => {
+    const ran: string[] = [];
+    const broken: Participant = {
+      name: "broken",
+      next: () => 100,
+      run: () => {
+        throw new Error("bug");
+      },
+    };
+    const rejects: Participant = {
+      name: "rejects",
+      next: () => 100,
+      run: async () => {
+        throw new Error("bug");
+      },
+    };
+    const mute: Participant = {
+      name: "mute",
+      next: () => {
+        throw new Error("bug");
+      },
+      run: () => undefined,
+    };
+    const { alarms, clock, set } = make([broken, rejects, mute, once("heartbeat", 100, ran), once("cron", 5000, ran)]);
+    clock.at = 100;
+    await alarms.fire();
+    assert.deepEqual(ran, ["heartbeat"]);
+    assert.equal(set.length, 1);
+    assert.ok((set[0] ?? 0) > 100 && (set[0] ?? 0) <= 5000);
+  });
+
+  test("what keeps failing is tried later and later, never more than five minutes apart", async () => {
+    const { alarms, clock, set } = make([
+      {
+        name: "broken",
+        next: () => 0,
+        run: () => {
+          throw new Error("bug");
+        },
+      },
+    ]);
+    const waits: number[] = [];
+    for (let round = 0; round < 14; round++) {
+      await alarms.fire();
+      const next = set.at(-1) ?? 0;
+      waits.push(next - clock.at);
+      clock.at = next;
+    }
+    assert.deepEqual(waits.slice(0, 4), [1000, 2000, 4000, 8000]);
+    assert.equal(Math.max(...waits), 300_000);
+  });
+
+  test("an alarm that could not be set is set the next time", async () => {
+    const { alarms } = make([{ name: "a", next: () => 500, run: () => undefined }], true);
+    alarms.arm();
+    await Promise.resolve();
+    assert.doesNotThrow(() => alarms.arm());
+  });
+});

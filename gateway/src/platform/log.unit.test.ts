@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { createLogger, isSecretName, MASK, redact, SecretValues } from "./log.ts";
+
+const CANARY = "hunter2-hunter2-hunter2";
+const secrets = new SecretValues();
+secrets.set([CANARY, "abc"]);
+const written = (fields: Readonly<Record<string, unknown>>): string => {
+  let line = "";
+  createLogger({ component: "test", clock: { now: () => 0 }, secrets, sink: (_level, text) => (line = text) }).info(
+    "thing_happened",
+    fields,
+  );
+  return line;
+};
+
+describe("[S17] the log", () => {
+  test("is one JSON object a line", () => {
+    const line = written({ a: "x\ny", n: 1 });
+    assert.ok(!line.includes("\n"));
+    assert.deepEqual(JSON.parse(line), {
+      ts: "1970-01-01T00:00:00.000Z",
+      level: "info",
+      event: "thing_happened",
+      component: "test",
+      a: "x\ny",
+      n: 1,
+    });
+  });
+
+  test("hides what is called a secret", () => {
+    for (const key of [
+      "authorization",
+      "Cookie",
+      "Set-Cookie",
+      "password",
+      "client_secret",
+      "token",
+      "authToken",
+      "api_key",
+      "apiKeys",
+      "X-API-Key",
+      "bearer",
+      "privateKey",
+      "qr",
+      "qrDataUrl",
+      "session",
+      "credentials",
+    ]) {
+      assert.ok(isSecretName(key), key);
+      assert.ok(!written({ [key]: "plain text" }).includes("plain text"), key);
+      assert.ok(!written({ deep: [{ [key]: { inner: "plain text" } }] }).includes("plain text"), key);
+    }
+  });
+
+  test("shows what only looks like one", () => {
+    for (const [key, value] of [
+      ["tokenId", "abcd"],
+      ["tokens", 12],
+      ["session", "agent:main:main"],
+      ["sessionKey", "agent:main:main"],
+      ["secretary", "Ann"],
+      ["token", 5],
+    ] as const)
+      assert.ok(written({ [key]: value }).includes(String(value)), key);
+  });
+
+  test("hides registered values and what is shaped like a secret, wherever it stands", () => {
+    const gsv = `gsv_admin_abcdefgh_${"0".repeat(64)}`;
+    for (const text of [
+      CANARY,
+      gsv,
+      `sk-${"a1".repeat(12)}`,
+      "Bearer abcdefghij",
+      "ghp_abcdefghijklmnop1234",
+      "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig",
+    ]) {
+      for (const fields of [{ a: `x ${text} y` }, { a: [text] }, { [text]: 1 }, { error: new Error(`failed with ${text}`) }])
+        assert.ok(!written(fields).includes(text), text);
+    }
+    assert.ok(written({ a: "abc" }).includes("abc"), "a short value is an ordinary word");
+  });
+
+  test("is bounded, and redacting twice changes nothing", () => {
+    fc.assert(
+      fc.property(fc.anything({ maxDepth: 10 }), fc.string({ maxLength: 10 }), (value, text) => {
+        const once = redact({ value, text: `${text}${CANARY}` }, secrets);
+        assert.ok(!JSON.stringify(once).includes(CANARY));
+        assert.deepEqual(redact(once, secrets), once);
+      }),
+      { numRuns: 5000 },
+    );
+    assert.ok(written({ a: "x".repeat(100_000), b: Array.from({ length: 1000 }, () => "y") }).length < 4000);
+    assert.ok(MASK.length > 0);
+  });
+});
