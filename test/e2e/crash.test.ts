@@ -2,44 +2,39 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
-import { after, before, beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import { type Chat, type FakeModel, Machine, type NodeProcess, startFakeModel, textOf, transcript, until } from "./support.ts";
 
 const ENDS = ["final", "error", "aborted"];
 
 describe("after a crash", () => {
-  const machine = new Machine();
+  let machine: Machine;
   let fake: FakeModel;
   let node: NodeProcess;
-  before(async () => {
+  let sessionKey = "";
+  // A machine for each test: a supervisor and a node that see many crashes in a row wait longer and longer, as they should.
+  beforeEach(async () => {
     fake = await startFakeModel();
+    machine = new Machine();
     await machine.up();
     await machine.useModel(fake);
     node = await machine.node("box");
+    sessionKey = `agent:main:cli:dm:${randomUUID()}`;
   });
-  after(async () => {
+  afterEach(async () => {
     await machine.end();
     await fake.close();
-  });
-  let sessionKey = "";
-  beforeEach(() => {
-    sessionKey = `agent:main:cli:dm:${randomUUID()}`;
   });
 
   /** The log events of the session, once the run has ended; read by a new client, as the log tells it. */
   async function ended(runId: string): Promise<Chat[]> {
     const client = await machine.client();
-    try {
-      return await until(`run ${runId} has ended`, async () => {
-        const { events } = await client.call("session.subscribe", { sessionKey, afterSeq: 0 });
-        const chats = (events as { payload?: Chat }[])
-          .map((event) => (event.payload ?? event) as Chat)
-          .filter((chat) => chat.runId === runId);
-        return chats.some(({ state }) => ENDS.includes(state)) ? chats : undefined;
-      });
-    } finally {
-      client.close();
-    }
+    const { events } = await client.call("session.subscribe", { sessionKey, afterSeq: 0 });
+    const log = (events as { payload?: Chat }[]).map((event) => (event.payload ?? event) as Chat).filter((chat) => chat.runId === runId);
+    const over = (chats: readonly Chat[]): boolean => chats.some(({ state }) => ENDS.includes(state));
+    if (!over(log)) await client.ending(runId);
+    client.close();
+    return [...log, ...client.chats(runId).filter(({ sessionSeq }) => sessionSeq !== undefined)];
   }
   async function onlyFinal(runId: string): Promise<string> {
     const ends = (await ended(runId)).filter(({ state }) => ENDS.includes(state));
@@ -83,7 +78,6 @@ describe("after a crash", () => {
 
   it("[K2] [P1] of the gateway right after a message, sending it again is one turn", async () => {
     const client = await machine.client();
-    fake.enqueue({ text: "lost", gate: `again-${sessionKey}` });
     const message = { sessionKey, message: "say exactly once", messageId: randomUUID(), runId: randomUUID() };
     await client.call("chat.send", message);
     await machine.killWorkerd();
@@ -104,6 +98,18 @@ describe("after a crash", () => {
       await roles(),
       runs.flatMap(() => ["user", "assistant"]),
     );
+  });
+
+  it("[K7] [K10] of the gateway before a tool call, the call waits for the machine that was connected", async () => {
+    const client = await machine.client();
+    const asked = fake.requests.length;
+    fake.enqueue({ text: "lost", gate: `before-call-${sessionKey}` });
+    const file = `once-${randomUUID()}`;
+    const runId = await client.say(command(`echo once >> ${file}; echo RAN-${file}`), { sessionKey });
+    await fake.request(asked + 1);
+    await machine.killWorkerd();
+    assert.match(await onlyFinal(runId), new RegExp(`RAN-${file}`));
+    assert.deepEqual(node.lines(file), ["once"]);
   });
 
   it("[K16] of the gateway while a command runs, the command runs once and its result arrives", async () => {

@@ -106,7 +106,7 @@ describe("the first message", () => {
   it("[G3] a machine that has gone is told to the model at once", async () => {
     const client = await machine.client();
     await node.kill("SIGTERM");
-    await until("the node is offline", async () => !isOnline(await client.call("nodes.list"), "laptop"));
+    await until("the node is offline", async () => !isOnline(await client.call("nodes.list"), "laptop"), 10_000, 150);
     assert.match(await machine.ok("chat", "run@laptop: echo hi"), /laptop/);
     assert.ok((await transcript(client)).length > 4);
   });

@@ -156,7 +156,11 @@ describe("the reference's command-line client", () => {
       assert.equal((await client.request(method, { sessionKey: "agent:main:cli:dm:main" })).ok, true, method);
     }
     const compacted = await client.request("session.compact", { sessionKey: "agent:main:cli:dm:main", keepMessages: 2 });
-    assert.equal(compacted.payload?.["keptMessages"], 2, JSON.stringify(compacted));
+    // Never between a tool call and its result, so it may be more than what was asked for.
+    assert.ok(
+      Number(compacted.payload?.["keptMessages"]) >= 2 && Number(compacted.payload?.["trimmedMessages"]) > 0,
+      JSON.stringify(compacted),
+    );
     const reset = await client.request("session.reset", { sessionKey: "agent:main:cli:dm:main" });
     assert.notEqual(reset.payload?.["newSessionId"], reset.payload?.["oldSessionId"], JSON.stringify(reset));
   });

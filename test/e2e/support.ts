@@ -24,13 +24,14 @@ const DEADLINE_MS = 40_000;
 
 export type Json = Record<string, unknown>;
 
-export async function until<T>(what: string, look: () => T | Promise<T>, deadlineMs = DEADLINE_MS): Promise<NonNullable<T>> {
+/** `everyMs` apart: often for files and processes, seldom for questions to the gateway, which counts them. */
+export async function until<T>(what: string, look: () => T | Promise<T>, deadlineMs = DEADLINE_MS, everyMs = 10): Promise<NonNullable<T>> {
   const deadline = Date.now() + deadlineMs;
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== null && found !== false) return found;
     if (Date.now() > deadline) throw new Error(`${what}: did not come true within ${deadlineMs} ms`);
-    await new Promise((wake) => setTimeout(wake, 10));
+    await new Promise((wake) => setTimeout(wake, everyMs));
   }
 }
 function within<T>(what: () => string, promise: Promise<T>, deadlineMs = DEADLINE_MS): Promise<T> {
@@ -164,13 +165,23 @@ export class Machine {
     });
     this.#nodes.push(child);
     const node = new NodeProcess(id, workspace, child);
-    const client = await this.client();
-    await until(`node ${id} is online\n${node.output}`, async () => {
-      assert(node.running, `gsv node ended:\n${node.output}`);
-      return isOnline(await client.call("nodes.list"), id);
-    });
-    client.close();
+    await this.online(id, () => assert(node.running, `gsv node ended:\n${node.output}`));
     return node;
+  }
+
+  /** Waits until a machine is connected; `check` may say earlier that it never will be. */
+  async online(id: string, check: () => void = () => undefined): Promise<void> {
+    const client = await this.client();
+    await until(
+      `${id} is online`,
+      async () => {
+        check();
+        return isOnline(await client.call("nodes.list"), id);
+      },
+      DEADLINE_MS,
+      150,
+    );
+    client.close();
   }
 
   async end(): Promise<void> {
