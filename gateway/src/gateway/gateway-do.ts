@@ -76,7 +76,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     let expiredUpTo = 0;
     const alarms = new Alarms(storage, clock, log, [
       { name: "client_calls", next: () => calls.nextDeadline(), run: (at) => calls.expire(at) },
-      { name: "node_liveness", next: () => nodeLinks.nextLivenessCheck(), run: () => nodeLinks.checkLiveness() },
+      { name: "node_liveness", next: () => nodeLinks.nextLivenessCheck(), run: (at) => nodeLinks.checkLiveness(at) },
       {
         name: "token_expiry",
         next: () => (connections.readyCount() === 0 ? undefined : tokens.nextExpiry(expiredUpTo)),

@@ -26,6 +26,8 @@ export interface NodeLinkPorts {
 
 const ACTIVE_MS = 86_400_000;
 const MAX_CANCELS = 512;
+/** A call whose end was never reported is looked after for this much longer than it may take. */
+const REMEMBERED_MS = 3_600_000;
 
 export class NodeLinks {
   readonly #ports: NodeLinkPorts;
@@ -45,7 +47,9 @@ export class NodeLinks {
     for (const ref of refs) {
       const calls = (ledger ?? []).filter(({ callId }) => callId.startsWith(`${ref}/`));
       // What the node still runs will end here: until then this conversation must hear of the link.
-      for (const call of calls) if (call.state !== "finished" && call.state !== "lost") this.#ports.connections.callOut(node, call.callId);
+      for (const call of calls)
+        if (call.state !== "finished" && call.state !== "lost")
+          this.#ports.connections.callOut(node, call.callId, this.#ports.now() + REMEMBERED_MS);
       this.#tell(ref, {
         nodeId,
         online: true,
@@ -64,7 +68,7 @@ export class NodeLinks {
     const refs = this.refsOf(node);
     this.#ports.nodes.disconnected(nodeId, refs, this.#ports.now());
     for (const ref of refs) this.#tell(ref, { nodeId, online: false, reason });
-    if (node.manyCalls) this.#tellActive({ nodeId, online: false, reason }, new Set(refs));
+    if (node.manyUntil > this.#ports.now()) this.#tellActive({ nodeId, online: false, reason }, new Set(refs));
     this.#ports.calls().nodeWent(nodeId);
     this.#ports.connections.broadcast("presence", { nodeId: asNodeId(nodeId), online: false, reason: reason.slice(0, 256) });
   }
@@ -72,7 +76,7 @@ export class NodeLinks {
   /** Conversations with calls out on this connection. */
   refsOf(node: Connection): readonly string[] {
     const refs = new Set<string>();
-    for (const callId of node.calls) {
+    for (const callId of node.calls.keys()) {
       const owner = ownerOf(callId);
       if (owner?.kind === "session") refs.add(owner.ref);
     }
@@ -83,7 +87,7 @@ export class NodeLinks {
     const node = this.#ports.connections.node(nodeId);
     if (node === undefined) return "offline";
     // Noted first: if the link breaks while the frame is handed over, the conversation must hear of it.
-    this.#ports.connections.callOut(node, callId);
+    this.#ports.connections.callOut(node, callId, this.#ports.now() + timeoutMs + REMEMBERED_MS);
     const sent = this.#ports.connections.event(node, "tool.invoke", {
       callId: asCallId(callId),
       tool,
@@ -138,15 +142,17 @@ export class NodeLinks {
 
   /** When the next link with calls out must show life; undefined when none has to. */
   nextLivenessCheck(): number | undefined {
-    const due = this.#ports.connections
-      .nodes()
-      .flatMap((node) => (node.calls.size === 0 && !node.manyCalls ? [] : (this.#ports.connections.silentAt(node) ?? [])));
+    const { connections } = this.#ports;
+    const due = connections.nodes().flatMap((node) => (connections.hasCalls(node) ? (connections.silentAt(node) ?? []) : []));
     return due.length === 0 ? undefined : Math.min(...due);
   }
   /** Cuts off nodes that have calls out and show no life. */
-  checkLiveness(): void {
-    for (const node of this.#ports.connections.nodes())
-      if (node.calls.size > 0 || node.manyCalls) this.#ports.connections.node(node.principal.id);
+  checkLiveness(now: number): void {
+    const { connections } = this.#ports;
+    for (const node of connections.nodes()) {
+      connections.forgetCalls(node, now);
+      if (connections.hasCalls(node)) connections.node(node.principal.id);
+    }
   }
 
   // ------------------------------------------------------------ telling

@@ -23,8 +23,8 @@ type Kept =
       readonly principal: Principal;
       readonly seq: number;
       readonly follows: readonly string[];
-      readonly calls: readonly string[];
-      readonly manyCalls: boolean;
+      readonly calls: readonly (readonly [callId: string, until: number])[];
+      readonly manyUntil: number;
       readonly seenAt: number;
     }
   | { readonly v: 1; readonly phase: "closed" };
@@ -51,10 +51,10 @@ export interface Connection {
   seq: number;
   /** Canonical keys of the conversations that this client follows. */
   readonly follows: Set<string>;
-  /** Nodes: ids of the conversations' calls that are out here. */
-  readonly calls: Set<string>;
-  /** Too many calls to keep; all active conversations are meant. */
-  manyCalls: boolean;
+  /** Nodes: the conversations' calls that are out here, and how long they may be. */
+  readonly calls: Map<string, number>;
+  /** Until then there were more calls than can be kept: all active conversations are meant. 0: never. */
+  manyUntil: number;
   /** When it last sent a frame, roughly. */
   seenAt: number;
   /** Events that wait until the answer that they follow has been sent, by conversation. */
@@ -108,7 +108,7 @@ export class Connections {
     }
     if (kept.phase === "closed") return undefined;
     if (kept.phase === "open") return { ...kept, socket, greeting: false, early: [] };
-    return { ...freshState(), ...kept, socket, follows: new Set(kept.follows), calls: new Set(kept.calls) };
+    return { ...freshState(), ...kept, socket, follows: new Set(kept.follows), calls: new Map(kept.calls) };
   }
   #restore(socket: WebSocket): AnyConnection | undefined {
     const connection = this.#read(socket);
@@ -154,8 +154,8 @@ export class Connections {
       principal,
       seq: 0,
       follows: new Set(),
-      calls: new Set(),
-      manyCalls: false,
+      calls: new Map(),
+      manyUntil: 0,
       seenAt,
     };
     this.#index(connection);
@@ -289,18 +289,24 @@ export class Connections {
 
   // ------------------------------------------------------------ calls on nodes
 
-  /** A conversation's call was handed to this node. */
-  callOut(node: Connection, callId: string): void {
-    if (node.calls.has(callId)) return;
+  /** A conversation's call was handed to this node. After `until` nobody waits for it any more. */
+  callOut(node: Connection, callId: string, until: number): void {
     let characters = callId.length;
-    for (const known of node.calls) characters += known.length + 4;
-    if (characters > MAX_CALL_CHARS) node.manyCalls = true;
-    else node.calls.add(callId);
+    for (const known of node.calls.keys()) characters += known.length + 12;
+    if (node.calls.has(callId) || characters <= MAX_CALL_CHARS) node.calls.set(callId, until);
+    else node.manyUntil = Math.max(node.manyUntil, until);
     this.#save(node);
   }
   /** The call has ended. */
   callBack(node: Connection, callId: string): void {
     if (node.calls.delete(callId)) this.#save(node);
+  }
+  hasCalls(node: Connection): boolean {
+    return node.calls.size > 0 || node.manyUntil > this.#clock.now();
+  }
+  /** Forgets calls that nobody waits for any more. */
+  forgetCalls(node: Connection, now: number): void {
+    for (const [callId, until] of node.calls) if (until <= now) this.callBack(node, callId);
   }
 
   // ------------------------------------------------------------ sending
@@ -391,14 +397,14 @@ export class Connections {
   }
   flush(): void {
     for (const connection of this.#changed) {
-      const { conn, principal, seq, manyCalls, seenAt } = connection;
+      const { conn, principal, seq, manyUntil, seenAt } = connection;
       const kept: Kept = {
         v: 1,
         phase: "ready",
         conn,
         principal,
         seq,
-        manyCalls,
+        manyUntil,
         seenAt,
         follows: [...connection.follows],
         calls: [...connection.calls],
