@@ -114,7 +114,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "a8095fde01d46a61";
+export const PROTOCOL_FINGERPRINT = "58f121bf856b297e";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -580,11 +580,11 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Every tool that a run could use now, under the names that the model sees. */
+  /** Every tool that a run could use now, under the names that the model sees. A node gets its own only; the reference's nodes ask for it as a sign of life. */
   "tools.list": {
     params: null,
     result: "ToolsListResult",
-    callers: ["client"],
+    callers: ["client", "node"],
     scope: "read",
     errors: [],
     deferred: false,

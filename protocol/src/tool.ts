@@ -13,9 +13,9 @@ export const ToolDefinition = struct("ToolDefinition", "A tool. `inputSchema` is
 });
 
 method("tools.list", {
-  doc: "Every tool that a run could use now, under the names that the model sees.",
+  doc: "Every tool that a run could use now, under the names that the model sees. A node gets its own only; the reference's nodes ask for it as a sign of life.",
   result: { tools: t.array(ToolDefinition, 4096) },
-  callers: ["client"],
+  callers: ["client", "node"],
   scope: "read",
   idempotent: true,
 });

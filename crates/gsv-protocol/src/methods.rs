@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "a8095fde01d46a61";
+pub const PROTOCOL_FINGERPRINT: &str = "58f121bf856b297e";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[
@@ -549,7 +549,7 @@ impl Method for ToolResult {
     type Result = types::ToolResultResult;
 }
 
-/// Every tool that a run could use now, under the names that the model sees.
+/// Every tool that a run could use now, under the names that the model sees. A node gets its own only; the reference's nodes ask for it as a sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolsList;
 impl Method for ToolsList {

@@ -39,7 +39,10 @@ export function scopesOf({ kind, mode }: Pick<Principal, "kind" | "mode">): read
 export function may(principal: Pick<Principal, "kind" | "mode">, method: MethodName): boolean {
   const { callers, scope } = METHODS[method];
   // `connect` was said already; what follows it is answered `already_connected`, whoever asks.
-  return method !== "connect" && callers.some((caller) => caller === principal.mode) && scopesOf(principal).includes(scope);
+  if (method === "connect" || !callers.some((caller) => caller === principal.mode)) return false;
+  const scopes = scopesOf(principal);
+  // Scopes tell clients apart. What a node or a channel may call follows from what it is.
+  return principal.mode === "client" ? scopes.includes(scope) : scopes.includes(principal.mode);
 }
 
 export type Admission =

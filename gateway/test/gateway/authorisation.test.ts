@@ -66,7 +66,10 @@ describe.each(Object.keys(ROLES) as Role[])("[A1][S3] %s", (role) => {
     const reason = res?.ok === false ? res.error?.reason : "ok";
     if (method === "connect") expect(reason).toBe("protocol.already_connected");
     else if (NOT_SERVED.has(method)) expect(reason).toBe("method.not_served");
-    else if (METHODS[method].callers.some((caller) => caller === mode) && scopes.some((scope) => scope === METHODS[method].scope))
+    else if (
+      METHODS[method].callers.some((caller) => caller === mode) &&
+      (mode !== "client" || scopes.some((scope) => scope === METHODS[method].scope))
+    )
       expect(reason).not.toMatch(/^auth\./);
     else {
       expect(reason).toBe("auth.forbidden");
@@ -80,6 +83,32 @@ test.each(methods)("[S1] nobody: %s", async (method) => {
   const error = await peer.refused(method, method === "connect" ? connectParams("client", "x", undefined) : undefined);
   expect(error.reason).toBe(method === "connect" ? "auth.required" : "protocol.not_connected");
   expect((await peer.ended()).code).toBe(method === "connect" ? 4001 : 4000);
+});
+
+test("[S3] what a node and a channel may call at all is this and no more", () => {
+  const open = (mode: "node" | "channel"): string[] =>
+    methods.filter((method) => method !== "connect" && METHODS[method].callers.some((caller) => caller === mode)).sort();
+  expect(open("node")).toEqual([
+    "logs.result",
+    "node.exec.event",
+    "tool.progress",
+    "tool.result",
+    "tools.list",
+    "transfer.accept",
+    "transfer.complete",
+    "transfer.done",
+    "transfer.meta",
+  ]);
+  expect(open("channel")).toEqual(["channel.inbound"]);
+});
+
+test("[S3] a node that asks for tools gets its own only", async () => {
+  const names = async (role: Role): Promise<string[]> => {
+    const { tools } = (await peers.get(role)?.ok<{ tools: { name: string }[] }>("tools.list")) ?? { tools: [] };
+    return tools.map(({ name }) => name);
+  };
+  expect(await names("node")).toEqual(["lap__Bash", "lap__Read"]);
+  expect(await names("client")).toEqual(expect.arrayContaining(["admin-as-node__Bash", "lap__Bash", "gsv__ReadFile"]));
 });
 
 describe("[X2] what a node could do in the reference, it can't here", () => {

@@ -8,7 +8,11 @@ import { NATIVE, qualifiedName } from "../routing/tool-names.ts";
 import { canonicalKey } from "../routing/session-keys.ts";
 import { type Caller, type Handler, type Handlers, LATER, type Services } from "../services.ts";
 
-const list: Handler<"tools.list"> = (services) => {
+const list: Handler<"tools.list"> = (services, { connection: { principal } }) => {
+  if (principal.mode === "node") {
+    const own = services.nodeLinks.bindings().filter((binding) => binding.nodeId === principal.id);
+    return succeed({ tools: own.map((binding) => binding.definition) });
+  }
   const tools = [...services.native.definitions, ...services.nodeLinks.bindings().map((binding) => binding.definition)];
   return succeed({ tools: tools.sort((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0)) });
 };
