@@ -23,6 +23,8 @@ interface Lane {
   readonly go: (log: string, report: string) => Promise<Outcome>;
 }
 
+/** For one test file; the long lanes take longer. */
+const TEST_TIMEOUT_MS = 1_200_000;
 const read = (file: string): string => (existsSync(file) ? readFileSync(file, "utf8") : "");
 
 /** Files below the root whose path matches, except what is built or installed. */
@@ -57,7 +59,7 @@ async function nodeTests(
   ];
   const result = await run(
     process.execPath,
-    ["--test", ...(serial ? ["--test-concurrency=1"] : []), "--test-timeout=300000", ...reporters, ...chosen],
+    ["--test", ...(serial ? ["--test-concurrency=1"] : []), `--test-timeout=${TEST_TIMEOUT_MS}`, ...reporters, ...chosen],
     {
       cwd: ROOT,
       logFile: log,
