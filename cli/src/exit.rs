@@ -125,6 +125,11 @@ impl Failure {
         Self::new(Exit::Interrupted, "Stopped.", "")
     }
 
+    /// Whether the gateway answered, and did not let us in.
+    pub fn is_refusal(&self) -> bool {
+        self.exit == Exit::Auth
+    }
+
     pub fn is(&self, row: &ErrorReason) -> bool {
         self.reason.as_deref() == Some(row.reason)
     }

@@ -1,5 +1,5 @@
 //! Markdown to terminal text: wrapped, styled, and clean (no character of the source can act on the terminal, promises
-//! T19). Pure: gives a string. `stable_prefix` tells how much of a growing text can be rendered for good.
+//! T19). Pure: gives a string.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
@@ -24,70 +24,6 @@ pub fn render(source: &str, look: Look) -> String {
         writer.event(event);
     }
     writer.finish()
-}
-
-/// How much of a growing text is made of whole blocks: what comes later can't change how they look.
-pub fn stable_prefix(text: &str) -> usize {
-    let mut stable = 0;
-    let mut fence: Option<(char, usize)> = None;
-    let mut after_blank = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        let whole = line.ends_with('\n');
-        let body = line.trim_end();
-        match fence {
-            Some((mark, length)) => {
-                let closing = body.trim_start();
-                if whole && closing.chars().count() >= length && closing.chars().all(|c| c == mark) {
-                    fence = None;
-                    stable = at;
-                }
-            }
-            None if body.is_empty() => {
-                if whole && after_blank.is_none() {
-                    after_blank = Some(at);
-                }
-            }
-            None => {
-                // An indented line, or another item, may belong to the list before the blank line.
-                if let Some(border) = after_blank.take()
-                    && !line.starts_with([' ', '\t'])
-                    && !may_be_item(body)
-                {
-                    stable = border;
-                }
-                let opening = body.trim_start();
-                let indent = body.len() - opening.len();
-                let mark = opening
-                    .chars()
-                    .next()
-                    .filter(|c| (*c == '`' || *c == '~') && indent < 4);
-                if let Some(mark) = mark {
-                    let length = opening.chars().take_while(|c| *c == mark).count();
-                    if length >= 3 && whole {
-                        if indent == 0 {
-                            stable = stable.max(start);
-                        }
-                        fence = Some((mark, length));
-                    }
-                }
-            }
-        }
-    }
-    stable
-}
-
-/// Whether a line begins a list item, or will when more of it comes.
-fn may_be_item(line: &str) -> bool {
-    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let rest = match line.strip_prefix(['-', '*', '+']) {
-        Some(rest) => rest,
-        None if digits.len() < line.len() => digits.strip_prefix(['.', ')']).unwrap_or(digits),
-        None => return false,
-    };
-    rest.is_empty() || rest.starts_with([' ', '\t'])
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

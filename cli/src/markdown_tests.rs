@@ -105,26 +105,6 @@ fn t19_no_source_character_acts_on_the_terminal() {
     }
 }
 
-#[test]
-fn whole_blocks_are_stable_and_open_ones_are_not() {
-    for (text, stable) in [
-        ("", ""),
-        ("open par", ""),
-        ("par\n\n", ""),
-        ("par\n\nnext", "par\n\n"),
-        ("- a\n\n  still a", ""),
-        ("- a\n\nnext", "- a\n\n"),
-        ("- a\n\n-", ""),
-        ("1. a\n\n2", ""),
-        ("- a\n\n**bold", "- a\n\n"),
-        ("par\n```sh\necho\n\nx", "par\n"),
-        ("```sh\necho\n```\n", "```sh\necho\n```\n"),
-        ("~~~\n```\n~~~\nrest", "~~~\n```\n~~~\n"),
-    ] {
-        assert_eq!(&text[..stable_prefix(text)], stable, "{text:?}");
-    }
-}
-
 proptest! {
     #[test]
     fn t19_any_text_renders_without_panic_and_clean(source in "[-a-c*_`#>|\\[\\]()~\n \t1.\u{1b}\u{9b}\u{202e}日]{0,80}", width in 0_usize..60) {
@@ -132,15 +112,5 @@ proptest! {
         prop_assert!(out.is_empty() || out.ends_with('\n'));
         prop_assert!(out.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
         prop_assert_eq!(out.find('\u{202e}'), None);
-    }
-
-    #[test]
-    fn the_stable_part_only_grows(source in "[-a-c`~ \n]{0,60}") {
-        let mut before = 0;
-        for end in source.char_indices().map(|(at, _)| at).chain([source.len()]) {
-            let stable = stable_prefix(&source[..end]);
-            prop_assert!(stable >= before && stable <= end);
-            before = stable;
-        }
     }
 }

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use common::fake_gateway::{FakeGateway, chat, delta, whole};
+use common::fake_gateway::{FakeGateway, SESSION, chat, delta, whole};
 use common::{Home, Run, finish};
 use serde_json::json;
 
@@ -124,7 +124,7 @@ fn c1_c5_a_lost_link_is_made_anew_and_nothing_is_lost_or_doubled() {
     // Live events overtake the answer: they wait for it.
     connection.chat(&run, &delta(2, 2, 5, " fo"));
     let events = json!([chat(&run, &whole("partial", 8, 1, 1, "One two"))]);
-    connection.answer(&sync, &json!({"sessionKey": "k", "seq": 8, "events": events, "state": "thinking", "runId": run, "step": 2, "attempt": 2, "text": "Three"}));
+    connection.answer(&sync, &json!({"sessionKey": SESSION, "seq": 8, "events": events, "state": "thinking", "runId": run, "step": 2, "attempt": 2, "text": "Three"}));
     connection.chat(&run, &delta(2, 2, 8, "ur"));
     connection.chat(&run, &whole("final", 9, 2, 2, "Three four"));
     connection.chat(&run, &whole("final", 9, 2, 2, "Three four"));
@@ -150,7 +150,7 @@ fn c5_a_run_that_ended_meanwhile_is_replayed() {
     let event = json!({"event": "chat", "payload": chat(&run, &whole("final", 8, 1, 1, "Half and whole"))});
     connection.answer(
         &sync,
-        &json!({"sessionKey": "k", "seq": 8, "events": [event], "state": "idle"}),
+        &json!({"sessionKey": SESSION, "seq": 8, "events": [event], "state": "idle"}),
     );
     assert_eq!(finish(child).ok().stdout, "lf and whole\n");
 }
@@ -177,7 +177,7 @@ fn c1_a_message_without_an_answer_is_sent_again_under_the_same_id() {
     let events = json!([chat(&run, &whole("final", 4, 1, 1, "Answered while you were away"))]);
     connection.answer(
         &sync,
-        &json!({"sessionKey": "k", "seq": 4, "events": events, "state": "idle"}),
+        &json!({"sessionKey": SESSION, "seq": 4, "events": events, "state": "idle"}),
     );
     assert_eq!(finish(child).ok().stdout, "Answered while you were away\n");
 }
@@ -407,6 +407,22 @@ fn the_message_can_come_from_stdin() {
         run.join().unwrap().ok();
     });
     home.gsv_with_stdin(["chat"], "").failed(2);
+}
+
+#[test]
+fn c5_an_alias_of_a_session_is_followed_under_its_own_name() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let child = start(&home, &["-s", "main", "go"]);
+    let mut connection = gateway.accept();
+    let run = connection.started(1);
+    connection.chat(&run, &delta(1, 1, 0, "Hi"));
+    let note = json!({"sessionKey": SESSION, "kind": "note", "text": "laptop is back"});
+    connection.event("session", &note);
+    connection.chat(&run, &whole("final", 3, 1, 1, "Hi"));
+    let run = finish(child).ok();
+    assert_eq!(run.stdout, "Hi\n");
+    assert!(run.stderr.contains("laptop is back"), "{}", run.stderr);
 }
 
 #[test]

@@ -541,7 +541,15 @@ fn status_shows_machines_and_sessions() {
 
 #[test]
 fn doctor_looks_at_the_gateway() {
+    let hour = 3_600_000;
+    let now = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    let stats = json!({"sessionKey": "main", "sessionId": "s", "messageCount": 2, "tokens": {"input": 1, "output": 1, "total": 2}, "createdAt": now - hour, "updatedAt": 2, "uptime": 2 * hour, "isProcessing": false, "queueSize": 0});
     let run = played(&["doctor", "--json"], |connection| {
+        let request = connection.expect("sessions.list");
+        let session = json!({"sessionKey": "main", "createdAt": 1, "lastActiveAt": 2});
+        connection.answer(&request, &json!({"sessions": [session], "count": 1}));
+        let request = connection.expect("session.stats");
+        connection.answer(&request, &stats);
         let request = connection.expect("nodes.list");
         connection.answer(&request, &json!({"nodes": [], "count": 0}));
         let request = connection.expect("config.get");
@@ -562,6 +570,7 @@ fn doctor_looks_at_the_gateway() {
     };
     assert_eq!(level("token"), "ok");
     assert_eq!(level("version"), "ok");
+    assert_eq!(level("clock"), "warn");
     assert_eq!(level("machines"), "warn");
     assert_eq!(level("model"), "fail");
 }

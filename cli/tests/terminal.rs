@@ -14,7 +14,7 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::fake_gateway::{Connection, FakeGateway, delta, whole};
+use common::fake_gateway::{Connection, FakeGateway, SESSION, delta, whole};
 use common::{Home, mode, wait_for};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
@@ -101,7 +101,7 @@ fn at_the_prompt(gateway: &FakeGateway, home: &Home) -> (Terminal, Connection) {
     let follow = connection.expect("session.subscribe");
     connection.answer(
         &follow,
-        &json!({"sessionKey": "k", "seq": 0, "events": [], "state": "idle"}),
+        &json!({"sessionKey": SESSION, "seq": 0, "events": [], "state": "idle"}),
     );
     terminal.shows("› ");
     (terminal, connection)
@@ -200,7 +200,7 @@ fn what_happens_meanwhile_is_shown_above_the_prompt() {
         &whole("final", 1, 1, 1, "An answer\u{1b}[2J to somebody else"),
     );
     terminal.shows("An answer to somebody else");
-    let note = json!({"sessionKey": common::fake_gateway::SESSION, "kind": "note", "text": "laptop has gone"});
+    let note = json!({"sessionKey": SESSION, "kind": "note", "text": "laptop has gone"});
     connection.event("session", &note);
     terminal.shows("laptop has gone");
     connection.cut();
@@ -211,7 +211,7 @@ fn what_happens_meanwhile_is_shown_above_the_prompt() {
     let event = common::fake_gateway::chat("of-another-client", &whole("final", 2, 1, 1, "Said meanwhile"));
     connection.answer(
         &missed,
-        &json!({"sessionKey": "k", "seq": 2, "events": [event], "state": "idle"}),
+        &json!({"sessionKey": SESSION, "seq": 2, "events": [event], "state": "idle"}),
     );
     terminal.shows("Said meanwhile");
     terminal.types("still here\r");

@@ -20,7 +20,8 @@ use tokio::sync::mpsc as queue;
 
 use super::assembler::message_text;
 use super::complete::{Editor, message};
-use super::turn::{Conversation, Request, replayed};
+use super::conversation::{Conversation, replayed};
+use super::turn::Request;
 use super::view::View;
 use crate::clean::clean;
 use crate::exit::{Failure, Outcome};
@@ -64,7 +65,7 @@ pub async fn talk(
         let mut unfollowed = false;
         for event in conversation.catch_up() {
             unfollowed |= matches!(event, LinkEvent::Connected(_));
-            beside(&event, &conversation.session, |text| out.note(text));
+            beside(&event, |text| out.note(text));
         }
         let line = match prompt.read(conversation, unfollowed).await? {
             Typed::Line(line) => line,
@@ -93,7 +94,7 @@ pub async fn talk(
                     verbose,
                 };
                 if let Err(failure) = conversation.turn(&request, &mut view, interrupts).await {
-                    if conversation.has_ended() {
+                    if conversation.ended {
                         return Err(failure);
                     }
                     out.failure(&failure);
@@ -162,19 +163,21 @@ impl Prompt {
         loop {
             tokio::select! {
                 typed = self.typed.recv() => return Ok(typed.unwrap_or_else(gone)),
-                event = conversation.next_event() => {
+                event = conversation.next_news() => {
                     let event = event?;
                     if matches!(event, LinkEvent::Connected(_)) {
                         missed = Some(Box::pin(conversation.missed()));
                     }
-                    self.show(&event, &conversation.session);
+                    self.show(&event);
                 }
                 events = answered(&mut missed) => {
                     missed = None;
                     for event in events {
                         if let Some((name, payload)) = replayed(event) {
                             let event = LinkEvent::Event { name: name.to_owned(), payload, seq: None };
-                            self.show(&event, &conversation.session);
+                            if let Some(event) = conversation.news(event) {
+                                self.show(&event);
+                            }
                         }
                     }
                 }
@@ -182,8 +185,8 @@ impl Prompt {
         }
     }
 
-    fn show(&mut self, event: &LinkEvent, session: &str) {
-        beside(event, session, |text| {
+    fn show(&mut self, event: &LinkEvent) {
+        beside(event, |text| {
             if let Some(printer) = &mut self.printer {
                 // What can't be shown now is in the history.
                 let _ = printer.print(format!("{text}\n"));
@@ -200,7 +203,7 @@ async fn answered<T>(future: &mut Option<Pin<Box<dyn Future<Output = T>>>>) -> T
 }
 
 /// What happened without our asking: a run that somebody or something else started, the link, the session.
-fn beside(event: &LinkEvent, session: &str, mut show: impl FnMut(&str)) {
+fn beside(event: &LinkEvent, mut show: impl FnMut(&str)) {
     match event {
         LinkEvent::Disconnected { reason, .. } => show(&format!("connection lost ({}); trying again…", clean(reason))),
         LinkEvent::Connected(_) => show("connected again"),
@@ -208,9 +211,6 @@ fn beside(event: &LinkEvent, session: &str, mut show: impl FnMut(&str)) {
             let Ok(event) = serde_json::from_value::<ChatEvent>(payload.clone()) else {
                 return;
             };
-            if event.session_key.0 != session {
-                return;
-            }
             match event.state {
                 ChatState::Final => {
                     let text = event.message.as_ref().map(message_text).unwrap_or_default();
@@ -227,7 +227,6 @@ fn beside(event: &LinkEvent, session: &str, mut show: impl FnMut(&str)) {
         }
         LinkEvent::Event { name, payload, .. } if name == Session::NAME => {
             if let Ok(event) = serde_json::from_value::<SessionEvent>(payload.clone())
-                && event.session_key.0 == session
                 && let Some(text) = event.text.filter(|text| !text.trim().is_empty())
             {
                 show(&clean(&text));

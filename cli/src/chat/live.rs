@@ -4,8 +4,9 @@
 
 use std::fmt::Write;
 
+use super::stable::stable_prefix;
 use crate::clean::clean;
-use crate::markdown::{Look, render, stable_prefix};
+use crate::markdown::{Look, render};
 use crate::width::rows;
 
 #[derive(Debug, Clone, Copy)]

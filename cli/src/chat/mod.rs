@@ -1,9 +1,11 @@
-//! Talking to the agent: one message and its answer (`turn`), how it looks (`view`, `live`), and the prompt
+//! Talking to the agent: a followed session (`conversation`), one message and its answer (`turn`), how it looks (`view`, `live`), and the prompt
 //! (`interactive`). What is shown exactly once is decided in `assembler`, which is pure.
 
 pub mod assembler;
 pub mod complete;
+pub mod conversation;
 pub mod interactive;
 pub mod live;
+pub mod stable;
 pub mod turn;
 pub mod view;

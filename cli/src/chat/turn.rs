@@ -5,11 +5,11 @@ use std::future::{Future, pending};
 use std::pin::Pin;
 use std::time::Duration;
 
-use gsv_link::{Events, Link, LinkError, LinkEvent};
+use gsv_link::{LinkError, LinkEvent};
 use gsv_protocol::events::{Chat, Session};
 use gsv_protocol::methods::{ChatAbort, ChatSend, SessionSubscribe};
 use gsv_protocol::types::{
-    ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, RunState, SessionEvent, SessionKey,
+    ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, RunState, SessionEvent,
     SessionSubscribeParams, SessionSubscribeResult,
 };
 use gsv_protocol::{Event, errors};
@@ -18,8 +18,9 @@ use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
 
 use super::assembler::{Assembler, Ending, Show};
+use super::conversation::{Conversation, closed, replayed};
 use super::view::{View, line};
-use crate::client::{Account, link_failure, never_connected};
+use crate::client::link_failure;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ids::ulid;
 use crate::units::duration;
@@ -35,128 +36,13 @@ const MAX_STASH: usize = 20_000;
 
 type Answer<T> = Option<Pin<Box<dyn Future<Output = Result<T, LinkError>>>>>;
 
-/// A connection that follows one session.
-pub struct Conversation {
-    link: Link,
-    events: Events,
-    url: String,
-    pub session: String,
-    /// The latest log event seen, or the place of our own latest message.
-    last_seq: Option<u64>,
-    connected: bool,
-    ended: bool,
-}
-
 pub struct Request<'a> {
     pub message: &'a str,
     pub timeout: Option<Duration>,
     pub verbose: bool,
 }
 
-impl Conversation {
-    /// Connects; a gateway that isn't there is an error at once.
-    pub async fn open(account: &Account, session: String) -> Outcome<Self> {
-        let (link, mut events) = account.connect_lasting().await?;
-        loop {
-            match events.recv().await {
-                Some(LinkEvent::Connected(_)) => break,
-                Some(event) => {
-                    if let Some(failure) = never_connected(&account.url, &event) {
-                        return Err(failure);
-                    }
-                }
-                None => return Err(closed()),
-            }
-        }
-        Ok(Self {
-            link,
-            events,
-            url: account.url.clone(),
-            session,
-            last_seq: None,
-            connected: true,
-            ended: false,
-        })
-    }
-
-    pub async fn close(self) {
-        self.link.close().await;
-    }
-
-    /// Sends a message and shows its answer until the run ends.
-    pub async fn turn(&mut self, request: &Request<'_>, view: &mut View, interrupts: &mut Signal) -> Outcome {
-        let mut turn = Turn::new(self, request);
-        turn.run(request, view, interrupts).await
-    }
-
-    /// Follows the session before anything is said in it. A gateway that can't do that shows less, and works.
-    pub async fn follow(&mut self) {
-        let params = SessionSubscribeParams {
-            session_key: self.key(),
-            after_seq: None,
-        };
-        if let Ok(result) = self.link.call::<SessionSubscribe>(params).await {
-            self.note_seq(Some(result.seq));
-        }
-    }
-
-    /// The events since the last one that was seen, and following again; for after a reconnect between two turns.
-    pub fn missed(&self) -> impl Future<Output = Vec<Value>> + 'static {
-        let link = self.link.clone();
-        let params = SessionSubscribeParams {
-            session_key: self.key(),
-            after_seq: self.last_seq,
-        };
-        async move {
-            let answer = link.call::<SessionSubscribe>(params).await;
-            answer.map(|answer| answer.events).unwrap_or_default()
-        }
-    }
-
-    /// What happened between two turns. Never waits.
-    pub fn catch_up(&mut self) -> Vec<LinkEvent> {
-        std::iter::from_fn(|| self.events.try_recv().ok().map(|event| self.noted(event))).collect()
-    }
-
-    /// The next event, for a prompt that waits. Fails when the link has ended for good.
-    pub async fn next_event(&mut self) -> Outcome<LinkEvent> {
-        match self.events.recv().await.map(|event| self.noted(event)) {
-            Some(LinkEvent::Fatal(error)) => Err(link_failure(&error)),
-            Some(event) => Ok(event),
-            None => Err(closed()),
-        }
-    }
-
-    /// No further turn is possible.
-    pub fn has_ended(&self) -> bool {
-        self.ended
-    }
-
-    fn noted(&mut self, event: LinkEvent) -> LinkEvent {
-        match &event {
-            LinkEvent::Connected(_) => self.connected = true,
-            LinkEvent::Disconnected { .. } => self.connected = false,
-            LinkEvent::Event { payload, .. }
-                if payload.get("sessionKey").and_then(Value::as_str) == Some(&self.session) =>
-            {
-                self.note_seq(payload.get("sessionSeq").and_then(Value::as_u64));
-            }
-            LinkEvent::Fatal(_) => self.ended = true,
-            _ => {}
-        }
-        event
-    }
-
-    fn note_seq(&mut self, seq: Option<u64>) {
-        self.last_seq = self.last_seq.max(seq);
-    }
-
-    fn key(&self) -> SessionKey {
-        SessionKey(self.session.clone())
-    }
-}
-
-struct Turn<'a> {
+pub struct Turn<'a> {
     conversation: &'a mut Conversation,
     assembler: Assembler,
     run: RunId,
@@ -179,7 +65,7 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    fn new(conversation: &'a mut Conversation, request: &Request<'_>) -> Self {
+    pub fn new(conversation: &'a mut Conversation, request: &Request<'_>) -> Self {
         let run = RunId(ulid());
         let params = ChatSendParams {
             session_key: conversation.key(),
@@ -212,7 +98,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    async fn run(&mut self, request: &Request<'_>, view: &mut View, interrupts: &mut Signal) -> Outcome {
+    pub async fn run(&mut self, request: &Request<'_>, view: &mut View, interrupts: &mut Signal) -> Outcome {
         let deadline = request.timeout.map(|timeout| self.began + timeout);
         loop {
             self.start_sync();
@@ -324,7 +210,7 @@ impl<'a> Turn<'a> {
         let Ok(event) = serde_json::from_value::<SessionEvent>(payload.clone()) else {
             return;
         };
-        if event.session_key.0 != self.conversation.session {
+        if !self.conversation.concerns(&event.session_key.0) {
             return;
         }
         self.conversation.note_seq(event.session_seq);
@@ -335,6 +221,12 @@ impl<'a> Turn<'a> {
     }
 
     fn chat(&mut self, event: &ChatEvent, view: &mut View) -> Option<Ending> {
+        if event.run_id.as_ref() == Some(&self.run) {
+            self.conversation.learn_name(&event.session_key);
+        }
+        if !self.conversation.concerns(&event.session_key.0) {
+            return None;
+        }
         self.conversation.note_seq(event.session_seq);
         if event.run_id.as_ref().is_some_and(|run| *run != self.run) || self.assembler.is_repeated(event) {
             return None;
@@ -561,26 +453,6 @@ impl<'a> Turn<'a> {
             self.conversation.session
         )
     }
-}
-
-/// Name and payload of an event from `session.subscribe`, which may come bare or in its frame.
-pub fn replayed(event: Value) -> Option<(&'static str, Value)> {
-    let (named, payload) = match (event.get("event").and_then(Value::as_str), event.get("payload")) {
-        (Some(name), Some(payload)) => (Some(name == Chat::NAME), payload.clone()),
-        _ => (None, event),
-    };
-    if named.unwrap_or_else(|| payload.get("state").is_some()) {
-        return Some((Chat::NAME, payload));
-    }
-    payload.get("kind").is_some().then_some((Session::NAME, payload))
-}
-
-fn closed() -> Failure {
-    Failure::new(
-        Exit::TryLater,
-        "The connection to the gateway ended.",
-        "Check `gsv status`, then try again.",
-    )
 }
 
 async fn answered<T>(answer: &mut Answer<T>) -> Result<T, LinkError> {

@@ -8,8 +8,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Context, read_stdin};
 use crate::args::Chat;
+use crate::chat::conversation::Conversation;
 use crate::chat::interactive;
-use crate::chat::turn::{Conversation, Request};
+use crate::chat::turn::Request;
 use crate::chat::view::{View, line};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;

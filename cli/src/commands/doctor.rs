@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use gsv_protocol::methods::{ConfigGet, NodesList, PROTOCOL_FINGERPRINT};
-use gsv_protocol::types::{ConfigGetParams, ConnectResult};
+use gsv_protocol::methods::{ConfigGet, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList};
+use gsv_protocol::types::{ConfigGetParams, ConnectResult, SessionStatsParams, SessionsListParams};
 use gsv_protocol::{NoParams, errors};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,8 +20,10 @@ use crate::embedded::up::is_loopback;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::paths;
+use crate::units::{duration, now_ms};
 
 const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
+const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -113,8 +115,9 @@ pub async fn run(context: &Context) -> Outcome {
             None
         }
     };
+    let mut stopped = false;
     if url.as_deref().is_some_and(is_loopback) {
-        check_local(&mut report, &layout).await;
+        stopped = check_local(&mut report, &layout).await;
     } else if url
         .as_deref()
         .is_some_and(|url| url.starts_with("ws://") || url.starts_with("http://"))
@@ -127,7 +130,7 @@ pub async fn run(context: &Context) -> Outcome {
     }
     if let Some(config) = &config {
         match Account::find(&context.global, config) {
-            Ok(account) => check_gateway(&mut report, &account).await,
+            Ok(account) => check_gateway(&mut report, &account, stopped).await,
             Err(failure) => report.fail("token", &failure),
         }
     }
@@ -174,7 +177,8 @@ fn check_config(report: &mut Report) -> Option<Config> {
     }
 }
 
-async fn check_local(report: &mut Report, layout: &Layout) {
+/// Whether no gateway runs here.
+async fn check_local(report: &mut Report, layout: &Layout) -> bool {
     if layout.exists() {
         let folders = [layout.home.clone(), layout.gateway(), layout.workspace()];
         match folders.iter().try_for_each(|dir| paths::ensure_private_dir(dir)) {
@@ -213,6 +217,7 @@ async fn check_local(report: &mut Report, layout: &Layout) {
             report.fail("gateway", &Failure::failed(local.words(), next));
         }
     }
+    matches!(local, Local::Stopped)
 }
 
 /// Writes and removes a small file: the only way to know.
@@ -227,30 +232,25 @@ fn disk_writable(layout: &Layout) -> Outcome {
         )
 }
 
-async fn check_gateway(report: &mut Report, account: &Account) {
+async fn check_gateway(report: &mut Report, account: &Account, stopped: bool) {
     let client = match account.connect().await {
         Ok(client) => client,
-        Err(failure) => {
-            let name = if failure
-                .reason
-                .as_deref()
-                .is_some_and(|reason| reason.starts_with("auth."))
-            {
-                "token"
-            } else {
-                "connect"
-            };
-            report.fail(name, &failure);
-            return;
-        }
+        // Said already, with what to do.
+        Err(failure) if stopped && !failure.is_refusal() => return report.fail("connect", &not_running()),
+        Err(failure) => return report.fail(if failure.is_refusal() { "token" } else { "connect" }, &failure),
     };
     report.ok("token", "the gateway lets this token in");
     if let Some(hello) = client.hello() {
         check_version(report, &hello);
     }
+    check_clock(report, &client).await;
     check_nodes(report, &client).await;
     check_model(report, &client).await;
     client.close().await;
+}
+
+fn not_running() -> Failure {
+    Failure::failed("no gateway answers", "Start it with `gsv up`.")
 }
 
 fn check_version(report: &mut Report, hello: &ConnectResult) {
@@ -259,19 +259,52 @@ fn check_version(report: &mut Report, hello: &ConnectResult) {
         .fingerprint
         .as_deref()
         .is_none_or(|print| print == PROTOCOL_FINGERPRINT);
-    if ours != theirs {
+    // What follows a `+` names the build.
+    if ours != theirs.split('+').next().unwrap_or_default() {
         report.warn(
             "version",
             format!("this program is {ours}, the gateway {theirs}"),
             "They understand each other; update the older one when it suits you.",
         );
     } else if same_contract {
-        report.ok("version", format!("{ours} on both sides"));
+        report.ok("version", format!("{ours}, the gateway {theirs}"));
     } else {
         report.warn(
             "version",
             format!("both say {ours}, but their contracts differ"),
             "Build both from the same source: `gsv down`, build, `gsv up`.",
+        );
+    }
+}
+
+/// The gateway's present time is in the age of any conversation.
+async fn check_clock(report: &mut Report, client: &Client) {
+    let newest = SessionsListParams {
+        offset: None,
+        limit: Some(1),
+    };
+    let Ok(list) = client.call::<SessionsList>(newest).await else {
+        return;
+    };
+    let Some(session) = list.sessions.into_iter().next() else {
+        return;
+    };
+    let params = SessionStatsParams {
+        session_key: session.session_key,
+    };
+    let Ok(stats) = client.call::<SessionStats>(params).await else {
+        return;
+    };
+    let (here, there) = (now_ms(), stats.created_at.saturating_add(stats.uptime));
+    let apart = here.abs_diff(there);
+    if apart <= CLOCK_TOLERANCE_MS {
+        report.ok("clock", "agrees with the gateway's");
+    } else {
+        let word = if here > there { "ahead of" } else { "behind" };
+        report.warn(
+            "clock",
+            format!("{} {word} the gateway's", duration(apart)),
+            "Set this machine's clock (`timedatectl set-ntp true`); times that are shown are wrong until then.",
         );
     }
 }

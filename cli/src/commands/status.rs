@@ -111,16 +111,24 @@ pub async fn run(context: &Context) -> Outcome {
         (Some(port), Local::Running(_) | Local::Orphaned(_)) => Some(health::check(port, HEALTH_PATIENCE).await),
         _ => None,
     };
-    let stopped = here
-        && matches!(local, Local::Stopped | Local::GaveUp(_))
-        && url
-            .as_deref()
-            .is_none_or(|url| url == crate::embedded::url(port.unwrap_or(crate::embedded::DEFAULT_PORT)));
     let remote = match account {
-        _ if stopped => Err(None),
-        Ok(account) => ask(&account).await.map_err(Some),
-        Err(failure) => Err(Some(failure)),
+        Ok(account) => ask(&account).await,
+        Err(failure) => Err(failure),
     };
+    let refused = |failure: &Failure| {
+        failure
+            .reason
+            .as_deref()
+            .is_some_and(|reason| reason.starts_with("auth."))
+    };
+    let stopped = here && matches!(local, Local::Stopped | Local::GaveUp(_));
+    let remote = remote.map_err(|failure| {
+        if stopped && !refused(&failure) {
+            not_running(&local)
+        } else {
+            failure
+        }
+    });
     let out = context.out;
     if out.json {
         out.json_document(&as_json(&local, url.as_deref(), health.as_ref(), &remote));
@@ -133,14 +141,18 @@ pub async fn run(context: &Context) -> Outcome {
             remote.as_ref().ok(),
         );
     }
-    match remote {
-        Ok(_) => Ok(()),
-        Err(Some(failure)) => Err(failure),
-        Err(None) => Err(Failure::failed(
-            "The gateway is not running.",
-            "Start it with `gsv up`.",
-        )),
-    }
+    remote.map(|_| ())
+}
+
+fn not_running(local: &Local) -> Failure {
+    let why = match local {
+        Local::GaveUp(state) => state.reason.as_deref().unwrap_or_default(),
+        _ => "",
+    };
+    Failure::failed(
+        format!("The gateway is not running. {why}").trim_end(),
+        "Start it with `gsv up`.",
+    )
 }
 
 async fn ask(account: &Account) -> Outcome<Remote> {
@@ -191,7 +203,7 @@ fn as_json(
     local: &Local,
     url: Option<&str>,
     health: Option<&Result<Health, Unhealthy>>,
-    remote: &Result<Remote, Option<Failure>>,
+    remote: &Outcome<Remote>,
 ) -> Value {
     let state = local.state();
     json!({
@@ -219,7 +231,7 @@ fn as_json(
             }
             value
         }).collect::<Vec<_>>()).unwrap_or_default(),
-        "error": remote.as_ref().err().and_then(Option::as_ref).map(|failure| json!({ "message": failure.message, "reason": failure.reason })),
+        "error": remote.as_ref().err().map(|failure| json!({ "message": failure.message, "reason": failure.reason })),
     })
 }
 

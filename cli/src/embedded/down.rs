@@ -10,7 +10,7 @@ use super::state::{Found, State};
 use crate::exit::{Failure, Outcome};
 
 const PATIENCE: Duration = Duration::from_secs(45);
-/// The supervisor gives workerd half a second and its log a moment.
+/// The supervisor gives workerd a quarter of a second and its log a moment.
 const GRACE: Duration = Duration::from_secs(4);
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 

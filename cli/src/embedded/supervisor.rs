@@ -29,7 +29,7 @@ use crate::units::{duration, now_ms};
 /// A start that takes longer has failed.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 /// workerd has nothing to finish: all that counts is on disk already.
-const STOP_GRACE: Duration = Duration::from_millis(500);
+const STOP_GRACE: Duration = Duration::from_millis(250);
 /// Its last words after its death.
 const DRAIN: Duration = Duration::from_secs(1);
 const LINE_BYTES: u64 = 64 * 1024;

@@ -1,0 +1,103 @@
+//! How much of a Markdown text that is still growing can be rendered for good. Pure.
+
+/// How much of a growing text is made of whole blocks: what comes later can't change how they look.
+pub fn stable_prefix(text: &str) -> usize {
+    let mut stable = 0;
+    let mut fence: Option<(char, usize)> = None;
+    let mut after_blank = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let whole = line.ends_with('\n');
+        let body = line.trim_end();
+        match fence {
+            Some((mark, length)) => {
+                let closing = body.trim_start();
+                if whole && closing.chars().count() >= length && closing.chars().all(|c| c == mark) {
+                    fence = None;
+                    stable = at;
+                }
+            }
+            None if body.is_empty() => {
+                if whole && after_blank.is_none() {
+                    after_blank = Some(at);
+                }
+            }
+            None => {
+                // An indented line, or another item, may belong to the list before the blank line.
+                if let Some(border) = after_blank.take()
+                    && !line.starts_with([' ', '\t'])
+                    && !may_be_item(body)
+                {
+                    stable = border;
+                }
+                let opening = body.trim_start();
+                let indent = body.len() - opening.len();
+                let mark = opening
+                    .chars()
+                    .next()
+                    .filter(|c| (*c == '`' || *c == '~') && indent < 4);
+                if let Some(mark) = mark {
+                    let length = opening.chars().take_while(|c| *c == mark).count();
+                    if length >= 3 && whole {
+                        if indent == 0 {
+                            stable = stable.max(start);
+                        }
+                        fence = Some((mark, length));
+                    }
+                }
+            }
+        }
+    }
+    stable
+}
+
+/// Whether a line begins a list item, or will when more of it comes.
+fn may_be_item(line: &str) -> bool {
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = match line.strip_prefix(['-', '*', '+']) {
+        Some(rest) => rest,
+        None if digits.len() < line.len() => digits.strip_prefix(['.', ')']).unwrap_or(digits),
+        None => return false,
+    };
+    rest.is_empty() || rest.starts_with([' ', '\t'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn whole_blocks_are_stable_and_open_ones_are_not() {
+        for (text, stable) in [
+            ("", ""),
+            ("open par", ""),
+            ("par\n\n", ""),
+            ("par\n\nnext", "par\n\n"),
+            ("- a\n\n  still a", ""),
+            ("- a\n\nnext", "- a\n\n"),
+            ("- a\n\n-", ""),
+            ("1. a\n\n2", ""),
+            ("- a\n\n**bold", "- a\n\n"),
+            ("par\n```sh\necho\n\nx", "par\n"),
+            ("```sh\necho\n```\n", "```sh\necho\n```\n"),
+            ("~~~\n```\n~~~\nrest", "~~~\n```\n~~~\n"),
+        ] {
+            assert_eq!(&text[..stable_prefix(text)], stable, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_stable_part_only_grows(source in "[-a-c`~ \n]{0,60}") {
+            let mut before = 0;
+            for end in source.char_indices().map(|(at, _)| at).chain([source.len()]) {
+                let stable = stable_prefix(&source[..end]);
+                prop_assert!(stable >= before && stable <= end);
+                before = stable;
+            }
+        }
+    }
+}
