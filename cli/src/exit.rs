@@ -150,3 +150,37 @@ impl<T> OrFail<T> for io::Result<T> {
         self.map_err(|error| Failure::failed(format!("Could not {doing}: {error}."), next))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gsv_protocol::errors::ERRORS;
+
+    #[test]
+    fn p10_every_reason_of_the_contract_has_its_exit_status_and_a_next_step() {
+        for row in ERRORS {
+            let own = Failure::from_reason(row.reason, row.text, row.retryable);
+            let special = Failure::from_reason(row.reason, "Something special.", row.retryable);
+            assert_eq!(
+                (own.exit.code(), special.exit.code()),
+                (row.exit, row.exit),
+                "{}",
+                row.reason
+            );
+            assert_eq!((own.message.as_str(), own.next.as_str()), (row.text, ""), "said once");
+            assert!(special.next.is_empty() || special.next == row.text);
+            assert_eq!(Failure::from_reason(row.reason, " ", false).message, row.text);
+        }
+    }
+
+    #[test]
+    fn a_reason_of_a_newer_gateway_is_a_plain_failure() {
+        assert_eq!(Failure::from_reason("new.thing", "New.", false).exit, Exit::Failed);
+        assert_eq!(Failure::from_reason("new.thing", "New.", true).exit, Exit::TryLater);
+        assert!(
+            Failure::from_reason("new.thing", "", false)
+                .message
+                .contains("new.thing")
+        );
+    }
+}

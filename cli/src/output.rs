@@ -190,6 +190,17 @@ impl Output {
     }
 }
 
+/// A line for the program that started this one, on stdout. It may have gone; then nobody needs it.
+pub fn report_to_parent(line: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// A line of a log for whoever watches the terminal.
+pub fn echo_log(line: &str) {
+    write_err(&clean(line));
+}
+
 fn painted(on: bool, style: Style, text: &str) -> String {
     if on {
         format!("\u{1b}[{}m{text}\u{1b}[0m", style.code())

@@ -50,7 +50,7 @@ impl Log {
         }
         let line = format!("{} {source:10} {}\n", timestamp(now_ms()), &text[..end]);
         if self.echo {
-            let _ = io::stderr().write_all(crate::clean::clean(&line).as_bytes());
+            crate::output::echo_log(&line);
         }
         if self.bytes >= self.limit {
             self.rotate();

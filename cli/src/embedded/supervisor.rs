@@ -2,7 +2,6 @@
 //! take up interrupted runs), starts it again when it dies, and gives up visibly when that helps nothing. It holds the
 //! supervisor's lock for as long as it lives and never talks to anyone but its child.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -271,10 +270,7 @@ impl Supervisor {
 
 /// `gsv up` may have been stopped by its user; then nobody reads this.
 fn report(report: &Report) {
-    let mut line = serde_json::to_vec(report).unwrap_or_default();
-    line.push(b'\n');
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(&line).and_then(|()| out.flush());
+    crate::output::report_to_parent(&serde_json::to_string(report).unwrap_or_default());
 }
 
 async fn died(status: Option<ExitStatus>, drains: [JoinHandle<()>; 2], was_ready: bool) -> End {
