@@ -75,7 +75,7 @@ checksum() { cat "$@" | node -e 'const h=require("crypto").createHash("sha256");
 # npm ci, when the lock is not the one that node_modules was made from.
 ensure_packages() {
   local stamp="$ROOT/node_modules/.gsv-lock" want
-  want=$(checksum "$ROOT/package-lock.json" "$ROOT/package.json")
+  want=$(checksum "$ROOT/package-lock.json")
   if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ]; then return; fi
   command -v npm >/dev/null 2>&1 || die "npm was not found. Install Node with npm from https://nodejs.org and run this again."
   step "Installing npm packages ..." npm --prefix "$ROOT" ci --no-audit --no-fund --loglevel=error
