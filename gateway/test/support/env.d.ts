@@ -2,6 +2,7 @@
 import type { Env as GatewayEnv } from "../../src/env.ts";
 
 declare global {
+  // biome-ignore lint/style/noNamespace: the Workers types offer no other way to say what `env` holds
   namespace Cloudflare {
     interface Env extends GatewayEnv {}
   }
