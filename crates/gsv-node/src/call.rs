@@ -127,8 +127,9 @@ impl Shared {
                 seat,
                 mutating,
                 received: Instant::now(),
+                is_accepted,
             };
-            life.run(is_accepted).await;
+            life.run().await;
         });
     }
 

@@ -26,6 +26,16 @@ const PROCESS_TOOL: &str = "Bash";
 /// A tool gets this long after its deadline to come to an end by itself.
 const GRACE: Duration = Duration::from_secs(10);
 
+const AGAIN: &str = "~again.";
+
+/// The call of an attempt.
+pub fn call_of(attempt: &str) -> &str {
+    match attempt.rsplit_once(AGAIN) {
+        Some((call_id, time)) if !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit()) => call_id,
+        _ => attempt,
+    }
+}
+
 /// A call that was admitted.
 pub struct Life<'a> {
     pub shared: &'a Arc<Shared>,
@@ -33,12 +43,16 @@ pub struct Life<'a> {
     pub seat: Seat,
     pub mutating: bool,
     pub received: Instant,
+    /// By an earlier process of this node, which did not start it.
+    pub is_accepted: bool,
 }
 
 impl Life<'_> {
-    pub async fn run(self, is_accepted: bool) {
+    pub async fn run(self) {
         let permit = Arc::clone(&self.shared.slots).try_acquire_owned().ok();
-        if !is_accepted && let Err(error) = self.accept(permit.is_some()).await {
+        if !self.is_accepted
+            && let Err(error) = self.accept(permit.is_some()).await
+        {
             return self.unrecorded(&error).await;
         }
         self.shared
@@ -49,7 +63,7 @@ impl Life<'_> {
             None => self.wait_for_slot().await,
         };
         let (outcome, session) = match permit {
-            Ok(permit) => self.with_slot(permit, waited || is_accepted).await,
+            Ok(permit) => self.with_slot(permit, waited || self.is_accepted).await,
             Err(outcome) => (outcome, None),
         };
         let Self {
@@ -58,6 +72,7 @@ impl Life<'_> {
             seat,
             mutating,
             received,
+            ..
         } = self;
         shared
             .finish(
@@ -71,6 +86,17 @@ impl Life<'_> {
             .await;
         // Only now: until the result is stored, a repetition must find the call here.
         drop(seat);
+    }
+
+    /// The name by which the tool knows this start. An earlier process may have been killed on the way to a start that never
+    /// came about, and its supervisor may still be writing that down: it must not write it into the folder of this one.
+    fn attempt_name(&self) -> String {
+        let call_id = &self.invocation.call_id;
+        if self.is_accepted {
+            format!("{call_id}{AGAIN}{}", now_ms())
+        } else {
+            call_id.clone()
+        }
     }
 
     fn has_process(&self) -> bool {
@@ -156,7 +182,7 @@ impl Life<'_> {
         }
         let session = Arc::new(OnceLock::new());
         let context = CallContext {
-            call_id: call_id.to_owned(),
+            call_id: self.attempt_name(),
             progress: Some(self.shared.progress_of(call_id)),
             cancel: self.seat.cancel.clone(),
             deadline: self.invocation.deadline,
@@ -258,6 +284,18 @@ mod tests {
     use gsv_protocol::types::ToolOutcome;
 
     use super::*;
+
+    #[test]
+    fn the_call_of_an_attempt_is_known() {
+        for (attempt, call) in [
+            ("a/b", "a/b"),
+            ("a/b~again.123", "a/b"),
+            ("a~again.", "a~again."),
+            ("a~again.x", "a~again.x"),
+        ] {
+            assert_eq!(call_of(attempt), call);
+        }
+    }
 
     #[tokio::test]
     async fn a_tool_that_panics_fails_alone() {

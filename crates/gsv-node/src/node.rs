@@ -17,6 +17,7 @@ use tokio::time::MissedTickBehavior;
 use crate::book::Book;
 use crate::delivery::Delivery;
 use crate::error::NodeError;
+use crate::life::call_of;
 use crate::log::{Level, Log, now_ms};
 use crate::mask::Mask;
 use crate::recover;
@@ -326,7 +327,8 @@ async fn send_log(shared: Arc<Shared>, call_id: String, lines: usize) {
 
 /// Brings news of background commands into the ledger, from where they are delivered.
 async fn forward(shared: Arc<Shared>, mut events: mpsc::Receiver<ExecEvent>) {
-    while let Some(event) = events.recv().await {
+    while let Some(mut event) = events.recv().await {
+        event.call_id = call_of(&event.call_id).to_owned();
         let is_end = event.event != ExecEventKind::Started;
         let (id, session) = (event.event_id.clone(), event.session_id.clone());
         let payload = match serde_json::to_value(&event) {
