@@ -36,6 +36,9 @@ import { canonicalKey } from "./routing/session-keys.ts";
 import type { Services } from "./services.ts";
 import { sessionPorts } from "./session-ports.ts";
 
+/** Machines that were connected when the last life ended have this long to come back before they count as gone. */
+const RETURN_MS = 4000;
+const RESTART_SETTLED_MS = 100;
 const RESUME_WITHIN_MS = 86_400_000;
 const MAX_RESUMED = 64;
 /** What crosses to the Worker: plain enough for RPC to keep its type. */
@@ -125,6 +128,11 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     // Secrets must be known to the log before anything is logged.
     config.effective();
     for (const open of connections.opening()) this.#expectHello(open);
+    if (nodeLinks.returning().length > 0) {
+      // A link that breaks while the object sleeps wakes it too, and explains itself in the event that follows.
+      setTimeout(() => nodeLinks.tellRestart(), RESTART_SETTLED_MS);
+      setTimeout(() => nodeLinks.giveUpReturning(), RETURN_MS);
+    }
   }
 
   // ------------------------------------------------------------ sockets
@@ -274,7 +282,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const { config, connections, nodes, nodeLinks } = this.#services;
     // A node that comes, goes or comes back has another connection; nothing else changes what it offers.
     const online = connections.nodes().map((node) => node.conn);
-    const version = `${config.version()}/${nodes.version()}/${online.sort().join(",")}`;
+    const version = `${config.version()}/${nodes.version()}/${online.sort().join(",")}/${nodeLinks.returning().join(",")}`;
     if (version === knownVersion) return null;
     const key = canonicalKey(sessionKey, config.mainKey());
     const agent = config.agent(key.ok ? key.address.agentId : config.defaultAgentId());
@@ -283,7 +291,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       config: config.effective(),
       agent,
       tools: nodeLinks.bindings(),
-      nodes: nodes.list((nodeId) => connections.isOnline(nodeId)),
+      nodes: nodes.list((nodeId) => nodeLinks.isExpected(nodeId)),
     };
   }
 

@@ -10,6 +10,7 @@ import { MAX_WAITING, type Nodes } from "./registry/nodes.ts";
 import type { Sessions } from "./registry/sessions.ts";
 import { ownerOf } from "./routing/call-ids.ts";
 import { qualifiedName, splitToolName, type ToolAddress } from "./routing/tool-names.ts";
+import { Returning } from "./returning.ts";
 import type { AskSession } from "./session-ports.ts";
 
 export interface NodeLinkPorts {
@@ -25,20 +26,54 @@ export interface NodeLinkPorts {
 }
 
 const ACTIVE_MS = 86_400_000;
+const MAX_ACTIVE = 64;
 const MAX_CANCELS = 512;
 /** A call whose end was never reported is looked after for this much longer than it may take. */
 const REMEMBERED_MS = 3_600_000;
 
 export class NodeLinks {
   readonly #ports: NodeLinkPorts;
+  readonly #returning: Returning;
 
   constructor(ports: NodeLinkPorts) {
     this.#ports = ports;
+    this.#returning = new Returning(ports.nodes.neverLeft().filter((nodeId) => !ports.connections.isOnline(nodeId)));
+  }
+
+  // ------------------------------------------------------------ after a restart
+
+  /** Machines that were connected when the last life of the gateway ended, and are not back yet. */
+  returning(): readonly string[] {
+    return this.#returning.ids();
+  }
+  /** Connected, or about to be. */
+  isExpected(nodeId: string): boolean {
+    return this.#ports.connections.isOnline(nodeId) || this.#returning.has(nodeId);
+  }
+  /** Resolves when it is known whether a machine that is about to come back did. */
+  arrival(nodeId: string): Promise<void> {
+    return this.#returning.arrival(nodeId);
+  }
+  /**
+   * What was sent to a machine without a ledger before the restart is of unknown outcome from now on, and only the session knows
+   * whether there was anything: those that were active are told. A machine with a ledger tells itself.
+   */
+  tellRestart(): void {
+    for (const nodeId of this.#returning.ids()) {
+      if (this.#ports.nodes.offer(nodeId)?.ledger === false)
+        this.#tellActive({ nodeId, online: false, reason: "the gateway was started again" }, new Set());
+    }
+  }
+  /** They have had their time. */
+  giveUpReturning(): void {
+    for (const nodeId of this.#returning.ids()) this.#left(nodeId, [], "did not come back after the gateway was started again");
   }
 
   /** The node has said hello. `replaced`: conversations with calls on the connection that this one took the place of. */
   came(node: Connection, ledger: readonly LedgerCall[] | undefined, waiting: readonly string[]): void {
     const nodeId = node.principal.id;
+    const wasExpected = this.#returning.settle(nodeId);
+    if (wasExpected && ledger === undefined) this.#tellActive({ nodeId, online: true }, new Set(waiting));
     const refs = new Set(waiting);
     for (const { callId } of ledger ?? []) {
       const owner = ownerOf(callId);
@@ -66,9 +101,14 @@ export class NodeLinks {
     // Another connection has taken its place meanwhile, and said what there is to say.
     if (this.#ports.connections.isOnline(nodeId)) return;
     const refs = this.refsOf(node);
-    this.#ports.nodes.disconnected(nodeId, refs, this.#ports.now());
     for (const ref of refs) this.#tell(ref, { nodeId, online: false, reason });
     if (node.manyUntil > this.#ports.now()) this.#tellActive({ nodeId, online: false, reason }, new Set(refs));
+    this.#left(nodeId, refs, reason);
+  }
+
+  #left(nodeId: string, waiting: readonly string[], reason: string): void {
+    this.#returning.settle(nodeId);
+    this.#ports.nodes.disconnected(nodeId, waiting, this.#ports.now());
     this.#ports.calls().nodeWent(nodeId);
     this.#ports.connections.broadcast("presence", { nodeId: asNodeId(nodeId), online: false, reason: reason.slice(0, 256) });
   }
@@ -83,7 +123,8 @@ export class NodeLinks {
     return [...refs];
   }
 
-  dispatch({ callId, sessionKey, nodeId, tool, args, timeoutMs }: ToolDispatch): DispatchOutcome {
+  async dispatch({ callId, sessionKey, nodeId, tool, args, timeoutMs }: ToolDispatch): Promise<DispatchOutcome> {
+    if (this.#returning.has(nodeId)) await this.#returning.arrival(nodeId);
     const node = this.#ports.connections.node(nodeId);
     if (node === undefined) return "offline";
     // Noted first: if the link breaks while the frame is handed over, the conversation must hear of it.
@@ -121,12 +162,12 @@ export class NodeLinks {
   /** Tools of connected nodes, under the names that a model sees. Sorted, each name once. */
   bindings(): readonly ToolBinding[] {
     const bindings = new Map<string, ToolBinding>();
-    for (const node of [...this.#ports.connections.nodes()].sort((left, right) => (left.principal.id < right.principal.id ? -1 : 1))) {
-      const offer = this.#ports.nodes.offer(node.principal.id);
+    const nodeIds = [...this.#ports.connections.nodes().map((node) => node.principal.id), ...this.#returning.ids()];
+    for (const nodeId of nodeIds.sort()) {
+      const offer = this.#ports.nodes.offer(nodeId);
       for (const tool of offer?.tools ?? []) {
-        const name = qualifiedName(node.principal.id, tool.name);
-        if (!bindings.has(name))
-          bindings.set(name, { definition: { ...tool, name }, nodeId: node.principal.id, ledger: offer?.ledger === true });
+        const name = qualifiedName(nodeId, tool.name);
+        if (!bindings.has(name)) bindings.set(name, { definition: { ...tool, name }, nodeId, ledger: offer?.ledger === true });
       }
     }
     return [...bindings.values()].sort((left, right) => (left.definition.name < right.definition.name ? -1 : 1));
@@ -134,9 +175,9 @@ export class NodeLinks {
 
   /** Where a tool's full name leads: to a connected node's tool if there is one, else to a known owner. */
   find(name: string, ownsToo: (owner: string, tool: string) => boolean): ToolAddress | undefined {
-    const { connections, nodes } = this.#ports;
+    const { nodes } = this.#ports;
     const owns = (owner: string, tool: string): boolean =>
-      ownsToo(owner, tool) || (connections.isOnline(owner) && nodes.offer(owner)?.tools.some((offered) => offered.name === tool) === true);
+      ownsToo(owner, tool) || (this.isExpected(owner) && nodes.offer(owner)?.tools.some((offered) => offered.name === tool) === true);
     return splitToolName(name, owns, (owner) => owner === "gsv" || nodes.exists(owner));
   }
 
@@ -168,7 +209,7 @@ export class NodeLinks {
     );
   }
   #tellActive(change: NodeChange, told: ReadonlySet<string>): void {
-    for (const key of this.#ports.sessions.activeSince(this.#ports.now() - ACTIVE_MS, MAX_WAITING)) {
+    for (const key of this.#ports.sessions.activeSince(this.#ports.now() - ACTIVE_MS, MAX_ACTIVE)) {
       const ref = this.#ports.sessions.find(key)?.ref;
       if (ref !== undefined && !told.has(ref)) this.#tellKey(key, change);
     }

@@ -3,7 +3,7 @@ import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ToolDispatch } from "../../src/ports.ts";
-import { type Asked, ADMIN, client, fakeSessions, gateway, last, node, type Peer, seed, token, until } from "./support.ts";
+import { type Asked, ADMIN, client, fakeSessions, gateway, last, node, type Peer, port, seed, token, until } from "./support.ts";
 
 let sessions: { readonly asked: Asked[]; of(what: string): Asked[] };
 let admin: Peer;
@@ -224,6 +224,67 @@ describe("[G3][W5] a link that breaks", () => {
     expect((await lap.ended()).code).toBe(4008);
     await until("the session to hear", () => sessions.of("nodeChanged").length > 0);
     expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`))).toBe("offline");
+  });
+});
+
+describe("[P12] after the gateway's life ended without a word", () => {
+  /** Everything in memory and every socket is lost, as when the process is killed. */
+  const crash = (): Promise<void> => evictDurableObject(gateway(), { webSockets: "close" });
+
+  test("[K8] a machine that was connected is about to come back: its tools stay, and a call waits for it", async () => {
+    await node("lap");
+    const ref = await refOf("main");
+    await crash();
+    const context = await port().runContext("agent:main:main", undefined);
+    expect(context?.tools.map(({ definition }) => definition.name)).toEqual(["lap__Bash", "lap__Read"]);
+    const sent = gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    const back = await node("lap");
+    expect(await sent).toBe("sent");
+    expect((await back.event("tool.invoke")).payload).toMatchObject({ callId: `${ref}/r1/1/0` });
+    expect(await port().runContext("agent:main:main", context?.version), "another connection, another version").not.toBeNull();
+  });
+
+  test("[T4] what was sent to a machine without a ledger: the sessions that were active are told, and again when it is back", async () => {
+    await node("lap", ADMIN, {});
+    await refOf("main");
+    await crash();
+    await port().runContext("agent:main:main", undefined);
+    await until("the session to hear", () => sessions.of("nodeChanged").length === 1);
+    await node("lap", ADMIN, {});
+    await until("the session to hear again", () => sessions.of("nodeChanged").length === 2);
+    expect(sessions.of("nodeChanged").map(({ key, args }) => [key, args[0]])).toEqual([
+      ["agent:main:main", { nodeId: "lap", online: false, reason: "the gateway was started again" }],
+      ["agent:main:main", { nodeId: "lap", online: true }],
+    ]);
+  });
+
+  test("a machine that does not come back counts as gone, and stays so", async () => {
+    await node("lap");
+    const ref = await refOf("main");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      await crash();
+      const watcher = await client();
+      const sent = gateway().dispatchTool(call(`${ref}/r1/1/0`));
+      await watcher.ok("sessions.list");
+      await runInDurableObject(gateway(), () => vi.advanceTimersByTime(4000));
+      expect(await sent).toBe("offline");
+      expect((await watcher.event("presence")).payload).toMatchObject({ nodeId: "lap", online: false });
+      expect((await port().runContext("agent:main:main", undefined))?.tools).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
+    await crash();
+    expect((await port().runContext("agent:main:main", undefined))?.tools).toEqual([]);
+    expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`))).toBe("offline");
+  });
+
+  test("one that said goodbye is not waited for", async () => {
+    const lap = await node("lap");
+    lap.socket.close(1000);
+    await admin.event("presence", ({ online }) => online === false);
+    await crash();
+    expect(await gateway().dispatchTool(call("abcdefghij/r1/1/0"))).toBe("offline");
   });
 });
 

@@ -3,7 +3,7 @@ import { asCallId, asNodeId, type ToolDefinition } from "../../../../protocol/ge
 import type { Result } from "../../ports.ts";
 import { fail, succeed } from "../outcome.ts";
 import { clientCallId, isClientCallName, ownerOf } from "../routing/call-ids.ts";
-import { type CallTimes, callTimes } from "../routing/call-times.ts";
+import { callTimes } from "../routing/call-times.ts";
 import { NATIVE, qualifiedName } from "../routing/tool-names.ts";
 import { canonicalKey } from "../routing/session-keys.ts";
 import { type Caller, type Handler, type Handlers, LATER, type Services } from "../services.ts";
@@ -35,7 +35,7 @@ function onNode(services: Services, name: string): Result<Target> | "native" {
     return nativeDefinition(services, address.tool) === undefined
       ? fail("tool.unknown", "The gateway has no such tool. See `gsv tools list`.")
       : "native";
-  if (!services.connections.isOnline(address.owner))
+  if (!services.nodeLinks.isExpected(address.owner))
     return fail("node.offline", `The machine ${address.owner} is not connected. Start \`gsv node\` on it.`);
   const definition = services.nodes.offer(address.owner)?.tools.find((tool) => tool.name === address.tool);
   return definition === undefined
@@ -54,7 +54,8 @@ const invoke: Handler<"tool.invoke"> = async (services, caller, params) => {
   if (target === "native") return runNative(services, caller, params.tool, args, params.callId);
   if (!target.ok) return target;
   const { node, definition } = target.value;
-  const { timeoutMs }: CallTimes = callTimes(definition, args, params.timeoutMs, services.config.effective().timeouts.toolMs);
+  await services.nodeLinks.arrival(node);
+  const { timeoutMs } = callTimes(definition, args, params.timeoutMs, services.config.effective().timeouts.toolMs);
   const { connection, requestId } = caller;
   const started = services.calls.start({
     kind: "tool",

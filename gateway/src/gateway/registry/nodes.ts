@@ -101,6 +101,14 @@ export class Nodes {
     );
   }
 
+  /** Machines of which a connection was noted and no end of it. */
+  neverLeft(): readonly string[] {
+    return all<{ id: string }>(
+      this.#db.sql,
+      "SELECT id FROM nodes WHERE last_connected_at IS NOT NULL AND (last_disconnected_at IS NULL OR last_disconnected_at < last_connected_at)",
+    ).map((row) => row.id);
+  }
+
   waiting(nodeId: string): readonly string[] {
     return stringList(one<{ waiting: string }>(this.#db.sql, "SELECT waiting FROM nodes WHERE id = ?", nodeId)?.waiting ?? "[]");
   }
