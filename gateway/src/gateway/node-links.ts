@@ -34,6 +34,8 @@ const REMEMBERED_MS = 3_600_000;
 export class NodeLinks {
   readonly #ports: NodeLinkPorts;
   readonly #returning: Returning;
+  /** Machines of which the restart was told. */
+  readonly #told = new Set<string>();
 
   constructor(ports: NodeLinkPorts) {
     this.#ports = ports;
@@ -59,10 +61,12 @@ export class NodeLinks {
    * whether there was anything: those that were active are told. A machine with a ledger tells itself.
    */
   tellRestart(): void {
-    for (const nodeId of this.#returning.ids()) {
-      if (this.#ports.nodes.offer(nodeId)?.ledger === false)
-        this.#tellActive({ nodeId, online: false, reason: "the gateway was started again" }, new Set());
-    }
+    for (const nodeId of this.#returning.ids()) this.#tellBroken(nodeId);
+  }
+  #tellBroken(nodeId: string): void {
+    if (this.#told.has(nodeId) || this.#ports.nodes.offer(nodeId)?.ledger !== false) return;
+    this.#told.add(nodeId);
+    this.#tellActive({ nodeId, online: false, reason: "the gateway was started again" }, new Set());
   }
   /** They have had their time. */
   giveUpReturning(): void {
@@ -72,8 +76,12 @@ export class NodeLinks {
   /** The node has said hello. `replaced`: conversations with calls on the connection that this one took the place of. */
   came(node: Connection, ledger: readonly LedgerCall[] | undefined, waiting: readonly string[]): void {
     const nodeId = node.principal.id;
-    const wasExpected = this.#returning.settle(nodeId);
-    if (wasExpected && ledger === undefined) this.#tellActive({ nodeId, online: true }, new Set(waiting));
+    if (this.#returning.has(nodeId) && ledger === undefined) {
+      // However quick it was: the link did break, and what had been sent is of unknown outcome.
+      this.#tellBroken(nodeId);
+      this.#tellActive({ nodeId, online: true }, new Set(waiting));
+    }
+    this.#returning.settle(nodeId);
     const refs = new Set(waiting);
     for (const { callId } of ledger ?? []) {
       const owner = ownerOf(callId);
