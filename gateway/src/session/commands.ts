@@ -107,7 +107,8 @@ function parseDirectives(raw: string): Parsed {
         if (model) directives = { ...directives, model };
         else wrong ??= `"${value.slice(0, 64)}" is no model. Name it as provider/id; nothing was sent.`;
       }
-      return before;
+      // The space on its other side stays.
+      return before === "\n" ? before : "";
     });
   let text = raw
     .split(CODE)

@@ -25,7 +25,7 @@ import type { NodeChange, Result, SessionPort, SessionSend, ToolResultTaken } fr
 import { type DriverHost, SessionDriver } from "./driver.ts";
 import { SessionService } from "./session-service.ts";
 import { SqlStore } from "./store/sql-store.ts";
-import { createSessionParts } from "./wiring.ts";
+import { wiring } from "./wiring.ts";
 
 export class Session extends DurableObject<Env> implements SessionPort {
   readonly #driver: SessionDriver;
@@ -46,13 +46,13 @@ export class Session extends DurableObject<Env> implements SessionPort {
       freshId,
       setAlarm: (wall) => {
         // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
-        void ctx.storage.setAlarm(wall);
+        ctx.storage.setAlarm(wall).catch((error: unknown) => log.error("session.alarm_not_set", { error }));
       },
       keep: (work) => ctx.waitUntil(work),
       after,
       log: (event, fields) => log.error(event, fields),
     };
-    this.#driver = new SessionDriver(host, createSessionParts(env.STORAGE, gatewayPort(env)));
+    this.#driver = new SessionDriver(host, wiring.createSessionParts(env.STORAGE, gatewayPort(env)));
     this.#service = new SessionService(this.#driver, { after, freshId });
   }
 

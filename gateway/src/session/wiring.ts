@@ -1,4 +1,4 @@
-/** Where a session's parts are made. Decides nothing. */
+/** Where a session's parts are made; `wiring` is the one seam that tests in the runtime replace. Decides nothing. */
 import { createModelClient } from "../models/model-client.ts";
 import type { GatewayPort } from "../ports.ts";
 import { createPromptSource } from "../workspace/prompt-source.ts";
@@ -7,7 +7,7 @@ import { createArchives } from "../workspace/archives.ts";
 import { createResultFiles } from "../workspace/results.ts";
 import type { SessionParts } from "./driver.ts";
 
-export function createSessionParts(bucket: R2Bucket, gateway: GatewayPort): SessionParts {
+function createSessionParts(bucket: R2Bucket, gateway: GatewayPort): SessionParts {
   return {
     gateway,
     model: createModelClient(),
@@ -17,3 +17,5 @@ export function createSessionParts(bucket: R2Bucket, gateway: GatewayPort): Sess
     files: createResultFiles(bucket),
   };
 }
+
+export const wiring = { createSessionParts };

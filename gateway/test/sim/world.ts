@@ -201,15 +201,12 @@ export class World {
     this.#alarmAt = undefined;
     this.#alarmRunning = true;
     const life = this.life;
-    Promise.race([life.driver.alarm(), life.died]).then(
-      () => {
-        if (!life.dead) this.#alarmRunning = false;
-      },
-      () => {
-        // The handler did not end: the platform tries again.
-        if (this.#alarmAt === undefined) this.#setAlarm(this.time.wall() + 2_000);
-      },
-    );
+    const ended = (): void => {
+      if (!life.dead) this.#alarmRunning = false;
+      // The handler did not end, its process did: the platform tries again.
+      else if (this.#alarmAt === undefined) this.#setAlarm(this.time.wall() + 2_000);
+    };
+    Promise.race([life.driver.alarm(), life.died]).then(ended, ended);
   }
   jump(ms: number): void {
     this.jumped = true;

@@ -15,7 +15,7 @@ import type {
 } from "../../ports.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
-import type { State, Thinking } from "../machine/state.ts";
+import { modelEffectId, type State, type Thinking } from "../machine/state.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import { budgetOf, modelsFor, type RunContexts, thinkLevelFor } from "../run-context.ts";
@@ -59,7 +59,7 @@ export class ModelCaller {
   /** Undefined: the call is not wanted any more, or nobody would take the answer. */
   async call(effect: EffectOf<"CallModel">, flight: Flight): Promise<EventBody | undefined> {
     const run = this.#ports.state()?.run;
-    if (run?.phase !== "thinking") return undefined;
+    if (run?.phase !== "thinking" || modelEffectId(run) !== effect.id) return undefined;
     const live = { runId: run.runId, step: run.step, attempt: run.attempt, offset: 0, text: "" };
     this.#live = live;
     try {
@@ -114,7 +114,8 @@ export class ModelCaller {
         config,
         access,
         systemPrompt: system.value,
-        messages: this.#ports.messages(),
+        // A copy: the history grows in place, and an aborted call may live on for a while.
+        messages: [...this.#ports.messages()],
         tools: offeredTools(native.definitions, context.tools),
         thinkLevel: thinkLevelFor(run, state.settings, config),
         maxTokens: state.settings.maxTokens,

@@ -16,8 +16,8 @@ export interface DeliverPorts {
   readonly news: (news: readonly SessionNews[]) => Promise<boolean>;
   readonly commit: (event: EventBody) => void;
 }
-/** Rows handed over at once. */
-const BATCH_ROWS = 64;
+/** Rows handed over at once: each can be a megabyte, and what crosses objects may be 32. */
+const BATCH_ROWS = 16;
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 /** Then it is left to the next life: clients get everything from the log when they ask. */

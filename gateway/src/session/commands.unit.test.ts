@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { parseMessage } from "./commands.ts";
+
+describe("[R6] commands", () => {
+  const command = (text: string): unknown => {
+    const parsed = parseMessage(text);
+    return parsed.kind === "command" ? parsed.command : parsed.kind;
+  };
+  for (const [text, expected] of [
+    ["/stop", { name: "stop" }],
+    ["  /STOP  ", { name: "stop" }],
+    ["/stop now please", { name: "stop" }],
+    ["/status", { name: "status" }],
+    ["/help", { name: "help" }],
+    ["/new", { name: "new" }],
+    ["/reset", { name: "reset" }],
+    ["/new hello", "bad-command"],
+    ["/compact", { name: "compact" }],
+    ["/compact 5", { name: "compact", keep: 5 }],
+    ["/compact 0", "bad-command"],
+    ["/compact many", "bad-command"],
+    ["/model", { name: "model" }],
+    ["/model anthropic/claude-x", { name: "model", model: { provider: "anthropic", id: "claude-x" } }],
+    ["/model openrouter/meta/llama:free", { name: "model", model: { provider: "openrouter", id: "meta/llama:free" } }],
+    ["/model default", { name: "model", clear: true }],
+    ["/model gpt", "bad-command"],
+    ["/think", { name: "think" }],
+    ["/think HIGH", { name: "think", level: "high" }],
+    ["/think default", { name: "think", clear: true }],
+    ["/think hard", "bad-command"],
+    ["/unknown word", "message"],
+    ["/constructor", "message"],
+    ["/usr/bin/env is a path", "message"],
+    ["please /stop", "message"],
+    ["/", "message"],
+  ] as const) {
+    test(`${JSON.stringify(text)}`, () => assert.deepEqual(command(text), expected));
+  }
+});
+
+describe("[P3.3] directives hold for their message and are taken out of it", () => {
+  test("thinking and model, anywhere", () => {
+    assert.deepEqual(parseMessage("/t:high what is /m:openai/gpt-5 the answer"), {
+      kind: "message",
+      text: "what is the answer",
+      directives: { thinkLevel: "high", model: { provider: "openai", id: "gpt-5" } },
+      status: false,
+    });
+    assert.deepEqual(parseMessage("hello /think:none"), {
+      kind: "message",
+      text: "hello",
+      directives: { thinkLevel: "none" },
+      status: false,
+    });
+  });
+  test("a text without one is not touched", () => {
+    const text = "  two  spaces\n/and a path /t:\n";
+    assert.deepEqual(parseMessage(text), { kind: "message", text, directives: {}, status: false });
+  });
+  test("a level or model that is none is told, and nothing is sent", () => {
+    assert.equal(parseMessage("go /t:hard").kind, "bad-directive");
+    assert.equal(parseMessage("go /m:gpt").kind, "bad-directive");
+  });
+  test("nothing but directives", () =>
+    assert.deepEqual(parseMessage("/t:low /m:a/b"), {
+      kind: "directive-only",
+      directives: { thinkLevel: "low", model: { provider: "a", id: "b" } },
+      status: false,
+    }));
+  test("/status at an edge is a wish, in the middle it is a word", () => {
+    assert.deepEqual(parseMessage("/status and go on"), { kind: "message", text: "and go on", directives: {}, status: true });
+    assert.deepEqual(parseMessage("go on /status"), { kind: "message", text: "go on", directives: {}, status: true });
+    assert.deepEqual(parseMessage("curl the /status route"), {
+      kind: "message",
+      text: "curl the /status route",
+      directives: {},
+      status: false,
+    });
+  });
+  test("code is left alone", () => {
+    const text = "run `csc /t:library` and\n```\ncsc /t:exe\n```";
+    assert.deepEqual(parseMessage(text), { kind: "message", text, directives: {}, status: false });
+  });
+  test("long input takes no time", () => {
+    const started = performance.now();
+    parseMessage("/t".repeat(100_000));
+    parseMessage(`${"`".repeat(50_000)}${" /m:".repeat(50_000)}`);
+    parseMessage(`/compact ${" ".repeat(200_000)}x`);
+    assert.ok(performance.now() - started < 1_000);
+  });
+});

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { cutFor, History } from "./history.ts";
+import type { AssistantRow, LogRow, MessageRow, NoticeRow, ToolResultRow, UserRow } from "./machine/log.ts";
+import { cutMiddle, fitImages, head, jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
+import { advance, CLOCK_SLACK_MS } from "./clock.ts";
+
+const user = (seq: number, content = `u${seq}`): UserRow => ({
+  seq,
+  at: 0,
+  runId: "r",
+  kind: "user",
+  messageId: `m${seq}`,
+  origin: "o",
+  message: { role: "user", content, timestamp: 0 },
+});
+const assistant = (seq: number, calls = 0): AssistantRow => ({
+  seq,
+  at: 0,
+  runId: "r",
+  kind: "assistant",
+  step: 1,
+  attempt: 0,
+  calls: Array.from({ length: calls }, (_, n) => ({ callId: `c${seq}/${n}`, providerId: "p", name: "t" })),
+  message: {
+    role: "assistant",
+    content: [{ type: "text", text: `a${seq}` }],
+    api: "a",
+    provider: "p",
+    model: "m",
+    usage: { input: 0, output: 0, total: 0 },
+    stopReason: "stop",
+    timestamp: 0,
+  },
+});
+const result = (seq: number): ToolResultRow => ({
+  seq,
+  at: 0,
+  runId: "r",
+  kind: "toolResult",
+  step: 1,
+  callId: "c",
+  outcome: "ok",
+  message: { role: "toolResult", toolCallId: "c", toolName: "t", content: [], isError: false, timestamp: 0 },
+});
+const notice = (seq: number, forModel?: string): NoticeRow => ({
+  seq,
+  at: 0,
+  runId: "",
+  kind: "notice",
+  notice: "late",
+  text: "t",
+  ...(forModel === undefined ? {} : { forModel }),
+});
+
+describe("the conversation in memory", () => {
+  test("[D3] notices are no messages; what the model must know comes with the next user message, once", () => {
+    const history = new History([user(1), assistant(2), notice(3), notice(4, "it ended after all"), user(5), assistant(6), user(7)]);
+    const said = history.messages.map((message) => (message.role === "user" ? message.content : message.role));
+    assert.deepEqual(said, ["u1", "assistant", "[Note from the system, not from the user: it ended after all]\n\nu5", "assistant", "u7"]);
+    assert.deepEqual(
+      [...history.messageRows()].map((row) => row.message.role === "user" && row.message.content),
+      ["u1", false, "u5", false, "u7"],
+    );
+  });
+  test("appending changes nothing that was there, so that providers' caches hold", () => {
+    const rows = [user(1), assistant(2), notice(3, "n"), user(4), assistant(5)];
+    const history = new History(rows.slice(0, 2));
+    const before = JSON.stringify(history.messages);
+    for (const row of rows.slice(2)) history.append(row);
+    assert.equal(JSON.stringify(history.messages.slice(0, 2)), before);
+    assert.deepEqual(history.messages, new History(rows).messages);
+  });
+  test("after a cut it is as if it had been read anew", () => {
+    const rows: LogRow[] = [user(1), assistant(2), notice(3, "n"), user(4), assistant(5)];
+    const history = new History(rows);
+    history.trimTo(3);
+    assert.deepEqual(history.messages, new History(rows.slice(2)).messages);
+  });
+});
+
+describe("[P17] where a compaction cuts", () => {
+  const rows: MessageRow[] = [user(1), assistant(2, 1), result(4), assistant(5), user(6), assistant(7), user(9), assistant(10)];
+  test("before a user message, keeping at least as many as asked for", () => {
+    assert.deepEqual(cutFor(rows, 2, 1, 11), { contextFrom: 8, trimmed: 6, kept: 2 });
+    assert.deepEqual(cutFor(rows, 3, 1, 11), { contextFrom: 6, trimmed: 4, kept: 4 });
+    assert.deepEqual(cutFor(rows, 1, 1, 11), { contextFrom: 8, trimmed: 6, kept: 2 });
+  });
+  test("notices before the first message that stays, stay with it", () => assert.equal(cutFor(rows, 2, 1, 11).contextFrom, 8));
+  test("never between a call and its result", () => assert.deepEqual(cutFor(rows, 6, 1, 11), { contextFrom: 1, trimmed: 0, kept: 8 }));
+  test("a reset takes everything", () => assert.deepEqual(cutFor(rows, 0, 1, 11), { contextFrom: 12, trimmed: 8, kept: 0 }));
+});
+
+describe("text that fits", () => {
+  test("bytes as UTF-8 counts them", () => {
+    for (const text of ["", "abc", "é", "€", "😀", "a😀b€cé", "\ud800", "x\udc00\ud800"])
+      assert.equal(utf8Bytes(text), Buffer.byteLength(text), JSON.stringify(text));
+  });
+  test("pairs are never parted", () => {
+    for (let n = 0; n < 8; n++) {
+      for (const text of [head("a😀b😀c", n), tail("a😀b😀c", n), cutMiddle("a😀b😀c", n, () => "")])
+        assert.ok(text.isWellFormed(), `${n} ${text}`);
+    }
+  });
+  test("images that are too large become a note", () => {
+    const image = { type: "image" as const, data: "x".repeat(100), mimeType: "image/png" };
+    assert.deepEqual(
+      fitImages([image, image], 150).map((block) => block.type),
+      ["image", "text"],
+    );
+    assert.ok(jsonBytes(fitImages([image], 10)) < 200);
+  });
+});
+
+describe("[P20] the session's clock", () => {
+  const last = { wall: 1_000_000, now: 500 };
+  test("time that goes by counts", () => assert.deepEqual(advance(last, 1_000_700, 1_000_000), { wall: 1_000_700, now: 1_200 }));
+  test("up to when somebody was to look, and a little more", () =>
+    assert.equal(advance(last, 1_030_000 + CLOCK_SLACK_MS, 1_030_000).now, 500 + 30_000 + CLOCK_SLACK_MS));
+  test("a day forwards does not count, and neither does one back", () => {
+    assert.deepEqual(advance(last, 1_000_000 + 86_400_000, 1_030_000), { wall: 1_000_000 + 86_400_000, now: 500 });
+    assert.deepEqual(advance(last, 1_000_000 - 86_400_000, 1_030_000), { wall: 1_000_000 - 86_400_000, now: 500 });
+  });
+  test("a plan in the past takes nothing away", () => assert.equal(advance(last, 1_010_000, 0).now, 10_500));
+});

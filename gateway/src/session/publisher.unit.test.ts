@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
+import type { SessionNews } from "../ports.ts";
+import { DELTA_BACKLOG_CHARS, DELTA_CHARS, DELTA_MS, Publisher } from "./publisher.ts";
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Publishes are held until they are let go. */
+function bench(): {
+  publisher: Publisher;
+  sent: SessionNews[][];
+  open: ((ok: boolean) => void)[];
+  tick: (ms: number) => Promise<void>;
+  finish: (ok?: boolean) => Promise<void>;
+} {
+  let now = 0;
+  const timers = new Set<{ at: number; work: () => void }>();
+  const sent: SessionNews[][] = [];
+  const open: ((ok: boolean) => void)[] = [];
+  const publisher = new Publisher({
+    sessionKey: "agent:main:main",
+    publish: (news) => {
+      sent.push([...news]);
+      return new Promise((resolve, reject) => open.push((ok) => (ok ? resolve() : reject(new Error("gone")))));
+    },
+    now: () => now,
+    after: (ms, work) => {
+      const timer = { at: now + ms, work };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+  });
+  const tick = async (ms: number): Promise<void> => {
+    now += ms;
+    for (const timer of [...timers]) {
+      if (timer.at > now) continue;
+      timers.delete(timer);
+      timer.work();
+    }
+    await settle();
+  };
+  const finish = async (ok = true): Promise<void> => {
+    open.shift()?.(ok);
+    await settle();
+  };
+  return { publisher, sent, open, tick, finish };
+}
+const delta = (offset: number, text: string, attempt = 0) => ({ runId: "r", step: 1, attempt, offset, text });
+const texts = (news: readonly SessionNews[]): unknown[] =>
+  news.map(({ payload }) => ("state" in payload ? [payload.state, payload.text, payload.offset] : payload.kind));
+const note = (sessionSeq: number): SessionNews => ({
+  event: "chat",
+  payload: { sessionKey: asSessionKey("agent:main:main"), runId: asRunId("r"), state: "final", sessionSeq },
+});
+
+describe("the way of events to clients", () => {
+  test("the first delta of an attempt goes at once", async () => {
+    const b = bench();
+    b.publisher.delta(delta(0, "H"));
+    assert.deepEqual(texts(b.sent[0] ?? []), [["delta", "H", 0]]);
+    await b.finish();
+    b.publisher.delta(delta(0, "again", 1));
+    assert.equal(b.sent.length, 2);
+  });
+  test("later ones are joined until there is enough of them, or 40 ms have gone by", async () => {
+    const b = bench();
+    b.publisher.delta(delta(0, "H"));
+    await b.finish();
+    b.publisher.delta(delta(1, "e"));
+    b.publisher.delta(delta(2, "llo"));
+    assert.equal(b.sent.length, 1);
+    await b.tick(DELTA_MS - 1);
+    assert.equal(b.sent.length, 1);
+    await b.tick(1);
+    assert.deepEqual(texts(b.sent[1] ?? []), [["delta", "ello", 1]]);
+    await b.finish();
+    b.publisher.delta(delta(5, "x".repeat(DELTA_CHARS)));
+    assert.equal(b.sent.length, 3);
+  });
+  test("[C4] nobody waits for a slow publish, the order stays, and nothing of the text is missing", async () => {
+    const b = bench();
+    let whole = "";
+    for (let n = 0; n < 500; n++) {
+      b.publisher.delta(delta(whole.length, `w${n} `));
+      whole += `w${n} `;
+    }
+    const log = b.publisher.news([note(7)]);
+    assert.equal(b.sent.length, 1);
+    await b.finish();
+    assert.equal(b.sent.length, 2);
+    assert.equal(texts(b.sent[1] ?? []).length, 2);
+    const shown = b.sent.flat().map(({ payload }) => ("state" in payload && payload.state === "delta" ? payload.text : ""));
+    assert.equal(shown.join(""), whole);
+    await b.finish();
+    assert.equal(await log, true);
+  });
+  test("what is left of the text goes before the event that ends it, in the same publish", async () => {
+    const b = bench();
+    b.publisher.delta(delta(0, "H"));
+    await b.finish();
+    b.publisher.delta(delta(1, "i"));
+    void b.publisher.news([note(3)]);
+    assert.deepEqual(texts(b.sent[1] ?? []), [
+      ["delta", "i", 1],
+      ["final", undefined, undefined],
+    ]);
+  });
+  test("a publish that fails is told, and the next one is made all the same", async () => {
+    const b = bench();
+    const first = b.publisher.news([note(1)]);
+    await b.finish(false);
+    assert.equal(await first, false);
+    const second = b.publisher.news([note(1)]);
+    await b.finish();
+    assert.equal(await second, true);
+  });
+  test("[P19] deltas that nobody takes are dropped, events are not", async () => {
+    const b = bench();
+    void b.publisher.news([note(1)]);
+    for (let n = 0; n < 3; n++) b.publisher.delta(delta(n * DELTA_BACKLOG_CHARS, "x".repeat(DELTA_BACKLOG_CHARS)));
+    void b.publisher.news([note(2)]);
+    await b.finish();
+    assert.deepEqual(texts(b.sent[1] ?? []).at(-1), ["final", undefined, undefined]);
+    assert.ok(JSON.stringify(b.sent[1]).length < 2 * DELTA_BACKLOG_CHARS);
+  });
+  test("nothing to say needs nobody", async () => {
+    const b = bench();
+    assert.equal(await b.publisher.news([]), true);
+    assert.equal(b.sent.length, 0);
+  });
+});

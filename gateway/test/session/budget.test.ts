@@ -1,0 +1,102 @@
+/** What a message costs: rows, transactions, alarms, and nothing that grows with the conversation. Counted on real SQLite. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import type { SessionIdentity } from "../../src/ports.ts";
+import { type DriverHost, SessionDriver } from "../../src/session/driver.ts";
+import { SessionService } from "../../src/session/session-service.ts";
+import { type SessionDatabase, SqlStore } from "../../src/session/store/sql-store.ts";
+import { says, Stage, until } from "./support.ts";
+
+interface Cost {
+  written: number;
+  read: number;
+  transactions: number;
+  alarms: number;
+}
+/** The object's storage, counting. */
+function counted(storage: DurableObjectStorage, cost: Cost): SessionDatabase {
+  const count = <T extends Record<string, SqlStorageValue>>(cursor: SqlStorageCursor<T>): SqlStorageCursor<T> => {
+    // A cursor knows its cost when it is at its end.
+    const rows = cursor.toArray();
+    cost.written += cursor.rowsWritten;
+    cost.read += cursor.rowsRead;
+    const again = rows[Symbol.iterator]();
+    return new Proxy(cursor, {
+      get: (target, name) => (name === "toArray" ? () => rows : name === "next" ? () => again.next() : Reflect.get(target, name)),
+    });
+  };
+  const sql = new Proxy(storage.sql, {
+    get: (target, name) =>
+      name === "exec"
+        ? (statement: string, ...params: SqlStorageValue[]) => count(target.exec(statement, ...params))
+        : Reflect.get(target, name),
+  });
+  return {
+    sql,
+    kv: storage.kv,
+    transactionSync: (work) => {
+      cost.transactions += 1;
+      return storage.transactionSync(work);
+    },
+  };
+}
+const identity: SessionIdentity = { key: "agent:main:cli:dm:cost", ref: "cost", agentId: "main", isMain: false };
+
+/** Has a conversation in an object of its own and gives the cost of each message. */
+function talk(name: string, messages: number, meanwhile: (cost: Cost, index: number) => void): Promise<void> {
+  return runInDurableObject(env.SESSION.getByName(name), async (_session, ctx) => {
+    const cost: Cost = { written: 0, read: 0, transactions: 0, alarms: 0 };
+    const stage = new Stage();
+    stage.auto = () => says("fine");
+    const after: DriverHost["after"] = (ms, work) => {
+      const timer = setTimeout(work, ms);
+      return () => clearTimeout(timer);
+    };
+    const host: DriverHost = {
+      store: new SqlStore(counted(ctx.storage, cost)),
+      wall: () => Date.now(),
+      random: Math.random,
+      freshId: () => crypto.randomUUID(),
+      setAlarm: () => {
+        cost.alarms += 1;
+      },
+      keep: (work) => ctx.waitUntil(work),
+      after,
+      log: (event, fields) => {
+        throw new Error(`${event} ${JSON.stringify(fields)}`);
+      },
+    };
+    const driver = new SessionDriver(host, stage.parts(env.STORAGE));
+    const service = new SessionService(driver, { after, freshId: host.freshId });
+    for (let index = 0; index < messages; index++) {
+      Object.assign(cost, { written: 0, read: 0, transactions: 0, alarms: 0 });
+      await service.send({ identity, messageId: `m${index}`, runId: `r${index}`, text: `message ${index}`, origin: "client:test" });
+      await until("quiet", () => driver.state?.run.phase === "idle" && driver.state.outbox.length === 0);
+      meanwhile({ ...cost }, index);
+    }
+  });
+}
+
+describe("[D2] a plain message", () => {
+  it("costs at most three transactions and six rows, and in a busy minute no alarm", async () => {
+    const costs: Cost[] = [];
+    await talk("cost-one", 6, (cost) => costs.push(cost));
+    // The first one makes the tables and sets the alarm.
+    for (const cost of costs.slice(1)) {
+      expect(cost.written).toBeLessThanOrEqual(6);
+      expect(cost.transactions).toBeLessThanOrEqual(3);
+      expect(cost.alarms).toBe(0);
+    }
+    expect(costs[0]?.alarms).toBe(1);
+  });
+  it("[W19] costs the same after ten as after two thousand messages", async () => {
+    const at = new Map<number, Cost>();
+    await talk("cost-many", 1_001, (cost, index) => {
+      if (index === 9 || index === 1_000) at.set(index, cost);
+    });
+    const [few, many] = [at.get(9), at.get(1_000)];
+    expect(many).toEqual(few);
+    expect(many?.read).toBeLessThanOrEqual(4);
+  }, 60_000);
+});

@@ -1,0 +1,159 @@
+/** What every store of a session does, as cases: run on the one in memory (node, the simulator's) and on SQLite (workerd). */
+import assert from "node:assert/strict";
+import type { Step } from "../../src/session/machine/draft.ts";
+import type { LogRow } from "../../src/session/machine/log.ts";
+import { newborn, type IncomingMessage, type State } from "../../src/session/machine/state.ts";
+import type { SessionStore } from "../../src/session/store/session-store.ts";
+
+export interface StoreCase {
+  readonly name: string;
+  readonly run: (store: SessionStore) => void;
+}
+export const storeCases: StoreCase[] = [];
+const storeCase = (name: string, run: StoreCase["run"]): void => {
+  storeCases.push({ name, run });
+};
+const state: State = newborn({ identity: { key: "agent:main:main", ref: "r", agentId: "main", isMain: true }, sessionId: "s1", wall: 5 });
+const nothing: Omit<Step, "state"> = {
+  append: [],
+  queue: [],
+  results: [],
+  effects: [],
+  settled: [],
+  status: [],
+  ended: [],
+  answer: undefined,
+};
+const step = (more: Partial<Step> = {}): Step => ({ ...nothing, state, ...more });
+const incoming = (id: string): IncomingMessage => ({
+  messageId: id,
+  runId: `run-${id}`,
+  origin: "o",
+  message: { role: "user", content: `say ${id} – zwölf 🌍`, timestamp: 0 },
+  directives: { thinkLevel: "low" },
+});
+const row = (seq: number, at = 0): LogRow => ({
+  seq,
+  at,
+  runId: "r",
+  kind: "user",
+  messageId: `m${seq}`,
+  origin: "o",
+  message: { role: "user", content: "x", timestamp: 0 },
+});
+const write = (store: SessionStore, before: State | undefined, what: Step): void =>
+  store.transaction(() => store.write(before, what, undefined));
+
+storeCase("[W20] reading what was never written gives nothing and makes nothing", (store) => {
+  assert.equal(store.load(), undefined);
+  assert.equal(store.seen("k"), undefined);
+  assert.equal(store.queueHead(), undefined);
+  assert.deepEqual(store.rows(0, 10), []);
+  assert.equal(store.resultText("c"), undefined);
+  assert.equal(store.load(), undefined);
+});
+storeCase("the state comes back as it was, with what is kept apart", (store) => {
+  write(store, undefined, step());
+  assert.deepEqual(store.load(), state);
+  const changed: State = { ...state, settings: { thinkingLevel: "high", systemPrompt: "p" }, previousSessionIds: ["a", "b"], label: "ü" };
+  write(store, state, step({ state: changed }));
+  assert.deepEqual(store.load(), changed);
+  const again: State = { ...changed, runCount: 7 };
+  write(store, changed, step({ state: again }));
+  assert.deepEqual(store.load(), again);
+});
+storeCase("a transaction that throws did not happen", (store) => {
+  write(store, undefined, step({ append: [row(1)] }));
+  assert.throws(
+    () =>
+      store.transaction(() => {
+        store.write(
+          state,
+          step({
+            append: [row(2)],
+            state: { ...state, runCount: 9 },
+            queue: [{ op: "add", incoming: incoming("a"), bytes: 1 }],
+            results: [{ op: "keep", callId: "c", text: "t" }],
+          }),
+          { key: "k", answer: { type: "taken" }, at: 0 },
+        );
+        throw new Error("no");
+      }),
+    /no/,
+  );
+  assert.deepEqual(store.load(), state);
+  assert.deepEqual(store.rows(0, 10), [row(1)]);
+  assert.equal(store.queueHead(), undefined);
+  assert.equal(store.seen("k"), undefined);
+  assert.equal(store.resultText("c"), undefined);
+});
+storeCase("[P1] a key is remembered with its answer, and only once", (store) => {
+  const answer = { type: "accepted", runId: "r", queued: false, seq: 3 } as const;
+  store.transaction(() => store.write(undefined, step(), { key: "m:a", answer, at: 10 }));
+  assert.deepEqual(store.seen("m:a"), answer);
+  assert.equal(store.seen("m:A"), undefined);
+  assert.equal(store.seen("constructor"), undefined);
+  assert.throws(() => store.transaction(() => store.write(state, step(), { key: "m:a", answer, at: 11 })));
+});
+storeCase("[P3] the queue is first in, first out, and a message in it can be found by its run", (store) => {
+  write(store, undefined, step({ queue: ["a", "b", "c"].map((id) => ({ op: "add", incoming: incoming(id), bytes: 10 })) }));
+  const head = store.queueHead();
+  assert.deepEqual(head?.incoming, incoming("a"));
+  const middle = store.queuedRun("run-b");
+  assert.deepEqual(middle?.incoming, incoming("b"));
+  assert.equal(store.queuedRun("run-z"), undefined);
+  write(store, state, step({ state: { ...state }, queue: [{ op: "remove", id: middle?.id ?? 0 }] }));
+  write(store, state, step({ state: { ...state }, queue: [{ op: "remove", id: head?.id ?? 0 }] }));
+  assert.deepEqual(store.queueHead()?.incoming, incoming("c"));
+  write(store, state, step({ state: { ...state }, queue: [{ op: "add", incoming: incoming("d"), bytes: 10 }] }));
+  assert.deepEqual(store.queueHead()?.incoming, incoming("c"));
+});
+storeCase("rows come in order and in pages", (store) => {
+  const rows = Array.from({ length: 25 }, (_, n) => row(n + 1));
+  write(store, undefined, step({ append: rows }));
+  assert.deepEqual(store.rows(1, 10), rows.slice(0, 10));
+  assert.deepEqual(store.rows(20, 100), rows.slice(19));
+  assert.deepEqual(store.rowAt(7), rows[6]);
+  assert.equal(store.rowAt(26), undefined);
+  assert.equal(store.oldestSeq(26), 1);
+});
+storeCase("[G4] [W19] a long result comes back whole, and goes when it is told to", (store) => {
+  const text = "zwölf 🌍 ".repeat(150_000);
+  write(store, undefined, step({ results: [{ op: "keep", callId: "r/r1/1/0", text }] }));
+  assert.equal(store.resultText("r/r1/1/0"), text);
+  write(store, state, step({ state: { ...state }, results: [{ op: "drop", callId: "r/r1/1/0" }] }));
+  assert.equal(store.resultText("r/r1/1/0"), undefined);
+});
+storeCase("[P19] a row that is too large is refused, and nothing of its transaction stays", (store) => {
+  write(store, undefined, step());
+  const large: LogRow = {
+    ...row(1),
+    kind: "user",
+    messageId: "m",
+    origin: "o",
+    message: { role: "user", content: "x".repeat(1_100_000), timestamp: 0 },
+  };
+  assert.throws(() => write(store, state, step({ append: [row(2), large] })), /bytes/);
+  assert.deepEqual(store.rows(0, 10), []);
+});
+storeCase("[P1] [P11] forgetting goes in bounded steps and takes only what is old", (store) => {
+  write(store, undefined, step({ append: Array.from({ length: 30 }, (_, n) => row(n + 1, n * 10)) }));
+  for (let n = 0; n < 30; n++)
+    store.transaction(() => store.write(state, step(), { key: `m:${String(n).padStart(2, "0")}`, answer: { type: "taken" }, at: n * 10 }));
+  const bounds = { seenBefore: 150, contextFrom: 21, rowsBefore: 100, rowsBelow: 6, step: 8 };
+  const taken: number[] = [];
+  for (let n = 0; n < 12; n++) taken.push(store.prune(bounds));
+  assert.ok(
+    taken.every((count) => count <= 16),
+    taken.join(),
+  );
+  // Keys 0..14 are old; rows 1..10 are older than that or beyond the ring, and 21.. are the conversation.
+  assert.equal(
+    taken.reduce((sum, count) => sum + count, 0),
+    25,
+  );
+  assert.equal(store.seen("m:14"), undefined);
+  assert.ok(store.seen("m:15"));
+  assert.equal(store.oldestSeq(99), 11);
+  assert.equal(store.rows(0, 100).length, 20);
+});

@@ -1,0 +1,245 @@
+/** What the session's tests in the runtime share: parts that the test plays itself, and words for what is asked again and again. */
+import { env } from "cloudflare:workers";
+import { vi } from "vitest";
+import { asAgentId, type ChatSendResult } from "../../../protocol/gen/types.ts";
+import type {
+  GatewayPort,
+  ModelOutcome,
+  ModelRequest,
+  Result,
+  RunContext,
+  SessionIdentity,
+  SessionNews,
+  SessionPort,
+  ToolBinding,
+  ToolDispatch,
+} from "../../src/ports.ts";
+import { sessionPort } from "../../src/platform/stubs.ts";
+import type { SessionParts } from "../../src/session/driver.ts";
+import type { Session } from "../../src/session/session-do.ts";
+import { wiring } from "../../src/session/wiring.ts";
+import { createArchives } from "../../src/workspace/archives.ts";
+import { createResultFiles } from "../../src/workspace/results.ts";
+
+/** Waits until `probe` gives something; fails saying what was waited for. */
+export async function until<T>(
+  what: string,
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+  timeoutMs = 8_000,
+): Promise<T> {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    const found = await probe();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
+    await scheduler.wait(2);
+  }
+}
+export function value<T>(result: Result<T>): T {
+  if (!result.ok) throw new Error(JSON.stringify(result.error));
+  return result.value;
+}
+
+const USAGE = { input: 10, output: 5, total: 15, costUsd: 0.001 };
+export function says(
+  text: string,
+  calls: readonly { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[] = [],
+): ModelOutcome {
+  return {
+    kind: "replied",
+    usage: USAGE,
+    calls: calls.map((call, index) => ({ providerId: `call_${index}`, ...call })),
+    message: {
+      role: "assistant",
+      content: [
+        ...(text === "" ? [] : [{ type: "text" as const, text }]),
+        ...calls.map((call, index) => ({ type: "toolCall" as const, id: `call_${index}`, ...call })),
+      ],
+      api: "test",
+      provider: "demo",
+      model: "demo",
+      usage: USAGE,
+      stopReason: calls.length > 0 ? "toolUse" : "stop",
+      timestamp: 0,
+    },
+  };
+}
+
+/**
+ * One call of the model, answered by the test. The session's code may only go on in its own object's context, so the test leaves notes
+ * here and the fake model looks for them.
+ */
+export class ModelCall {
+  readonly request: ModelRequest;
+  #texts: string[] = [];
+  #outcome: ModelOutcome | undefined;
+
+  constructor(request: ModelRequest) {
+    this.request = request;
+  }
+  stream(text: string): void {
+    this.#texts.push(text);
+  }
+  answer(outcome: ModelOutcome): void {
+    this.#outcome = outcome;
+  }
+  async play(): Promise<ModelOutcome> {
+    for (;;) {
+      for (const text of this.#texts.splice(0)) this.request.onText(text);
+      if (this.#outcome) return this.#outcome;
+      await scheduler.wait(2);
+    }
+  }
+}
+/** Everything around sessions, held by the test. */
+export class Stage {
+  readonly calls: ModelCall[] = [];
+  readonly news: SessionNews[] = [];
+  readonly publishes: number[] = [];
+  readonly dispatches: ToolDispatch[] = [];
+  readonly cancelled: string[] = [];
+  readonly nativeRuns: string[] = [];
+  contexts = 0;
+  assembled = 0;
+  bucketAway = false;
+  tools: readonly ToolBinding[] = [];
+  dispatch: (call: ToolDispatch) => Promise<"sent" | "offline"> = () => Promise.resolve("sent");
+  /** When set, models answer at once. */
+  auto: ((request: ModelRequest) => ModelOutcome) | undefined;
+  resetPolicy: NonNullable<RunContext["config"]["session"]["defaultResetPolicy"]> = { mode: "manual" };
+
+  /** From now on, sessions that come to life play on this stage. */
+  open(): this {
+    vi.spyOn(wiring, "createSessionParts").mockImplementation((bucket) => this.parts(bucket));
+    return this;
+  }
+  parts(bucket: R2Bucket): SessionParts {
+    const gateway: GatewayPort = {
+      runContext: (_key, known) => {
+        this.contexts += 1;
+        const context = this.#context();
+        return Promise.resolve(known === context.version ? null : context);
+      },
+      modelAccess: () => Promise.resolve({ apiKeys: {}, headers: {} }),
+      publish: (_key, news) => {
+        this.publishes.push(news.length);
+        this.news.push(...news);
+        return Promise.resolve();
+      },
+      dispatchTool: (call) => {
+        this.dispatches.push(call);
+        return this.dispatch(call);
+      },
+      cancelTools: (_node, callIds) => {
+        this.cancelled.push(...callIds);
+        return Promise.resolve();
+      },
+      configGet: () => Promise.resolve({ ok: true, value: {} }),
+      sessionsList: () => Promise.resolve([]),
+      nodeLogs: () => Promise.resolve({ ok: true, value: {} }),
+      audit: () => Promise.resolve(),
+    };
+    const archives = createArchives(bucket);
+    return {
+      gateway,
+      model: {
+        call: (request) => {
+          if (this.auto) {
+            request.onText("…");
+            return Promise.resolve(this.auto(request));
+          }
+          const call = new ModelCall(request);
+          this.calls.push(call);
+          return call.play();
+        },
+      },
+      prompts: {
+        assemble: () => {
+          this.assembled += 1;
+          return Promise.resolve({ ok: true, value: { system: `prompt ${this.assembled}`, sections: [] } });
+        },
+      },
+      native: {
+        definitions: [{ name: "gsv__Note", description: "", inputSchema: {} }],
+        run: (_name, _args, { callId }) => {
+          this.nativeRuns.push(callId);
+          return Promise.resolve({ ok: true, result: "noted" });
+        },
+      },
+      archives: {
+        put: (input) =>
+          this.bucketAway
+            ? Promise.resolve({ ok: false, error: { reason: "storage.failed", message: "The bucket is away." } })
+            : archives.put(input),
+      },
+      files: createResultFiles(bucket),
+    };
+  }
+  #context(): RunContext {
+    return {
+      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}`,
+      config: {
+        model: { provider: "demo", id: "demo", fallbacks: [] },
+        timeouts: { llmMs: 600_000, toolMs: 60_000 },
+        limits: { stepsPerRun: 50, runMs: 1_800_000, runCostUsd: 1 },
+        session: { mainKey: "main", defaultResetPolicy: this.resetPolicy },
+        userTimezone: "UTC",
+      },
+      agent: { id: asAgentId("main") },
+      tools: this.tools,
+      nodes: [],
+    };
+  }
+  call(index: number): Promise<ModelCall> {
+    return until(`model call ${index}`, () => this.calls[index]);
+  }
+  /** Log events of a run that ended it. */
+  ends(runId: string): string[] {
+    return this.news.flatMap(({ payload }) =>
+      "state" in payload &&
+      payload.runId === runId &&
+      (payload.state === "final" || payload.state === "error" || payload.state === "aborted")
+        ? [payload.state]
+        : [],
+    );
+  }
+  ended(runId: string): Promise<string> {
+    return until(`the end of ${runId}`, () => this.ends(runId)[0]);
+  }
+}
+export const onNode = (nodeId: string, tool: string, more: { ledger?: boolean; idempotent?: boolean } = {}): ToolBinding => ({
+  definition: {
+    name: `${nodeId}__${tool}`,
+    description: "",
+    inputSchema: {},
+    ...(more.idempotent === undefined ? {} : { idempotent: more.idempotent }),
+  },
+  nodeId,
+  ledger: more.ledger ?? true,
+});
+
+let names = 0;
+/** A session of the test's own. */
+export interface TestSession {
+  readonly identity: SessionIdentity;
+  /** Fresh each time: a stub of an object that died stays broken. */
+  readonly stub: DurableObjectStub<Session>;
+  readonly port: SessionPort;
+  readonly send: (id: string, text?: string) => Promise<Result<ChatSendResult>>;
+}
+export function newSession(): TestSession {
+  const key = `agent:main:cli:dm:t${++names}-${crypto.randomUUID().slice(0, 8)}`;
+  const identity: SessionIdentity = { key, ref: `ref${names}`, agentId: "main", isMain: false };
+  const stub = (): DurableObjectStub<Session> => env.SESSION.getByName(key);
+  return {
+    identity,
+    get stub() {
+      return stub();
+    },
+    get port() {
+      return sessionPort(env, key);
+    },
+    send: (id, text = `say ${id}`) =>
+      sessionPort(env, key).send({ identity, messageId: id, runId: `run-${id}`, text, origin: "client:test" }),
+  };
+}
