@@ -84,13 +84,18 @@ impl Terminal {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
+    #[track_caller]
     fn ends_with(mut self, code: i32) {
-        assert_eq!(
-            self.child.wait().unwrap().code(),
-            Some(code),
-            "{:?}",
-            self.screen.lock().unwrap()
-        );
+        let status = wait_for("its end", || self.child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(code), "{:?}", self.screen.lock().unwrap());
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // After a failed test it would wait for ever.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -221,6 +226,7 @@ fn what_happens_meanwhile_is_shown_above_the_prompt() {
         &json!({"status": "command", "command": "x", "response": "yes"}),
     );
     terminal.shows("yes");
+    terminal.shows("› ");
     terminal.types("\u{4}");
     terminal.ends_with(0);
 }
