@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { checkFrame } from "../../../protocol/gen/validators/checks.js";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { asRunId, asSessionKey, type SessionSubscribeResult } from "../../../protocol/gen/types.ts";
+import { eventBody } from "./event-frame.ts";
 import { isNewerThan } from "./follow.ts";
 import { peekId } from "./frame-id.ts";
 import { FailureWindow } from "./limits.ts";
@@ -92,5 +95,37 @@ test("errors carry the contract's code; what is no reason of ours is internal", 
     reason: "internal",
     message: "x",
     retryable: true,
+  });
+});
+
+describe("[F1] event frames", () => {
+  const frame = (payload: unknown): unknown => JSON.parse(`${eventBody("chat", payload)},"seq":7}`);
+  test("are frames, whatever the payload", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (payload) => {
+        assert.ok(checkFrame(frame(payload)));
+        assert.deepEqual((frame(payload) as { payload: unknown }).payload, JSON.parse(JSON.stringify(payload)));
+      }),
+      { numRuns: 5000 },
+    );
+    assert.ok(eventBody("chat", { text: "\ud800" }).isWellFormed());
+    assert.ok(!/\\ud8/.test(eventBody("chat", { text: "\ud800" })));
+  });
+  test("what fits none keeps who and when, and says where the rest is", () => {
+    const deep = JSON.parse(`${"[".repeat(40)}${"]".repeat(40)}`) as unknown;
+    for (const payload of [
+      {
+        runId: "r",
+        state: "final",
+        sessionSeq: 5,
+        message: { role: "assistant", content: [{ type: "text", text: "ü".repeat(LIMITS.frameBytes) }] },
+      },
+      { runId: "r", state: "final", sessionSeq: 5, message: deep },
+    ]) {
+      const text = `${eventBody("chat", payload)},"seq":7}`;
+      assert.ok(text.length < 1024);
+      assert.deepEqual((JSON.parse(text) as { payload: { runId: string; sessionSeq: number } }).payload.sessionSeq, 5);
+      assert.ok(text.includes("session.preview"));
+    }
   });
 });

@@ -5,12 +5,13 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { EventName, PayloadOf } from "../../../../protocol/gen/methods.ts";
 import { asNodeId } from "../../../../protocol/gen/types.ts";
-import { encodeFrame, nestsDeeper, utf8Bytes } from "../../../../protocol/runtime/codec.ts";
+import { encodeFrame } from "../../../../protocol/runtime/codec.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { randomName } from "../../platform/ids.ts";
 import { bufferedBytes, closeSocket, lastPingAt, remember, sendText, type SocketHost } from "../../platform/sockets.ts";
 import type { GsvError, Result } from "../../ports.ts";
 import type { Principal } from "../authorise.ts";
+import { eventBody } from "../event-frame.ts";
 import { errorShape } from "../outcome.ts";
 
 /** Kept with the socket. Changing its shape: raise `v`; sockets of another version are closed and come again. */
@@ -419,30 +420,3 @@ export class Connections {
 const freshState = (): Pick<Connection, "held" | "rate" | "strays"> => ({ held: new Map(), rate: { start: 0, count: 0 }, strays: 0 });
 
 const identity = ({ mode, id }: Pick<Principal, "mode" | "id">): string => `${mode} ${id}`;
-
-/** An event frame without its number and closing brace. */
-function eventBody(event: EventName, payload: unknown): string {
-  const text = `{"type":"evt","event":${JSON.stringify(event)},"payload":${plainJson(payload)}`;
-  if (fits(text)) return text;
-  return `{"type":"evt","event":${JSON.stringify(event)},"payload":${plainJson(shortened(payload))}`;
-}
-/** Room for the number. */
-const fits = (text: string): boolean =>
-  (text.length * 3 < LIMITS.frameBytes - 64 || utf8Bytes(text) < LIMITS.frameBytes - 64) && !nestsDeeper(text, LIMITS.frameDepth - 1);
-
-/** JSON that strict readers accept: broken surrogate pairs become U+FFFD. */
-function plainJson(value: unknown): string {
-  const text = JSON.stringify(value) ?? "null";
-  if (!/\\ud[89a-f]/.test(text)) return text;
-  return JSON.stringify(value, (_key, item: unknown) => (typeof item === "string" ? item.toWellFormed() : item)) ?? "null";
-}
-
-/** What is left of an event that fits no frame: who and when, not what. Its text is in the session's history. */
-function shortened(payload: unknown): unknown {
-  if (typeof payload !== "object" || payload === null) return {};
-  const small = Object.entries(payload).filter(
-    ([, value]) => typeof value === "number" || typeof value === "boolean" || (typeof value === "string" && value.length <= 1024),
-  );
-  const message = { role: "assistant", content: [{ type: "text", text: "This does not fit a frame. See session.preview." }] };
-  return { ...Object.fromEntries(small), ...("message" in payload ? { message } : {}) };
-}
