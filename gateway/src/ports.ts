@@ -133,7 +133,9 @@ export interface ToolDispatch {
 /** `sent` says the frame was handed to the node's socket, not that it arrived. */
 export type DispatchOutcome = "sent" | "offline";
 /** An event for every client that follows the session. Log events carry `sessionSeq`. */
-export type SessionNews = { readonly event: "chat"; readonly payload: ChatEvent } | { readonly event: "session"; readonly payload: SessionEvent };
+export type SessionNews =
+  | { readonly event: "chat"; readonly payload: ChatEvent }
+  | { readonly event: "session"; readonly payload: SessionEvent };
 
 /** Public methods of the Gateway Durable Object for sessions. */
 export interface GatewayPort {
@@ -173,9 +175,24 @@ export interface EffectiveConfig extends GsvConfig {
 /** Messages as pi-ai keeps them; the session log stores these as they are (r2-storage-layout, JSONL format). */
 export type TextBlock = { readonly type: "text"; readonly text: string };
 export type ImageBlock = { readonly type: "image"; readonly data: string; readonly mimeType: string };
-export type ThinkingBlock = { readonly type: "thinking"; readonly thinking: string; readonly thinkingSignature?: string; readonly redacted?: boolean };
-export type ToolCallBlock = { readonly type: "toolCall"; readonly id: string; readonly name: string; readonly arguments: Readonly<Record<string, unknown>>; readonly thoughtSignature?: string };
-export type UserMessage = { readonly role: "user"; readonly content: string | readonly (TextBlock | ImageBlock)[]; readonly timestamp: number };
+export type ThinkingBlock = {
+  readonly type: "thinking";
+  readonly thinking: string;
+  readonly thinkingSignature?: string;
+  readonly redacted?: boolean;
+};
+export type ToolCallBlock = {
+  readonly type: "toolCall";
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly thoughtSignature?: string;
+};
+export type UserMessage = {
+  readonly role: "user";
+  readonly content: string | readonly (TextBlock | ImageBlock)[];
+  readonly timestamp: number;
+};
 export type AssistantMessage = {
   readonly role: "assistant";
   readonly content: readonly (TextBlock | ThinkingBlock | ToolCallBlock)[];
@@ -220,10 +237,20 @@ export type ModelOutcome =
       readonly kind: "replied";
       readonly message: AssistantMessage;
       /** Tool calls in order; arguments are what the model said and may not fit the tool's schema. */
-      readonly calls: readonly { readonly providerId: string; readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[];
+      readonly calls: readonly {
+        readonly providerId: string;
+        readonly name: string;
+        readonly arguments: Readonly<Record<string, unknown>>;
+      }[];
       readonly usage: Usage;
     }
-  | { readonly kind: "failed"; readonly error: GsvError; readonly retryable: boolean; readonly retryAfterMs?: number; readonly usage?: Usage };
+  | {
+      readonly kind: "failed";
+      readonly error: GsvError;
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+      readonly usage?: Usage;
+    };
 export interface ModelClient {
   /** Never throws; never yields a tool call from a stream that broke off. */
   call(request: ModelRequest): Promise<ModelOutcome>;
@@ -244,7 +271,12 @@ export interface PromptInput {
 /** `layer` is the context layer of P9.2. `system` is the sections joined; byte-identical while nothing changed. */
 export interface AssembledPrompt {
   readonly system: string;
-  readonly sections: readonly { readonly id: string; readonly title: string; readonly layer: 1 | 2 | 3 | 4 | 5 | 6; readonly text: string }[];
+  readonly sections: readonly {
+    readonly id: string;
+    readonly title: string;
+    readonly layer: 1 | 2 | 3 | 4 | 5 | 6;
+    readonly text: string;
+  }[];
 }
 export interface PromptSource {
   /** No R2 operation when the cache is fresh. */
@@ -259,5 +291,9 @@ export interface NativeToolContext {
 export interface NativeTools {
   readonly definitions: readonly ToolDefinition[];
   /** Safe to run again with the same callId (promises P8). Never throws. */
-  run(name: string, args: Readonly<Record<string, unknown>>, context: NativeToolContext): Promise<{ ok: true; result: unknown } | { ok: false; error: GsvError }>;
+  run(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    context: NativeToolContext,
+  ): Promise<{ ok: true; result: unknown } | { ok: false; error: GsvError }>;
 }

@@ -3,7 +3,10 @@ import { enumOf, event, method, struct, t, tagged } from "./dsl.ts";
 import { CallId, MessageId, RunId, SessionKey, ThinkLevel } from "./ids.ts";
 import { ToolOutcome } from "./tool.ts";
 
-export const ModelRef = struct("ModelRef", "A model of a provider.", { provider: t.string(64, { minLength: 1 }), id: t.string(256, { minLength: 1 }) });
+export const ModelRef = struct("ModelRef", "A model of a provider.", {
+  provider: t.string(64, { minLength: 1 }),
+  id: t.string(256, { minLength: 1 }),
+});
 export const Directives = struct("Directives", "Settings that were written inside a message and hold for it alone.", {
   thinkLevel: t.optional(ThinkLevel),
   model: t.optional(ModelRef),
@@ -66,9 +69,11 @@ export const Usage = struct("Usage", "Tokens and their price. `input` excludes w
   costUsd: t.optional(t.number(0)),
 });
 
-export const ChatState = enumOf("ChatState", "`delta`: text as the model makes it. `partial`: text that came with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.", [
-  "delta", "partial", "tool", "status", "paused", "final", "error", "aborted",
-]);
+export const ChatState = enumOf(
+  "ChatState",
+  "`delta`: text as the model makes it. `partial`: text that came with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.",
+  ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"],
+);
 export const ChatTool = struct("ChatTool", "A tool call as a person sees it.", {
   callId: CallId,
   name: t.string(192),
@@ -79,11 +84,15 @@ export const ChatTool = struct("ChatTool", "A tool call as a person sees it.", {
   preview: t.optional(t.string(4096)),
   durationMs: t.optional(t.int()),
 });
-export const ChatMessage = struct("ChatMessage", "A message as clients get it; `content` is a list of blocks, `{type: \"text\", text}` and others.", {
-  role: t.string(32),
-  content: t.array(t.object(), 1000),
-  timestamp: t.optional(t.time()),
-});
+export const ChatMessage = struct(
+  "ChatMessage",
+  'A message as clients get it; `content` is a list of blocks, `{type: "text", text}` and others.',
+  {
+    role: t.string(32),
+    content: t.array(t.object(), 1000),
+    timestamp: t.optional(t.time()),
+  },
+);
 
 event("chat", {
   doc: "What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has none: it only shows early what a later log event says in full; on a new (step, attempt) the text shown so far is replaced.",

@@ -5,49 +5,161 @@ import { ModelRef } from "./chat.ts";
 import { ResetMode } from "./session.ts";
 
 const o = t.optional;
-export const ModelWire = enumOf("ModelWire", "Which wire format a custom model server speaks.", ["anthropic-messages", "openai-completions"]);
-export const ModelPrice = struct("ModelPrice", "US dollars for a million tokens.", { input: t.number(0), output: t.number(0), cacheRead: o(t.number(0)), cacheWrite: o(t.number(0)) });
+export const ModelWire = enumOf("ModelWire", "Which wire format a custom model server speaks.", [
+  "anthropic-messages",
+  "openai-completions",
+]);
+export const ModelPrice = struct("ModelPrice", "US dollars for a million tokens.", {
+  input: t.number(0),
+  output: t.number(0),
+  cacheRead: o(t.number(0)),
+  cacheWrite: o(t.number(0)),
+});
 const url = t.string(2048, { pattern: "^https?://" });
 export const ModelConfig = struct("ModelConfig", "The model. `demo` as provider needs no key.", {
-  provider: o(t.string(64, { minLength: 1 })), id: o(t.string(256, { minLength: 1 })), baseUrl: o(url), wire: o(ModelWire), contextWindow: o(t.int(1024, 100000000)), maxTokens: o(t.int(1, 10000000)),
-  price: o(ModelPrice), thinkLevel: o(ThinkLevel), fallbacks: o(t.array(ModelRef, 8)), headers: o(t.map(t.string(4096))),
+  provider: o(t.string(64, { minLength: 1 })),
+  id: o(t.string(256, { minLength: 1 })),
+  baseUrl: o(url),
+  wire: o(ModelWire),
+  contextWindow: o(t.int(1024, 100000000)),
+  maxTokens: o(t.int(1, 10000000)),
+  price: o(ModelPrice),
+  thinkLevel: o(ThinkLevel),
+  fallbacks: o(t.array(ModelRef, 8)),
+  headers: o(t.map(t.string(4096))),
 });
-export const ProviderConfig = struct("ProviderConfig", "A provider of your own, usable in `model.fallbacks`, `/model` and agents.", { baseUrl: url, wire: ModelWire, contextWindow: o(t.int(1024, 100000000)), maxTokens: o(t.int(1, 10000000)), price: o(ModelPrice) });
+export const ProviderConfig = struct("ProviderConfig", "A provider of your own, usable in `model.fallbacks`, `/model` and agents.", {
+  baseUrl: url,
+  wire: ModelWire,
+  contextWindow: o(t.int(1024, 100000000)),
+  maxTokens: o(t.int(1, 10000000)),
+  price: o(ModelPrice),
+});
 export const TimeoutsConfig = struct("TimeoutsConfig", "Times.", { llmMs: o(t.int(1000, 3600000)), toolMs: o(t.int(1000, 86400000)) });
-export const LimitsConfig = struct("LimitsConfig", "What one run may use.", { stepsPerRun: o(t.int(1, 1000)), runMs: o(t.int(1000, 86400000)), runCostUsd: o(t.number(0, 10000)) });
-export const AuthConfig = struct("AuthConfig", "Who may connect. Tokens themselves are managed by `gsv token`.", { allowedOrigins: o(t.array(t.string(256), 64)) });
-export const TranscriptionConfig = struct("TranscriptionConfig", "Speech to text.", { provider: o(enumOf("TranscriptionProvider", "Who turns speech into text.", ["workers-ai", "openai"])) });
+export const LimitsConfig = struct("LimitsConfig", "What one run may use.", {
+  stepsPerRun: o(t.int(1, 1000)),
+  runMs: o(t.int(1000, 86400000)),
+  runCostUsd: o(t.number(0, 10000)),
+});
+export const AuthConfig = struct("AuthConfig", "Who may connect. Tokens themselves are managed by `gsv token`.", {
+  allowedOrigins: o(t.array(t.string(256), 64)),
+});
+export const TranscriptionConfig = struct("TranscriptionConfig", "Speech to text.", {
+  provider: o(enumOf("TranscriptionProvider", "Who turns speech into text.", ["workers-ai", "openai"])),
+});
 export const DmPolicy = enumOf("DmPolicy", "What happens to a stranger's message.", ["open", "allowlist", "pairing"]);
-export const ChannelConfig = struct("ChannelConfig", "Who may talk on a channel.", { dmPolicy: o(DmPolicy), allowFrom: o(t.array(t.string(256), 10000)) });
-export const ResetPolicyConfig = struct("ResetPolicyConfig", "When sessions start afresh.", { mode: o(ResetMode), atHour: o(t.int(0, 23)), idleMinutes: o(t.int(1, 525600)) });
-export const DmScope = enumOf("DmScope", "How direct messages map to sessions.", ["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]);
-export const SessionConfig = struct("SessionConfig", "Sessions.", { defaultResetPolicy: o(ResetPolicyConfig), mainKey: o(t.string(64, { minLength: 1 })), dmScope: o(DmScope), identityLinks: o(t.map(t.array(t.string(256), 256))) });
-export const SkillEntryConfig = struct("SkillEntryConfig", "What you say of a skill, over what it says of itself.", { enabled: o(t.bool()), always: o(t.bool()), requires: o(struct("SkillRequiresConfig", "Needs of a skill.", { capabilities: o(t.array(t.string(64), 64)) })) });
+export const ChannelConfig = struct("ChannelConfig", "Who may talk on a channel.", {
+  dmPolicy: o(DmPolicy),
+  allowFrom: o(t.array(t.string(256), 10000)),
+});
+export const ResetPolicyConfig = struct("ResetPolicyConfig", "When sessions start afresh.", {
+  mode: o(ResetMode),
+  atHour: o(t.int(0, 23)),
+  idleMinutes: o(t.int(1, 525600)),
+});
+export const DmScope = enumOf("DmScope", "How direct messages map to sessions.", [
+  "main",
+  "per-peer",
+  "per-channel-peer",
+  "per-account-channel-peer",
+]);
+export const SessionConfig = struct("SessionConfig", "Sessions.", {
+  defaultResetPolicy: o(ResetPolicyConfig),
+  mainKey: o(t.string(64, { minLength: 1 })),
+  dmScope: o(DmScope),
+  identityLinks: o(t.map(t.array(t.string(256), 256))),
+});
+export const SkillEntryConfig = struct("SkillEntryConfig", "What you say of a skill, over what it says of itself.", {
+  enabled: o(t.bool()),
+  always: o(t.bool()),
+  requires: o(struct("SkillRequiresConfig", "Needs of a skill.", { capabilities: o(t.array(t.string(64), 64)) })),
+});
 export const SkillsConfig = struct("SkillsConfig", "Skills.", { entries: o(t.map(SkillEntryConfig)) });
 export const ApprovalDecision = enumOf("ApprovalDecision", "What a rule says.", ["allow", "ask", "deny"]);
-export const ApprovalCondition = struct("ApprovalCondition", "A condition on a call's arguments.", { path: t.string(256), op: enumOf("ApprovalOp", "How to compare.", ["equals", "contains", "startsWith", "regex"]), value: t.json(), flags: o(t.string(8)) });
-export const ApprovalRule = struct("ApprovalRule", "One rule; the first that matches wins.", { id: t.string(64), tool: t.string(192), when: o(t.array(ApprovalCondition, 16)), decision: ApprovalDecision, reason: o(t.string(1024)) });
-export const ApprovalConfig = struct("ApprovalConfig", "Which calls need your word.", { defaultDecision: o(ApprovalDecision), rules: o(t.array(ApprovalRule, 256)) });
-export const HeartbeatHours = struct("HeartbeatHours", "When heartbeats may happen.", { start: o(t.string(5)), end: o(t.string(5)), timezone: o(t.string(64)) });
-export const HeartbeatConfig = struct("HeartbeatConfig", "The agent's rounds.", { every: o(t.string(16)), prompt: o(t.string(8192)), target: o(t.string(128)), activeHours: o(HeartbeatHours) });
-export const AgentConfig = struct("AgentConfig", "One agent.", { id: AgentId, default: o(t.bool()), model: o(ModelRef), systemPrompt: o(t.string(65536)), heartbeat: o(HeartbeatConfig) });
+export const ApprovalCondition = struct("ApprovalCondition", "A condition on a call's arguments.", {
+  path: t.string(256),
+  op: enumOf("ApprovalOp", "How to compare.", ["equals", "contains", "startsWith", "regex"]),
+  value: t.json(),
+  flags: o(t.string(8)),
+});
+export const ApprovalRule = struct("ApprovalRule", "One rule; the first that matches wins.", {
+  id: t.string(64),
+  tool: t.string(192),
+  when: o(t.array(ApprovalCondition, 16)),
+  decision: ApprovalDecision,
+  reason: o(t.string(1024)),
+});
+export const ApprovalConfig = struct("ApprovalConfig", "Which calls need your word.", {
+  defaultDecision: o(ApprovalDecision),
+  rules: o(t.array(ApprovalRule, 256)),
+});
+export const HeartbeatHours = struct("HeartbeatHours", "When heartbeats may happen.", {
+  start: o(t.string(5)),
+  end: o(t.string(5)),
+  timezone: o(t.string(64)),
+});
+export const HeartbeatConfig = struct("HeartbeatConfig", "The agent's rounds.", {
+  every: o(t.string(16)),
+  prompt: o(t.string(8192)),
+  target: o(t.string(128)),
+  activeHours: o(HeartbeatHours),
+});
+export const AgentConfig = struct("AgentConfig", "One agent.", {
+  id: AgentId,
+  default: o(t.bool()),
+  model: o(ModelRef),
+  systemPrompt: o(t.string(65536)),
+  heartbeat: o(HeartbeatConfig),
+});
 export const BindingPeer = struct("BindingPeer", "A conversation to match.", { kind: o(t.string(16)), id: o(t.string(256)) });
-export const BindingMatch = struct("BindingMatch", "What to match; absent fields match anything.", { channel: o(t.string(64)), accountId: o(t.string(128)), peer: o(BindingPeer) });
+export const BindingMatch = struct("BindingMatch", "What to match; absent fields match anything.", {
+  channel: o(t.string(64)),
+  accountId: o(t.string(128)),
+  peer: o(BindingPeer),
+});
 export const AgentBinding = struct("AgentBinding", "Which agent answers where.", { agentId: AgentId, match: BindingMatch });
-export const AgentsConfig = struct("AgentsConfig", "Agents.", { list: o(t.array(AgentConfig, 256)), bindings: o(t.array(AgentBinding, 1024)), defaultHeartbeat: o(HeartbeatConfig) });
-export const CompactionConfig = struct("CompactionConfig", "Keeping the context small.", { enabled: o(t.bool()), reserveTokens: o(t.int(0, 10000000)), keepRecentTokens: o(t.int(0, 10000000)), extractMemories: o(t.bool()) });
-export const CronConfig = struct("CronConfig", "Schedules.", { enabled: o(t.bool()), maxJobs: o(t.int(0, 200)), maxRunsPerJobHistory: o(t.int(0, 200)), maxConcurrentRuns: o(t.int(1, 16)) });
+export const AgentsConfig = struct("AgentsConfig", "Agents.", {
+  list: o(t.array(AgentConfig, 256)),
+  bindings: o(t.array(AgentBinding, 1024)),
+  defaultHeartbeat: o(HeartbeatConfig),
+});
+export const CompactionConfig = struct("CompactionConfig", "Keeping the context small.", {
+  enabled: o(t.bool()),
+  reserveTokens: o(t.int(0, 10000000)),
+  keepRecentTokens: o(t.int(0, 10000000)),
+  extractMemories: o(t.bool()),
+});
+export const CronConfig = struct("CronConfig", "Schedules.", {
+  enabled: o(t.bool()),
+  maxJobs: o(t.int(0, 200)),
+  maxRunsPerJobHistory: o(t.int(0, 200)),
+  maxConcurrentRuns: o(t.int(1, 16)),
+});
 
 export const GsvConfig = struct("GsvConfig", "Every setting. Each is optional here: what is absent has its default.", {
-  model: o(ModelConfig), providers: o(t.map(ProviderConfig)), apiKeys: o(t.map(t.string(1024))), timeouts: o(TimeoutsConfig), limits: o(LimitsConfig), auth: o(AuthConfig), transcription: o(TranscriptionConfig),
-  channels: o(t.map(ChannelConfig)), systemPrompt: o(t.string(65536)), session: o(SessionConfig), skills: o(SkillsConfig), toolApproval: o(ApprovalConfig), agents: o(AgentsConfig), compaction: o(CompactionConfig), cron: o(CronConfig),
+  model: o(ModelConfig),
+  providers: o(t.map(ProviderConfig)),
+  apiKeys: o(t.map(t.string(1024))),
+  timeouts: o(TimeoutsConfig),
+  limits: o(LimitsConfig),
+  auth: o(AuthConfig),
+  transcription: o(TranscriptionConfig),
+  channels: o(t.map(ChannelConfig)),
+  systemPrompt: o(t.string(65536)),
+  session: o(SessionConfig),
+  skills: o(SkillsConfig),
+  toolApproval: o(ApprovalConfig),
+  agents: o(AgentsConfig),
+  compaction: o(CompactionConfig),
+  cron: o(CronConfig),
   userTimezone: o(t.string(64)),
 });
 
 /** What holds when nothing is set. */
 export const CONFIG_DEFAULTS = {
   model: { provider: "demo", id: "demo", fallbacks: [] },
-  providers: {}, apiKeys: {},
+  providers: {},
+  apiKeys: {},
   timeouts: { llmMs: 600000, toolMs: 60000 },
   limits: { stepsPerRun: 50, runMs: 1800000, runCostUsd: 1 },
   auth: { allowedOrigins: [] },
@@ -56,7 +168,16 @@ export const CONFIG_DEFAULTS = {
   session: { defaultResetPolicy: { mode: "daily", atHour: 4 }, mainKey: "main", dmScope: "main", identityLinks: {} },
   skills: { entries: {} },
   toolApproval: { defaultDecision: "allow", rules: [] },
-  agents: { list: [], bindings: [], defaultHeartbeat: { every: "30m", prompt: "Read HEARTBEAT.md and do what it says is due. If nothing needs attention, answer HEARTBEAT_OK.", target: "last", activeHours: { start: "08:00", end: "23:00" } } },
+  agents: {
+    list: [],
+    bindings: [],
+    defaultHeartbeat: {
+      every: "30m",
+      prompt: "Read HEARTBEAT.md and do what it says is due. If nothing needs attention, answer HEARTBEAT_OK.",
+      target: "last",
+      activeHours: { start: "08:00", end: "23:00" },
+    },
+  },
   compaction: { enabled: true, reserveTokens: 20000, keepRecentTokens: 20000, extractMemories: true },
   cron: { enabled: true, maxJobs: 200, maxRunsPerJobHistory: 200, maxConcurrentRuns: 4 },
   userTimezone: "UTC",
@@ -68,17 +189,26 @@ method("config.get", {
   doc: "The configuration in force, or one path of it. Secrets are masked.",
   params: { path: t.optional(t.string(512)) },
   result: { path: t.optional(t.string(512)), value: t.optional(t.json()), config: t.optional(t.json()) },
-  callers: ["client"], scope: "operate", errors: ["config.unknown_path"], idempotent: true,
+  callers: ["client"],
+  scope: "operate",
+  errors: ["config.unknown_path"],
+  idempotent: true,
 });
 method("config.set", {
   doc: "Sets one path. An unknown path or a value that does not fit is refused, and the answer names the nearest valid one.",
   params: { path: t.string(512, { minLength: 1 }), value: t.json() },
   result: { ok: t.literal(true), path: t.string(512) },
-  callers: ["client"], scope: "admin", errors: ["config.unknown_path", "config.invalid", "config.too_large"], idempotent: true,
+  callers: ["client"],
+  scope: "admin",
+  errors: ["config.unknown_path", "config.invalid", "config.too_large"],
+  idempotent: true,
 });
 method("config.unset", {
   doc: "Takes one path back to its default.",
   params: { path: t.string(512, { minLength: 1 }) },
   result: { ok: t.literal(true), path: t.string(512), wasSet: t.bool() },
-  callers: ["client"], scope: "admin", errors: ["config.unknown_path", "config.invalid"], idempotent: true,
+  callers: ["client"],
+  scope: "admin",
+  errors: ["config.unknown_path", "config.invalid"],
+  idempotent: true,
 });

@@ -17,11 +17,19 @@ export const NodeRuntime = struct("NodeRuntime", "What a machine can do, and whi
   toolCapabilities: t.map(t.array(Capability, 64)),
 });
 
-export const LedgerCallState = enumOf("LedgerCallState", "How far a node got with a call. `lost`: it was started, and the node can't tell how it ended.", ["accepted", "started", "finished", "lost"]);
+export const LedgerCallState = enumOf(
+  "LedgerCallState",
+  "How far a node got with a call. `lost`: it was started, and the node can't tell how it ended.",
+  ["accepted", "started", "finished", "lost"],
+);
 export const LedgerCall = struct("LedgerCall", "A call that a node still answers for.", { callId: t.string(128), state: LedgerCallState });
-export const NodeLedger = struct("NodeLedger", "What a node remembers when it connects. Its presence promises that a repeated callId never runs twice.", {
-  calls: t.array(LedgerCall, 512),
-});
+export const NodeLedger = struct(
+  "NodeLedger",
+  "What a node remembers when it connects. Its presence promises that a repeated callId never runs twice.",
+  {
+    calls: t.array(LedgerCall, 512),
+  },
+);
 
 export const ServerInfo = struct("ServerInfo", "The gateway.", { version: t.string(64), connectionId: t.string(64) });
 export const Features = struct("Features", "What this gateway serves.", { methods: t.array(t.string(64)), events: t.array(t.string(64)) });
@@ -35,9 +43,11 @@ method("connect", {
     tools: t.optional(t.array(ToolDefinition, 64)),
     nodeRuntime: t.optional(NodeRuntime),
     auth: t.optional(struct("ConnectAuth", "The caller's token.", { token: t.optional(t.string(512)) })),
-    resume: t.optional(struct("ConnectResume", "Sessions to follow again after a reconnect, each from the last event seen.", {
-      sessions: t.array(struct("ResumePoint", "Where to go on in one session.", { sessionKey: t.string(512), afterSeq: t.int() }), 64),
-    })),
+    resume: t.optional(
+      struct("ConnectResume", "Sessions to follow again after a reconnect, each from the last event seen.", {
+        sessions: t.array(struct("ResumePoint", "Where to go on in one session.", { sessionKey: t.string(512), afterSeq: t.int() }), 64),
+      }),
+    ),
     ledger: t.optional(NodeLedger),
     fingerprint: t.optional(t.string(64)),
   },
@@ -53,5 +63,14 @@ method("connect", {
   },
   callers: ["client", "node", "channel"],
   scope: "read",
-  errors: ["protocol.version", "protocol.bad_connect", "auth.required", "auth.not_configured", "auth.forbidden", "auth.bound", "limit.sockets", "limit.rate"],
+  errors: [
+    "protocol.version",
+    "protocol.bad_connect",
+    "auth.required",
+    "auth.not_configured",
+    "auth.forbidden",
+    "auth.bound",
+    "limit.sockets",
+    "limit.rate",
+  ],
 });

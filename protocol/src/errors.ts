@@ -13,13 +13,37 @@ row("protocol.too_deep", 414, "caller", 400, 2, false, "The frame is nested too 
 row("protocol.invalid_json", 415, "caller", 400, 2, false, "The frame is not valid JSON.");
 row("protocol.invalid_frame", 416, "caller", 400, 2, false, "The frame is not a request, response or event.");
 row("protocol.invalid_params", 400, "caller", 400, 2, false, "The parameters are not valid.");
-row("protocol.unknown_method", 417, "caller", 404, 2, false, "There is no such method. Update the older side, or see the method list in hello-ok.");
+row(
+  "protocol.unknown_method",
+  417,
+  "caller",
+  404,
+  2,
+  false,
+  "There is no such method. Update the older side, or see the method list in hello-ok.",
+);
 row("protocol.unsupported", 418, "caller", 400, 2, false, "This kind of frame is not supported here.");
 row("protocol.already_connected", 419, "caller", 409, 2, false, "This socket has said hello already. Open a new one.");
 row("method.not_served", 501, "platform", 501, 4, false, "This gateway knows the method but does not serve it.");
 // Who may.
-row("auth.required", 401, "caller", 401, 3, false, "Missing or wrong token. Run `gsv local-config set token ...`, or make one with `gsv token create`.");
-row("auth.not_configured", 503, "platform", 503, 3, false, "No token is set up, so everything but /health is closed. Run `gsv up`, or set the GSV_BOOTSTRAP_TOKEN secret.");
+row(
+  "auth.required",
+  401,
+  "caller",
+  401,
+  3,
+  false,
+  "Missing or wrong token. Run `gsv local-config set token ...`, or make one with `gsv token create`.",
+);
+row(
+  "auth.not_configured",
+  503,
+  "platform",
+  503,
+  3,
+  false,
+  "No token is set up, so everything but /health is closed. Run `gsv up`, or set the GSV_BOOTSTRAP_TOKEN secret.",
+);
 row("auth.forbidden", 403, "policy", 403, 3, false, "This token may not do that. Use one with a wider scope.");
 row("auth.origin", 404, "policy", 403, 3, false, "This browser origin is not allowed. Add it to `auth.allowedOrigins`.");
 row("auth.bound", 405, "policy", 403, 3, false, "This token is bound to another id.");
@@ -36,10 +60,34 @@ row("chat.empty", 446, "caller", 400, 2, false, "The message is empty.");
 row("chat.too_long", 447, "caller", 413, 2, false, "The message is too long. Put it into a file and name the file.");
 row("chat.bad_directive", 448, "caller", 400, 2, false, "The directive is not valid.");
 // Models.
-row("model.not_configured", 450, "caller", 400, 1, false, "No model key is set. Run `gsv config set apiKeys.<provider> <key>`, or use the built-in demo model: `gsv config set model.provider demo`.");
-row("model.unknown", 451, "caller", 400, 1, false, "This model is not known. Name it as provider/id, and set `model.baseUrl` for your own server.");
+row(
+  "model.not_configured",
+  450,
+  "caller",
+  400,
+  1,
+  false,
+  "No model key is set. Run `gsv config set apiKeys.<provider> <key>`, or use the built-in demo model: `gsv config set model.provider demo`.",
+);
+row(
+  "model.unknown",
+  451,
+  "caller",
+  400,
+  1,
+  false,
+  "This model is not known. Name it as provider/id, and set `model.baseUrl` for your own server.",
+);
 row("model.auth", 452, "peer", 502, 1, false, "The model's provider refused the key. Check `apiKeys`.");
-row("model.overloaded", 453, "peer", 503, 4, true, "The model is overloaded. Send the message again in a moment, or set `model.fallbacks`.");
+row(
+  "model.overloaded",
+  453,
+  "peer",
+  503,
+  4,
+  true,
+  "The model is overloaded. Send the message again in a moment, or set `model.fallbacks`.",
+);
 row("model.rejected", 454, "peer", 502, 1, false, "The model's provider refused the request.");
 row("model.context_overflow", 455, "peer", 502, 1, false, "The conversation is too long for this model. Use `/compact` or `/new`.");
 row("model.timeout", 456, "peer", 504, 4, true, "The model did not answer in time. Send the message again.");

@@ -2,6 +2,24 @@
 import { method, t } from "./dsl.ts";
 import { AgentId } from "./ids.ts";
 
-method("heartbeat.status", { doc: "Heartbeats by agent.", result: { agents: t.map(t.json()) }, callers: ["client"], scope: "read", idempotent: true });
-method("heartbeat.start", { doc: "Starts the heartbeat schedule.", result: { message: t.text(), agents: t.map(t.json()) }, callers: ["client"], scope: "admin", idempotent: true });
-method("heartbeat.trigger", { doc: "Runs a heartbeat now.", params: { agentId: t.optional(AgentId) }, result: { ok: t.bool(), message: t.text(), skipped: t.optional(t.bool()), skipReason: t.optional(t.text()) }, callers: ["client"], scope: "operate" });
+method("heartbeat.status", {
+  doc: "Heartbeats by agent.",
+  result: { agents: t.map(t.json()) },
+  callers: ["client"],
+  scope: "read",
+  idempotent: true,
+});
+method("heartbeat.start", {
+  doc: "Starts the heartbeat schedule.",
+  result: { message: t.text(), agents: t.map(t.json()) },
+  callers: ["client"],
+  scope: "admin",
+  idempotent: true,
+});
+method("heartbeat.trigger", {
+  doc: "Runs a heartbeat now.",
+  params: { agentId: t.optional(AgentId) },
+  result: { ok: t.bool(), message: t.text(), skipped: t.optional(t.bool()), skipReason: t.optional(t.text()) },
+  callers: ["client"],
+  scope: "operate",
+});

@@ -39,7 +39,11 @@ limit("toolCallsPerStep", 32, "Tool calls in one model answer; further ones get 
 limit("toolResultChars", 50000, "A longer tool result is cut in the middle for the model; the full text stays retrievable.");
 limit("toolInlineBytes", 262144, "A larger tool result is kept as a file and referred to.");
 limit("toolResultBytes", 8388608, "Largest result a node keeps for one call.");
-limit("nodeGraceMs", 10000, "How long a started call waits for a node that dropped off, before the model is told that its outcome is unknown.");
+limit(
+  "nodeGraceMs",
+  10000,
+  "How long a started call waits for a node that dropped off, before the model is told that its outcome is unknown.",
+);
 limit("nodeConcurrentCalls", 8, "Calls that run at once on a node.");
 limit("nodeQueuedCalls", 32, "Calls that wait on a node.");
 limit("nodeTools", 64, "Tools that one node may offer.");

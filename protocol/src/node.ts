@@ -16,22 +16,45 @@ export const NodeEntry = struct("NodeEntry", "A machine that is or was connected
   clientPlatform: t.optional(t.string(64)),
   clientVersion: t.optional(t.string(64)),
 });
-method("nodes.list", { doc: "Machines that are or were connected.", result: { nodes: t.array(NodeEntry, 1000), count: t.int() }, callers: ["client"], scope: "read", idempotent: true });
+method("nodes.list", {
+  doc: "Machines that are or were connected.",
+  result: { nodes: t.array(NodeEntry, 1000), count: t.int() },
+  callers: ["client"],
+  scope: "read",
+  idempotent: true,
+});
 method("node.forget", {
   doc: "Removes a machine from the registry.",
   params: { nodeId: NodeId, force: t.optional(t.bool()) },
   result: { ok: t.literal(true), nodeId: NodeId, removed: t.bool(), disconnected: t.bool() },
-  callers: ["client"], scope: "admin", errors: ["node.unknown", "node.online"], idempotent: true,
+  callers: ["client"],
+  scope: "admin",
+  errors: ["node.unknown", "node.online"],
+  idempotent: true,
 });
-export const ExecEventKind = enumOf("ExecEventKind", "What became of a background process.", ["started", "finished", "failed", "timed_out"]);
+export const ExecEventKind = enumOf("ExecEventKind", "What became of a background process.", [
+  "started",
+  "finished",
+  "failed",
+  "timed_out",
+]);
 method("node.exec.event", {
   doc: "A background process started or ended. Its end wakes the session that started it.",
   params: {
-    eventId: t.string(128, { minLength: 1 }), sessionId: t.string(128), event: ExecEventKind, callId: t.optional(CallId),
-    exitCode: t.optional(t.int(-2147483648, 2147483647)), signal: t.optional(t.string(32)), outputTail: t.optional(t.string(65536)), startedAt: t.optional(t.time()), endedAt: t.optional(t.time()),
+    eventId: t.string(128, { minLength: 1 }),
+    sessionId: t.string(128),
+    event: ExecEventKind,
+    callId: t.optional(CallId),
+    exitCode: t.optional(t.int(-2147483648, 2147483647)),
+    signal: t.optional(t.string(32)),
+    outputTail: t.optional(t.string(65536)),
+    startedAt: t.optional(t.time()),
+    endedAt: t.optional(t.time()),
   },
   result: { ok: t.literal(true), dropped: t.optional(t.bool()) },
-  callers: ["node"], scope: "node", idempotent: true,
+  callers: ["node"],
+  scope: "node",
+  idempotent: true,
 });
 event("presence", {
   doc: "A machine came or went.",

@@ -15,7 +15,12 @@ export const ResetPolicy = struct("ResetPolicy", "When a session starts afresh b
   atHour: t.optional(t.int(0, 23)),
   idleMinutes: t.optional(t.int(1, 525600)),
 });
-export const TokenUsage = struct("TokenUsage", "Tokens so far.", { input: t.int(), output: t.int(), total: t.int(), costUsd: t.optional(t.number(0)) });
+export const TokenUsage = struct("TokenUsage", "Tokens so far.", {
+  input: t.int(),
+  output: t.int(),
+  total: t.int(),
+  costUsd: t.optional(t.number(0)),
+});
 export const RunState = enumOf("RunState", "What a session is doing.", ["idle", "thinking", "acting", "archiving"]);
 export const SessionEntry = struct("SessionEntry", "A session in the list.", {
   sessionKey: SessionKey,
@@ -30,15 +35,27 @@ method("sessions.list", {
   doc: "Sessions, the last active first.",
   params: { offset: t.optional(t.int()), limit: t.optional(t.int(1, 200)) },
   result: { sessions: t.array(SessionEntry, 200), count: t.int() },
-  callers: ["client"], scope: "read", idempotent: true,
+  callers: ["client"],
+  scope: "read",
+  idempotent: true,
 });
 method("session.get", {
   doc: "One session.",
   params: key,
   result: {
-    sessionId: t.string(64), sessionKey: SessionKey, createdAt: t.time(), updatedAt: t.time(), messageCount: t.int(), tokens: TokenUsage,
-    settings: SessionSettings, resetPolicy: t.optional(ResetPolicy), lastResetAt: t.optional(t.time()), previousSessionIds: t.array(t.string(64), 10000),
-    label: t.optional(t.string(256)), state: t.optional(RunState), lastSeq: t.optional(t.int()),
+    sessionId: t.string(64),
+    sessionKey: SessionKey,
+    createdAt: t.time(),
+    updatedAt: t.time(),
+    messageCount: t.int(),
+    tokens: TokenUsage,
+    settings: SessionSettings,
+    resetPolicy: t.optional(ResetPolicy),
+    lastResetAt: t.optional(t.time()),
+    previousSessionIds: t.array(t.string(64), 10000),
+    label: t.optional(t.string(256)),
+    state: t.optional(RunState),
+    lastSeq: t.optional(t.int()),
   },
   ...read,
 });
@@ -46,32 +63,69 @@ method("session.stats", {
   doc: "Counters of one session.",
   params: key,
   result: {
-    sessionKey: SessionKey, sessionId: t.string(64), messageCount: t.int(), tokens: TokenUsage, createdAt: t.time(), updatedAt: t.time(), uptime: t.int(),
-    isProcessing: t.bool(), queueSize: t.int(), state: t.optional(RunState), runId: t.optional(RunId), steps: t.optional(t.int()), runsCompleted: t.optional(t.int()),
+    sessionKey: SessionKey,
+    sessionId: t.string(64),
+    messageCount: t.int(),
+    tokens: TokenUsage,
+    createdAt: t.time(),
+    updatedAt: t.time(),
+    uptime: t.int(),
+    isProcessing: t.bool(),
+    queueSize: t.int(),
+    state: t.optional(RunState),
+    runId: t.optional(RunId),
+    steps: t.optional(t.int()),
+    runsCompleted: t.optional(t.int()),
   },
   ...read,
 });
 method("session.patch", {
   doc: "Changes settings, label or reset policy. Fields that are absent stay; `clear` names settings to take back.",
   params: {
-    ...key, settings: t.optional(SessionSettings), label: t.optional(t.string(256)),
-    resetPolicy: t.optional(struct("ResetPolicyPatch", "Fields of a reset policy.", { mode: t.optional(ResetMode), atHour: t.optional(t.int(0, 23)), idleMinutes: t.optional(t.int(1, 525600)) })),
+    ...key,
+    settings: t.optional(SessionSettings),
+    label: t.optional(t.string(256)),
+    resetPolicy: t.optional(
+      struct("ResetPolicyPatch", "Fields of a reset policy.", {
+        mode: t.optional(ResetMode),
+        atHour: t.optional(t.int(0, 23)),
+        idleMinutes: t.optional(t.int(1, 525600)),
+      }),
+    ),
     clear: t.optional(t.array(t.string(64), 16)),
   },
   result: { ok: t.bool() },
-  callers: ["client"], scope: "operate", errors: ["session.bad_key", "session.not_found", "protocol.invalid_params"], idempotent: true,
+  callers: ["client"],
+  scope: "operate",
+  errors: ["session.bad_key", "session.not_found", "protocol.invalid_params"],
+  idempotent: true,
 });
 method("session.reset", {
   doc: "Archives the conversation and starts a fresh one. Nothing is removed before the archive is safely stored.",
   params: key,
-  result: { ok: t.bool(), sessionKey: SessionKey, oldSessionId: t.string(64), newSessionId: t.string(64), archivedMessages: t.int(), archivedTo: t.optional(t.string(1024)), tokensCleared: TokenUsage, mediaDeleted: t.optional(t.int()) },
-  callers: ["client"], scope: "operate", errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"], deferred: true,
+  result: {
+    ok: t.bool(),
+    sessionKey: SessionKey,
+    oldSessionId: t.string(64),
+    newSessionId: t.string(64),
+    archivedMessages: t.int(),
+    archivedTo: t.optional(t.string(1024)),
+    tokensCleared: TokenUsage,
+    mediaDeleted: t.optional(t.int()),
+  },
+  callers: ["client"],
+  scope: "operate",
+  errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"],
+  deferred: true,
 });
 method("session.compact", {
   doc: "Archives all but the last messages and drops them from the context.",
   params: { ...key, keepMessages: t.optional(t.int(1, 100000)) },
   result: { ok: t.bool(), trimmedMessages: t.int(), keptMessages: t.int(), archivedTo: t.optional(t.string(1024)) },
-  callers: ["client"], scope: "operate", errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"], deferred: true,
+  callers: ["client"],
+  scope: "operate",
+  errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"],
+  deferred: true,
 });
 method("session.history", {
   doc: "The conversation's earlier incarnations.",
@@ -89,14 +143,29 @@ method("session.subscribe", {
   doc: "Follow a session live. With `afterSeq`, the log events since then come first, in the answer, without gap or double.",
   params: { ...key, afterSeq: t.optional(t.int()) },
   result: {
-    sessionKey: SessionKey, seq: t.int(), events: t.array(t.json(), 10000),
-    state: t.optional(RunState), runId: t.optional(RunId), step: t.optional(t.int()), attempt: t.optional(t.int()),
+    sessionKey: SessionKey,
+    seq: t.int(),
+    events: t.array(t.json(), 10000),
+    state: t.optional(RunState),
+    runId: t.optional(RunId),
+    step: t.optional(t.int()),
+    attempt: t.optional(t.int()),
     /** Text of the model call that is under way. */
     text: t.optional(t.text()),
   },
-  callers: ["client"], scope: "read", errors: ["session.bad_key", "session.snapshot_required"], idempotent: true,
+  callers: ["client"],
+  scope: "read",
+  errors: ["session.bad_key", "session.snapshot_required"],
+  idempotent: true,
 });
-method("session.unsubscribe", { doc: "Stop following a session.", params: key, result: { ok: t.literal(true) }, callers: ["client"], scope: "read", idempotent: true });
+method("session.unsubscribe", {
+  doc: "Stop following a session.",
+  params: key,
+  result: { ok: t.literal(true) },
+  callers: ["client"],
+  scope: "read",
+  idempotent: true,
+});
 
 event("session", {
   doc: "News of a session that is not part of a run: it was reset or compacted, a late tool result came, a machine dropped off.",

@@ -2,21 +2,54 @@
 import { enumOf, method, struct, t } from "./dsl.ts";
 import { TokenId } from "./ids.ts";
 
-export const TokenKind = enumOf("TokenKind", "What a token's holder may be. `client-ro` may only look.", ["client", "client-ro", "node", "channel", "admin"]);
+export const TokenKind = enumOf("TokenKind", "What a token's holder may be. `client-ro` may only look.", [
+  "client",
+  "client-ro",
+  "node",
+  "channel",
+  "admin",
+]);
 export const TokenEntry = struct("TokenEntry", "A token, without its secret.", {
-  tokenId: TokenId, kind: TokenKind, label: t.optional(t.string(128)), nodeId: t.optional(t.string(64)), channel: t.optional(t.string(64)), accountId: t.optional(t.string(128)),
-  last4: t.string(4), createdAt: t.time(), expiresAt: t.optional(t.time()), lastUsedAt: t.optional(t.time()), revokedAt: t.optional(t.time()),
+  tokenId: TokenId,
+  kind: TokenKind,
+  label: t.optional(t.string(128)),
+  nodeId: t.optional(t.string(64)),
+  channel: t.optional(t.string(64)),
+  accountId: t.optional(t.string(128)),
+  last4: t.string(4),
+  createdAt: t.time(),
+  expiresAt: t.optional(t.time()),
+  lastUsedAt: t.optional(t.time()),
+  revokedAt: t.optional(t.time()),
 });
 method("tokens.create", {
   doc: "Makes a token. Its secret is in this answer and nowhere else.",
-  params: { kind: TokenKind, nodeId: t.optional(t.string(64)), channel: t.optional(t.string(64)), accountId: t.optional(t.string(128)), label: t.optional(t.string(128)), expiresInMs: t.optional(t.int(1000, 315360000000)) },
+  params: {
+    kind: TokenKind,
+    nodeId: t.optional(t.string(64)),
+    channel: t.optional(t.string(64)),
+    accountId: t.optional(t.string(128)),
+    label: t.optional(t.string(128)),
+    expiresInMs: t.optional(t.int(1000, 315360000000)),
+  },
   result: { token: t.string(512), entry: TokenEntry },
-  callers: ["client"], scope: "admin", errors: ["token.limit", "protocol.invalid_params"],
+  callers: ["client"],
+  scope: "admin",
+  errors: ["token.limit", "protocol.invalid_params"],
 });
-method("tokens.list", { doc: "Tokens, without their secrets.", result: { tokens: t.array(TokenEntry, 1000), count: t.int() }, callers: ["client"], scope: "admin", idempotent: true });
+method("tokens.list", {
+  doc: "Tokens, without their secrets.",
+  result: { tokens: t.array(TokenEntry, 1000), count: t.int() },
+  callers: ["client"],
+  scope: "admin",
+  idempotent: true,
+});
 method("tokens.revoke", {
   doc: "Ends a token. Connections that used it are closed within a second.",
   params: { tokenId: TokenId },
   result: { ok: t.literal(true), tokenId: TokenId, closed: t.int() },
-  callers: ["client"], scope: "admin", errors: ["token.not_found", "token.last_admin"], idempotent: true,
+  callers: ["client"],
+  scope: "admin",
+  errors: ["token.not_found", "token.last_admin"],
+  idempotent: true,
 });

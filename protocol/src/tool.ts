@@ -57,7 +57,13 @@ event("tool.cancel", {
   to: ["node"],
 });
 
-export const ToolOutcome = enumOf("ToolOutcome", "How a call ended. `unknown`: it was started and may or may not have taken effect.", ["ok", "error", "cancelled", "timeout", "unknown"]);
+export const ToolOutcome = enumOf("ToolOutcome", "How a call ended. `unknown`: it was started and may or may not have taken effect.", [
+  "ok",
+  "error",
+  "cancelled",
+  "timeout",
+  "unknown",
+]);
 
 method("tool.result", {
   doc: "A node reports how a call ended. The answer means that the gateway has it durably; until then the node keeps it and sends it again.",
@@ -88,6 +94,12 @@ method("tool.progress", {
 
 event("tool.progress", {
   doc: "Live news of a call in a session that the client follows.",
-  payload: { callId: CallId, sessionKey: t.optional(t.string(512)), nodeId: t.optional(NodeId), phase: ToolPhase, chunk: t.optional(t.string(65536)) },
+  payload: {
+    callId: CallId,
+    sessionKey: t.optional(t.string(512)),
+    nodeId: t.optional(NodeId),
+    phase: ToolPhase,
+    chunk: t.optional(t.string(65536)),
+  },
   to: ["client"],
 });

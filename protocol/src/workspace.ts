@@ -9,23 +9,41 @@ method("workspace.list", {
   doc: "Files and folders directly under a folder of the agent's workspace.",
   params: { path: t.optional(t.string(1024)), agentId },
   result: { path: t.string(1024), files: t.array(t.string(1024)), directories: t.array(t.string(1024)) },
-  callers: ["client"], scope: "operate", errors, idempotent: true,
+  callers: ["client"],
+  scope: "operate",
+  errors,
+  idempotent: true,
 });
 method("workspace.read", {
   doc: "One file.",
   params: { path, agentId },
-  result: { path: t.string(1024), content: t.text(), size: t.int(), lastModified: t.optional(t.string(64)), etag: t.optional(t.string(128)) },
-  callers: ["client"], scope: "operate", errors: [...errors, "file.too_large", "file.binary"], idempotent: true,
+  result: {
+    path: t.string(1024),
+    content: t.text(),
+    size: t.int(),
+    lastModified: t.optional(t.string(64)),
+    etag: t.optional(t.string(128)),
+  },
+  callers: ["client"],
+  scope: "operate",
+  errors: [...errors, "file.too_large", "file.binary"],
+  idempotent: true,
 });
 method("workspace.write", {
   doc: "Writes one file. With `ifMatch` (an etag, or `*` for none-yet as `absent`), only when the file has not changed since it was read.",
   params: { path, content: t.text(), agentId, ifMatch: t.optional(t.string(128)) },
   result: { path: t.string(1024), size: t.int(), written: t.literal(true), etag: t.optional(t.string(128)) },
-  callers: ["client"], scope: "operate", errors: [...errors, "file.too_large", "workspace.conflict"], idempotent: true,
+  callers: ["client"],
+  scope: "operate",
+  errors: [...errors, "file.too_large", "workspace.conflict"],
+  idempotent: true,
 });
 method("workspace.delete", {
   doc: "Deletes one file.",
   params: { path, agentId },
   result: { path: t.string(1024), deleted: t.literal(true) },
-  callers: ["client"], scope: "operate", errors, idempotent: true,
+  callers: ["client"],
+  scope: "operate",
+  errors,
+  idempotent: true,
 });
