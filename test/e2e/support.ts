@@ -42,15 +42,23 @@ function within<T>(what: () => string, promise: Promise<T>, deadlineMs = DEADLIN
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
+/**
+ * Below the ports that the system gives to outgoing connections: there, somebody who dials a gateway that is down could be given the
+ * gateway's own port, connect to himself and keep it.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  assert(address !== null && typeof address === "object");
-  server.close();
-  await once(server, "close");
-  return address.port;
+  for (;;) {
+    const port = 10_240 + Math.floor(Math.random() * 20_000);
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!free) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
 
 // ---------------------------------------------------------------- the program
