@@ -67,16 +67,19 @@ function walk(cell: Cell, value: unknown, path: string, problems: Problem[]): vo
     case "string": {
       const fits = typeof value === "string" && between([...value].length, first, second);
       if (!fits) report(stringBounds(first, second));
-      else if (typeof third === "string" && !new RegExp(third, "u").test(value)) problems.push({ path, message: `expected a string that matches ${third}` });
+      else if (typeof third === "string" && !new RegExp(third, "u").test(value))
+        problems.push({ path, message: `expected a string that matches ${third}` });
       return;
     }
     case "integer":
       if (!Number.isInteger(value)) report(numberBounds("a whole number", first, second === Number.MAX_SAFE_INTEGER ? null : second));
-      else if (!between(value, first, second)) problems.push({ path, message: outOfBounds(numberBounds("a whole number", first, second), value, first) });
+      else if (!between(value, first, second))
+        problems.push({ path, message: outOfBounds(numberBounds("a whole number", first, second), value, first) });
       return;
     case "number":
       if (!Number.isFinite(value)) report(numberBounds("a number", first, second));
-      else if (!between(value, first, second)) problems.push({ path, message: outOfBounds(numberBounds("a number", first, second), value, first) });
+      else if (!between(value, first, second))
+        problems.push({ path, message: outOfBounds(numberBounds("a number", first, second), value, first) });
       return;
     case "literal":
       if (value !== first) report(JSON.stringify(first));
@@ -102,7 +105,14 @@ function walk(cell: Cell, value: unknown, path: string, problems: Problem[]): vo
   }
 }
 
-function walkArray(items: Cell, maxItems: unknown, value: unknown, path: string, problems: Problem[], report: (expected: string) => void): void {
+function walkArray(
+  items: Cell,
+  maxItems: unknown,
+  value: unknown,
+  path: string,
+  problems: Problem[],
+  report: (expected: string) => void,
+): void {
   if (!Array.isArray(value) || !between(value.length, null, maxItems)) {
     report(`a list of at most ${String(maxItems)} items`);
     return;
@@ -125,7 +135,14 @@ function walkFields(fields: Fields, value: unknown, path: string, problems: Prob
   }
 }
 
-function walkTagged(tag: string, arms: Readonly<Record<string, Fields>>, value: unknown, path: string, problems: Problem[], report: (expected: string) => void): void {
+function walkTagged(
+  tag: string,
+  arms: Readonly<Record<string, Fields>>,
+  value: unknown,
+  path: string,
+  problems: Problem[],
+  report: (expected: string) => void,
+): void {
   if (!isPlain(value)) {
     report("an object");
     return;
@@ -152,7 +169,8 @@ function stringBounds(minimum: unknown, maximum: unknown): string {
 }
 
 function numberBounds(what: string, minimum: unknown, maximum: unknown): string {
-  if (typeof minimum === "number") return typeof maximum === "number" ? `${what} from ${minimum} to ${maximum}` : `${what} from ${minimum} up`;
+  if (typeof minimum === "number")
+    return typeof maximum === "number" ? `${what} from ${minimum} to ${maximum}` : `${what} from ${minimum} up`;
   return typeof maximum === "number" ? `${what} of at most ${maximum}` : what;
 }
 
@@ -164,7 +182,12 @@ function found(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null (leave the field out instead)";
   if (typeof value === "string") return `a string of ${[...value].length} characters`;
-  if (typeof value === "number") return Number.isInteger(value) ? "a whole number" : Number.isFinite(value) ? "a number with a fraction" : "a number that JSON can't hold";
+  if (typeof value === "number")
+    return Number.isInteger(value)
+      ? "a whole number"
+      : Number.isFinite(value)
+        ? "a number with a fraction"
+        : "a number that JSON can't hold";
   if (typeof value === "boolean") return "a boolean";
   if (Array.isArray(value)) return `a list of ${value.length}`;
   return typeof value === "object" ? "an object" : `a ${typeof value}`;

@@ -151,7 +151,7 @@ export interface MethodOptions {
 const pascal = (name: string): string =>
   name
     .split(/[._]/)
-    .map((part) => part[0]!.toUpperCase() + part.slice(1))
+    .map((part) => part.slice(0, 1).toUpperCase() + part.slice(1))
     .join("");
 
 const isRef = (value: Fields | Ref): value is Ref => typeof (value as { $ref?: unknown }).$ref === "string";

@@ -19,7 +19,12 @@ const jsonDepth = (value: unknown): number =>
 test("[P19] a frame of exactly the size limit passes, one byte more does not", () => {
   const shell = JSON.stringify(request(""));
   const fill = LIMITS.frameBytes - shell.length;
-  for (const [character, bytes] of [["x", 1], ["\u00e9", 2], ["\u20ac", 3], ["\u{1F600}", 4]] as const) {
+  for (const [character, bytes] of [
+    ["x", 1],
+    ["\u00e9", 2],
+    ["\u20ac", 3],
+    ["\u{1F600}", 4],
+  ] as const) {
     const body = character.repeat(Math.floor(fill / bytes)) + "x".repeat(fill % bytes);
     const text = JSON.stringify(request(body));
     assert.equal(new TextEncoder().encode(text).byteLength, LIMITS.frameBytes);
@@ -77,7 +82,10 @@ test("each kind of broken input has its own reason", () => {
 
 test("[P21] an unknown kind of frame is told apart, so that the socket can stay", () => {
   const decoded = decodeFrame('{"type":"sig","id":"7"}');
-  assert.deepEqual(decoded, { ok: false, error: { reason: "protocol.unsupported", message: "this kind of frame is not supported here", id: "7" } });
+  assert.deepEqual(decoded, {
+    ok: false,
+    error: { reason: "protocol.unsupported", message: "this kind of frame is not supported here", id: "7" },
+  });
 });
 
 test("a request that does not fit can be answered by its id", () => {
@@ -91,7 +99,13 @@ test("a request that does not fit can be answered by its id", () => {
 
 test("[S5] no error repeats the input", () => {
   const secret = "hunter2-canary";
-  for (const text of [`{"token":"${secret}"`, `{"type":"req","id":1,"method":"${secret}"}`, `{"type":"${secret}"}`, `"${secret}"`, `{"type":"req","id":"1","method":{"${secret}":1}}`]) {
+  for (const text of [
+    `{"token":"${secret}"`,
+    `{"type":"req","id":1,"method":"${secret}"}`,
+    `{"type":"${secret}"}`,
+    `"${secret}"`,
+    `{"type":"req","id":"1","method":{"${secret}":1}}`,
+  ]) {
     const decoded = decodeFrame(text);
     assert.ok(!decoded.ok, text);
     assert.ok(!decoded.error.message.includes(secret), decoded.error.message);
@@ -99,9 +113,33 @@ test("[S5] no error repeats the input", () => {
 });
 
 const frames: fc.Arbitrary<Frame> = fc.oneof(
-  fc.record({ type: fc.constant("req" as const), id: fc.string({ minLength: 1, maxLength: 32 }), method: fc.string({ minLength: 1, maxLength: 32 }), params: fc.jsonValue({ maxDepth: 4 }) }, { requiredKeys: ["type", "id", "method"] }),
-  fc.record({ type: fc.constant("res" as const), id: fc.string({ minLength: 1, maxLength: 32 }), ok: fc.boolean(), payload: fc.jsonValue({ maxDepth: 4 }) }, { requiredKeys: ["type", "id", "ok"] }),
-  fc.record({ type: fc.constant("evt" as const), event: fc.string({ minLength: 1, maxLength: 32 }), payload: fc.jsonValue({ maxDepth: 4 }), seq: fc.nat() }, { requiredKeys: ["type", "event"] }),
+  fc.record(
+    {
+      type: fc.constant("req" as const),
+      id: fc.string({ minLength: 1, maxLength: 32 }),
+      method: fc.string({ minLength: 1, maxLength: 32 }),
+      params: fc.jsonValue({ maxDepth: 4 }),
+    },
+    { requiredKeys: ["type", "id", "method"] },
+  ),
+  fc.record(
+    {
+      type: fc.constant("res" as const),
+      id: fc.string({ minLength: 1, maxLength: 32 }),
+      ok: fc.boolean(),
+      payload: fc.jsonValue({ maxDepth: 4 }),
+    },
+    { requiredKeys: ["type", "id", "ok"] },
+  ),
+  fc.record(
+    {
+      type: fc.constant("evt" as const),
+      event: fc.string({ minLength: 1, maxLength: 32 }),
+      payload: fc.jsonValue({ maxDepth: 4 }),
+      seq: fc.nat(),
+    },
+    { requiredKeys: ["type", "event"] },
+  ),
 );
 
 test("what is written is what is read", () => {
@@ -115,12 +153,21 @@ test("what is written is what is read", () => {
 });
 
 test("whatever text comes, decoding answers and never throws", () => {
-  const pieces = fc.array(fc.constantFrom("{", "}", "[", "]", '"', "\\", ":", ",", "type", '"type":"req"', '"id":"1"', "null", "1e999", "\ud800", " "), { maxLength: 40 });
+  const pieces = fc.array(
+    fc.constantFrom("{", "}", "[", "]", '"', "\\", ":", ",", "type", '"type":"req"', '"id":"1"', "null", "1e999", "\ud800", " "),
+    { maxLength: 40 },
+  );
   fc.assert(
-    fc.property(fc.oneof(fc.string(), pieces.map((parts) => parts.join(""))), (text) => {
-      const decoded = decodeFrame(text);
-      if (decoded.ok) assert.ok(checkFrame(decoded.frame));
-    }),
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        pieces.map((parts) => parts.join("")),
+      ),
+      (text) => {
+        const decoded = decodeFrame(text);
+        if (decoded.ok) assert.ok(checkFrame(decoded.frame));
+      },
+    ),
   );
 });
 

@@ -24,9 +24,20 @@ test("the committed files are what the generator makes, and no released version 
 });
 
 test("drift, missing and stray files are named", () => {
-  const files = new Map([["gen/a", "1"], ["gen/b", "2"], ["gen/c", "3"]]);
-  const disk = new Map([["gen/a", "1"], ["gen/b", "old"], ["gen/z", "0"]]);
-  assert.deepEqual(driftOf(files, (path) => disk.get(path), [...disk.keys()]), { drifted: ["gen/b", "gen/c"], strays: ["gen/z"] });
+  const files = new Map([
+    ["gen/a", "1"],
+    ["gen/b", "2"],
+    ["gen/c", "3"],
+  ]);
+  const disk = new Map([
+    ["gen/a", "1"],
+    ["gen/b", "old"],
+    ["gen/z", "0"],
+  ]);
+  assert.deepEqual(
+    driftOf(files, (path) => disk.get(path), [...disk.keys()]),
+    { drifted: ["gen/b", "gen/c"], strays: ["gen/z"] },
+  );
 });
 
 test("the order of definition never shows", async () => {
@@ -43,7 +54,10 @@ test("the fingerprint follows the shape and ignores the prose", async () => {
     });
   const base = await print(({ struct, t }) => struct("A", "One.", { text: t.string(5, { description: "x" }), description: t.int(0, 5) }));
   assert.match(base, /^[0-9a-f]{16}$/);
-  assert.equal(await print(({ struct, t }) => struct("A", "Two.", { text: t.string(5, { description: "y" }), description: t.int(0, 5) })), base);
+  assert.equal(
+    await print(({ struct, t }) => struct("A", "Two.", { text: t.string(5, { description: "y" }), description: t.int(0, 5) })),
+    base,
+  );
   assert.notEqual(await print(({ struct, t }) => struct("A", "One.", { text: t.string(6), description: t.int(0, 5) })), base);
   assert.notEqual(await print(({ struct, t }) => struct("A", "One.", { text: t.string(5), description: t.int(0, 6) })), base);
   assert.notEqual(await print(({ struct, t }) => struct("A", "One.", { text: t.string(5) })), base);
@@ -115,13 +129,19 @@ test("TypeScript: comments stay closed, arms and ids have names", async () => {
   const types = emitTypes(await scratchModel());
   assert.ok(types.includes("A link with *\\/ in it"));
   assert.ok(types.includes("export type ShapeManySided = {"));
-  assert.ok(types.includes('export const asKey = (text: string): Key => text as Key;'));
+  assert.ok(types.includes("export const asKey = (text: string): Key => text as Key;"));
   assert.ok(types.includes('export const ColorValues = ["red", "dark-blue", "2-tone"] as const satisfies readonly Color[];'));
   assert.ok(types.includes('  "odd-name"?: string;'));
 });
 
 test("names in each language's convention", () => {
-  assert.deepEqual(["frameBytes", "qrDataURL", "tool.outcome_unknown", "r2Key", "costUsd"].map(snake), ["frame_bytes", "qr_data_url", "tool_outcome_unknown", "r2_key", "cost_usd"]);
+  assert.deepEqual(["frameBytes", "qrDataURL", "tool.outcome_unknown", "r2Key", "costUsd"].map(snake), [
+    "frame_bytes",
+    "qr_data_url",
+    "tool_outcome_unknown",
+    "r2_key",
+    "cost_usd",
+  ]);
   assert.equal(screaming("node.offline"), "NODE_OFFLINE");
   assert.deepEqual(["node.exec.event", "client-ro", "2-tone", ""].map(pascal), ["NodeExecEvent", "ClientRo", "V2Tone", "Empty"]);
 });
@@ -149,7 +169,11 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
     const properties: unknown = Reflect.get(bad.schema, "properties");
     assert.ok(typeof properties === "object" && properties !== null);
     only.set("Bad", { ...bad, schema: { ...bad.schema, required: [], properties: { [field]: Reflect.get(properties, field) } } });
-    assert.throws(() => buildModel({ ...vocabulary, types: only } satisfies Registries), (problem) => problem instanceof ContractError && problem.message.includes(`Bad.${field}`), field);
+    assert.throws(
+      () => buildModel({ ...vocabulary, types: only } satisfies Registries),
+      (problem) => problem instanceof ContractError && problem.message.includes(`Bad.${field}`),
+      field,
+    );
   }
   struct("lowercase", "Bad name.", {});
   struct("Inherited", "Bad field.", { toString: t.int() });
@@ -161,7 +185,17 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
     () => buildModel(vocabulary, ["Absent"]),
     (problem) => {
       assert.ok(problem instanceof ContractError);
-      for (const part of ["type lowercase", "Inherited.toString", "VALIDATED: there is no type Absent", "method Bad.Name: names are noun.verb", "nobody may call it", "there is no error no.such", "the code 5 belongs to thing.one", "http is 400..599", "exit is 1..255"]) {
+      for (const part of [
+        "type lowercase",
+        "Inherited.toString",
+        "VALIDATED: there is no type Absent",
+        "method Bad.Name: names are noun.verb",
+        "nobody may call it",
+        "there is no error no.such",
+        "the code 5 belongs to thing.one",
+        "http is 400..599",
+        "exit is 1..255",
+      ]) {
         assert.ok(problem.message.includes(part), `${part} in\n${problem.message}`);
       }
       return true;
@@ -174,6 +208,13 @@ test("generated Rust is formatted as the workspace formats", () => {
   assert.match(config, /edition = "2024"/);
   assert.match(config, /max_width = 120/);
   for (const file of ["types", "methods", "events", "errors", "limits"]) {
-    execFileSync("rustfmt", ["--check", "--edition", "2024", "--config", "max_width=120", join(ROOT, `crates/gsv-protocol/src/${file}.rs`)]);
+    execFileSync("rustfmt", [
+      "--check",
+      "--edition",
+      "2024",
+      "--config",
+      "max_width=120",
+      join(ROOT, `crates/gsv-protocol/src/${file}.rs`),
+    ]);
   }
 });

@@ -38,14 +38,22 @@ const params = ["$defs", "ThingGetParams"];
 
 const refused: readonly (readonly [string, (schema: Json) => void, RegExp])[] = [
   ["a type is removed", (s) => drop(at(s, "$defs"), "Login"), /type Login was removed/],
-  ["a type is renamed", (s) => {
-    set(at(s, "$defs"), "Signin", at(s, "$defs", "Login"));
-    drop(at(s, "$defs"), "Login");
-  }, /type Login was removed or renamed/],
+  [
+    "a type is renamed",
+    (s) => {
+      set(at(s, "$defs"), "Signin", at(s, "$defs", "Login"));
+      drop(at(s, "$defs"), "Login");
+    },
+    /type Login was removed or renamed/,
+  ],
   ["a type changes its kind", (s) => set(at(s, "$defs", "Login"), "x-kind", "tagged"), /Login: was "struct", is "tagged"/],
   ["a field is removed", (s) => drop(at(s, ...everything), "small"), /Everything\.small was removed/],
   ["an optional field is removed", (s) => drop(at(s, ...everything), "maybe"), /Everything\.maybe was removed/],
-  ["a field changes its type", (s) => set(at(s, ...everything, "small"), "type", "string"), /Everything\.small: type was "integer", is "string"/],
+  [
+    "a field changes its type",
+    (s) => set(at(s, ...everything, "small"), "type", "string"),
+    /Everything\.small: type was "integer", is "string"/,
+  ],
   ["a field refers to another type", (s) => set(at(s, ...everything, "color"), "$ref", "#/$defs/Key"), /Everything\.color: \$ref was/],
   ["any JSON becomes something", (s) => set(at(s, ...everything, "free"), "type", "string"), /Everything\.free: type was absent/],
   ["a constant changes", (s) => set(at(s, ...everything, "fixed"), "const", "that"), /Everything\.fixed: const/],
@@ -53,32 +61,72 @@ const refused: readonly (readonly [string, (schema: Json) => void, RegExp])[] = 
   ["a maximum falls", (s) => set(at(s, ...everything, "small"), "maximum", 100), /maximum fell from 255 to 100/],
   ["a minimum rises", (s) => set(at(s, ...everything, "signed"), "minimum", -4), /minimum rose from -5 to -4/],
   ["a bound appears", (s) => set(at(s, ...everything, "ratio"), "maximum", 0.5), /ratio: maximum fell/],
-  ["a text becomes bounded", (s) => set(at(s, "$defs", "ThingGetResult", "properties", "note"), "maxLength", 10), /note: maxLength fell from absent to 10/],
+  [
+    "a text becomes bounded",
+    (s) => set(at(s, "$defs", "ThingGetResult", "properties", "note"), "maxLength", 10),
+    /note: maxLength fell from absent to 10/,
+  ],
   ["an id gets shorter", (s) => set(at(s, "$defs", "Key"), "maxLength", 7), /Key: maxLength fell from 8 to 7/],
   ["a pattern changes", (s) => set(at(s, "$defs", "Key"), "pattern", "^[a-y]+$"), /Key: the pattern was/],
   ["a list gets shorter", (s) => set(at(s, "$defs", "Tree", "properties", "kids"), "maxItems", 2), /Tree\.kids: maxItems fell from 3 to 2/],
-  ["a list holds something else", (s) => set(at(s, "$defs", "Tree", "properties", "kids", "items"), "$ref", "#/$defs/Key"), /Tree\.kids\[\]: \$ref was/],
-  ["a map holds less", (s) => set(at(s, ...everything, "scores", "additionalProperties"), "maximum", 9), /Everything\.scores\{\}: maximum fell/],
+  [
+    "a list holds something else",
+    (s) => set(at(s, "$defs", "Tree", "properties", "kids", "items"), "$ref", "#/$defs/Key"),
+    /Tree\.kids\[\]: \$ref was/,
+  ],
+  [
+    "a map holds less",
+    (s) => set(at(s, ...everything, "scores", "additionalProperties"), "maximum", 9),
+    /Everything\.scores\{\}: maximum fell/,
+  ],
   ["a union loses an arm", (s) => at(s, "$defs", "Shape").oneOf.splice(0, 1), /Shape: the arm kind=dot was removed/],
   ["a union changes its tag", (s) => set(at(s, "$defs", "Shape"), "x-tag", "type"), /Shape: the tag was "kind", is "type"/],
-  ["an arm loses a field", (s) => drop(at(s, "$defs", "Shape", "oneOf", "1", "properties"), "radius"), /Shape\(circle\)\.radius was removed/],
+  [
+    "an arm loses a field",
+    (s) => drop(at(s, "$defs", "Shape", "oneOf", "1", "properties"), "radius"),
+    /Shape\(circle\)\.radius was removed/,
+  ],
   ["a param becomes required", (s) => at(s, ...params).required.push("depth"), /ThingGetParams\.depth became required/],
-  ["a new param is required", (s) => {
-    set(at(s, ...params, "properties"), "extra", { type: "boolean" });
-    at(s, ...params).required.push("extra");
-  }, /ThingGetParams\.extra is new and required/],
-  ["a result field becomes optional", (s) => without(at(s, "$defs", "ThingGetResult").required, "tree"), /ThingGetResult\.tree became optional/],
+  [
+    "a new param is required",
+    (s) => {
+      set(at(s, ...params, "properties"), "extra", { type: "boolean" });
+      at(s, ...params).required.push("extra");
+    },
+    /ThingGetParams\.extra is new and required/,
+  ],
+  [
+    "a result field becomes optional",
+    (s) => without(at(s, "$defs", "ThingGetResult").required, "tree"),
+    /ThingGetResult\.tree became optional/,
+  ],
   ["a method is removed", (s) => drop(at(s, "x-methods"), "thing.ping"), /method thing\.ping was removed/],
-  ["a method takes other params", (s) => set(at(s, "x-methods", "thing.get"), "params", { $ref: "#/$defs/Login" }), /method thing\.get: params were/],
-  ["a method without params requires some", (s) => set(at(s, "x-methods", "thing.ping"), "params", { $ref: "#/$defs/ThingGetParams" }), /took no params and now requires key/],
-  ["a method answers something else", (s) => set(at(s, "x-methods", "thing.get"), "result", { $ref: "#/$defs/Tree" }), /method thing\.get: the result was/],
+  [
+    "a method takes other params",
+    (s) => set(at(s, "x-methods", "thing.get"), "params", { $ref: "#/$defs/Login" }),
+    /method thing\.get: params were/,
+  ],
+  [
+    "a method without params requires some",
+    (s) => set(at(s, "x-methods", "thing.ping"), "params", { $ref: "#/$defs/ThingGetParams" }),
+    /took no params and now requires key/,
+  ],
+  [
+    "a method answers something else",
+    (s) => set(at(s, "x-methods", "thing.get"), "result", { $ref: "#/$defs/Tree" }),
+    /method thing\.get: the result was/,
+  ],
   ["a caller is shut out", (s) => without(at(s, "x-methods", "thing.get").callers, "node"), /node may no longer call it/],
   ["a scope gets stronger", (s) => set(at(s, "x-methods", "thing.get"), "scope", "admin"), /the scope was "operate", is "admin"/],
   ["a scope changes sides", (s) => set(at(s, "x-methods", "thing.get"), "scope", "node"), /the scope was "operate", is "node"/],
   ["idempotence is lost", (s) => set(at(s, "x-methods", "thing.get"), "idempotent", false), /no longer idempotent/],
   ["an answer becomes deferred", (s) => set(at(s, "x-methods", "thing.get"), "deferred", true), /became deferred/],
   ["an event is removed", (s) => drop(at(s, "x-events"), "thing.drawn"), /event thing\.drawn was removed/],
-  ["an event carries something else", (s) => set(at(s, "x-events", "thing.drawn"), "payload", { $ref: "#/$defs/Tree" }), /event thing\.drawn: the payload was/],
+  [
+    "an event carries something else",
+    (s) => set(at(s, "x-events", "thing.drawn"), "payload", { $ref: "#/$defs/Tree" }),
+    /event thing\.drawn: the payload was/,
+  ],
   ["an event goes to fewer", (s) => without(at(s, "x-events", "thing.drawn").to, "node"), /no longer sent to node/],
   ["an error is removed", (s) => drop(at(s, "x-errors"), "thing.missing"), /error thing\.missing was removed/],
   ["an error's code changes", (s) => set(at(s, "x-errors", "thing.missing"), "code", 405), /error thing\.missing: code was 404, is 405/],
@@ -90,7 +138,10 @@ const refused: readonly (readonly [string, (schema: Json) => void, RegExp])[] = 
 for (const [what, edit, expected] of refused) {
   test(`[P21] refused: ${what}`, () => {
     const problems = changed(edit);
-    assert.ok(problems.some((problem) => expected.test(problem)), JSON.stringify(problems));
+    assert.ok(
+      problems.some((problem) => expected.test(problem)),
+      JSON.stringify(problems),
+    );
   });
 }
 
@@ -98,38 +149,60 @@ const accepted: readonly (readonly [string, (schema: Json) => void])[] = [
   ["nothing changes", () => undefined],
   ["a type is added", (s) => set(at(s, "$defs"), "Newcomer", { "x-kind": "struct", type: "object", properties: {}, required: [] })],
   ["an optional param is added", (s) => set(at(s, ...params, "properties"), "extra", { type: "boolean" })],
-  ["a required result field is added", (s) => {
-    set(at(s, "$defs", "ThingGetResult", "properties"), "extra", { type: "boolean" });
-    at(s, "$defs", "ThingGetResult").required.push("extra");
-  }],
+  [
+    "a required result field is added",
+    (s) => {
+      set(at(s, "$defs", "ThingGetResult", "properties"), "extra", { type: "boolean" });
+      at(s, "$defs", "ThingGetResult").required.push("extra");
+    },
+  ],
   ["a param becomes optional", (s) => without(at(s, ...params).required, "key")],
   ["an enum gains a value", (s) => at(s, "$defs", "Color").enum.push("green")],
-  ["a union gains an arm", (s) => at(s, "$defs", "Shape").oneOf.push(JSON.parse('{"type":"object","properties":{"kind":{"const":"new"}},"required":["kind"]}') as Json)],
-  ["bounds widen", (s) => {
-    set(at(s, ...everything, "small"), "maximum", 300);
-    set(at(s, ...everything, "signed"), "minimum", -50);
-    set(at(s, "$defs", "Key"), "maxLength", 9);
-    drop(at(s, "$defs", "Key"), "pattern");
-  }],
+  [
+    "a union gains an arm",
+    (s) =>
+      at(s, "$defs", "Shape").oneOf.push(JSON.parse('{"type":"object","properties":{"kind":{"const":"new"}},"required":["kind"]}') as Json),
+  ],
+  [
+    "bounds widen",
+    (s) => {
+      set(at(s, ...everything, "small"), "maximum", 300);
+      set(at(s, ...everything, "signed"), "minimum", -50);
+      set(at(s, "$defs", "Key"), "maxLength", 9);
+      drop(at(s, "$defs", "Key"), "pattern");
+    },
+  ],
   ["a method is added", (s) => set(at(s, "x-methods"), "thing.new", at(s, "x-methods", "thing.get"))],
-  ["a method that took none takes optional params", (s) => {
-    set(at(s, "$defs"), "ThingPingParams", { "x-kind": "struct", type: "object", properties: { a: { type: "boolean" } } });
-    set(at(s, "x-methods", "thing.ping"), "params", { $ref: "#/$defs/ThingPingParams" });
-  }],
-  ["more may call, with less", (s) => {
-    at(s, "x-methods", "thing.get").callers.push("channel");
-    set(at(s, "x-methods", "thing.get"), "scope", "read");
-  }],
+  [
+    "a method that took none takes optional params",
+    (s) => {
+      set(at(s, "$defs"), "ThingPingParams", { "x-kind": "struct", type: "object", properties: { a: { type: "boolean" } } });
+      set(at(s, "x-methods", "thing.ping"), "params", { $ref: "#/$defs/ThingPingParams" });
+    },
+  ],
+  [
+    "more may call, with less",
+    (s) => {
+      at(s, "x-methods", "thing.get").callers.push("channel");
+      set(at(s, "x-methods", "thing.get"), "scope", "read");
+    },
+  ],
   ["an event goes to more", (s) => at(s, "x-events", "thing.drawn").to.push("channel")],
   ["an error is added", (s) => set(at(s, "x-errors"), "thing.new", { code: 9, retryable: false, http: 400, exit: 1 })],
-  ["prose changes", (s) => {
-    set(at(s, "$defs", "Tree"), "description", "Another sentence.");
-    set(at(s, "x-errors", "thing.missing"), "text", "Another sentence.");
-  }],
-  ["a size limit rises and a time is tuned", (s) => {
-    set(at(s, "x-limits", "thingBytes"), "value", 1001);
-    set(at(s, "x-limits", "thingTimeoutMs"), "value", 1);
-  }],
+  [
+    "prose changes",
+    (s) => {
+      set(at(s, "$defs", "Tree"), "description", "Another sentence.");
+      set(at(s, "x-errors", "thing.missing"), "text", "Another sentence.");
+    },
+  ],
+  [
+    "a size limit rises and a time is tuned",
+    (s) => {
+      set(at(s, "x-limits", "thingBytes"), "value", 1001);
+      set(at(s, "x-limits", "thingTimeoutMs"), "value", 1);
+    },
+  ],
 ];
 
 for (const [what, edit] of accepted) {

@@ -10,7 +10,12 @@ test("a value that fits has no problems", () => {
 });
 
 test("the path, the expectation and the kind that was found are named", () => {
-  const value = { ...connect, client: { ...connect.client, mode: "boss", version: 3 }, minProtocol: -1, tools: [{ name: "Bash", inputSchema: {} }] };
+  const value = {
+    ...connect,
+    client: { ...connect.client, mode: "boss", version: 3 },
+    minProtocol: -1,
+    tools: [{ name: "Bash", inputSchema: {} }],
+  };
   assert.deepEqual(explain("ConnectParams", value), [
     { path: "minProtocol", message: "expected a whole number from 0 to 65535, got a smaller one" },
     { path: "client.version", message: "expected a string of at most 64 characters, got a whole number" },
@@ -26,7 +31,10 @@ test("a union names its arms", () => {
 });
 
 test("null is told apart from absence", () => {
-  assert.equal(explainText("ConnectParams", { ...connect, auth: null }), "auth: expected an object, got null (leave the field out instead)");
+  assert.equal(
+    explainText("ConnectParams", { ...connect, auth: null }),
+    "auth: expected an object, got null (leave the field out instead)",
+  );
 });
 
 test("[S5] values are never repeated, wherever they stand", () => {

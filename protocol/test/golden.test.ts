@@ -9,8 +9,14 @@ const files = goldenFiles();
 const isTypeName = (name: string): name is TypeName => model.typeByName.has(name);
 
 test("every type has valid and invalid examples, and every folder has a type", () => {
-  const missing = model.types.filter(({ name }) => !files.some((file) => file.type === name && file.valid) || !files.some((file) => file.type === name && !file.valid));
-  assert.deepEqual(missing.map(({ name }) => name), [], "run: node scripts/codegen/seed-golden.ts");
+  const missing = model.types.filter(
+    ({ name }) => !files.some((file) => file.type === name && file.valid) || !files.some((file) => file.type === name && !file.valid),
+  );
+  assert.deepEqual(
+    missing.map(({ name }) => name),
+    [],
+    "run: node scripts/codegen/seed-golden.ts",
+  );
   const stray = new Set(files.filter(({ type }) => !model.typeByName.has(type)).map(({ type }) => type));
   assert.deepEqual([...stray], [], "remove the folders of types that are gone");
 });
@@ -23,7 +29,8 @@ test("every method, event and frame kind has an example", () => {
   }
   for (const event of model.events) assert.ok(has(event.payload), `payload of ${event.name}`);
   for (const type of model.types) {
-    if (type.kind === "tagged") for (const arm of type.arms) assert.ok(has(type.name, `valid-${arm.value}-`), `${type.name}, ${type.tag} ${arm.value}`);
+    if (type.kind === "tagged")
+      for (const arm of type.arms) assert.ok(has(type.name, `valid-${arm.value}-`), `${type.name}, ${type.tag} ${arm.value}`);
   }
 });
 

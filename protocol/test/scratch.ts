@@ -16,7 +16,13 @@ export function defineScratch({ enumOf, error, event, id, limit, method, struct,
   const Color = enumOf("Color", "A color.", ["red", "dark-blue", "2-tone"]);
   const ref = (name: string): typeof Key => ({ ...Key, $ref: name });
   const definitions = [
-    (): unknown => struct("Tree", "A tree.", { name: Key, kids: t.array(ref("Tree"), 3), left: t.optional(ref("Tree")), byName: t.optional(t.map(ref("Tree"))) }),
+    (): unknown =>
+      struct("Tree", "A tree.", {
+        name: Key,
+        kids: t.array(ref("Tree"), 3),
+        left: t.optional(ref("Tree")),
+        byName: t.optional(t.map(ref("Tree"))),
+      }),
     (): unknown =>
       struct("Everything", "One of each.", {
         type: t.string(16),
@@ -37,15 +43,30 @@ export function defineScratch({ enumOf, error, event, id, limit, method, struct,
         qrURL: t.optional(t.string(4, { description: "A link with */ in it" })),
         maybe: t.optional(t.json()),
       }),
-    (): unknown => tagged("Shape", "A shape.", "kind", { dot: {}, circle: { radius: t.number(0) }, "many-sided": { sides: t.array(t.int(1, 100), 8), of: t.optional(ref("Shape")) } }),
+    (): unknown =>
+      tagged("Shape", "A shape.", "kind", {
+        dot: {},
+        circle: { radius: t.number(0) },
+        "many-sided": { sides: t.array(t.int(1, 100), 8), of: t.optional(ref("Shape")) },
+      }),
     (): unknown => struct("Login", "Credentials.", { token: t.optional(t.string(64)), user: t.optional(t.string(64)) }),
-    (): unknown => error("thing.missing", { code: 404, blame: "caller", retryable: false, http: 404, exit: 1, text: "There is no such thing." }),
+    (): unknown =>
+      error("thing.missing", { code: 404, blame: "caller", retryable: false, http: 404, exit: 1, text: "There is no such thing." }),
     (): unknown => limit("thingBytes", 1000, "Largest thing."),
     (): unknown => limit("thingTimeoutMs", 1000, "Time for a thing."),
   ];
   for (const define of reversed ? [...definitions].reverse() : definitions) define();
   const methods = [
-    (): void => method("thing.get", { doc: "Gets a thing.", params: { key: Key, depth: t.optional(t.int(0, 9)) }, result: { tree: ref("Tree"), note: t.optional(t.text()) }, callers: ["client", "node"], scope: "operate", errors: ["thing.missing"], idempotent: true }),
+    (): void =>
+      method("thing.get", {
+        doc: "Gets a thing.",
+        params: { key: Key, depth: t.optional(t.int(0, 9)) },
+        result: { tree: ref("Tree"), note: t.optional(t.text()) },
+        callers: ["client", "node"],
+        scope: "operate",
+        errors: ["thing.missing"],
+        idempotent: true,
+      }),
     (): void => method("thing.ping", { doc: "Answers.", result: ref("Everything"), callers: ["client"], scope: "read" }),
     (): void => event("thing.drawn", { doc: "A thing was drawn.", payload: { shape: ref("Shape"), at: t.time() }, to: ["client", "node"] }),
   ];

@@ -39,6 +39,11 @@ export function goldenFiles(): GoldenFile[] {
   return readdirSync(GOLDEN, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .flatMap(({ name: type }) =>
-      readdirSync(join(GOLDEN, type)).map((name) => ({ type, name, valid: name.startsWith("valid-"), text: readFileSync(join(GOLDEN, type, name), "utf8") })),
+      readdirSync(join(GOLDEN, type)).map((name) => ({
+        type,
+        name,
+        valid: name.startsWith("valid-"),
+        text: readFileSync(join(GOLDEN, type, name), "utf8"),
+      })),
     );
 }

@@ -31,7 +31,11 @@ export const DRAFT_MARK = "x-draft";
 export const isDraft = (schema: unknown): boolean => object(schema)[DRAFT_MARK] === true;
 
 /** The text of a released file, or the reason why it may not be written: what is frozen stays as it is. */
-export function releaseText(existing: unknown, schema: unknown, draft: boolean): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string } {
+export function releaseText(
+  existing: unknown,
+  schema: unknown,
+  draft: boolean,
+): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string } {
   if (existing !== undefined && !isDraft(existing)) return { ok: false, problem: "this version is frozen; release the next one" };
   const content = draft ? { [DRAFT_MARK]: true, ...object(schema) } : object(schema);
   return { ok: true, text: `${JSON.stringify(content, null, 2)}\n` };
@@ -113,21 +117,27 @@ function compareNode(path: string, before: Json, after: Json, direction: Directi
     }
   }
   if (show(before["pattern"]) !== show(after["pattern"]) && after["pattern"] !== undefined) {
-    problems.push(`${path}: the pattern was ${show(before["pattern"])}, is ${show(after["pattern"])}; whether old values still match can't be told`);
+    problems.push(
+      `${path}: the pattern was ${show(before["pattern"])}, is ${show(after["pattern"])}; whether old values still match can't be told`,
+    );
   }
   for (const key of ["minimum", "minLength"]) {
     const [old, now] = [before[key] ?? Number.NEGATIVE_INFINITY, after[key] ?? Number.NEGATIVE_INFINITY];
-    if (typeof old === "number" && typeof now === "number" && now > old) problems.push(`${path}: ${key} rose from ${show(before[key])} to ${show(after[key])}`);
+    if (typeof old === "number" && typeof now === "number" && now > old)
+      problems.push(`${path}: ${key} rose from ${show(before[key])} to ${show(after[key])}`);
   }
   for (const key of ["maximum", "maxLength", "maxItems"]) {
     const [old, now] = [before[key] ?? Number.POSITIVE_INFINITY, after[key] ?? Number.POSITIVE_INFINITY];
-    if (typeof old === "number" && typeof now === "number" && now < old) problems.push(`${path}: ${key} fell from ${show(before[key])} to ${show(after[key])}`);
+    if (typeof old === "number" && typeof now === "number" && now < old)
+      problems.push(`${path}: ${key} fell from ${show(before[key])} to ${show(after[key])}`);
   }
   const values = new Set(strings(after["enum"]));
   for (const value of strings(before["enum"])) if (!values.has(value)) problems.push(`${path}: the value ${show(value)} was removed`);
   if (isObject(before["items"])) compareNode(`${path}[]`, before["items"], object(after["items"]), direction, problems);
-  if (isObject(before["additionalProperties"])) compareNode(`${path}{}`, before["additionalProperties"], object(after["additionalProperties"]), direction, problems);
-  if ((before["additionalProperties"] === undefined) !== (after["additionalProperties"] === undefined)) problems.push(`${path}: a map became an object with fields, or the reverse`);
+  if (isObject(before["additionalProperties"]))
+    compareNode(`${path}{}`, before["additionalProperties"], object(after["additionalProperties"]), direction, problems);
+  if ((before["additionalProperties"] === undefined) !== (after["additionalProperties"] === undefined))
+    problems.push(`${path}: a map became an object with fields, or the reverse`);
   if (isObject(before["properties"])) compareFields(path, before, after, direction, problems);
 }
 
@@ -167,7 +177,8 @@ function compareMethods(before: Json, after: Json, newDefs: Json, problems: stri
       const required = strings(object(newDefs[newParams])["required"]);
       if (required.length > 0) problems.push(`${at} took no params and now requires ${required.join(", ")}`);
     } else if (oldParams !== newParams) problems.push(`${at}: params were ${show(oldParams)}, are ${show(newParams)}`);
-    if (refName(old["result"]) !== refName(now["result"])) problems.push(`${at}: the result was ${show(refName(old["result"]))}, is ${show(refName(now["result"]))}`);
+    if (refName(old["result"]) !== refName(now["result"]))
+      problems.push(`${at}: the result was ${show(refName(old["result"]))}, is ${show(refName(now["result"]))}`);
     const callers = new Set(strings(now["callers"]));
     for (const caller of strings(old["callers"])) if (!callers.has(caller)) problems.push(`${at}: ${caller} may no longer call it`);
     if (old["scope"] !== now["scope"]) {
@@ -175,8 +186,10 @@ function compareMethods(before: Json, after: Json, newDefs: Json, problems: stri
       const to = SCOPE_STRENGTH.indexOf(String(now["scope"]));
       if (from < 0 || to < 0 || to > from) problems.push(`${at}: the scope was ${show(old["scope"])}, is ${show(now["scope"])}`);
     }
-    if (old["idempotent"] === true && now["idempotent"] !== true) problems.push(`${at}: is no longer idempotent; older callers send it again`);
-    if (old["deferred"] !== true && now["deferred"] === true) problems.push(`${at}: became deferred; older callers expect the answer at once`);
+    if (old["idempotent"] === true && now["idempotent"] !== true)
+      problems.push(`${at}: is no longer idempotent; older callers send it again`);
+    if (old["deferred"] !== true && now["deferred"] === true)
+      problems.push(`${at}: became deferred; older callers expect the answer at once`);
   }
 }
 
@@ -188,7 +201,8 @@ function compareEvents(before: Json, after: Json, problems: string[]): void {
       continue;
     }
     const now = object(after[name]);
-    if (refName(object(value)["payload"]) !== refName(now["payload"])) problems.push(`${at}: the payload was ${show(refName(object(value)["payload"]))}, is ${show(refName(now["payload"]))}`);
+    if (refName(object(value)["payload"]) !== refName(now["payload"]))
+      problems.push(`${at}: the payload was ${show(refName(object(value)["payload"]))}, is ${show(refName(now["payload"]))}`);
     const to = new Set(strings(now["to"]));
     for (const reader of strings(object(value)["to"])) if (!to.has(reader)) problems.push(`${at}: is no longer sent to ${reader}`);
   }
@@ -212,6 +226,7 @@ function compareLimits(before: Json, after: Json, problems: string[]): void {
   for (const [name, value] of Object.entries(before)) {
     const [old, now] = [object(value)["value"], object(after[name])["value"]];
     if (now === undefined) problems.push(`limit ${name} was removed or renamed`);
-    else if (/(Bytes|Depth|Chars)$/.test(name) && typeof old === "number" && typeof now === "number" && now < old) problems.push(`limit ${name} fell from ${old} to ${now}`);
+    else if (/(Bytes|Depth|Chars)$/.test(name) && typeof old === "number" && typeof now === "number" && now < old)
+      problems.push(`limit ${name} fell from ${old} to ${now}`);
   }
 }

@@ -24,12 +24,15 @@ const cases = fc
   .map(({ type, bent }) => ({ type, text: JSON.stringify(bent) }))
   .filter(({ text }) => text !== undefined && isPlain(text));
 const lines = cases.flatMap(({ type, text }) => [`${type} ${text}`, ...(type === "Frame" ? [`@frame ${text}`] : [])]);
-const answers = spawnSync(binary, [], { input: `${lines.join("\n")}\n`, encoding: "utf8", maxBuffer: 2 ** 30 }).stdout.trimEnd().split("\n");
+const answers = spawnSync(binary, [], { input: `${lines.join("\n")}\n`, encoding: "utf8", maxBuffer: 2 ** 30 })
+  .stdout.trimEnd()
+  .split("\n");
 if (answers.length !== lines.length) throw new Error(`${lines.length} questions, ${answers.length} answers`);
 
 /** Whether everything in `part` is in `whole`: what a reader that ignores unknown fields may keep. */
 function within(part: unknown, whole: unknown): boolean {
-  if (typeof part !== "object" || part === null || typeof whole !== "object" || whole === null) return Object.is(part, whole) || part === whole;
+  if (typeof part !== "object" || part === null || typeof whole !== "object" || whole === null)
+    return Object.is(part, whole) || part === whole;
   if (Array.isArray(part) !== Array.isArray(whole)) return false;
   const keys = Object.keys(part);
   if (Array.isArray(part) && keys.length !== Object.keys(whole).length) return false;

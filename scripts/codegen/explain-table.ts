@@ -29,7 +29,8 @@ function cell(node: Node): Cell {
 }
 
 /** Optional fields carry a `?` after their name, which no field name contains. */
-const object = (fields: readonly Field[]): Cell => Object.fromEntries(fields.map((field) => [`${field.name}${field.required ? "" : "?"}`, cell(field.node)]));
+const object = (fields: readonly Field[]): Cell =>
+  Object.fromEntries(fields.map((field) => [`${field.name}${field.required ? "" : "?"}`, cell(field.node)]));
 
 function typeCell(type: TypeDef): Cell {
   switch (type.kind) {

@@ -54,7 +54,9 @@ export async function generate(model: Model): Promise<Files> {
 /** Formats one Rust file as the workspace's rustfmt.toml says. */
 function rustfmt(path: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn("rustfmt", ["--edition", "2024", "--config", "max_width=120", "--emit", "stdout"], { stdio: ["pipe", "pipe", "pipe"] });
+    const child = spawn("rustfmt", ["--edition", "2024", "--config", "max_width=120", "--emit", "stdout"], {
+      stdio: ["pipe", "pipe", "pipe"],
+    });
     const out: Buffer[] = [];
     const problems: Buffer[] = [];
     child.stdout.on("data", (chunk: Buffer) => out.push(chunk));

@@ -76,31 +76,51 @@ export function protocolSchema(model: Model): JsonObject {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "GSV wire protocol",
     $comment: BANNER,
-    $defs: keyed(model.types, (type) => type.name, (type) => typeSchema(type, pointerRef)),
-    "x-methods": keyed(model.methods, (method) => method.name, (method) => ({
-      description: method.doc,
-      params: method.params === null ? null : { $ref: pointerRef(method.params) },
-      result: { $ref: pointerRef(method.result) },
-      callers: [...method.callers],
-      scope: method.scope,
-      errors: [...method.errors].sort(),
-      deferred: method.deferred,
-      idempotent: method.idempotent,
-    })),
-    "x-events": keyed(model.events, (event) => event.name, (event) => ({
-      description: event.doc,
-      payload: { $ref: pointerRef(event.payload) },
-      to: [...event.to],
-    })),
-    "x-errors": keyed(model.errors, (error) => error.reason, (error) => ({
-      code: error.code,
-      blame: error.blame,
-      retryable: error.retryable,
-      http: error.http,
-      exit: error.exit,
-      text: error.text,
-    })),
-    "x-limits": keyed(model.limits, (limit) => limit.name, (limit) => ({ value: limit.value, description: limit.doc })),
+    $defs: keyed(
+      model.types,
+      (type) => type.name,
+      (type) => typeSchema(type, pointerRef),
+    ),
+    "x-methods": keyed(
+      model.methods,
+      (method) => method.name,
+      (method) => ({
+        description: method.doc,
+        params: method.params === null ? null : { $ref: pointerRef(method.params) },
+        result: { $ref: pointerRef(method.result) },
+        callers: [...method.callers],
+        scope: method.scope,
+        errors: [...method.errors].sort(),
+        deferred: method.deferred,
+        idempotent: method.idempotent,
+      }),
+    ),
+    "x-events": keyed(
+      model.events,
+      (event) => event.name,
+      (event) => ({
+        description: event.doc,
+        payload: { $ref: pointerRef(event.payload) },
+        to: [...event.to],
+      }),
+    ),
+    "x-errors": keyed(
+      model.errors,
+      (error) => error.reason,
+      (error) => ({
+        code: error.code,
+        blame: error.blame,
+        retryable: error.retryable,
+        http: error.http,
+        exit: error.exit,
+        text: error.text,
+      }),
+    ),
+    "x-limits": keyed(
+      model.limits,
+      (limit) => limit.name,
+      (limit) => ({ value: limit.value, description: limit.doc }),
+    ),
   };
 }
 

@@ -33,7 +33,9 @@ const presentInGen = (): string[] =>
     .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1));
 
 function compatibility(schema: string): string[] {
-  const names = readdirSync(join(ROOT, RELEASED)).filter((name) => name.endsWith(".json")).sort();
+  const names = readdirSync(join(ROOT, RELEASED))
+    .filter((name) => name.endsWith(".json"))
+    .sort();
   return names.flatMap((name) => {
     const frozen: unknown = JSON.parse(readFileSync(join(ROOT, RELEASED, name), "utf8"));
     return isDraft(frozen) ? [] : breaks(frozen, JSON.parse(schema)).map((problem) => `${RELEASED}/${name}: ${problem}`);

@@ -4,7 +4,11 @@ import { eachRef, fieldsOf } from "./model.ts";
 import { BANNER, docLines } from "./names.ts";
 import { fieldDoc } from "./typescript.ts";
 
-const anchor = (name: string): string => name.toLowerCase().replace(/[^a-z0-9 -]/g, "").replaceAll(" ", "-");
+const anchor = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9 -]/g, "")
+    .replaceAll(" ", "-");
 const link = (name: string): string => `[${name}](#${anchor(name)})`;
 /** Text inside a table cell. */
 const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ").replaceAll("<", "&lt;");
@@ -29,7 +33,9 @@ function nodeType(node: Node): string {
 
 function fieldTable(fields: readonly Field[]): string {
   if (fields.length === 0) return "No fields.\n";
-  const rows = fields.map((field) => `| ${code(field.name)} | ${nodeType(field.node)} | ${field.required ? "yes" : ""} | ${cell(fieldDoc(field.node) ?? "")} |\n`);
+  const rows = fields.map(
+    (field) => `| ${code(field.name)} | ${nodeType(field.node)} | ${field.required ? "yes" : ""} | ${cell(fieldDoc(field.node) ?? "")} |\n`,
+  );
   return `| field | type | required | notes |\n|---|---|---|---|\n${rows.join("")}`;
 }
 
@@ -37,7 +43,10 @@ function body(type: TypeDef): string {
   switch (type.kind) {
     case "newtype": {
       const { minLength, maxLength, pattern } = type.node;
-      const bounds = [`${minLength ?? 0} to ${maxLength ?? "any number of"} characters`, ...(pattern === undefined ? [] : [`matches ${code(pattern)}`])];
+      const bounds = [
+        `${minLength ?? 0} to ${maxLength ?? "any number of"} characters`,
+        ...(pattern === undefined ? [] : [`matches ${code(pattern)}`]),
+      ];
       return `String, ${bounds.join(", ")}.\n`;
     }
     case "enum":
@@ -93,7 +102,8 @@ export function emitMarkdown(model: Model, print: string): string {
   for (const type of model.types) {
     if (!inlined.has(type.name)) out += `\n### ${type.name}\n\n${paragraph(type.doc)}\n\n${body(type)}`;
   }
-  out += "\n## Errors\n\nOn the wire: `{code, reason, message, details?, retryable?}`. Programs compare `reason`.\n\n| reason | code | blame | retry | HTTP | exit | text |\n|---|---|---|---|---|---|---|\n";
+  out +=
+    "\n## Errors\n\nOn the wire: `{code, reason, message, details?, retryable?}`. Programs compare `reason`.\n\n| reason | code | blame | retry | HTTP | exit | text |\n|---|---|---|---|---|---|---|\n";
   for (const error of model.errors) {
     out += `| ${code(error.reason)} | ${error.code} | ${error.blame} | ${error.retryable ? "yes" : ""} | ${error.http} | ${error.exit} | ${cell(error.text)} |\n`;
   }

@@ -8,9 +8,20 @@ import type { Blame, Caller, ErrorSpec, EventSpec, LimitSpec, MethodSpec, NamedS
 /** The shape of one value. `doc` is what the schema said about the field itself. */
 export type Node =
   | { readonly kind: "ref"; readonly name: string; readonly doc?: string | undefined }
-  | { readonly kind: "string"; readonly minLength?: number | undefined; readonly maxLength?: number | undefined; readonly pattern?: string | undefined; readonly doc?: string | undefined }
+  | {
+      readonly kind: "string";
+      readonly minLength?: number | undefined;
+      readonly maxLength?: number | undefined;
+      readonly pattern?: string | undefined;
+      readonly doc?: string | undefined;
+    }
   | { readonly kind: "integer"; readonly minimum: number; readonly maximum: number; readonly doc?: string | undefined }
-  | { readonly kind: "number"; readonly minimum?: number | undefined; readonly maximum?: number | undefined; readonly doc?: string | undefined }
+  | {
+      readonly kind: "number";
+      readonly minimum?: number | undefined;
+      readonly maximum?: number | undefined;
+      readonly doc?: string | undefined;
+    }
   | { readonly kind: "boolean"; readonly doc?: string | undefined }
   | { readonly kind: "json"; readonly doc?: string | undefined }
   | { readonly kind: "literal"; readonly value: string | number | boolean; readonly doc?: string | undefined }
@@ -85,8 +96,22 @@ function define<T extends object>(value: T): T {
 }
 
 const KNOWN_KEYS = new Set([
-  "$ref", "type", "const", "enum", "minLength", "maxLength", "pattern", "minimum", "maximum", "items", "maxItems",
-  "patternProperties", "description", "properties", "required", "anyOf",
+  "$ref",
+  "type",
+  "const",
+  "enum",
+  "minLength",
+  "maxLength",
+  "pattern",
+  "minimum",
+  "maximum",
+  "items",
+  "maxItems",
+  "patternProperties",
+  "description",
+  "properties",
+  "required",
+  "anyOf",
 ]);
 
 /** One field schema of the vocabulary as a node. Anything the vocabulary can't say is refused by path. */
@@ -106,12 +131,19 @@ export function toNode(schema: unknown, path: string): Node {
       const pattern = typeof schema["pattern"] === "string" ? schema["pattern"] : undefined;
       if (pattern !== undefined) assertPattern(pattern, path);
       if (schema["enum"] !== undefined) throw new ContractError(`${path}: name the enum with enumOf`);
-      return define({ kind: "string", minLength: optionalNumber(schema, "minLength"), maxLength: optionalNumber(schema, "maxLength"), pattern, doc });
+      return define({
+        kind: "string",
+        minLength: optionalNumber(schema, "minLength"),
+        maxLength: optionalNumber(schema, "maxLength"),
+        pattern,
+        doc,
+      });
     }
     case "integer": {
       const minimum = optionalNumber(schema, "minimum") ?? 0;
       const maximum = optionalNumber(schema, "maximum") ?? MAX_SAFE;
-      if (!Number.isSafeInteger(minimum) || !Number.isSafeInteger(maximum)) throw new ContractError(`${path}: integer bounds over 2^53 don't survive JSON`);
+      if (!Number.isSafeInteger(minimum) || !Number.isSafeInteger(maximum))
+        throw new ContractError(`${path}: integer bounds over 2^53 don't survive JSON`);
       if (minimum > maximum) throw new ContractError(`${path}: minimum is over maximum`);
       return define({ kind: "integer", minimum, maximum, doc });
     }
@@ -182,13 +214,17 @@ function toType(named: NamedSchema): TypeDef {
     case "tagged": {
       const { tag, arms } = named;
       const schemas: unknown = isRecord(schema) ? schema["anyOf"] : undefined;
-      if (tag === undefined || arms === undefined || arms.length === 0 || !Array.isArray(schemas)) throw new ContractError(`${name}: a union has a tag and arms`);
+      if (tag === undefined || arms === undefined || arms.length === 0 || !Array.isArray(schemas))
+        throw new ContractError(`${name}: a union has a tag and arms`);
       return {
         kind: "tagged",
         name,
         doc,
         tag,
-        arms: arms.map((value, index) => ({ value, fields: toFields(schemas[index], `${name}.${value}`).filter((field) => field.name !== tag) })),
+        arms: arms.map((value, index) => ({
+          value,
+          fields: toFields(schemas[index], `${name}.${value}`).filter((field) => field.name !== tag),
+        })),
       };
     }
   }

@@ -36,7 +36,11 @@ export function serdeCamel(field: string): string {
 export const isSecretField = (name: string): boolean => /^(token|password|secret|authorization|apiKeys?|headers)$/.test(name);
 
 /** The lines of a doc text, without trailing blanks. */
-export const docLines = (doc: string): string[] => doc.trim().split("\n").map((line) => line.trim());
+export const docLines = (doc: string): string[] =>
+  doc
+    .trim()
+    .split("\n")
+    .map((line) => line.trim());
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 /** A property key in TypeScript, quoted only when it must be. */

@@ -5,8 +5,10 @@ import { BANNER, docLines, isSecretField, pascal, screaming, serdeCamel, snake }
 import { fieldDoc } from "./typescript.ts";
 
 const KEYWORDS = new Set(
-  ("abstract as async await become box break const continue do dyn else enum extern false final fn for gen if impl in let loop macro match mod move mut override priv pub ref " +
-    "return static struct trait true try type typeof union unsafe unsized use virtual where while yield").split(" "),
+  (
+    "abstract as async await become box break const continue do dyn else enum extern false final fn for gen if impl in let loop macro match mod move mut override priv pub ref " +
+    "return static struct trait true try type typeof union unsafe unsized use virtual where while yield"
+  ).split(" "),
 );
 const NOT_RAW = new Set(["self", "super", "crate", "Self"]);
 
@@ -15,7 +17,9 @@ const str = (text: string): string => `"${text.replaceAll("\\", "\\\\").replaceA
 
 function doc(text: string | undefined): string {
   if (text === undefined || text.trim() === "") return "";
-  return docLines(text).map((line) => `${`/// ${line}`.trimEnd()}\n`).join("");
+  return docLines(text)
+    .map((line) => `${`/// ${line}`.trimEnd()}\n`)
+    .join("");
 }
 
 function fieldName(name: string): string {
@@ -97,8 +101,10 @@ class TypeWriter {
         if (typeof node.value === "boolean") return "bool";
         if (typeof node.value === "number") return Number.isInteger(node.value) ? integer(node.value, node.value) : "f64";
         const name = `${owner}${pascal(field)}`;
-        if (this.model.typeByName.has(name)) throw new ContractError(`${owner}.${field}: the name ${name} is taken, so the literal has none`);
-        if (!this.literals.some((literal) => literal.name === name)) this.literals.push({ name, value: node.value, owner: `${owner}.${field}` });
+        if (this.model.typeByName.has(name))
+          throw new ContractError(`${owner}.${field}: the name ${name} is taken, so the literal has none`);
+        if (!this.literals.some((literal) => literal.name === name))
+          this.literals.push({ name, value: node.value, owner: `${owner}.${field}` });
         return name;
       }
       case "array":
@@ -148,7 +154,10 @@ class TypeWriter {
 
   tagged(type: TaggedDef): string {
     if (hasSecret(type)) throw new ContractError(`${type.name}: put the secret field into a struct, whose debug output is masked`);
-    const variants = uniqueVariants(type.name, type.arms.map((arm) => arm.value));
+    const variants = uniqueVariants(
+      type.name,
+      type.arms.map((arm) => arm.value),
+    );
     const arm = ({ value, fields }: Arm): string => {
       const variant = variants.get(value) ?? "";
       const body = fields.length === 0 ? "" : ` {\n${this.fields(fields, `${type.name}${variant}`, type.name, "")}}`;
@@ -201,7 +210,9 @@ function uniqueVariants(owner: string, values: readonly string[]): Map<string, s
 
 function stringEnum(type: Pick<EnumDef, "name" | "doc" | "values">, isDefault = false): string {
   const variants = uniqueVariants(type.name, type.values);
-  const list = [...variants].map(([value, variant]) => `${isDefault ? "#[default]\n" : ""}#[serde(rename = ${str(value)})]\n${variant},\n`).join("");
+  const list = [...variants]
+    .map(([value, variant]) => `${isDefault ? "#[default]\n" : ""}#[serde(rename = ${str(value)})]\n${variant},\n`)
+    .join("");
   const arms = [...variants].map(([value, variant]) => `${variant} => ${str(value)}`).join(", ");
   return (
     `${doc(type.doc)}#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ${isDefault ? "Default, " : ""}Serialize, Deserialize)]\n` +
@@ -243,7 +254,10 @@ export function emitRustTypes(model: Model): string {
 }
 
 export function emitRustMethods(model: Model, print: string): string {
-  const units = uniqueVariants("methods", model.methods.map((method) => method.name));
+  const units = uniqueVariants(
+    "methods",
+    model.methods.map((method) => method.name),
+  );
   const marker = model.methods.some((method) => method.params === null) ? "{Method, NoParams}" : "Method";
   let out = header("One unit struct per method, so that a call names its types: `client.call::<ChatSend>(&params)`.");
   out += `${PROSE_ALLOWS}\nuse crate::method::${marker};\nuse crate::types;\n`;
@@ -259,7 +273,10 @@ export function emitRustMethods(model: Model, print: string): string {
 }
 
 export function emitRustEvents(model: Model): string {
-  const units = uniqueVariants("events", model.events.map((event) => event.name));
+  const units = uniqueVariants(
+    "events",
+    model.events.map((event) => event.name),
+  );
   let out = header("One unit struct per event, so that a payload names its type.");
   out += `${PROSE_ALLOWS}\nuse crate::method::Event;\nuse crate::types;\n`;
   out += `\n/// Every event, sorted by name.\npub const EVENT_NAMES: &[&str] = &[\n${model.events.map((event) => `${str(event.name)},\n`).join("")}];\n`;
@@ -271,7 +288,10 @@ export function emitRustEvents(model: Model): string {
 }
 
 export function emitRustErrors(model: Model): string {
-  const names = uniqueVariants("errors", model.errors.map((error) => error.reason));
+  const names = uniqueVariants(
+    "errors",
+    model.errors.map((error) => error.reason),
+  );
   const blames = uniqueVariants("blame", [...new Set(model.errors.map((error) => error.blame))].sort());
   let out = header("The one table of errors: what programs compare (`reason`), who is to blame, whether to retry, what a person reads.");
   out += `${PROSE_ALLOWS}\nuse crate::error_table::{Blame, ErrorReason};\n`;
@@ -299,10 +319,11 @@ export function emitRustGolden(model: Model): string {
   return (
     `// ${BANNER}\n//! Which Rust type reads which folder of protocol/golden.\n#![allow(clippy::too_many_lines, reason = "one arm per type")]\n\n` +
     "use gsv_protocol::types;\nuse serde::Serialize;\nuse serde::de::DeserializeOwned;\nuse serde_json::Value;\n\n" +
-    "/// Every type, sorted by name.\npub const TYPE_NAMES: &[&str] = &[\n" + model.types.map((type) => `${str(type.name)},\n`).join("") + "];\n\n" +
+    "/// Every type, sorted by name.\npub const TYPE_NAMES: &[&str] = &[\n" +
+    model.types.map((type) => `${str(type.name)},\n`).join("") +
+    "];\n\n" +
     "fn round_trip<T: Serialize + DeserializeOwned>(text: &str) -> Result<Value, serde_json::Error> {\nserde_json::to_value(serde_json::from_str::<T>(text)?)\n}\n\n" +
     "/// Reads `text` as the named type and writes it again; `None` when there is no such type.\n" +
     `pub fn read(name: &str, text: &str) -> Option<Result<Value, serde_json::Error>> {\nSome(match name {\n${arms}_ => return None,\n})\n}\n`
   );
 }
-

@@ -122,7 +122,10 @@ const clamp = (value: number, minimum: number, maximum: number): number => Math.
 
 function sampleString(node: Extract<Node, { kind: "string" }>, field: string, type: string | undefined, owner: string | undefined): string {
   const wished = (type === undefined ? undefined : BY_TYPE[type]) ?? BY_PLACE[`${owner ?? ""}.${field}`] ?? BY_FIELD[field] ?? "example";
-  const fits = (text: string): boolean => text.length >= (node.minLength ?? 0) && text.length <= (node.maxLength ?? Number.POSITIVE_INFINITY) && (node.pattern === undefined || new RegExp(node.pattern, "u").test(text));
+  const fits = (text: string): boolean =>
+    text.length >= (node.minLength ?? 0) &&
+    text.length <= (node.maxLength ?? Number.POSITIVE_INFINITY) &&
+    (node.pattern === undefined || new RegExp(node.pattern, "u").test(text));
   const candidates = [wished, wished.slice(0, node.maxLength), "example", "https://example.org", "a", "1".repeat(node.minLength ?? 1)];
   const text = candidates.find(fits);
   if (text === undefined) throw new ContractError(`no example string fits ${type ?? field}; add one to scripts/codegen/samples.ts`);
@@ -162,7 +165,9 @@ function sampleNode(model: Model, node: Node, field: string, mode: Mode, path: r
 
 const sampleFields = (model: Model, fields: readonly Field[], mode: Mode, path: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(
-    fields.filter((field) => mode === "full" || field.required).map((field) => [field.name, sampleNode(model, field.node, field.name, mode, path)]),
+    fields
+      .filter((field) => mode === "full" || field.required)
+      .map((field) => [field.name, sampleNode(model, field.node, field.name, mode, path)]),
   );
 
 const sampleArm = (model: Model, tag: string, arm: Arm, mode: Mode, path: readonly string[]): Record<string, unknown> => ({
@@ -192,7 +197,11 @@ export function sample(model: Model, type: TypeDef, mode: Mode, field = "", path
 const wrongKind = (model: Model, node: Node): unknown => {
   if (node.kind === "json") return undefined;
   const target = node.kind === "ref" ? model.typeByName.get(node.name) : undefined;
-  const isString = node.kind === "string" || (node.kind === "literal" && typeof node.value === "string") || target?.kind === "newtype" || target?.kind === "enum";
+  const isString =
+    node.kind === "string" ||
+    (node.kind === "literal" && typeof node.value === "string") ||
+    target?.kind === "newtype" ||
+    target?.kind === "enum";
   return isString ? 7 : "not this";
 };
 
@@ -200,12 +209,14 @@ const wrongKind = (model: Model, node: Node): unknown => {
 function overLimit(model: Model, node: Node, field: string): unknown {
   const target = node.kind === "ref" ? model.typeByName.get(node.name) : undefined;
   const bounded = target?.kind === "newtype" ? target.node : node;
-  if (bounded.kind === "string" && bounded.maxLength !== undefined && bounded.maxLength < LONGEST_EXAMPLE) return "x".repeat(bounded.maxLength + 1);
+  if (bounded.kind === "string" && bounded.maxLength !== undefined && bounded.maxLength < LONGEST_EXAMPLE)
+    return "x".repeat(bounded.maxLength + 1);
   if (bounded.kind === "integer") return bounded.maximum === Number.MAX_SAFE_INTEGER ? bounded.minimum - 1 : bounded.maximum + 1;
   if (bounded.kind === "number" && bounded.maximum !== undefined) return bounded.maximum + 1;
   if (bounded.kind === "number" && bounded.minimum !== undefined) return bounded.minimum - 1;
   if (bounded.kind === "literal" && typeof bounded.value === "boolean") return !bounded.value;
-  if (bounded.kind === "array" && bounded.maxItems <= LARGEST_LIST) return Array.from({ length: bounded.maxItems + 1 }, () => sampleNode(model, bounded.items, field, "minimal", []));
+  if (bounded.kind === "array" && bounded.maxItems <= LARGEST_LIST)
+    return Array.from({ length: bounded.maxItems + 1 }, () => sampleNode(model, bounded.items, field, "minimal", []));
   return undefined;
 }
 
@@ -261,11 +272,19 @@ export function examples(model: Model, type: TypeDef): Example[] {
         const minimal = sampleArm(model, type.tag, arm, "minimal", [type.name]);
         const full = sampleArm(model, type.tag, arm, "full", [type.name]);
         const wrong = mistakes(model, arm.fields, minimal).map(({ name, value }) => ({ name: `${name}-in-${arm.value}`, value }));
-        return [{ name: `valid-${arm.value}-minimal`, value: minimal }, ...(same(minimal, full) ? [] : [{ name: `valid-${arm.value}-full`, value: full }]), ...wrong];
+        return [
+          { name: `valid-${arm.value}-minimal`, value: minimal },
+          ...(same(minimal, full) ? [] : [{ name: `valid-${arm.value}-full`, value: full }]),
+          ...wrong,
+        ];
       });
       const [first] = type.arms;
       const { [type.tag]: _tag, ...untagged } = first ? sampleArm(model, type.tag, first, "minimal", [type.name]) : {};
-      return [...arms, { name: "invalid-tag-unknown", value: { ...untagged, [type.tag]: "no-such-arm" } }, { name: "invalid-tag-missing", value: untagged }];
+      return [
+        ...arms,
+        { name: "invalid-tag-unknown", value: { ...untagged, [type.tag]: "no-such-arm" } },
+        { name: "invalid-tag-missing", value: untagged },
+      ];
     }
   }
 }

@@ -18,10 +18,12 @@ const model = buildModel(contract, contract.VALIDATED);
 const args = process.argv.slice(2);
 for (const name of args) if (name !== "--all" && !model.typeByName.has(name)) throw new ContractError(`there is no type ${name}`);
 
-const wanted = (type: TypeDef): boolean => args.includes("--all") || args.includes(type.name) || (args.length === 0 && !existsSync(join(GOLDEN, type.name)));
+const wanted = (type: TypeDef): boolean =>
+  args.includes("--all") || args.includes(type.name) || (args.length === 0 && !existsSync(join(GOLDEN, type.name)));
 mkdirSync(GOLDEN, { recursive: true });
 if (args.includes("--all")) {
-  for (const entry of readdirSync(GOLDEN, { withFileTypes: true })) if (entry.isDirectory()) rmSync(join(GOLDEN, entry.name), { recursive: true });
+  for (const entry of readdirSync(GOLDEN, { withFileTypes: true }))
+    if (entry.isDirectory()) rmSync(join(GOLDEN, entry.name), { recursive: true });
 }
 let written = 0;
 for (const type of model.types.filter(wanted)) {

@@ -59,7 +59,8 @@ function objectType(fields: readonly Field[], tag?: { readonly name: string; rea
   if (fields.length === 0 && !tag) return "Record<never, never>";
   let out = "{\n";
   if (tag) out += `  ${tsKey(tag.name)}: ${JSON.stringify(tag.value)};\n`;
-  for (const field of fields) out += `${comment(fieldDoc(field.node), "  ")}  ${tsKey(field.name)}${field.required ? "" : "?"}: ${tsNode(field.node)};\n`;
+  for (const field of fields)
+    out += `${comment(fieldDoc(field.node), "  ")}  ${tsKey(field.name)}${field.required ? "" : "?"}: ${tsNode(field.node)};\n`;
   return `${out}}`;
 }
 
@@ -85,7 +86,12 @@ function typeDef(type: TypeDef, model: Model): string {
       const named = arms.filter(({ name }) => !model.typeByName.has(name));
       const inline = (name: string): boolean => model.typeByName.has(name);
       return (
-        named.map(({ arm, name }) => `/** ${type.name} where \`${type.tag}\` is \`${arm.value}\`. */\nexport type ${name} = ${objectType(arm.fields, { name: type.tag, value: arm.value })};\n`).join("") +
+        named
+          .map(
+            ({ arm, name }) =>
+              `/** ${type.name} where \`${type.tag}\` is \`${arm.value}\`. */\nexport type ${name} = ${objectType(arm.fields, { name: type.tag, value: arm.value })};\n`,
+          )
+          .join("") +
         `${doc}export type ${type.name} =\n${arms.map(({ arm, name }) => `  | ${inline(name) ? objectType(arm.fields, { name: type.tag, value: arm.value }) : name}`).join("\n")};\n`
       );
     }
@@ -108,10 +114,15 @@ export function emitMethods(model: Model, print: string): string {
   for (const event of model.events) used.add(event.payload);
   const callers = [...new Set([...model.methods.flatMap((method) => method.callers), ...model.events.flatMap((event) => event.to)])].sort();
   const scopes = [...new Set(model.methods.map((method) => method.scope))].sort();
-  const union = (values: readonly string[]): string => (values.length === 0 ? "never" : values.map((value) => JSON.stringify(value)).join(" | "));
+  const union = (values: readonly string[]): string =>
+    values.length === 0 ? "never" : values.map((value) => JSON.stringify(value)).join(" | ");
   let out = header("The method and event tables: who may call what, with which types. Authorisation reads this and nothing else.");
   out += `import type { ErrorReason } from "./errors.ts";\n`;
-  if (used.size > 0) out += `import type {\n${[...used].sort().map((name) => `  ${name},\n`).join("")}} from "./types.ts";\n`;
+  if (used.size > 0)
+    out += `import type {\n${[...used]
+      .sort()
+      .map((name) => `  ${name},\n`)
+      .join("")}} from "./types.ts";\n`;
   out += `\n/** Same fingerprint, same contract (prose aside). Travels in \`connect\`. */\nexport const PROTOCOL_FINGERPRINT = "${print}";\n`;
   out += `\n/** What a connection was authenticated as. */\nexport type Caller = ${union(callers)};\n/** What a token must grant. */\nexport type Scope = ${union(scopes)};\n`;
   out += `
@@ -146,7 +157,8 @@ export interface EventInfo {
   }
   out += "} as const satisfies Record<string, EventInfo>;\n";
   out += "\n/** The types behind the table; `undefined` params mean that the method takes none. */\nexport interface MethodTypes {\n";
-  for (const method of model.methods) out += `  ${JSON.stringify(method.name)}: { params: ${method.params ?? "undefined"}; result: ${method.result} };\n`;
+  for (const method of model.methods)
+    out += `  ${JSON.stringify(method.name)}: { params: ${method.params ?? "undefined"}; result: ${method.result} };\n`;
   out += "}\nexport interface EventTypes {\n";
   for (const event of model.events) out += `  ${JSON.stringify(event.name)}: ${event.payload};\n`;
   out += `}
@@ -201,8 +213,8 @@ export function exportedNames(model: Model): string[] {
   return model.types.flatMap((type) => {
     if (type.kind === "newtype") return [type.name, `as${type.name}`];
     if (type.kind === "enum") return [type.name, `${type.name}Values`];
-    if (type.kind === "tagged") return [type.name, ...type.arms.map((arm) => `${type.name}${pascal(arm.value)}`).filter((name) => !model.typeByName.has(name))];
+    if (type.kind === "tagged")
+      return [type.name, ...type.arms.map((arm) => `${type.name}${pascal(arm.value)}`).filter((name) => !model.typeByName.has(name))];
     return [type.name];
   });
 }
-

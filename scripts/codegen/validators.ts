@@ -39,7 +39,11 @@ function objectSchema(fields: readonly Field[], tag?: { readonly name: string; r
   const properties: Record<string, Schema> = {};
   if (tag) properties[tag.name] = { const: tag.value };
   for (const field of fields) properties[field.name] = checkSchema(field.node);
-  return { type: "object", required: [...(tag ? [tag.name] : []), ...fields.filter((field) => field.required).map((field) => field.name)], properties };
+  return {
+    type: "object",
+    required: [...(tag ? [tag.name] : []), ...fields.filter((field) => field.required).map((field) => field.name)],
+    properties,
+  };
 }
 
 function typeCheckSchema(type: TypeDef): Schema {
@@ -87,13 +91,17 @@ export function emitChecks(model: Model): string {
     if (match[1] !== undefined && match[2] !== undefined) names.set(match[1], match[2]);
   }
   if (names.size !== model.types.length || functions.size !== model.types.length + 1) {
-    throw new ContractError(`TypeBox compiled ${functions.size} functions for ${model.types.length} types: its output has changed, see scripts/codegen/validators.ts`);
+    throw new ContractError(
+      `TypeBox compiled ${functions.size} functions for ${model.types.length} types: its output has changed, see scripts/codegen/validators.ts`,
+    );
   }
   const patterns = new Map<string, string>();
   const render = (expression: string): string =>
     expression
       .replace(/check_\d+/g, (id) => `check${names.get(id) ?? ""}`)
-      .replace(/!\(External\[(\d+)\]\.test\(\w+\)\)/g, (text, index: string) => (isAlways(compiled.External.variables[Number(index)]) ? "false" : text))
+      .replace(/!\(External\[(\d+)\]\.test\(\w+\)\)/g, (text, index: string) =>
+        isAlways(compiled.External.variables[Number(index)]) ? "false" : text,
+      )
       .replace(/External\[(\d+)\]/g, (_text, index: string) => patternName(compiled.External.variables[Number(index)]))
       .replaceAll("Guard.CodePointCount", "codePoints")
       // A value that is not undefined is there.
@@ -101,7 +109,8 @@ export function emitChecks(model: Model): string {
       .replaceAll(/\(!\(\(Number\.isFinite\((\w+(?:\.\w+|\["[^"]+"\])*)\) \|\| typeof \1 === "bigint"\)\) \|\| (\([^()]*\))\)/g, "$2");
   const isAlways = (variable: unknown): boolean => variable instanceof RegExp && (variable.source === "(?:)" || variable.source === "");
   const patternName = (variable: unknown): string => {
-    if (!(variable instanceof RegExp)) throw new ContractError("TypeBox wants a run-time value other than a pattern; see scripts/codegen/validators.ts");
+    if (!(variable instanceof RegExp))
+      throw new ContractError("TypeBox wants a run-time value other than a pattern; see scripts/codegen/validators.ts");
     const source = variable.toString();
     const name = patterns.get(source) ?? `pattern${patterns.size}`;
     patterns.set(source, name);
@@ -144,8 +153,23 @@ export function emitCheckIndex(model: Model): string {
     `import type { EventName, MethodName } from "../methods.ts";\n` +
     (sorted.length === 0 ? "" : `import {\n${sorted.map((name) => `  check${name},\n`).join("")}} from "./checks.js";\n`) +
     `\nexport * from "./checks.js";\n\nexport type Check = (value: unknown) => boolean;\n` +
-    table("PARAMS_VALIDATORS", "What a request must carry; null means that the method takes no params.", "Readonly<Record<MethodName, Check | null>>", model.methods.map((method) => [method.name, method.params])) +
-    table("RESULT_VALIDATORS", "What an answer must carry.", "Readonly<Record<MethodName, Check>>", model.methods.map((method) => [method.name, method.result])) +
-    table("EVENT_VALIDATORS", "What an event must carry.", "Readonly<Record<EventName, Check>>", model.events.map((event) => [event.name, event.payload]))
+    table(
+      "PARAMS_VALIDATORS",
+      "What a request must carry; null means that the method takes no params.",
+      "Readonly<Record<MethodName, Check | null>>",
+      model.methods.map((method) => [method.name, method.params]),
+    ) +
+    table(
+      "RESULT_VALIDATORS",
+      "What an answer must carry.",
+      "Readonly<Record<MethodName, Check>>",
+      model.methods.map((method) => [method.name, method.result]),
+    ) +
+    table(
+      "EVENT_VALIDATORS",
+      "What an event must carry.",
+      "Readonly<Record<EventName, Check>>",
+      model.events.map((event) => [event.name, event.payload]),
+    )
   );
 }
