@@ -114,8 +114,10 @@ export class SessionDriver {
     this.#history ??= new History(this.#contextRows());
     return this.#history;
   }
+  /** Text of the model call under way, as far as those who follow have been sent it: their next delta begins right behind. */
   get live(): ModelCaller["live"] {
-    return this.#caller.live;
+    const { live } = this.#caller;
+    return live && { ...live, text: live.text.slice(0, this.#life?.publisher.sentChars(live) ?? 0) };
   }
   get store(): SessionStore {
     return this.#host.store;

@@ -39,6 +39,7 @@ export class Publisher {
   #cancelTimer: (() => void) | undefined;
   #lastDeltaAt = Number.NEGATIVE_INFINITY;
   #lastAttempt = "";
+  #sentChars = 0;
 
   constructor(ports: PublisherPorts) {
     this.#ports = ports;
@@ -52,6 +53,10 @@ export class Publisher {
     this.#waitingChars += delta.text.length;
     if (this.#waitingChars > DELTA_BACKLOG_CHARS) this.#dropDeltas();
     this.#wake();
+  }
+  /** How much of this attempt's text is on its way or there: the next delta begins exactly behind it. */
+  sentChars(of: Omit<Delta, "offset" | "text">): number {
+    return attemptOf(of) === this.#lastAttempt ? this.#sentChars : 0;
   }
   /** After everything that was handed in before it. True: clients have been handed it. */
   news(news: readonly SessionNews[]): Promise<boolean> {
@@ -90,6 +95,7 @@ export class Publisher {
     const last = items.findLast((item) => item.kind === "delta");
     if (last?.kind === "delta") {
       this.#lastAttempt = attemptOf(last.delta);
+      this.#sentChars = last.delta.offset + last.delta.text.length;
       this.#lastDeltaAt = this.#ports.now();
     }
     void this.#publish(items);
@@ -117,6 +123,6 @@ export class Publisher {
   }
 }
 
-const attemptOf = ({ runId, step, attempt }: Delta): string => `${runId}/${step}/${attempt}`;
+const attemptOf = ({ runId, step, attempt }: Omit<Delta, "offset" | "text">): string => `${runId}/${step}/${attempt}`;
 const continues = (left: Delta, right: Delta): boolean =>
   attemptOf(left) === attemptOf(right) && left.offset + left.text.length === right.offset;

@@ -123,6 +123,18 @@ describe("the way of events to clients", () => {
     assert.deepEqual(texts(b.sent[1] ?? []).at(-1), ["final", undefined, undefined]);
     assert.ok(JSON.stringify(b.sent[1]).length < 2 * DELTA_BACKLOG_CHARS);
   });
+  test("[C5] what has been sent ends where the next delta begins", async () => {
+    const b = bench();
+    const of = { runId: "r", step: 1, attempt: 0 };
+    assert.equal(b.publisher.sentChars(of), 0);
+    b.publisher.delta(delta(0, "Hel"));
+    b.publisher.delta(delta(3, "lo"));
+    assert.equal(b.publisher.sentChars(of), 3);
+    await b.finish();
+    await b.tick(DELTA_MS);
+    assert.equal(b.publisher.sentChars(of), 5);
+    assert.equal(b.publisher.sentChars({ ...of, attempt: 1 }), 0);
+  });
   test("nothing to say needs nobody", async () => {
     const b = bench();
     assert.equal(await b.publisher.news([]), true);

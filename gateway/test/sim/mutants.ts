@@ -52,8 +52,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[G3] [W5] a changing call is failed at once when its node drops off",
     file: machine("phase/acting"),
-    find: "    else if (call.idempotent)\n      closeCall(",
-    put: '    else if (call.callId !== "")\n      closeCall(',
+    find: "else if (call.idempotent) closeCall(",
+    put: 'else if (call.callId !== "") closeCall(',
   },
   { name: "[P7] [W5] a late result is dropped", file: machine("phase/acting"), find: "    lateNote(d, sealed, event);", put: "" },
   {

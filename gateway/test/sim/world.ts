@@ -145,7 +145,7 @@ export class World {
     this.#cancelAlarm();
     if (alarm !== undefined) this.#setAlarm(alarm);
     // Without a jump the alarm alone must do; with one, the runtime's start asks the session to go on (D6).
-    if (this.jumped || this.rng.chance(0.5))
+    if (this.jumped || this.rng.chance(0.2))
       this.time.after(this.rng.int(1, 2_000), () => void this.call((service) => service.resume()).catch(() => {}));
   }
   /** A place where a process can die. Throws when it does. */
@@ -155,6 +155,13 @@ export class World {
     if (!now) return;
     this.kill();
     throw new Died();
+  }
+  #soon(isDead: () => boolean): void {
+    this.borders += 1;
+    if (this.borders !== this.#options.crashAt && !(this.faulty && this.rng.chance(this.#options.crashRate))) return;
+    queueMicrotask(() => {
+      if (!isDead()) this.kill();
+    });
   }
   #guarded(isDead: () => boolean): SessionStore {
     const { disk } = this;
@@ -170,7 +177,8 @@ export class World {
           if (disk.writes !== writes) {
             const problem = historyProblem(disk.everything);
             if (problem !== undefined) this.problem(problem);
-            this.border();
+            // The alarm that is set in the same turn is part of the same commit on the platform, so the end comes right after it.
+            this.#soon(isDead);
           }
           return result;
         }),

@@ -24,7 +24,10 @@ export const EVENT_ARGS_CHARS = 8_000;
 /** What the model is shown of a late result; the rest is kept as a file. */
 export const LATE_NOTE_CHARS = 4_000;
 /** A row is at most `LIMITS.rowBytes`; this much is left for what stands around the message. */
-export const MESSAGE_ROW_BYTES = LIMITS.rowBytes - 65_536;
+export const MESSAGE_ROW_BYTES = LIMITS.rowBytes - 131_072;
+/** Names and provider ids of calls, as they are kept; a real one is far shorter. */
+export const CALL_NAME_CHARS = 192;
+export const PROVIDER_ID_CHARS = 128;
 /** Largest state row. What grows is elsewhere; this catches a mistake before the platform does. */
 export const STATE_ROW_BYTES = 524_288;
 /** Calls that one cancel names. */

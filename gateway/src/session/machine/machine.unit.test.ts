@@ -515,6 +515,33 @@ describe("calls", () => {
     assert.ok(row && jsonBytes(row) < LIMITS.rowBytes);
     assert.equal(b.resultOf(CALL).reason, "tool.bad_args");
   });
+  test("[W19] whatever a model or a machine says, each row fits", () => {
+    const b = new Bench();
+    b.say("a");
+    const nasty = "\u0000".repeat(300_000);
+    const calls = Array.from({ length: 150 }, (_, n) => ({
+      ...call({}, `lap__${nasty}`),
+      providerId: nasty,
+      arguments: { n, nasty: nasty.slice(0, 20_000) },
+    }));
+    b.reply(nasty, calls);
+    const image = { type: "image" as const, data: "x".repeat(900_000), mimeType: "image/png" };
+    b.apply({
+      type: "ToolResult",
+      callId: CALL,
+      nodeId: "lap",
+      content: [{ type: "text", text: nasty.slice(0, 50_000) }, image],
+      outcome: "ok",
+    });
+    b.apply({
+      type: "ToolResult",
+      callId: "ref0000000/r1/1/1",
+      nodeId: "lap",
+      content: [{ type: "text", text: nasty }, image],
+      outcome: "ok",
+    });
+    for (const row of b.log) assert.ok(jsonBytes(row) < LIMITS.rowBytes, `${row.kind} ${row.seq} has ${jsonBytes(row)} bytes`);
+  });
 });
 
 describe("machines that come and go", () => {

@@ -73,10 +73,9 @@ export function fitAssistant(
     });
   }
   if (jsonBytes(content) > maxBytes) {
-    const texts = content.filter((block) => block.type === "text").length;
     // A character is at most six bytes of JSON (\u0000).
-    const chars = Math.floor(maxBytes / 2 / 6 / Math.max(1, texts));
-    content = content.map((block) => (block.type === "text" ? { type: "text", text: cutMiddle(block.text, chars, CUT_NOTE) } : block));
+    const text = cutMiddle(textOf(content), Math.floor(maxBytes / 2 / 6), CUT_NOTE);
+    content = [...(text === "" ? [] : [{ type: "text" as const, text }]), ...content.filter((block) => block.type === "toolCall")];
   }
   return { message: { ...message, content }, lost };
 }

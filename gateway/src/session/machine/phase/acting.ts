@@ -13,7 +13,7 @@ import {
   type SealedCall,
   storeEffectId,
 } from "../state.ts";
-import { cutMiddle, fitImages, textOf, utf8Bytes } from "../text.ts";
+import { cutMiddle, fitImages, jsonBytes, textOf } from "../text.ts";
 import { cancelOnNodes, closeCall, type Closing } from "./ending.ts";
 import { nextStep } from "./thinking.ts";
 
@@ -94,7 +94,7 @@ function lateNote(d: Draft, sealed: SealedCall, event: EventOf<"ToolResult">): v
 function fit(d: Draft, callId: string, content: readonly (TextBlock | ImageBlock)[], chars: number): readonly (TextBlock | ImageBlock)[] {
   const text = textOf(content);
   const images = content.filter((block) => block.type === "image");
-  if (text.length <= chars) return fitImages(content, MESSAGE_ROW_BYTES - Math.min(utf8Bytes(text) * 2, MESSAGE_ROW_BYTES / 2));
+  if (text.length <= chars) return fitImages(content, MESSAGE_ROW_BYTES - jsonBytes(text));
   d.results.push({ op: "keep", callId, text });
   const id = storeEffectId(callId);
   if (!d.state.outbox.some((effect) => effect.id === id)) open(d, { type: "StoreResult", id, callId });
@@ -133,8 +133,7 @@ export function toolOffline(d: Draft, event: EventOf<"ToolOffline">): void {
   if (!found) return;
   const { run, call } = found;
   if (event.first || call.idempotent) {
-    // Nothing was handed over, so nothing can come late.
-    closeCall(d, run, call, offline(call, false));
+    closeCall(d, run, call, event.first ? neverSent(call) : droppedOff(call));
     withCalls(
       d,
       run,
@@ -157,11 +156,19 @@ function wait(d: Draft, run: Acting, indexes: readonly number[]): void {
   withCalls(d, run, calls);
 }
 
-const offline = (call: OpenCall, made: boolean): Closing => ({
+/** Nothing was handed over, so nothing can come late. */
+const neverSent = (call: OpenCall): Closing => ({
   content: `The machine ${call.nodeId ?? ""} is not connected, so ${call.name} was not run. Tell the user to start \`gsv node\` there, or use another machine.`,
   outcome: "error",
   reason: "node.offline",
-  made,
+  made: false,
+});
+/** Read-only calls only. */
+const droppedOff = (call: OpenCall): Closing => ({
+  content: `The machine ${call.nodeId ?? ""} dropped off before ${call.name} ended. It changes nothing, so it may be called again once the machine is back.`,
+  outcome: "error",
+  reason: "node.offline",
+  made: true,
 });
 
 export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
@@ -175,11 +182,7 @@ export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
   const left: OpenCall[] = [];
   for (const call of run.calls) {
     if (call.nodeId !== event.nodeId) left.push(call);
-    else if (call.idempotent)
-      closeCall(d, run, call, {
-        ...offline(call, true),
-        content: `The machine ${event.nodeId} dropped off before ${call.name} ended. It changes nothing, so it may be called again once the machine is back.`,
-      });
+    else if (call.idempotent) closeCall(d, run, call, droppedOff(call));
     // Not handed over yet: the dispatch will find out by itself.
     else if (!call.ledger && !call.sent) left.push(call);
     else {
@@ -265,8 +268,8 @@ export function actingTick(d: Draft, run: Acting): void {
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 function timedOut(d: Draft, call: OpenCall): Closing {
   const took = seconds(d.at.now - call.startedAt);
-  const neverSent = call.nodeId !== undefined && !call.ledger && !call.idempotent && !call.sent;
-  if (call.idempotent || neverSent)
+  const unsent = call.nodeId !== undefined && !call.ledger && !call.idempotent && !call.sent;
+  if (call.idempotent || unsent)
     return {
       content: `${call.name} did not finish within ${took}. It changed nothing; it may be called again.`,
       outcome: "timeout",

@@ -3,7 +3,7 @@ import type { AssistantMessage, GsvError, ToolCallBlock } from "../../../ports.t
 import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status } from "../draft.ts";
 import type { DispatchTool } from "../effect.ts";
 import type { EventOf, ReplyCall } from "../event.ts";
-import { CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES } from "../limits.ts";
+import { CALL_NAME_CHARS, CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES, PROVIDER_ID_CHARS } from "../limits.ts";
 import type { CallRef } from "../log.ts";
 import {
   type Acting,
@@ -15,7 +15,7 @@ import {
   providerCallId,
   type Thinking,
 } from "../state.ts";
-import { fitAssistant, textOf } from "../text.ts";
+import { fitAssistant, head, textOf } from "../text.ts";
 import { deadlineOf } from "./acting.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { runBase, think } from "./idle.ts";
@@ -52,7 +52,9 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
 
 /** Calls become rows and effects; those that can't be made become error results, and the run goes on. */
 function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
-  const calls = event.calls.slice(0, CALLS_PER_REPLY);
+  const calls = event.calls
+    .slice(0, CALLS_PER_REPLY)
+    .map((call) => ({ ...call, name: head(call.name, CALL_NAME_CHARS), providerId: head(call.providerId, PROVIDER_ID_CHARS) }));
   const { message, lost } = fitAssistant(withOwnIds(event.message, calls, run), MESSAGE_ROW_BYTES);
   const refs: CallRef[] = calls.map((call, index) => ({
     callId: callIdOf(d.state.identity.ref, run, index),
