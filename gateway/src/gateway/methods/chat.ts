@@ -19,12 +19,11 @@ const send: Handler<"chat.send"> = (services, { connection, now }, params) => {
   const followed = connection.follows.has(key);
   if (!services.connections.follow(connection, key))
     return fail("limit.rate", "This connection follows as many sessions as it can. Unsubscribe from some.");
-  const fresh = services.ids.name(20);
-  const runId = params.runId ?? `run-${fresh}`;
+  const runId = params.runId ?? `run-${services.ids.name(20)}`;
   const answer = services.ask(key, (session) =>
     session.send({
       identity: { key, ref, agentId: address.agentId, isMain: isOwnersOwn(address) },
-      messageId: params.messageId ?? params.runId ?? `msg-${fresh}`,
+      messageId: params.messageId ?? params.runId ?? `msg-${services.ids.name(20)}`,
       runId,
       text: message,
       ...(attachments === undefined ? {} : { attachments }),

@@ -105,6 +105,18 @@ function normaliseAddress(address: SessionAddress, agentId: string): SessionAddr
  * `agent:{agentId}:`. Idempotent. A text that could be read in two ways is refused, never guessed.
  */
 export function canonicalKey(raw: string, mainKey: string): KeyOutcome {
+  const known = remembered.get(raw);
+  if (known?.mainKey === mainKey) return known.outcome;
+  const outcome = parseKey(raw, mainKey);
+  // Every message names its session again, and there are few of them.
+  if (remembered.size >= REMEMBERED_KEYS) remembered.clear();
+  if (raw.length <= MAX_KEY_LENGTH) remembered.set(raw, { mainKey, outcome });
+  return outcome;
+}
+const REMEMBERED_KEYS = 256;
+const remembered = new Map<string, { readonly mainKey: string; readonly outcome: KeyOutcome }>();
+
+function parseKey(raw: string, mainKey: string): KeyOutcome {
   if (raw.length > MAX_KEY_LENGTH) return bad(`a key has at most ${MAX_KEY_LENGTH} characters`);
   const text = raw.trim();
   const parts = text.split(":");
