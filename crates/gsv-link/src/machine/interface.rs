@@ -31,8 +31,6 @@ pub struct Config {
     pub backoff_max_ms: Millis,
     /// Wait after a refusal that only a person can mend.
     pub refused_retry_ms: Millis,
-    /// A link that held this long counts as good: the next wait is short again.
-    pub stable_ms: Millis,
     pub max_open_calls: usize,
     pub frame_bytes: usize,
     /// Largest `connect` frame.
@@ -53,7 +51,6 @@ impl Config {
             backoff_min_ms: limits::RECONNECT_MIN_MS,
             backoff_max_ms: limits::RECONNECT_MAX_MS,
             refused_retry_ms: limits::RECONNECT_MAX_MS,
-            stable_ms: 10_000,
             max_open_calls: 1024,
             frame_bytes: bytes(limits::FRAME_BYTES),
             hello_bytes: bytes(if is_node {

@@ -34,7 +34,6 @@ enum Phase {
 #[derive(Debug)]
 struct Ready {
     conn: Conn,
-    since: Millis,
     last_sent: Millis,
     last_heard: Millis,
     last_ping: Millis,
@@ -291,7 +290,6 @@ impl Machine {
         };
         self.phase = Phase::Ready(Ready {
             conn,
-            since: now,
             last_sent: now,
             last_heard: now,
             last_ping: now,
@@ -361,13 +359,10 @@ impl Machine {
         }
     }
 
-    /// A link that worked is gone.
+    /// A link that worked is gone. However short it was, the next wait is short too: calls that are under way on a node are given up
+    /// when it stays away for longer than the grace (G3), so a link that breaks often must not add up to long waits.
     fn lost(&mut self, now: Millis, jitter: f64, reason: String) {
-        if let Phase::Ready(ready) = &self.phase
-            && now.saturating_sub(ready.since) >= self.config.stable_ms
-        {
-            self.failures = 0;
-        }
+        self.failures = 0;
         if self.config.reconnect {
             self.calls.link_broke(&mut self.out);
             self.wait(now, jitter, reason);
