@@ -3,7 +3,7 @@
  * section 2, K15 to K19). A command leaves a line when it begins and one when it ends; that is who counts.
  */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { callsThenTells, delays, LinkProxy, resultTexts, Rig, type Seen, spin } from "./kill-support.ts";
 import { type NodeProcess, until } from "./support.ts";
@@ -71,6 +71,15 @@ describe("a command on a real node", () => {
     assert.match(seen.text, new RegExp(`RESULT-${gate}`), JSON.stringify(seen.events));
   }
 
+  /** The model was told the truth: done, not begun, or that nobody knows; and it did not begin twice. */
+  function ranAsTold(seen: Seen, gate: string): void {
+    const { outcome } = seen.events.find(({ tool }) => tool?.phase === "ended")?.tool ?? {};
+    const begun = node.lines(`${gate}.begun`).length;
+    if (outcome === "ok") ranOnce(seen, gate);
+    else if (outcome === "error") assert.equal(begun, 0, JSON.stringify(seen.events));
+    else assert.deepEqual([outcome, begun <= 1], ["unknown", true], JSON.stringify(seen.events));
+  }
+
   describe("when the node is killed", () => {
     for (const phase of ["accepted", "started"] as const) {
       for (const delay of delays([0])) {
@@ -83,10 +92,7 @@ describe("a command on a real node", () => {
           await restarted();
           open(gate);
           const seen = await cell.judge();
-          const { outcome } = seen.events.find(({ tool }) => tool?.phase === "ended")?.tool ?? {};
-          if (outcome === "ok") ranOnce(seen, gate);
-          else assert.equal(outcome, "unknown", JSON.stringify(seen.events));
-          assert.ok(node.lines(`${gate}.begun`).length <= 1);
+          ranAsTold(seen, gate);
         });
       }
     }
@@ -136,7 +142,7 @@ describe("a command on a real node", () => {
       assert.ok(shell !== undefined && shell > 1 && supervisor !== undefined && supervisor > 1);
       await node.kill();
       // The stub may have exec'd the shell, or be the node itself, which is gone already.
-      for (const pid of [supervisor, shell]) if (isCommandOf(pid, gate)) process.kill(pid, "SIGKILL");
+      for (const pid of [supervisor, shell]) if (belongsTo(node, pid)) process.kill(pid, "SIGKILL");
       await restarted();
       const seen = await cell.judge();
       const ended = seen.events.find(({ tool }) => tool?.phase === "ended");
@@ -193,10 +199,7 @@ describe("a command on a real node", () => {
         await restarted();
         open(gate);
         const seen = await cell.judge();
-        const { outcome } = seen.events.find(({ tool }) => tool?.phase === "ended")?.tool ?? {};
-        if (outcome === "ok") ranOnce(seen, gate);
-        else assert.equal(outcome, "unknown", JSON.stringify(seen.events));
-        assert.ok(node.lines(`${gate}.begun`).length <= 1);
+        ranAsTold(seen, gate);
       });
     }
 
@@ -279,10 +282,10 @@ describe("a command on a real node", () => {
   });
 });
 
-/** True for a process that runs this cell's script; ids of processes that are gone may belong to others by now. */
-function isCommandOf(pid: number, gate: string): boolean {
+/** True for a process at work in this node's workspace; ids of processes that are gone may belong to others by now. */
+function belongsTo(node: NodeProcess, pid: number): boolean {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(gate);
+    return readlinkSync(`/proc/${pid}/cwd`) === node.workspace;
   } catch {
     return false;
   }

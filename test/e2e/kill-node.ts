@@ -87,8 +87,11 @@ export class ScriptedNode {
   async #dial(turn: number): Promise<void> {
     while (!this.#away && turn === this.#dialling) {
       const socket = new WebSocket(this.#machine.url);
-      socket.addEventListener("error", () => undefined);
-      const closed = new Promise<void>((resolve) => socket.addEventListener("close", () => resolve()));
+      const closed = new Promise<void>((resolve) => {
+        socket.addEventListener("close", () => resolve());
+        // One that could not be opened is never closed.
+        socket.addEventListener("error", () => resolve());
+      });
       socket.addEventListener("open", () => this.#hello(socket));
       socket.addEventListener("message", ({ data }) => this.#take(socket, String(data)));
       await closed;

@@ -1,6 +1,7 @@
 /**
  * The kill matrix's rig: a gateway that is killed at a point chosen by an observer outside of it, and the oracle that every cell is
  * judged by afterwards (promises.md sections 2 and 8). Kills are synchronous, so that nothing of ours runs between point and kill.
+ * `GSV_E2E_KEEP=1` leaves the machine's folder behind, with all logs and ledgers.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -34,7 +35,8 @@ export function spin(ms: number): void {
 }
 
 interface Pids {
-  readonly workerdPid: number;
+  /** Absent between two lives. */
+  readonly workerdPid?: number;
   readonly supervisorPid: number;
   readonly restarts: number;
   readonly phase: string;
@@ -94,8 +96,8 @@ export class Rig {
   }
   /** SIGKILL of workerd, now. Does nothing while it is dead already. */
   shoot(): void {
-    const { workerdPid: pid, restarts, phase } = this.#pids();
-    if (this.#shot !== undefined || phase !== "ready") return;
+    const { workerdPid: pid, restarts } = this.#pids();
+    if (this.#shot !== undefined || pid === undefined) return;
     process.kill(pid, "SIGKILL");
     this.#shot = { pid, restarts };
     this.kills += 1;
@@ -116,7 +118,7 @@ export class Rig {
   /** SIGKILL of everything, and a start by hand: what a power cut does. */
   async powerCut(): Promise<void> {
     const { workerdPid, supervisorPid } = this.#pids();
-    for (const pid of [supervisorPid, workerdPid]) process.kill(pid, "SIGKILL");
+    for (const pid of [supervisorPid, workerdPid]) if (pid !== undefined) process.kill(pid, "SIGKILL");
     this.kills += 1;
     await this.machine.up();
     this.risenAt = Date.now();
@@ -157,7 +159,8 @@ export class Rig {
   async end(): Promise<void> {
     for (const node of this.#nodes) node.leave();
     for (const node of this.#processes) await node.kill();
-    await this.machine.end();
+    if (process.env["GSV_E2E_KEEP"] === undefined) await this.machine.end();
+    else await this.machine.ok("down");
     await this.model.close();
   }
 }
