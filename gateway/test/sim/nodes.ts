@@ -19,6 +19,8 @@ export interface NodePorts {
 interface Call {
   readonly callId: string;
   state: "accepted" | "started" | "finished" | "lost";
+  /** The life of the node that accepted it last. */
+  process: number;
   readonly tool: string;
   outcome: ToolOutcome;
   text: string;
@@ -72,11 +74,16 @@ export class FakeNode {
     const known = this.#calls.get(callId);
     if (known && this.ledger) {
       if (known.state === "finished" || known.state === "lost") this.#report(known);
+      else if (known.state === "accepted" && known.process !== this.#process) this.#wait(known);
       return;
     }
-    const call: Call = { callId, tool, state: "accepted", outcome: "ok", text: "", released: false };
+    const call: Call = { callId, tool, state: "accepted", process: this.#process, outcome: "ok", text: "", released: false };
     this.#calls.set(callId, call);
+    this.#wait(call);
+  }
+  #wait(call: Call): void {
     const process = this.#process;
+    call.process = process;
     this.#ports.time.after(this.ledger ? this.#ports.rng.int(0, 50) : 0, () => {
       if (process === this.#process && call.state === "accepted") this.#begin(call);
     });
@@ -142,7 +149,7 @@ export class FakeNode {
     this.#ports.changed({ nodeId: this.id, online: true, ...(this.ledger ? { calls } : {}) });
     for (const call of unreleased) if (call.state === "finished" || call.state === "lost") this.#report(call);
   }
-  /** The node's process dies and comes back. Children die with it. */
+  /** The node's process dies and comes back. Children die with it; what it had only accepted waits to be asked for again (K15). */
   crash(): void {
     this.drop();
     this.#process += 1;
@@ -153,12 +160,6 @@ export class FakeNode {
         call.outcome = "unknown";
         call.text = `lost ${callId}`;
         this.ended.push({ callId, outcome: "unknown", text: call.text });
-      } else if (call.state === "accepted") {
-        const process = this.#process;
-        // Accepted and not started: safe to start, once.
-        this.#ports.time.after(500, () => {
-          if (process === this.#process && call.state === "accepted") this.#begin(call);
-        });
       }
     }
   }

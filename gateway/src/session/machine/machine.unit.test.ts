@@ -616,6 +616,18 @@ describe("machines that come and go", () => {
     assert.equal(again.callId, first.callId);
     assert.notEqual(again.id, first.id);
   });
+  test("[K15] the node comes back and has only accepted it: handed over again, for a node that died waits to be asked", () => {
+    const b = acting();
+    const first = b.effect("DispatchTool");
+    b.apply({ type: "NodeChanged", nodeId: "lap", online: false });
+    b.apply({ type: "NodeChanged", nodeId: "lap", online: true, calls: [{ callId: CALL, state: "accepted" }] });
+    const again = b.effect("DispatchTool");
+    assert.equal(again.callId, first.callId);
+    assert.notEqual(again.id, first.id);
+    b.now = LIMITS.nodeGraceMs;
+    b.apply({ type: "Tick", inFlight: [] });
+    assert.equal(b.state.run.phase, "acting");
+  });
   test("[T3] the node lost it: its report is waited for, not for ever", () => {
     const b = acting();
     b.apply({ type: "NodeChanged", nodeId: "lap", online: true, calls: [{ callId: CALL, state: "lost" }] });

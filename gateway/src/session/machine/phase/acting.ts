@@ -209,8 +209,9 @@ function cameBack(d: Draft, run: Acting, mine: readonly OpenCall[], event: Event
   const calls = run.calls.map((call) => {
     if (!mine.includes(call) || !call.ledger) return call;
     const told = known.find((entry) => entry.callId === call.callId);
-    if (!told) {
-      // Never seen there: handing it over (again) starts it once (K14).
+    if (!told || told.state === "accepted") {
+      // Never seen there (K14), or written down and, if the node died since, waiting to be asked for (K15): handing it over
+      // (again) starts it once, whichever it is.
       again.push(call.index);
       const { graceUntil: _over, ...rest } = call;
       return { ...rest, dispatch: call.dispatch + 1 };
