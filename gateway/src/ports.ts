@@ -65,6 +65,8 @@ export interface SessionSend {
   readonly attachments?: readonly Attachment[];
   /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`. */
   readonly origin: string;
+  /** The RunContext's version when the message was handed over: a run that it starts need not ask for what has not changed. */
+  readonly contextVersion?: string;
 }
 export type ToolResultTaken = "taken" | "duplicate" | "late" | "unknown";
 export interface NodeChange {

@@ -116,6 +116,11 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       calls,
       audit,
       alarms,
+      // A node that comes, goes or comes back has another connection; nothing else changes what it offers.
+      contextVersion: () => {
+        const online = connections.nodes().map((node) => node.conn);
+        return `${config.version()}/${nodes.version()}/${online.sort().join(",")}/${nodeLinks.returning().join(",")}`;
+      },
       ask,
       workspace: parts.workspace(env),
       native: parts.nativeTools(env),
@@ -279,10 +284,8 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
   // ------------------------------------------------------------ for sessions (GatewayPort)
 
   async runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null> {
-    const { config, connections, nodes, nodeLinks } = this.#services;
-    // A node that comes, goes or comes back has another connection; nothing else changes what it offers.
-    const online = connections.nodes().map((node) => node.conn);
-    const version = `${config.version()}/${nodes.version()}/${online.sort().join(",")}/${nodeLinks.returning().join(",")}`;
+    const { config, contextVersion, nodes, nodeLinks } = this.#services;
+    const version = contextVersion();
     if (version === knownVersion) return null;
     const key = canonicalKey(sessionKey, config.mainKey());
     const agent = config.agent(key.ok ? key.address.agentId : config.defaultAgentId());

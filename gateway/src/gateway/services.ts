@@ -36,6 +36,8 @@ export interface Services {
   readonly calls: ClientCalls;
   readonly audit: Audit;
   readonly alarms: Alarms;
+  /** Changes when anything does that a run gets from the gateway (RunContext). */
+  readonly contextVersion: () => string;
   readonly ask: AskSession;
   readonly workspace: WorkspaceStore;
   readonly native: NativeTools;

@@ -92,7 +92,6 @@ export class SessionDriver {
       state: () => this.#applier.state,
       messages: () => this.history.messages,
       contexts: this.contexts,
-      gateway: parts.gateway,
       prompts: parts.prompts,
       model: parts.model,
       native: parts.native,

@@ -1,16 +1,23 @@
 /** What a run needs from the gateway, asked for anew before each model call and sent only when it changed. Memory only. */
 import type { ModelRef, SessionSettings, ThinkLevel } from "../../../protocol/gen/types.ts";
 import type { AgentConfig } from "../../../protocol/gen/types.ts";
-import type { EffectiveConfig, GatewayPort, RunContext } from "../ports.ts";
+import type { EffectiveConfig, GatewayPort, ModelAccess, RunContext } from "../ports.ts";
 import type { Budget, Thinking } from "./machine/state.ts";
 
+/** How long it counts that the gateway said something along with a message: the run that the message starts asks at once. */
+const SAID_MS = 250;
+
 export class RunContexts {
-  readonly #gateway: Pick<GatewayPort, "runContext">;
+  readonly #gateway: Pick<GatewayPort, "runContext" | "modelAccess">;
   readonly #sessionKey: () => string;
   #known: RunContext | undefined;
   #asking: Promise<RunContext> | undefined;
+  /** The gateway said with a message that this version holds. Good for one use: what comes later may have changed again. */
+  #said: { readonly version: string; readonly at: number } | undefined;
+  /** The keys that were needed last, of one version and one provider. Memory only, and only for calls of the model. */
+  #access: { readonly version: string; readonly provider: string; readonly access: ModelAccess } | undefined;
 
-  constructor(gateway: Pick<GatewayPort, "runContext">, sessionKey: () => string) {
+  constructor(gateway: Pick<GatewayPort, "runContext" | "modelAccess">, sessionKey: () => string) {
     this.#gateway = gateway;
     this.#sessionKey = sessionKey;
   }
@@ -18,8 +25,24 @@ export class RunContexts {
   get known(): RunContext | undefined {
     return this.#known;
   }
-  /** Rejects when the gateway does. Whoever asks while somebody is asking shares the answer, so order is kept. */
-  current(): Promise<RunContext> {
+  /** The gateway has just said which version holds. */
+  said(version: string, now: number): void {
+    this.#said = { version, at: now };
+  }
+  /** What a call of this provider's models may use, in the version that `context` is. Rejects when the gateway does. */
+  async access(context: RunContext, provider: string): Promise<ModelAccess> {
+    const { version } = context;
+    if (this.#access?.version === version && this.#access.provider === provider) return this.#access.access;
+    const access = await this.#gateway.modelAccess([provider]);
+    this.#access = { version, provider, access };
+    return access;
+  }
+  /** `now` (wall clock) lets what was said with a message count. Rejects when the gateway does. Whoever asks while somebody is asking shares the answer, so order is kept. */
+  current(now?: number): Promise<RunContext> {
+    const said = this.#said;
+    this.#said = undefined;
+    const holds = said !== undefined && now !== undefined && now >= said.at && now - said.at < SAID_MS;
+    if (holds && this.#known?.version === said.version) return Promise.resolve(this.#known);
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
     });

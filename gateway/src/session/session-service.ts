@@ -82,6 +82,8 @@ export class SessionService implements SessionPort {
 
   async #message(input: SessionSend, intake: Extract<Intake, { kind: "message" }>): Promise<Result<ChatSendResult>> {
     await this.#refreshPolicy();
+    const phase = this.#driver.state?.run.phase ?? "idle";
+    if (input.contextVersion !== undefined && phase === "idle") this.#driver.contexts.said(input.contextVersion, this.#driver.wall());
     const state = this.#driver.state;
     const due = state && this.#resetDue(state);
     const applied = this.#driver.apply(

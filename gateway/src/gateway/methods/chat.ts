@@ -28,6 +28,7 @@ const send: Handler<"chat.send"> = (services, { connection, now }, params) => {
       text: message,
       ...(attachments === undefined ? {} : { attachments }),
       origin: `client:${connection.principal.id}`,
+      contextVersion: services.contextVersion(),
     }),
   );
   return answer.then((result) => {

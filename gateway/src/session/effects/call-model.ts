@@ -25,7 +25,6 @@ export interface CallModelPorts {
   readonly state: () => State | undefined;
   readonly messages: () => readonly Message[];
   readonly contexts: RunContexts;
-  readonly gateway: Pick<GatewayPort, "modelAccess">;
   readonly prompts: PromptSource;
   readonly model: ModelClient;
   readonly native: Pick<NativeTools, "definitions">;
@@ -150,17 +149,12 @@ export class ModelCaller {
   async #gather(
     run: Thinking,
   ): Promise<{ context: RunContext; access: ModelAccess; models: ReturnType<typeof modelsFor>; state: State } | undefined> {
-    const { contexts, gateway } = this.#ports;
-    const choose = (context: RunContext, state: State) => modelsFor(run, state.settings, context.agent, context.config);
-    // The keys that were needed last time are most likely needed again: ask for both at once.
-    const before = this.#ports.state();
-    const guess = contexts.known && before ? modelAt(choose(contexts.known, before), run.modelIndex).provider : undefined;
-    const [context, guessed] = await Promise.all([contexts.current(), guess === undefined ? undefined : gateway.modelAccess([guess])]);
+    const { contexts } = this.#ports;
+    const context = await contexts.current(this.#ports.wall());
     const state = this.#ports.state();
     if (!state) return undefined;
-    const models = choose(context, state);
-    const { provider } = modelAt(models, run.modelIndex);
-    const access = guessed !== undefined && provider === guess ? guessed : await gateway.modelAccess([provider]);
+    const models = modelsFor(run, state.settings, context.agent, context.config);
+    const access = await contexts.access(context, modelAt(models, run.modelIndex).provider);
     return { context, access, models, state };
   }
 

@@ -75,13 +75,16 @@ describe("CallModel", () => {
     const caller = new ModelCaller({
       state: () => thinking,
       messages: () => [{ role: "user", content: "hi", timestamp: 0 }],
-      contexts: new RunContexts({ runContext: (_key, known) => Promise.resolve(known === "v1" ? null : context) }, () => "k"),
-      gateway: {
-        modelAccess: (providers) => {
-          asked.push([...providers]);
-          return Promise.resolve({ apiKeys: {}, headers: {} });
+      contexts: new RunContexts(
+        {
+          runContext: (_key, known) => Promise.resolve(known === "v1" ? null : context),
+          modelAccess: (providers) => {
+            asked.push([...providers]);
+            return Promise.resolve({ apiKeys: {}, headers: {} });
+          },
         },
-      },
+        () => "k",
+      ),
       prompts: { assemble: () => Promise.resolve({ ok: true, value: { system: "sys", sections: [] } }) },
       model: {
         call: (request) => {
@@ -122,11 +125,49 @@ describe("CallModel", () => {
     );
     assert.equal(b.caller.live, undefined);
   });
-  test("[A2] keys are asked for one provider only, and together with the context once it is known", async () => {
+  test("[A2] keys are asked for one provider only, and again only when something has changed", async () => {
     const b = bench(() => Promise.resolve(replied("x")));
     await b.caller.call(effect, flight());
     await b.caller.call(effect, flight());
-    assert.deepEqual(b.asked, [["a"], ["a"]]);
+    assert.deepEqual(b.asked, [["a"]]);
+  });
+  test("the context is asked for, unless the gateway has just said with a message that it holds", async () => {
+    const [asked, keys]: [(string | undefined)[], string[]] = [[], []];
+    let version = "v1";
+    const contexts = new RunContexts(
+      {
+        runContext: (_key, known) => {
+          asked.push(known);
+          return Promise.resolve(known === version ? null : { ...context, version });
+        },
+        modelAccess: (providers) => {
+          keys.push(...providers);
+          return Promise.resolve({ apiKeys: {}, headers: {} });
+        },
+      },
+      () => "k",
+    );
+    const use = async (now: number): Promise<string> => {
+      const current = await contexts.current(now);
+      await contexts.access(current, "a");
+      return current.version;
+    };
+    contexts.said("v1", 0);
+    assert.equal(await use(0), "v1");
+    assert.deepEqual(asked, [undefined], "what is not known must be asked for");
+    contexts.said("v1", 1000);
+    assert.equal(await use(1001), "v1");
+    assert.equal(asked.length, 1);
+    // Said once counts once, and not for long.
+    await use(1002);
+    assert.equal(asked.length, 2);
+    contexts.said("v1", 2000);
+    await use(3000);
+    assert.equal(asked.length, 3);
+    version = "v2";
+    contexts.said("v2", 4000);
+    assert.equal(await use(4000), "v2");
+    assert.deepEqual([asked.length, keys], [4, ["a", "a"]]);
   });
   test("[R2] the model of the present try", async () => {
     const second: State = {
@@ -165,8 +206,10 @@ describe("CallModel", () => {
     for (const b of [
       bench(rejects),
       bench(() => Promise.resolve(replied("x")), { prompts: { assemble: rejects } }),
-      bench(() => Promise.resolve(replied("x")), { gateway: { modelAccess: rejects } }),
-      bench(() => Promise.resolve(replied("x")), { contexts: new RunContexts({ runContext: rejects }, () => "k") }),
+      bench(() => Promise.resolve(replied("x")), {
+        contexts: new RunContexts({ runContext: () => Promise.resolve(context), modelAccess: rejects }, () => "k"),
+      }),
+      bench(() => Promise.resolve(replied("x")), { contexts: new RunContexts({ runContext: rejects, modelAccess: rejects }, () => "k") }),
     ]) {
       const event = await b.caller.call(effect, flight());
       assert.deepEqual(event?.type === "ModelFailed" && [event.retryable, event.error.reason], [true, "internal"]);
