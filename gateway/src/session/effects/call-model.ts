@@ -2,17 +2,7 @@
  * CallModel: one call of the model, its text streamed to clients as it comes. Gathers what the call needs, times it out as a
  * whole, and reports exactly one event. Never retries: that is the machine's. Keys are fetched here and dropped here.
  */
-import type {
-  GatewayPort,
-  GsvError,
-  Message,
-  ModelAccess,
-  ModelClient,
-  ModelOutcome,
-  NativeTools,
-  PromptSource,
-  RunContext,
-} from "../../ports.ts";
+import type { GsvError, Message, ModelAccess, ModelClient, ModelOutcome, NativeTools, PromptSource, RunContext } from "../../ports.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import { modelEffectId, type State, type Thinking } from "../machine/state.ts";
