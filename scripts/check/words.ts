@@ -1,12 +1,11 @@
 /**
- * What must not be in the repository because it belongs to somebody's machine or account: absolute home and work folders, private
- * package sources, keys. Pure: takes texts, gives findings.
+ * What must not be in the repository because it belongs to somebody's machine or account: absolute home and work folders, package
+ * sources, keys. Pure: takes texts, gives findings.
  */
 import type { Finding, Sources } from "./dependency-rules.ts";
 
 /** Files whose subject these words are. */
 const SUBJECT = ["scripts/check/words.ts", "scripts/check/words.unit.test.ts"];
-const PUBLIC_REGISTRY = /^https:\/\/registry\.npmjs\.org\//;
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w.\-/:}$])\/(?:root|work|mnt)\/[\w.-]+/, "a folder of somebody's machine"],
@@ -24,12 +23,12 @@ export function wordFindings(sources: Sources): Finding[] {
         if (pattern.test(line)) findings.push({ rule: "words", file, line: index + 1, message: `This names ${what}.` });
       }
       const resolved = file.endsWith("package-lock.json") ? /"resolved": "([^"]+)"/.exec(line)?.[1] : undefined;
-      if (resolved?.startsWith("http") === true && !PUBLIC_REGISTRY.test(resolved)) {
+      if (resolved?.startsWith("http") === true) {
         findings.push({
           rule: "words",
           file,
           line: index + 1,
-          message: "The lock file names a private package source. Delete the line; the registry is the installer's business.",
+          message: "The lock file names a package source. Delete the line: where packages come from is the installer's business (.npmrc).",
         });
       }
     }

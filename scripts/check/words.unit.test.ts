@@ -8,7 +8,7 @@ describe("words of somebody's machine", () => {
   it("are found", () => {
     for (const text of [
       "cd /root/x",
-      '"/work/main"',
+      '"/mnt/build/x"',
       "see /home/jane/gsv/x",
       "/Users/jane/gsv",
       `${"sk-ant-"}api03-aaaaaaaaaaaaaaaaaaaaaaaa`,
@@ -20,6 +20,6 @@ describe("words of somebody's machine", () => {
   it("ordinary words pass", () => {
     for (const text of ["https://x.dev/root/y", "src/work/a", "/home/user/x", "/tmp/x", "$HOME/root/", "{root}/work/x", "sk-ant-..."])
       assert.equal(count(text), 0, text);
-    assert.equal(count('      "resolved": "https://registry.npmjs.org/x.tgz",', "package-lock.json"), 0);
+    assert.equal(count('      "resolved": "gateway",', "package-lock.json"), 0);
   });
 });

@@ -127,10 +127,7 @@ export class Rig {
   /** Before a cell: a supervisor without a past, everything connected. */
   async calm(): Promise<void> {
     if (this.#shot !== undefined) await this.risen();
-    if (this.#pids().restarts >= KILLS_PER_SUPERVISOR) {
-      await this.machine.ok("down");
-      await this.machine.up();
-    }
+    if (this.#pids().restarts >= KILLS_PER_SUPERVISOR) await this.powerCut();
     for (const node of this.#nodes) await until(`${node.id} is connected`, () => node.online);
   }
 
