@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type CellModel, startCellModel, tag } from "./kill-model.ts";
@@ -120,6 +120,8 @@ export class Rig {
     const { workerdPid, supervisorPid } = this.#pids();
     for (const pid of [supervisorPid, workerdPid]) if (pid !== undefined) process.kill(pid, "SIGKILL");
     this.kills += 1;
+    // A port is free when its owner is gone for good.
+    await until("both are gone", () => ![supervisorPid, workerdPid].some((pid) => pid !== undefined && isAlive(pid)));
     await this.machine.up();
     this.risenAt = Date.now();
     this.#shot = undefined;
@@ -159,6 +161,17 @@ export class Rig {
     if (process.env["GSV_E2E_KEEP"] === undefined) await this.machine.end();
     else await this.machine.ok("down");
     await this.model.close();
+  }
+}
+/** False for a process that has ended, all threads of it, and at most waits to be noticed. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    const folder = `/proc/${pid}`;
+    if (!existsSync(folder) || readdirSync(`${folder}/task`).length > 1) return true;
+    return !/^State:\s+[ZX]/m.test(readFileSync(`${folder}/status`, "utf8"));
+  } catch {
+    return false;
   }
 }
 const SECRET = "sk-cell-0123456789abcdef0123456789abcdef";
