@@ -22,6 +22,16 @@ export function resetDue(policy: Required<ResetPolicy>, timezone: string, lastAt
 
 /** The latest instant not after `wall` at which it was `hour` o'clock there; in the hour that summer time skips, the first instant after it. */
 export function lastHour(hour: number, timezone: string, wall: number): number {
+  // Asked with every message. The next such hour is 22 hours away or more, even where the clocks change by two.
+  if (known?.hour === hour && known.timezone === timezone && wall >= known.instant && wall < known.instant + 22 * 3_600_000)
+    return known.instant;
+  const instant = findLastHour(hour, timezone, wall);
+  known = { hour, timezone, instant };
+  return instant;
+}
+let known: { readonly hour: number; readonly timezone: string; readonly instant: number } | undefined;
+
+function findLastHour(hour: number, timezone: string, wall: number): number {
   const zone = formatterFor(timezone);
   const local = localTime(zone, wall);
   for (const daysBack of [0, 1, 2]) {

@@ -62,6 +62,9 @@ export class Nodes {
   /** Tool lists are large and asked for often; the row is the truth. */
   readonly #offers = new Map<string, NodeOffer>();
 
+  /** As stored; this object is the only one that changes it. */
+  #forgotten: number | undefined;
+
   constructor(db: Database) {
     this.#db = db;
   }
@@ -115,7 +118,8 @@ export class Nodes {
 
   /** Changes when a machine is forgotten; comings and goings show in the sockets. */
   version(): number {
-    return this.#db.kv.get<number>(FORGOTTEN) ?? 0;
+    this.#forgotten ??= this.#db.kv.get<number>(FORGOTTEN) ?? 0;
+    return this.#forgotten;
   }
 
   exists(nodeId: string): boolean {
@@ -153,7 +157,10 @@ export class Nodes {
   forget(nodeId: string): boolean {
     this.#offers.delete(nodeId);
     const removed = one(this.#db.sql, "DELETE FROM nodes WHERE id = ? RETURNING id", nodeId) !== undefined;
-    if (removed) this.#db.kv.put(FORGOTTEN, this.version() + 1);
+    if (removed) {
+      this.#forgotten = this.version() + 1;
+      this.#db.kv.put(FORGOTTEN, this.#forgotten);
+    }
     return removed;
   }
 }
