@@ -3,28 +3,45 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::process::describe;
 use crate::exit::{Failure, Outcome};
 
-/// Fails with the name of the program that has the port, if it can be told.
+/// A workerd that was killed keeps its port until the system has cleaned up after it.
+const DYING: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Fails with the name of the program that has the port, if it can be told. Waits a moment for one that is on its way out:
+/// such a one can't be told.
 pub fn ensure_free(port: u16) -> Outcome<()> {
-    match TcpListener::bind(("127.0.0.1", port)) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            let who = listener(port).map_or_else(|| "another program".to_owned(), describe);
-            Err(Failure::failed(
-                format!("Port {port} is in use by {who}."),
-                format!(
-                    "End it, or choose another port: `gsv up --port {}`.",
-                    if port == u16::MAX { port - 1 } else { port + 1 }
-                ),
-            ))
+    let give_up = Instant::now() + DYING;
+    loop {
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                let owner = listener(port);
+                if owner.is_none() && Instant::now() < give_up {
+                    sleep(LOOK_AGAIN);
+                    continue;
+                }
+                let who = owner.map_or_else(|| "another program".to_owned(), describe);
+                return Err(Failure::failed(
+                    format!("Port {port} is in use by {who}."),
+                    format!(
+                        "End it, or choose another port: `gsv up --port {}`.",
+                        if port == u16::MAX { port - 1 } else { port + 1 }
+                    ),
+                ));
+            }
+            Err(error) => {
+                return Err(Failure::failed(
+                    format!("Port {port} can't be used: {error}."),
+                    "Choose another: `gsv up --port 8788`.",
+                ));
+            }
         }
-        Err(error) => Err(Failure::failed(
-            format!("Port {port} can't be used: {error}."),
-            "Choose another: `gsv up --port 8788`.",
-        )),
     }
 }
 
