@@ -304,6 +304,21 @@ describe("the gateway, killed", () => {
       assert.equal((await cell.judge()).text, "one two three");
     });
 
+    it("[P12] the supervisor alone killed in the middle of an answer: `gsv up` takes the gateway over, and the answer comes once", async () => {
+      const cell = rig.cell("supervisor");
+      const mended: Promise<void>[] = [];
+      rig.model.serve(cell.name, {
+        answer: says("one two three"),
+        wrote: ({ n }, { kind, nth }) => {
+          if (n === 1 && kind === "text" && nth === 2) mended.push(rig.orphan());
+        },
+      });
+      await rig.with((client) => cell.say(client));
+      await until("the supervisor is killed", () => mended.length === 1);
+      await Promise.all(mended);
+      assert.equal((await cell.judge()).text, "one two three");
+    });
+
     it("[P12] twenty sessions, each at another point: one kill, and every one of them ends as it would have", async () => {
       const gate = new Promise<void>((open) => {
         node.at.started = async ({ args }) => (typeof args["hold"] === "string" ? gate : undefined);

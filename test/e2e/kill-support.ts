@@ -126,6 +126,13 @@ export class Rig {
     this.risenAt = Date.now();
     this.#shot = undefined;
   }
+  /** SIGKILL of the supervisor alone, and a start by hand, which replaces the workerd that it left behind. */
+  async orphan(): Promise<void> {
+    process.kill(this.#pids().supervisorPid, "SIGKILL");
+    this.kills += 1;
+    await this.machine.up();
+    this.risenAt = Date.now();
+  }
   /** Before a cell: a supervisor without a past, everything connected. */
   async calm(): Promise<void> {
     if (this.#shot !== undefined) await this.risen();
