@@ -5,9 +5,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { LONG, resultTexts, Rig } from "./kill-support.ts";
-import { type NodeProcess, until } from "./support.ts";
+import { type NodeProcess, textOf, until } from "./support.ts";
 
 const STEPS = 20;
+const SESSIONS = 4;
+const MESSAGES = LONG ? 40 : 12;
 const MIN_PAUSE_MS = 700;
 const MAX_PAUSE_MS = 2_000;
 const SEEDS = LONG ? Array.from({ length: 10 }, (_, i) => i + 1) : [1];
@@ -69,7 +71,7 @@ describe("churn", () => {
           await node.kill();
           node = rig.realNode("box");
           nodeKills += 1;
-        } else if (turn % 6 === 4) await rig.powerCut();
+        } else if (rig.isTired) await rig.powerCut();
         else {
           rig.shoot();
           await rig.risen();
@@ -99,4 +101,37 @@ describe("churn", () => {
       rig.checkLog();
     });
   }
+
+  it(`[P1] [P3] [P4] ${SESSIONS} sessions with ${MESSAGES} messages each, while workerd is killed again and again: each is one turn, in order`, async (t) => {
+    await rig.calm();
+    const random = mulberry(42);
+    const cells = Array.from({ length: SESSIONS }, (_, i) => rig.cell(`storm ${i}`));
+    for (const cell of cells) rig.model.serve(cell.name, { answer: ({ text }) => ({ text: `about ${text.replace(/.*#/s, "")}` }) });
+    const kills = rig.kills;
+    let sent = 0;
+    const senders = cells.map(async (cell) => {
+      for (let i = 0; i < MESSAGES; i++) {
+        await rig.insist(cell.word());
+        sent += 1;
+      }
+    });
+    for (let goal = 5; goal < SESSIONS * MESSAGES; goal += 5 + Math.floor(random() * 10)) {
+      await until(`${goal} messages are accepted`, () => sent >= goal);
+      if (rig.isTired) await rig.powerCut();
+      else {
+        rig.shoot();
+        await rig.risen();
+      }
+    }
+    await Promise.all(senders);
+    for (const cell of cells) {
+      const { ends } = await cell.judge();
+      assert.deepEqual(
+        ends.map(textOf),
+        cell.said.map((_, i) => `about ${i}`),
+      );
+    }
+    t.diagnostic(`${rig.kills - kills} kills of the gateway`);
+    rig.checkLog();
+  });
 });

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { callsThenTells, delays, RECOVERY_MS, Rig, says, type ScriptedNode, spin } from "./kill-support.ts";
-import { type Client, until } from "./support.ts";
+import { textOf, until } from "./support.ts";
 
 describe("the gateway, killed", () => {
   let rig: Rig;
@@ -30,29 +30,21 @@ describe("the gateway, killed", () => {
     );
   });
 
-  /** Sends a message again and again until it is accepted, as a client without an answer does. */
-  async function insist(said: Parameters<Client["call"]>[1]): Promise<void> {
-    await until("the message is accepted", () =>
-      rig
-        .with((client) => client.call("chat.send", said))
-        .catch((error: unknown) => (/clos|open/.test(String(error)) ? undefined : Promise.reject(error))),
-    );
-  }
-
   describe("around chat.send", () => {
     for (const delay of delays([0, 1, 3])) {
       it(`[K1] [K2] [P1] ${delay} ms after chat.send was written, and before it was answered: sent again, it is one turn`, async () => {
         const cell = rig.cell("k1");
         rig.model.serve(cell.name, { answer: says("only once") });
+        const said = cell.word();
         await rig.with(async (client) => {
-          client.call("chat.send", { ...cell.word() }).catch(() => undefined);
+          client.call("chat.send", { ...said }).catch(() => undefined);
           // One turn of the loop, so that the frame is on the wire.
           await new Promise(setImmediate);
           spin(delay);
           rig.shoot();
           await rig.risen();
         });
-        await insist({ ...cell.said[0] });
+        await rig.insist(said);
         assert.equal((await cell.judge()).text, "only once");
       });
     }
@@ -89,7 +81,7 @@ describe("the gateway, killed", () => {
         for (let i = 0; i < 3; i++) client.call("chat.send", { ...cell.word() }).catch(() => undefined);
         await rig.risen();
       });
-      for (const said of cell.said) await insist({ ...said });
+      for (const said of cell.said) await rig.insist(said);
       for (let i = 1; i < 3; i++) await rig.risen();
       const seen = await cell.judge();
       assert.deepEqual(
@@ -272,6 +264,43 @@ describe("the gateway, killed", () => {
       });
       const all = (await cell.judge()).events.map(({ sessionSeq }) => sessionSeq);
       assert.deepEqual([...seen, ...later], all);
+    });
+
+    it("[K8] [C4] a client that follows again in the middle of the repeated answer shows each word once", async () => {
+      const cell = rig.cell("screen");
+      let go = (): void => undefined;
+      const rest = new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      rig.model.serve(cell.name, {
+        answer: says("one two three four"),
+        wrote: ({ n }, { kind, nth }) => {
+          if (kind !== "text" || nth !== 2) return undefined;
+          if (n === 2) return rest;
+          rig.shoot();
+          return undefined;
+        },
+      });
+      await rig.with((client) => cell.say(client));
+      await rig.risen();
+      await until("the answer is given again", () => rig.model.turns(cell.name).length === 2);
+      await rig.with(async (client) => {
+        const now = await until("the first words are there", async () => {
+          const state = await client.call("session.subscribe", { sessionKey: cell.sessionKey, afterSeq: 0 });
+          return typeof state["text"] === "string" ? state : undefined;
+        });
+        go();
+        const runId = cell.said[0]?.runId ?? "";
+        const end = await client.ending(runId);
+        let shown = String(now["text"]);
+        for (const { state, step, attempt, text, offset } of client.chats(runId)) {
+          if (state !== "delta" || text === undefined) continue;
+          assert.deepEqual([step, attempt], [now["step"], now["attempt"]], "the subscription names the attempt that goes on");
+          shown = shown.slice(0, offset) + text;
+        }
+        assert.equal(shown, textOf(end));
+      });
+      await cell.judge();
     });
 
     it("[K24] between one run's end and the next one's start: both are answered once", async () => {
