@@ -75,6 +75,7 @@ export class ClientCalls {
       state: "sent",
       createdAt: at,
       deadline: at + request.timeoutMs + MARGIN_MS,
+      graceUntil: undefined,
     };
     if (!pending.add(row)) return fail("limit.rate", "Too many tool calls are under way. Wait for some to end.");
     const sent =
@@ -160,7 +161,7 @@ export class ClientCalls {
             `The machine ${nodeId} dropped off during the call. It changes nothing, so ask again when the machine is back.`,
           ),
         );
-      else this.#ports.pending.setState(call.call, "waiting", Math.min(call.deadline, until));
+      else this.#ports.pending.wait(call.call, until);
     }
     this.#ports.arm();
   }
@@ -172,7 +173,7 @@ export class ClientCalls {
       if (ledger === undefined)
         this.#end(call, unknownOutcome(call, "The link to the machine broke during the call, and this machine keeps no record of calls."));
       else if (!states.has(call.call)) this.#end(call, fail("node.offline", `The call never reached the machine ${nodeId}. Ask again.`));
-      else this.#ports.pending.setState(call.call, "sent", Math.max(call.deadline, this.#ports.now() + LIMITS.nodeGraceMs));
+      else this.#ports.pending.goOn(call.call, this.#ports.now() + LIMITS.nodeGraceMs);
     }
     this.#ports.arm();
   }

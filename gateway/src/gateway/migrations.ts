@@ -27,4 +27,10 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
       ) STRICT`);
     },
   },
+  {
+    name: "pending calls: the grace beside the deadline",
+    up: (sql) => {
+      sql.exec("ALTER TABLE pending_calls ADD COLUMN grace_until INTEGER");
+    },
+  },
 ];

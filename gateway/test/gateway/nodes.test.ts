@@ -439,6 +439,21 @@ describe("[P6] tool.invoke by a client", () => {
     expect((await admin.answer(one)).payload).toEqual({ result: "done", callId: "one" });
   });
 
+  test("[G5] a link that broke and is back leaves a call its own time", async () => {
+    const lap = await node("lap");
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash", timeoutMs: 600_000 });
+    const { callId } = await invoked(lap);
+    lap.socket.close(1000);
+    await admin.event("presence", ({ online }) => online === false);
+    expect(await row()).toMatchObject([{ state: "waiting" }]);
+    const back = await node("lap", ADMIN, { ledger: { calls: [{ callId, state: "started" }] } });
+    expect(await row()).toMatchObject([{ state: "sent" }]);
+    await later(LIMITS.nodeGraceMs + 1000);
+    expect(back.events("tool.cancel")).toEqual([]);
+    await back.ok("tool.result", { callId, result: "done" });
+    expect((await admin.answer(id)).payload).toMatchObject({ result: "done" });
+  });
+
   test("[T4] a node without a ledger that comes back can't know", async () => {
     const lap = await node("lap", ADMIN, {});
     const id = admin.ask("tool.invoke", { tool: "lap__Bash" });

@@ -5,7 +5,7 @@
 import { all, type Database, one, run } from "../../platform/sql.ts";
 
 export type PendingKind = "tool" | "logs" | "request";
-/** `waiting`: the machine dropped off after the call was sent. */
+/** `waiting`: the machine dropped off after the call was sent, and has until `graceUntil` to come back. */
 export type PendingState = "sent" | "waiting";
 export interface PendingCall {
   readonly call: string;
@@ -22,7 +22,9 @@ export interface PendingCall {
   readonly repeatable: boolean;
   readonly state: PendingState;
   readonly createdAt: number;
+  /** The call's own; what happens to a link never shortens it. */
   readonly deadline: number;
+  readonly graceUntil: number | undefined;
 }
 type Row = {
   call: string;
@@ -37,7 +39,10 @@ type Row = {
   state: string;
   created_at: number;
   deadline: number;
+  grace_until: number | null;
 };
+/** When a call is over, as SQL. */
+const END = "min(deadline, coalesce(grace_until, deadline))";
 
 export const MAX_PENDING = 512;
 export const MAX_PENDING_PER_TOKEN = 64;
@@ -96,16 +101,26 @@ export class PendingCalls {
     run(this.#db.sql, "UPDATE pending_calls SET conn = ?, request = ? WHERE call = ?", conn, request, call);
   }
 
-  setState(call: string, state: PendingState, deadline: number): void {
-    run(this.#db.sql, "UPDATE pending_calls SET state = ?, deadline = ? WHERE call = ?", state, deadline, call);
+  /** The machine dropped off. */
+  wait(call: string, graceUntil: number): void {
+    run(this.#db.sql, "UPDATE pending_calls SET state = 'waiting', grace_until = ? WHERE call = ?", graceUntil, call);
+  }
+  /** The machine is back and answers for the call; it has at least until `atLeast` to do so. */
+  goOn(call: string, atLeast: number): void {
+    run(
+      this.#db.sql,
+      "UPDATE pending_calls SET state = 'sent', grace_until = NULL, deadline = max(deadline, ?) WHERE call = ?",
+      atLeast,
+      call,
+    );
   }
 
   due(now: number): readonly PendingCall[] {
-    return all<Row>(this.#db.sql, "SELECT * FROM pending_calls WHERE deadline <= ? ORDER BY deadline", now).map(callOf);
+    return all<Row>(this.#db.sql, `SELECT * FROM pending_calls WHERE ${END} <= ? ORDER BY ${END}`, now).map(callOf);
   }
 
   nextDeadline(): number | undefined {
-    return one<{ at: number | null }>(this.#db.sql, "SELECT min(deadline) AS at FROM pending_calls")?.at ?? undefined;
+    return one<{ at: number | null }>(this.#db.sql, `SELECT min(${END}) AS at FROM pending_calls`)?.at ?? undefined;
   }
 }
 
@@ -122,4 +137,5 @@ const callOf = (row: Row): PendingCall => ({
   state: row.state === "waiting" ? "waiting" : "sent",
   createdAt: row.created_at,
   deadline: row.deadline,
+  graceUntil: row.grace_until ?? undefined,
 });
