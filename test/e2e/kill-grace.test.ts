@@ -25,7 +25,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
     let box: NodeProcess;
     before(async () => {
       rig = await Rig.start();
-      for (const id of ["dies", "accepted", "never", "late", "look"]) nodes.set(id, await rig.node({ id, ledger: true }));
+      for (const id of ["dies", "accepted", "never", "late", "look", "own", "clock"]) nodes.set(id, await rig.node({ id, ledger: true }));
       for (const id of ["olddies", "oldcut"]) nodes.set(id, await rig.node({ id, ledger: false }));
       box = rig.realNode("box");
       await rig.isOnline("box");
@@ -159,6 +159,27 @@ describe("nodes that stay away", { concurrency: true }, () => {
       assert.ok(Date.now() - lostAt < LIMITS.nodeGraceMs / 2);
       const end = endOf(await cell.judge());
       assert.deepEqual([end?.tool?.outcome, end?.reason], ["error", "node.offline"]);
+    });
+
+    it("[T2] [G5] a client's own call outlives a link that broke: it has its own time, not that of the grace", async () => {
+      const own = node("own");
+      let go = (): void => undefined;
+      own.at.started = () => {
+        own.leave();
+        return new Promise<void>((resolve) => {
+          go = resolve;
+        });
+      };
+      await rig.with(async (client) => {
+        const answered = client.call("tool.invoke", { tool: "own__Do", args: { cell: "own" }, timeoutMs: 60_000 });
+        await until("the link is cut", () => own.callOf("own")?.state === "started" && !own.online);
+        await own.join();
+        // Another node's loss shows that the grace is over.
+        await lose("clock", "started", (lost) => lost.die());
+        assert.deepEqual(own.cancelled, []);
+        go();
+        assert.deepEqual((await answered)["result"], { did: "own", start: 1 });
+      });
     });
 
     it("[K16'] [P10] a real node, killed while a command runs: the user sees at once that it dropped off, and then that nobody knows", async () => {
