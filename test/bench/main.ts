@@ -6,7 +6,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { concurrent, fill, messages, streamBytes, toolRoundTrip } from "./measure.ts";
+import { concurrent, diskCalls, fill, messages, streamBytes, toolRoundTrip } from "./measure.ts";
 import { BenchModel } from "./model.ts";
 import { median, run, start, stop, usageOf } from "./process.ts";
 import { gsv, type Gsv, makeTree, root, startFloor, startGsv } from "./system.ts";
@@ -122,6 +122,12 @@ async function main(): Promise<void> {
     ratio("bytes written per message", few.writtenBytes / 1024, "KiB", floorCost.writtenBytes / 1024, 2.5);
     atMost("first delta after the model's first byte", few.firstDeltaMs, "ms", 2);
     info("  the floor's", floorCost.firstDeltaMs, "ms");
+    const disk = await diskCalls(system, model, "agent:main:cli:dm:disk", 40);
+    if (disk === undefined) say("strace is not there or may not look: fsyncs and reads of the bucket are not counted");
+    else {
+      atMost("fsyncs per message", disk.fsyncs, "", 3);
+      atMost("reads of the bucket per message", disk.objectReads, "", 0);
+    }
     say(`history of ${history} ...`);
     await fill(system, "agent:main:cli:dm:many", history);
     const many = await messages(system, model, "agent:main:cli:dm:many", Math.min(count, 100));

@@ -1,4 +1,8 @@
 /** The measurements. Each takes a running system and gives numbers; main.ts turns them into rows. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { BenchClient, Frame } from "./client.ts";
 import type { BenchModel } from "./model.ts";
 import { median, quantile, usageOf } from "./process.ts";
@@ -142,6 +146,49 @@ export async function toolRoundTrip(system: System, model: BenchModel, session: 
   }
   client.close();
   return median(samples);
+}
+
+/**
+ * What the gateway asks of the disk for one message, as strace sees it: fsyncs, and objects of the workspace that are looked at.
+ * Nothing where strace is not installed or may not look.
+ */
+export async function diskCalls(
+  system: System,
+  model: BenchModel,
+  session: string,
+  count: number,
+): Promise<{ readonly fsyncs: number; readonly objectReads: number } | undefined> {
+  await messages(system, model, session, 5);
+  const folder = mkdtempSync(join(tmpdir(), "gsv-strace-"));
+  const file = join(folder, "calls");
+  const tracer = spawn("strace", ["-f", "-o", file, "-e", "trace=fsync,fdatasync,openat,openat2", "-p", String(system.pid)], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const attached = await new Promise<boolean>((resolve) => {
+    tracer.once("error", () => resolve(false));
+    tracer.once("exit", () => resolve(false));
+    tracer.stderr.on("data", (text) => String(text).includes("attached") && resolve(true));
+  });
+  try {
+    if (!attached) return undefined;
+    const client = await system.open("bench-disk");
+    for (let i = 0; i < count; i++) {
+      const final = ended(client, session);
+      await system.say(client, session, "[text 1] hello");
+      await final;
+    }
+    client.close();
+    const tracerEnded = new Promise((resolve) => tracer.once("exit", resolve));
+    tracer.kill("SIGINT");
+    await tracerEnded;
+    const lines = readFileSync(file, "utf8").split("\n");
+    return {
+      fsyncs: lines.filter((line) => /\bf(?:data)?sync\(/.test(line)).length / count,
+      objectReads: lines.filter((line) => /\bopenat2?\(.*"(?:agents|skills|media)[/"]/.test(line)).length / count,
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** Brings a session to at least `count` messages, quickly. */

@@ -46,7 +46,9 @@ describe("the first message", () => {
 
   it("several tools of one answer run, and each result reaches the model", async () => {
     const answer = await machine.ok("chat", "run: echo first\nrun: echo second");
-    assert.match(answer, /first[\s\S]*second/);
+    // Side by side: which one ends first is anybody's guess.
+    assert.match(answer, /first/);
+    assert.match(answer, /second/);
   });
 
   it("[S11] a tool does not leave the machine's workspace", async () => {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
-/// So many deaths within the window are no accident.
+/// After a life that had become ready the gateway works: it is only a matter of being there again soon.
+const LONGEST_DELAY_AFTER_READY: Duration = Duration::from_secs(1);
+/// So many deaths within the window, none after a life that had become ready, are no accident.
 const MOST_CRASHES: usize = 10;
 const WINDOW: Duration = Duration::from_secs(60);
 
@@ -18,11 +20,13 @@ pub enum Verdict {
 #[derive(Debug, Default)]
 pub struct RestartPolicy {
     crashes: VecDeque<Duration>,
+    /// Deaths since the last life that had become ready.
+    in_a_row: usize,
 }
 
 impl RestartPolicy {
     /// `now` is any clock that only goes forward.
-    pub fn crashed(&mut self, now: Duration) -> Verdict {
+    pub fn crashed(&mut self, now: Duration, was_ready: bool) -> Verdict {
         while self
             .crashes
             .front()
@@ -31,15 +35,21 @@ impl RestartPolicy {
             self.crashes.pop_front();
         }
         self.crashes.push_back(now);
-        if self.crashes.len() >= MOST_CRASHES {
+        self.in_a_row = if was_ready { 0 } else { self.in_a_row + 1 };
+        if self.crashes.len().min(self.in_a_row) >= MOST_CRASHES {
             return Verdict::GiveUp;
         }
+        // What lies before the window is forgotten, and no delay needs more deaths than these.
+        if self.crashes.len() > MOST_CRASHES {
+            self.crashes.pop_front();
+        }
+        let longest = if was_ready {
+            LONGEST_DELAY_AFTER_READY
+        } else {
+            LONGEST_DELAY
+        };
         let doublings = u32::try_from(self.crashes.len() - 1).unwrap_or(u32::MAX);
-        Verdict::RetryIn(
-            FIRST_DELAY
-                .saturating_mul(2_u32.saturating_pow(doublings))
-                .min(LONGEST_DELAY),
-        )
+        Verdict::RetryIn(FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings)).min(longest))
     }
 }
 
@@ -52,7 +62,7 @@ mod tests {
         let mut policy = RestartPolicy::default();
         let mut now = Duration::ZERO;
         let mut delays = Vec::new();
-        while let Verdict::RetryIn(delay) = policy.crashed(now) {
+        while let Verdict::RetryIn(delay) = policy.crashed(now, false) {
             delays.push(delay.as_millis());
             now += delay;
         }
@@ -61,10 +71,28 @@ mod tests {
     }
 
     #[test]
+    fn p12_a_gateway_that_worked_is_started_again_however_often_it_is_killed() {
+        let mut policy = RestartPolicy::default();
+        for kill in 0..1_000 {
+            let verdict = policy.crashed(Duration::from_secs(kill), true);
+            assert!(
+                matches!(verdict, Verdict::RetryIn(delay) if delay <= LONGEST_DELAY_AFTER_READY),
+                "{kill}: {verdict:?}"
+            );
+        }
+        // It stops working: then the same number of lives as ever is enough.
+        let mut lives = 0;
+        while policy.crashed(Duration::from_secs(1_000), false) != Verdict::GiveUp {
+            lives += 1;
+        }
+        assert_eq!(lives, MOST_CRASHES - 1);
+    }
+
+    #[test]
     fn a_crash_now_and_then_is_always_mended_at_once() {
         let mut policy = RestartPolicy::default();
         for crash in 0..100 {
-            assert_eq!(policy.crashed(WINDOW * crash), Verdict::RetryIn(FIRST_DELAY));
+            assert_eq!(policy.crashed(WINDOW * crash, false), Verdict::RetryIn(FIRST_DELAY));
         }
     }
 }

@@ -145,7 +145,7 @@ impl Supervisor {
                     self.log_next(),
                 ));
             }
-            let delay = match policy.crashed(began.elapsed()) {
+            let delay = match policy.crashed(began.elapsed(), was_ready) {
                 Verdict::RetryIn(delay) => delay,
                 Verdict::GiveUp => {
                     return Err(Failure::failed(
