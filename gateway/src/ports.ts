@@ -177,6 +177,19 @@ export interface EffectiveConfig extends GsvConfig {
 /** Messages as pi-ai keeps them; the session log stores these as they are (r2-storage-layout, JSONL format). */
 export type TextBlock = { readonly type: "text"; readonly text: string };
 export type ImageBlock = { readonly type: "image"; readonly data: string; readonly mimeType: string };
+/** A stored file in the place of its bytes (P5.6). Told from an ImageBlock by `r2Key`; see `isMediaBlock`. */
+export type MediaBlock = {
+  readonly type: "image" | "audio" | "video" | "document";
+  readonly r2Key: string;
+  readonly mimeType: string;
+  readonly filename?: string;
+  readonly sizeBytes?: number;
+  /** What is said in it, or why that is not known. Once it is there it never changes. */
+  readonly transcript?: string;
+};
+/** What a user's message and a tool's result are made of. Image bytes inline only where no bucket was asked (old rows, small tests). */
+export type ContentBlock = TextBlock | ImageBlock | MediaBlock;
+export const isMediaBlock = (block: { readonly type: string }): block is MediaBlock => "r2Key" in block;
 export type ThinkingBlock = {
   readonly type: "thinking";
   readonly thinking: string;
@@ -192,7 +205,7 @@ export type ToolCallBlock = {
 };
 export type UserMessage = {
   readonly role: "user";
-  readonly content: string | readonly (TextBlock | ImageBlock)[];
+  readonly content: string | readonly ContentBlock[];
   readonly timestamp: number;
 };
 export type AssistantMessage = {
@@ -209,7 +222,7 @@ export type ToolResultMessage = {
   readonly role: "toolResult";
   readonly toolCallId: string;
   readonly toolName: string;
-  readonly content: readonly (TextBlock | ImageBlock)[];
+  readonly content: readonly ContentBlock[];
   readonly isError: boolean;
   readonly timestamp: number;
 };
@@ -220,7 +233,7 @@ export interface ModelRequest {
   readonly config: EffectiveConfig;
   readonly access: ModelAccess;
   readonly systemPrompt: string;
-  /** Complete and valid: each tool call has exactly one result before the next assistant message. */
+  /** Complete and valid: each tool call has exactly one result before the next assistant message. Hydrated: no MediaBlock in it. */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   readonly thinkLevel: ThinkLevel | undefined;
@@ -256,6 +269,37 @@ export type ModelOutcome =
 export interface ModelClient {
   /** Never throws; never yields a tool call from a stream that broke off. */
   call(request: ModelRequest): Promise<ModelOutcome>;
+}
+
+// ---------------------------------------------------------------- media, memory
+
+/** A session's media. Keys derive from what names the file, so that doing anything again stores nothing twice. */
+export interface SessionMedia {
+  /** Attachments as they came. What can't be taken becomes a note in words for the model; a bucket that fails is an error. */
+  takeAttachments(input: {
+    readonly sessionKey: string;
+    readonly messageId: string;
+    readonly attachments: readonly Attachment[];
+    readonly now: number;
+  }): Promise<Result<{ readonly blocks: readonly MediaBlock[]; readonly notes: readonly string[] }>>;
+  /** Images of a tool's result move to the bucket. Never fails: what can't be stored becomes a text that says so. */
+  takeResult(input: {
+    readonly sessionKey: string;
+    readonly callId: string;
+    readonly content: readonly ContentBlock[];
+    readonly now: number;
+  }): Promise<readonly ContentBlock[]>;
+  /** Stored files as the model can take them: images as bytes, transcripts and documents as text, the rest as a note. */
+  hydrate(messages: readonly Message[]): Promise<Message[]>;
+  /** What is said in a recording. Never throws. */
+  transcribe(block: MediaBlock, config: EffectiveConfig, access: ModelAccess, signal: AbortSignal): Promise<Result<string>>;
+  /** Everything of the session uploaded before `before` (epoch ms) but what is named in `keep`. Says how many objects went. */
+  delete(sessionKey: string, before: number, keep: ReadonlySet<string>): Promise<Result<number>>;
+}
+/** Daily memory files. */
+export interface MemoryFiles {
+  /** Once for each `key`, however often it is asked. `date` is YYYY-MM-DD; `text` comes with its heading. */
+  append(agentId: string, date: string, text: string, key: string): Promise<Result<{ readonly path: string }>>;
 }
 
 // ---------------------------------------------------------------- prompt, workspace, native tools

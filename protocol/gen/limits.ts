@@ -2,8 +2,12 @@
 /** The one table of limits; the unit is the last word of the name. */
 
 export const LIMITS = {
+  /** Agents. */
+  agents: 256,
   /** Largest state kept with a hibernating socket. */
   attachmentBytes: 16384,
+  /** Files that come with one message. */
+  attachments: 16,
   /** How long audit entries are kept. */
   auditDays: 90,
   /** Failed authentications a minute from one address; more are answered 429. */
@@ -16,6 +20,8 @@ export const LIMITS = {
   bashTimeoutMs: 300000,
   /** Requests a minute from one client connection. */
   clientFramesPerMinute: 600,
+  /** Model calls of one compaction; what is left then goes without a summary, with a note. */
+  compactionChunks: 64,
   /** Size of the configuration. */
   configBytes: 262144,
   /** Time from opening a socket to hello-ok; then it is closed. */
@@ -36,6 +42,8 @@ export const LIMITS = {
   injectedFileBytes: 65536,
   /** All workspace files in the prompt together. */
   injectedTotalBytes: 262144,
+  /** A text file that comes with a message is shown to the model up to this size. */
+  inlineDocumentBytes: 65536,
   /** From TERM to KILL. */
   killGraceMs: 250,
   /** Lease of a run or a delivery; when it runs out, someone else takes over. */
@@ -48,6 +56,10 @@ export const LIMITS = {
   ledgerUnreleasedMs: 604800000,
   /** Largest media object. */
   mediaBytes: 26214400,
+  /** Media kept in memory between model calls. */
+  mediaCacheBytes: 52428800,
+  /** Longest text that one compaction or reset adds to a daily file. */
+  memoriesChars: 8000,
   /** Largest text of one chat message. */
   messageBytes: 262144,
   /** Tries of one model call at one provider. */
@@ -72,6 +84,8 @@ export const LIMITS = {
   nodeQueuedCalls: 32,
   /** Tools that one node may offer. */
   nodeTools: 64,
+  /** Bytes of one page of messages. */
+  pageBytes: 524288,
   /** Items of one page of a list. */
   pageItems: 200,
   /** Both ends of a link show life at least this often; two misses close it. */
@@ -94,8 +108,22 @@ export const LIMITS = {
   rowBytes: 1048576,
   /** Time of one run, by default. */
   runMs: 1800000,
+  /** Time that one search spends on catching up with what is new; the rest is left for the next, with a note. */
+  searchIndexMs: 10000,
+  /** Largest SKILL.md. */
+  skillBytes: 65536,
+  /** Files of one skill. */
+  skillFiles: 64,
+  /** All files of one skill together. */
+  skillFilesBytes: 1048576,
+  /** Skills of one agent, and of all agents together; further ones are left out, visibly. */
+  skills: 100,
   /** Model calls in one run, by default. */
   stepsPerRun: 50,
+  /** Time of one call of the model for a summary or for memories. */
+  summarizeMs: 120000,
+  /** Longest summary that takes the place of older messages. */
+  summaryChars: 16000,
   /** Tokens that exist at once. */
   tokens: 200,
   /** Tool calls in one model answer; further ones get an error result. */
@@ -106,6 +134,8 @@ export const LIMITS = {
   toolResultBytes: 8388608,
   /** A longer tool result is cut in the middle for the model; the full text stays retrievable. */
   toolResultChars: 50000,
+  /** Time to turn one recording into text. */
+  transcriptionMs: 60000,
   /** Largest payload of a binary frame, without its 4-byte transfer id. */
   transferChunkBytes: 262144,
   /** Largest frame of a client or channel before hello-ok. */
@@ -116,6 +146,8 @@ export const LIMITS = {
   unauthSockets: 64,
   /** Sockets without hello-ok at once from one address. */
   unauthSocketsPerAddress: 8,
+  /** Earlier versions of a workspace file that are kept. */
+  versionsKept: 30,
   /** Largest workspace file written through the wire or a native tool. */
   workspaceFileBytes: 1048576,
 } as const;

@@ -2,6 +2,15 @@
 /** The method and event tables: who may call what, with which types. Authorisation reads this and nothing else. */
 import type { ErrorReason } from "./errors.ts";
 import type {
+  AgentsCreateParams,
+  AgentsCreateResult,
+  AgentsGetParams,
+  AgentsGetResult,
+  AgentsListResult,
+  ArchivesListParams,
+  ArchivesListResult,
+  ArchivesReadParams,
+  ArchivesReadResult,
   AuditListParams,
   AuditListResult,
   ChannelInboundParams,
@@ -50,6 +59,8 @@ import type {
   PairRejectParams,
   PairRejectResult,
   PresenceEvent,
+  SearchQueryParams,
+  SearchQueryResult,
   SessionCompactParams,
   SessionCompactResult,
   SessionEvent,
@@ -57,10 +68,14 @@ import type {
   SessionGetResult,
   SessionHistoryParams,
   SessionHistoryResult,
+  SessionMessagesParams,
+  SessionMessagesResult,
   SessionPatchParams,
   SessionPatchResult,
   SessionPreviewParams,
   SessionPreviewResult,
+  SessionPromptParams,
+  SessionPromptResult,
   SessionResetParams,
   SessionResetResult,
   SessionStatsParams,
@@ -71,7 +86,15 @@ import type {
   SessionUnsubscribeResult,
   SessionsListParams,
   SessionsListResult,
+  SkillsApproveParams,
+  SkillsApproveResult,
+  SkillsInstallParams,
+  SkillsInstallResult,
+  SkillsRemoveParams,
+  SkillsRemoveResult,
   SkillsReport,
+  SkillsShowParams,
+  SkillsShowResult,
   SkillsStatusParams,
   SkillsUpdateParams,
   TokensCreateParams,
@@ -107,14 +130,18 @@ import type {
   WorkspaceDeleteResult,
   WorkspaceListParams,
   WorkspaceListResult,
+  WorkspaceLogParams,
+  WorkspaceLogResult,
   WorkspaceReadParams,
   WorkspaceReadResult,
+  WorkspaceRestoreParams,
+  WorkspaceRestoreResult,
   WorkspaceWriteParams,
   WorkspaceWriteResult,
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "58f121bf856b297e";
+export const PROTOCOL_FINGERPRINT = "f0aa8760c4d9c238";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -140,6 +167,56 @@ export interface EventInfo {
 }
 
 export const METHODS = {
+  /** Makes an agent. `bootstrap` false leaves the commissioning out, for an agent whose files are brought along. */
+  "agents.create": {
+    params: "AgentsCreateParams",
+    result: "AgentsCreateResult",
+    callers: ["client"],
+    scope: "admin",
+    errors: ["agent.exists", "agent.limit", "config.invalid", "config.too_large", "storage.failed"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** One agent, with the files that its prompt is made from and where it answers. */
+  "agents.get": {
+    params: "AgentsGetParams",
+    result: "AgentsGetResult",
+    callers: ["client"],
+    scope: "operate",
+    errors: ["agent.unknown", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Agents, the default one first. */
+  "agents.list": {
+    params: null,
+    result: "AgentsListResult",
+    callers: ["client"],
+    scope: "read",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Transcripts of an agent, the newest first; of one session with `sessionKey`. */
+  "archives.list": {
+    params: "ArchivesListParams",
+    result: "ArchivesListResult",
+    callers: ["client"],
+    scope: "read",
+    errors: ["session.bad_key", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Messages of one transcript, from `offset` on, as many as fit an answer. `path` as archives.list gives it, or a session id. */
+  "archives.read": {
+    params: "ArchivesReadParams",
+    result: "ArchivesReadResult",
+    callers: ["client"],
+    scope: "read",
+    errors: ["archive.damaged", "file.too_large", "path.invalid", "path.not_found", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
   /** Audit entries, the newest first. */
   "audit.list": {
     params: "AuditListParams",
@@ -390,7 +467,17 @@ export const METHODS = {
     deferred: false,
     idempotent: false,
   },
-  /** Archives all but the last messages and drops them from the context. */
+  /** Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are understood. The best hits first. */
+  "search.query": {
+    params: "SearchQueryParams",
+    result: "SearchQueryResult",
+    callers: ["client"],
+    scope: "operate",
+    errors: ["search.bad_query", "session.bad_key", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Makes the context smaller. Without `keepMessages` older messages are archived and a summary takes their place; with it all but the last ones are archived and dropped. */
   "session.compact": {
     params: "SessionCompactParams",
     result: "SessionCompactResult",
@@ -420,6 +507,16 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
+  /** Messages of the present conversation from `offset` on, oldest first, in the shape of the model library, as many as fit an answer. */
+  "session.messages": {
+    params: "SessionMessagesParams",
+    result: "SessionMessagesResult",
+    callers: ["client"],
+    scope: "read",
+    errors: ["session.bad_key", "session.not_found"],
+    deferred: false,
+    idempotent: true,
+  },
   /** Changes settings, label or reset policy. Fields that are absent stay; `clear` names settings to take back. */
   "session.patch": {
     params: "SessionPatchParams",
@@ -437,6 +534,16 @@ export const METHODS = {
     callers: ["client"],
     scope: "read",
     errors: ["session.bad_key", "session.not_found"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** What the model would get now: the system prompt by section, tools, and the size of the conversation. Calls no model. */
+  "session.prompt": {
+    params: "SessionPromptParams",
+    result: "SessionPromptResult",
+    callers: ["client"],
+    scope: "operate",
+    errors: ["model.unknown", "session.bad_key", "storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -487,6 +594,46 @@ export const METHODS = {
     callers: ["client"],
     scope: "read",
     errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Says that a skill may be used as it is now. `sha256` is what was looked at: when the files have changed since, nothing is approved. */
+  "skills.approve": {
+    params: "SkillsApproveParams",
+    result: "SkillsApproveResult",
+    callers: ["client"],
+    scope: "admin",
+    errors: ["skill.changed", "skill.invalid", "skill.not_found", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Installs a skill, as the agent's own or for every agent, and approves it as it is. Replaces one of that name only with `replace`. */
+  "skills.install": {
+    params: "SkillsInstallParams",
+    result: "SkillsInstallResult",
+    callers: ["client"],
+    scope: "admin",
+    errors: ["file.too_large", "path.invalid", "skill.exists", "skill.invalid", "skill.limit", "storage.failed"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Deletes a skill's files. One of the same name that it had covered is used again. Built-in ones can only be switched off. */
+  "skills.remove": {
+    params: "SkillsRemoveParams",
+    result: "SkillsRemoveResult",
+    callers: ["client"],
+    scope: "admin",
+    errors: ["skill.builtin", "skill.not_found", "storage.failed"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** One skill with its text and the names of its other files. */
+  "skills.show": {
+    params: "SkillsShowParams",
+    result: "SkillsShowResult",
+    callers: ["client"],
+    scope: "read",
+    errors: ["skill.not_found", "storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -650,13 +797,33 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** One file. */
+  /** Earlier versions of a file, the newest first; at most `versionsKept` are kept. Also of a file that was deleted. */
+  "workspace.log": {
+    params: "WorkspaceLogParams",
+    result: "WorkspaceLogResult",
+    callers: ["client"],
+    scope: "operate",
+    errors: ["path.invalid", "path.not_a_file", "path.not_found", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** One file, as it is or as an earlier version of it was. */
   "workspace.read": {
     params: "WorkspaceReadParams",
     result: "WorkspaceReadResult",
     callers: ["client"],
     scope: "operate",
     errors: ["file.binary", "file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Makes a file what an earlier version of it was. What it is now becomes a version itself. */
+  "workspace.restore": {
+    params: "WorkspaceRestoreParams",
+    result: "WorkspaceRestoreResult",
+    callers: ["client"],
+    scope: "operate",
+    errors: ["path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict"],
     deferred: false,
     idempotent: true,
   },
@@ -699,6 +866,11 @@ export const EVENTS = {
 
 /** The types behind the table; `undefined` params mean that the method takes none. */
 export interface MethodTypes {
+  "agents.create": { params: AgentsCreateParams; result: AgentsCreateResult };
+  "agents.get": { params: AgentsGetParams; result: AgentsGetResult };
+  "agents.list": { params: undefined; result: AgentsListResult };
+  "archives.list": { params: ArchivesListParams; result: ArchivesListResult };
+  "archives.read": { params: ArchivesReadParams; result: ArchivesReadResult };
   "audit.list": { params: AuditListParams; result: AuditListResult };
   "channel.inbound": { params: ChannelInboundParams; result: ChannelInboundResult };
   "channel.login": { params: ChannelLoginParams; result: ChannelLoginResult };
@@ -724,16 +896,23 @@ export interface MethodTypes {
   "pair.approve": { params: PairApproveParams; result: PairApproveResult };
   "pair.list": { params: undefined; result: PairListResult };
   "pair.reject": { params: PairRejectParams; result: PairRejectResult };
+  "search.query": { params: SearchQueryParams; result: SearchQueryResult };
   "session.compact": { params: SessionCompactParams; result: SessionCompactResult };
   "session.get": { params: SessionGetParams; result: SessionGetResult };
   "session.history": { params: SessionHistoryParams; result: SessionHistoryResult };
+  "session.messages": { params: SessionMessagesParams; result: SessionMessagesResult };
   "session.patch": { params: SessionPatchParams; result: SessionPatchResult };
   "session.preview": { params: SessionPreviewParams; result: SessionPreviewResult };
+  "session.prompt": { params: SessionPromptParams; result: SessionPromptResult };
   "session.reset": { params: SessionResetParams; result: SessionResetResult };
   "session.stats": { params: SessionStatsParams; result: SessionStatsResult };
   "session.subscribe": { params: SessionSubscribeParams; result: SessionSubscribeResult };
   "session.unsubscribe": { params: SessionUnsubscribeParams; result: SessionUnsubscribeResult };
   "sessions.list": { params: SessionsListParams; result: SessionsListResult };
+  "skills.approve": { params: SkillsApproveParams; result: SkillsApproveResult };
+  "skills.install": { params: SkillsInstallParams; result: SkillsInstallResult };
+  "skills.remove": { params: SkillsRemoveParams; result: SkillsRemoveResult };
+  "skills.show": { params: SkillsShowParams; result: SkillsShowResult };
   "skills.status": { params: SkillsStatusParams; result: SkillsReport };
   "skills.update": { params: SkillsUpdateParams; result: SkillsReport };
   "tokens.create": { params: TokensCreateParams; result: TokensCreateResult };
@@ -750,7 +929,9 @@ export interface MethodTypes {
   "transfer.meta": { params: TransferMetaParams; result: TransferMetaResult };
   "workspace.delete": { params: WorkspaceDeleteParams; result: WorkspaceDeleteResult };
   "workspace.list": { params: WorkspaceListParams; result: WorkspaceListResult };
+  "workspace.log": { params: WorkspaceLogParams; result: WorkspaceLogResult };
   "workspace.read": { params: WorkspaceReadParams; result: WorkspaceReadResult };
+  "workspace.restore": { params: WorkspaceRestoreParams; result: WorkspaceRestoreResult };
   "workspace.write": { params: WorkspaceWriteParams; result: WorkspaceWriteResult };
 }
 export interface EventTypes {

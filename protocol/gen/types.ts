@@ -15,6 +15,30 @@ export type AgentConfig = {
   /** At most 65536 characters. */
   systemPrompt?: string;
   heartbeat?: HeartbeatConfig;
+  /** At most 1024 characters. */
+  description?: string;
+};
+
+/** One agent. */
+export type AgentEntry = {
+  agentId: AgentId;
+  /** At most 1024 characters. */
+  description?: string;
+  isDefault: boolean;
+  model?: ModelRef;
+  commissioned: boolean;
+  sessions: number;
+  /** Epoch ms. */
+  lastActiveAt?: number;
+};
+
+/** A file that the prompt is made from. */
+export type AgentFile = {
+  /** At most 1024 characters. */
+  path: string;
+  sizeBytes: number;
+  /** Epoch ms. */
+  updatedAt: number;
 };
 
 /** An agent's name: at most 64 of `[a-z0-9_-]`. */
@@ -29,6 +53,45 @@ export type AgentsConfig = {
   /** At most 1024 items. */
   bindings?: AgentBinding[];
   defaultHeartbeat?: HeartbeatConfig;
+};
+
+/** Parameters of `agents.create`. */
+export type AgentsCreateParams = {
+  agentId: AgentId;
+  /** At most 1024 characters. */
+  description?: string;
+  model?: ModelRef;
+  /** At most 65536 characters. */
+  systemPrompt?: string;
+  default?: boolean;
+  bootstrap?: boolean;
+};
+
+/** Result of `agents.create`. */
+export type AgentsCreateResult = {
+  agent: AgentEntry;
+};
+
+/** Parameters of `agents.get`. */
+export type AgentsGetParams = {
+  agentId: AgentId;
+};
+
+/** Result of `agents.get`. */
+export type AgentsGetResult = {
+  agent: AgentEntry;
+  /** At most 65536 characters. */
+  systemPrompt?: string;
+  /** At most 256 items. */
+  files: AgentFile[];
+  /** At most 1024 items. */
+  bindings: AgentBinding[];
+};
+
+/** Result of `agents.list`. */
+export type AgentsListResult = {
+  /** At most 256 items. */
+  agents: AgentEntry[];
 };
 
 /** A condition on a call's arguments. */
@@ -67,6 +130,61 @@ export type ApprovalRule = {
   decision: ApprovalDecision;
   /** At most 1024 characters. */
   reason?: string;
+};
+
+/** One transcript in the bucket. */
+export type ArchiveEntry = {
+  /** At most 1024 characters. */
+  path: string;
+  kind: ArchiveKind;
+  sessionKey?: SessionKey;
+  /** At most 64 characters. */
+  sessionId: string;
+  messageCount?: number;
+  /** Epoch ms. */
+  archivedAt: number;
+  sizeBytes: number;
+  tokens?: TokenUsage;
+};
+
+/** `reset`: the whole rest of a session. `part`: what a compaction took out of it. */
+export type ArchiveKind = "reset" | "part";
+export const ArchiveKindValues = ["reset", "part"] as const satisfies readonly ArchiveKind[];
+
+/** Parameters of `archives.list`. */
+export type ArchivesListParams = {
+  agentId?: AgentId;
+  sessionKey?: SessionKey;
+  offset?: number;
+  /** 1 to 200. */
+  limit?: number;
+};
+
+/** Result of `archives.list`. */
+export type ArchivesListResult = {
+  /** At most 200 items. */
+  archives: ArchiveEntry[];
+  count: number;
+};
+
+/** Parameters of `archives.read`. */
+export type ArchivesReadParams = {
+  agentId?: AgentId;
+  /** At most 1024 characters. */
+  path: string;
+  offset?: number;
+  /** 1 to 10000. */
+  limit?: number;
+};
+
+/** Result of `archives.read`. */
+export type ArchivesReadResult = {
+  archive: ArchiveEntry;
+  /** At most 10000 items. */
+  messages: unknown[];
+  offset: number;
+  nextOffset?: number;
+  total: number;
 };
 
 /** A file that comes with a message. */
@@ -449,6 +567,7 @@ export type CompactionConfig = {
   /** 0 to 10000000. */
   keepRecentTokens?: number;
   extractMemories?: boolean;
+  model?: ModelRef;
 };
 
 /** Parameters of `config.get`. */
@@ -801,6 +920,19 @@ export type Media = {
 export type MediaKind = "image" | "audio" | "video" | "document";
 export const MediaKindValues = ["image", "audio", "video", "document"] as const satisfies readonly MediaKind[];
 
+/** A file that was stored; `r2Key` goes into an attachment. */
+export type MediaUploaded = {
+  /** At most 1024 characters. */
+  r2Key: string;
+  /** At most 128 characters. */
+  mimeType: string;
+  sizeBytes: number;
+  /** At most 64 characters. */
+  sha256: string;
+  /** At most 256 characters. */
+  filename?: string;
+};
+
 /** Idempotency key of one inbound message, made by its sender. The same id in the same session starts at most one turn. */
 export type MessageId = string & { readonly __brand: "MessageId" };
 /** Names a string that is known to be a MessageId; checks nothing. */
@@ -1032,6 +1164,26 @@ export type ProblemDetails = {
   retryable?: boolean;
 };
 
+/** A part of the system prompt. */
+export type PromptSection = {
+  /** At most 64 characters. */
+  id: string;
+  /** At most 256 characters. */
+  title: string;
+  /** 1 to 6. */
+  layer: number;
+  text: string;
+  sizeBytes: number;
+  tokens: number;
+};
+
+/** A tool that the model is offered. */
+export type PromptTool = {
+  /** At most 192 characters. */
+  name: string;
+  tokens: number;
+};
+
 /** A provider of your own, usable in `model.fallbacks`, `/model` and agents. */
 export type ProviderConfig = {
   /** At most 2048 characters. */
@@ -1091,6 +1243,51 @@ export const asRunId = (text: string): RunId => text as RunId;
 export type RunState = "idle" | "thinking" | "acting" | "archiving";
 export const RunStateValues = ["idle", "thinking", "acting", "archiving"] as const satisfies readonly RunState[];
 
+/** One place that matches. */
+export type SearchHit = {
+  source: SearchSource;
+  /** At most 1024 characters. */
+  path?: string;
+  sessionKey?: SessionKey;
+  /** At most 64 characters. */
+  sessionId?: string;
+  /** At most 32 characters. */
+  role?: string;
+  /** Epoch ms. */
+  at?: number;
+  position?: number;
+  /** At most 2048 characters. */
+  snippet: string;
+  score: number;
+};
+
+/** Parameters of `search.query`. */
+export type SearchQueryParams = {
+  /** At most 1024 characters. */
+  query: string;
+  agentId?: AgentId;
+  /** At most 3 items. */
+  sources?: SearchSource[];
+  sessionKey?: SessionKey;
+  /** 1 to 100. */
+  limit?: number;
+  /** 0 to 10000. */
+  offset?: number;
+};
+
+/** Result of `search.query`. */
+export type SearchQueryResult = {
+  /** At most 100 items. */
+  hits: SearchHit[];
+  more: boolean;
+  /** At most 32 items. */
+  notes: string[];
+};
+
+/** Where to look: the agent's files, conversations that go on, transcripts that were put away. */
+export type SearchSource = "workspace" | "sessions" | "archives";
+export const SearchSourceValues = ["workspace", "sessions", "archives"] as const satisfies readonly SearchSource[];
+
 /** A person on a platform. */
 export type Sender = {
   /** At most 256 characters. */
@@ -1123,6 +1320,9 @@ export type SessionCompactResult = {
   keptMessages: number;
   /** At most 1024 characters. */
   archivedTo?: string;
+  summarized?: boolean;
+  /** At most 1024 characters. */
+  memoriesTo?: string;
 };
 
 /** Sessions. */
@@ -1185,6 +1385,9 @@ export type SessionGetResult = {
   label?: string;
   state?: RunState;
   lastSeq?: number;
+  contextTokens?: number;
+  contextWindow?: number;
+  compactions?: number;
 };
 
 /** Parameters of `session.history`. */
@@ -1205,6 +1408,26 @@ export type SessionHistoryResult = {
 export type SessionKey = string & { readonly __brand: "SessionKey" };
 /** Names a string that is known to be a SessionKey; checks nothing. */
 export const asSessionKey = (text: string): SessionKey => text as SessionKey;
+
+/** Parameters of `session.messages`. */
+export type SessionMessagesParams = {
+  sessionKey: SessionKey;
+  offset?: number;
+  /** 1 to 10000. */
+  limit?: number;
+};
+
+/** Result of `session.messages`. */
+export type SessionMessagesResult = {
+  sessionKey: SessionKey;
+  /** At most 64 characters. */
+  sessionId: string;
+  /** At most 10000 items. */
+  messages: unknown[];
+  offset: number;
+  nextOffset?: number;
+  total: number;
+};
 
 /** Parameters of `session.patch`. */
 export type SessionPatchParams = {
@@ -1239,6 +1462,30 @@ export type SessionPreviewResult = {
   messages: unknown[];
 };
 
+/** Parameters of `session.prompt`. */
+export type SessionPromptParams = {
+  sessionKey: SessionKey;
+};
+
+/** Result of `session.prompt`. */
+export type SessionPromptResult = {
+  sessionKey: SessionKey;
+  agentId: AgentId;
+  model: ModelRef;
+  /** At most 64 items. */
+  sections: PromptSection[];
+  /** At most 10000 items. */
+  tools: PromptTool[];
+  systemTokens: number;
+  toolTokens: number;
+  messageCount: number;
+  messageTokens: number;
+  totalTokens: number;
+  contextWindow: number;
+  /** At most 64 characters. */
+  sha256: string;
+};
+
 /** Parameters of `session.reset`. */
 export type SessionResetParams = {
   sessionKey: SessionKey;
@@ -1257,6 +1504,8 @@ export type SessionResetResult = {
   archivedTo?: string;
   tokensCleared: TokenUsage;
   mediaDeleted?: number;
+  /** At most 1024 characters. */
+  memoriesTo?: string;
 };
 
 /** What a session sets for itself, over the configuration. */
@@ -1352,6 +1601,22 @@ export type SkillEntry = {
   /** At most 64 items. */
   reasons: string[];
   requirements?: SkillRequirements;
+  scope?: SkillScope;
+  state?: SkillState;
+  /** At most 1024 characters. */
+  homepage?: string;
+  /** At most 32 characters. */
+  emoji?: string;
+  /** At most 16 items. */
+  install?: string[];
+  /** At most 64 characters. */
+  sha256?: string;
+  /** At most 64 characters. */
+  approvedSha256?: string;
+  /** Epoch ms. */
+  approvedAt?: number;
+  /** At most 256 characters. */
+  approvedBy?: string;
 };
 
 /** What you say of a skill, over what it says of itself. */
@@ -1359,6 +1624,13 @@ export type SkillEntryConfig = {
   enabled?: boolean;
   always?: boolean;
   requires?: SkillRequiresConfig;
+};
+
+/** A file of a skill, by its path in the skill's folder. */
+export type SkillFile = {
+  /** At most 512 characters. */
+  path: string;
+  content: string;
 };
 
 /** A machine as skills see it. */
@@ -1373,6 +1645,8 @@ export type SkillNode = {
 export type SkillRequirements = {
   /** At most 64 items. */
   capabilities: Capability[];
+  /** At most 64 items. */
+  bins?: string[];
 };
 
 /** Needs of a skill. */
@@ -1381,9 +1655,61 @@ export type SkillRequiresConfig = {
   capabilities?: string[];
 };
 
+/** Whose it is: the agent's own, every agent's, or built in. The first of a name is used. */
+export type SkillScope = "agent" | "global" | "builtin";
+export const SkillScopeValues = ["agent", "global", "builtin"] as const satisfies readonly SkillScope[];
+
+/** `ready`: usable as it was installed. `changed`: its files are not those that were approved, so it is not used. `invalid`: its front matter can't be used. `disabled`: switched off by `skills.entries`. `unmet`: no connected machine has what it needs. */
+export type SkillState = "ready" | "changed" | "invalid" | "disabled" | "unmet";
+export const SkillStateValues = ["ready", "changed", "invalid", "disabled", "unmet"] as const satisfies readonly SkillState[];
+
+/** Parameters of `skills.approve`. */
+export type SkillsApproveParams = {
+  agentId?: AgentId;
+  /** At most 128 characters. */
+  name: string;
+  /** At most 64 characters. */
+  sha256: string;
+};
+
+/** Result of `skills.approve`. */
+export type SkillsApproveResult = {
+  skill: SkillEntry;
+};
+
 /** Skills. */
 export type SkillsConfig = {
   entries?: Record<string, SkillEntryConfig>;
+};
+
+/** Parameters of `skills.install`. */
+export type SkillsInstallParams = {
+  agentId?: AgentId;
+  /** At most 128 characters. */
+  name: string;
+  scope?: SkillScope;
+  /** At most 64 items. */
+  files: SkillFile[];
+  replace?: boolean;
+};
+
+/** Result of `skills.install`. */
+export type SkillsInstallResult = {
+  skill: SkillEntry;
+};
+
+/** Parameters of `skills.remove`. */
+export type SkillsRemoveParams = {
+  agentId?: AgentId;
+  /** At most 128 characters. */
+  name: string;
+  scope?: SkillScope;
+};
+
+/** Result of `skills.remove`. */
+export type SkillsRemoveResult = {
+  removed: true;
+  scope: SkillScope;
 };
 
 /** Skills of an agent. */
@@ -1395,6 +1721,21 @@ export type SkillsReport = {
   nodes: SkillNode[];
   /** At most 1000 items. */
   skills: SkillEntry[];
+};
+
+/** Parameters of `skills.show`. */
+export type SkillsShowParams = {
+  agentId?: AgentId;
+  /** At most 128 characters. */
+  name: string;
+};
+
+/** Result of `skills.show`. */
+export type SkillsShowResult = {
+  skill: SkillEntry;
+  content: string;
+  /** At most 256 items. */
+  files: string[];
 };
 
 /** Parameters of `skills.status`. */
@@ -1627,6 +1968,12 @@ export type ToolsListResult = {
 /** Speech to text. */
 export type TranscriptionConfig = {
   provider?: TranscriptionProvider;
+  /** At most 2048 characters. */
+  baseUrl?: string;
+  /** At most 256 characters. */
+  model?: string;
+  /** At most 8 characters. */
+  language?: string;
 };
 
 /** Who turns speech into text. */
@@ -1757,11 +2104,29 @@ export type WorkspaceListResult = {
   directories: string[];
 };
 
+/** Parameters of `workspace.log`. */
+export type WorkspaceLogParams = {
+  /** At most 1024 characters. */
+  path: string;
+  agentId?: AgentId;
+};
+
+/** Result of `workspace.log`. */
+export type WorkspaceLogResult = {
+  /** At most 1024 characters. */
+  path: string;
+  current?: WorkspaceVersion;
+  /** At most 100 items. */
+  versions: WorkspaceVersion[];
+};
+
 /** Parameters of `workspace.read`. */
 export type WorkspaceReadParams = {
   /** At most 1024 characters. */
   path: string;
   agentId?: AgentId;
+  /** At most 128 characters. */
+  version?: string;
 };
 
 /** Result of `workspace.read`. */
@@ -1774,6 +2139,39 @@ export type WorkspaceReadResult = {
   lastModified?: string;
   /** At most 128 characters. */
   etag?: string;
+};
+
+/** Parameters of `workspace.restore`. */
+export type WorkspaceRestoreParams = {
+  /** At most 1024 characters. */
+  path: string;
+  agentId?: AgentId;
+  /** At most 128 characters. */
+  version: string;
+  /** At most 128 characters. */
+  ifMatch?: string;
+};
+
+/** Result of `workspace.restore`. */
+export type WorkspaceRestoreResult = {
+  /** At most 1024 characters. */
+  path: string;
+  size: number;
+  /** At most 128 characters. */
+  etag?: string;
+};
+
+/** What a file was before a change. */
+export type WorkspaceVersion = {
+  /** At most 128 characters. */
+  version: string;
+  /** Epoch ms. */
+  at: number;
+  sizeBytes: number;
+  /** At most 256 characters. */
+  by?: string;
+  /** Epoch ms. */
+  replacedAt?: number;
 };
 
 /** Parameters of `workspace.write`. */

@@ -16,6 +16,7 @@ export const Attachment = struct("Attachment", "A file that comes with a message
   filename: t.optional(t.string(256)),
   /** base64 */
   data: t.optional(t.text()),
+  /** A file that was uploaded before: what POST /media answered. */
   r2Key: t.optional(t.string(1024)),
 });
 

@@ -46,6 +46,11 @@ export const AuthConfig = struct("AuthConfig", "Who may connect. Tokens themselv
 });
 export const TranscriptionConfig = struct("TranscriptionConfig", "Speech to text.", {
   provider: o(enumOf("TranscriptionProvider", "Who turns speech into text.", ["workers-ai", "openai"])),
+  /** Of an OpenAI-compatible server; the key is `apiKeys.openai`. */
+  baseUrl: o(url),
+  model: o(t.string(256, { minLength: 1 })),
+  /** ISO 639-1, when all that is said is in one language. */
+  language: o(t.string(8)),
 });
 export const DmPolicy = enumOf("DmPolicy", "What happens to a stranger's message.", ["open", "allowlist", "pairing"]);
 export const ChannelConfig = struct("ChannelConfig", "Who may talk on a channel.", {
@@ -110,6 +115,7 @@ export const AgentConfig = struct("AgentConfig", "One agent.", {
   model: o(ModelRef),
   systemPrompt: o(t.string(65536)),
   heartbeat: o(HeartbeatConfig),
+  description: o(t.string(1024)),
 });
 export const BindingPeer = struct("BindingPeer", "A conversation to match.", { kind: o(t.string(16)), id: o(t.string(256)) });
 export const BindingMatch = struct("BindingMatch", "What to match; absent fields match anything.", {
@@ -128,6 +134,8 @@ export const CompactionConfig = struct("CompactionConfig", "Keeping the context 
   reserveTokens: o(t.int(0, 10000000)),
   keepRecentTokens: o(t.int(0, 10000000)),
   extractMemories: o(t.bool()),
+  /** Who writes summaries and picks memories; absent: the conversation's own model. */
+  model: o(ModelRef),
 });
 export const CronConfig = struct("CronConfig", "Schedules.", {
   enabled: o(t.bool()),

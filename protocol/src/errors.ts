@@ -131,6 +131,28 @@ row("token.not_found", 520, "caller", 404, 1, false, "There is no such token. Se
 row("token.limit", 521, "policy", 429, 1, false, "There are too many tokens. Revoke some.");
 row("token.last_admin", 522, "policy", 409, 1, false, "This is the last admin token; make another before you revoke it.");
 row("workspace.conflict", 530, "caller", 409, 1, true, "The file was changed meanwhile. Read it again.");
+row("skill.not_found", 560, "caller", 404, 1, false, "There is no such skill. See `gsv skills list`.");
+row("skill.invalid", 561, "caller", 400, 1, false, "The skill's files can't be used.");
+row("skill.changed", 562, "caller", 409, 1, false, "The skill was changed meanwhile. Look at it again with `gsv skills show`.");
+row("skill.exists", 563, "caller", 409, 1, false, "There is a skill of that name. Use --replace to put this one in its place.");
+row(
+  "skill.builtin",
+  564,
+  "caller",
+  409,
+  1,
+  false,
+  "Built-in skills can't be removed; switch it off: `gsv config set skills.entries.<name>.enabled false`.",
+);
+row("skill.limit", 565, "policy", 429, 1, false, "There are too many skills. Remove some.");
+row("agent.unknown", 570, "caller", 404, 1, false, "There is no such agent. See `gsv agent list`.");
+row("agent.exists", 571, "caller", 409, 1, false, "There is an agent of that name.");
+row("agent.limit", 572, "policy", 429, 1, false, "There are too many agents.");
+row("archive.damaged", 580, "platform", 502, 1, false, "The transcript in the bucket is damaged.");
+row("search.bad_query", 585, "caller", 400, 2, false, "There is nothing to search for. Name at least one word.");
+row("media.not_found", 590, "caller", 404, 1, false, "There is no such media file. Upload it again.");
+row("media.unsupported", 591, "caller", 415, 1, false, "This kind of file can't be taken.");
+row("transcription.failed", 592, "peer", 502, 1, true, "The recording could not be turned into text. Check `transcription`.");
 row("channel.unknown", 540, "caller", 404, 1, false, "There is no such channel here.");
 row("pair.not_found", 541, "caller", 404, 1, false, "Nobody by that id is waiting to be paired.");
 row("storage.failed", 550, "platform", 502, 1, true, "The storage did not answer as it should. Try again.");

@@ -7,6 +7,13 @@ export const HealthResult = struct("HealthResult", "The gateway is up. Says noth
   protocol: t.int(1, 65535),
   fingerprint: t.optional(t.string(64)),
 });
+export const MediaUploaded = struct("MediaUploaded", "A file that was stored; `r2Key` goes into an attachment.", {
+  r2Key: t.string(1024),
+  mimeType: t.string(128),
+  sizeBytes: t.int(),
+  sha256: t.string(64),
+  filename: t.optional(t.string(256)),
+});
 export const ProblemDetails = struct("ProblemDetails", "An HTTP error (RFC 9457), with the reason and code that frames carry.", {
   type: t.string(256),
   title: t.text(),

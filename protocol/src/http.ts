@@ -3,10 +3,11 @@
  * routes hands in validators, whoever writes the OpenAPI document hands in JSON Schemas. So nothing here needs TypeBox.
  */
 import { initContract } from "@ts-rest/core";
-import type { HealthResult, ProblemDetails } from "../gen/types.ts";
+import type { HealthResult, MediaUploaded, ProblemDetails } from "../gen/types.ts";
 
 export interface HttpTypes {
   readonly HealthResult: HealthResult;
+  readonly MediaUploaded: MediaUploaded;
   readonly ProblemDetails: ProblemDetails;
 }
 /** Standard Schema, version 1: what ts-rest understands of any schema library. */
@@ -47,6 +48,15 @@ export function httpContract(schemaOf: SchemaOf) {
         path: "/openapi.json",
         summary: "This document.",
         responses: { 200: c.type<Record<string, unknown>>() },
+      },
+      upload: {
+        method: "POST",
+        path: "/media",
+        summary:
+          "Stores a file for a message of `sessionKey`. The body is the file as it is, Content-Type says what it is. `id` (a UUID) makes it safe to send again. A machine's token stores what a tool call of its own gives, named by `callId`.",
+        query: c.type<{ sessionKey?: string; callId?: string; id?: string; filename?: string }>(),
+        body: c.type<ReadableStream | Blob>(),
+        responses: { 200: schemaOf("MediaUploaded"), 400: problem, 404: problem, 413: problem, 415: problem },
       },
       media: {
         method: "GET",

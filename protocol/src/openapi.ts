@@ -4,6 +4,7 @@ import { type HttpTypes, httpContract, type StandardSchema } from "./http.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 const VERSION = "1";
+const BYTES = { "*/*": { schema: { type: "string", format: "binary" } } } as const;
 
 /** `schemas`: JSON Schema by type name, for every name in HttpTypes. */
 export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema): unknown {
@@ -28,7 +29,12 @@ export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema):
     },
     {
       setOperationId: true,
-      operationMapper: (operation, route) => (route.path === "/health" ? { ...operation, security: [] } : operation),
+      operationMapper: (operation, route) => {
+        if (route.path === "/health") return { ...operation, security: [] };
+        // ts-rest has no word for a body of plain bytes.
+        if (route.method === "POST" && route.path === "/media") return { ...operation, requestBody: { required: true, content: BYTES } };
+        return operation;
+      },
       // `title` is what lifts a schema into the components.
       schemaTransformer: ({ schema }) => {
         const name = names.get(schema);

@@ -1,6 +1,6 @@
 /** Conversations: their state, settings, history, and following them live. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
-import { RunId, SessionKey, ThinkLevel } from "./ids.ts";
+import { AgentId, RunId, SessionKey, ThinkLevel } from "./ids.ts";
 import { ChatMessage, ModelRef, Usage } from "./chat.ts";
 
 export const SessionSettings = struct("SessionSettings", "What a session sets for itself, over the configuration.", {
@@ -56,6 +56,11 @@ method("session.get", {
     label: t.optional(t.string(256)),
     state: t.optional(RunState),
     lastSeq: t.optional(t.int()),
+    /** What the conversation takes of the model's window, as far as is known. */
+    contextTokens: t.optional(t.int()),
+    contextWindow: t.optional(t.int()),
+    /** Compactions of the present conversation; its beginning is then a summary. */
+    compactions: t.optional(t.int()),
   },
   ...read,
 });
@@ -112,6 +117,8 @@ method("session.reset", {
     archivedTo: t.optional(t.string(1024)),
     tokensCleared: TokenUsage,
     mediaDeleted: t.optional(t.int()),
+    /** The daily file that what was remembered went to. */
+    memoriesTo: t.optional(t.string(1024)),
   },
   callers: ["client"],
   scope: "operate",
@@ -119,9 +126,17 @@ method("session.reset", {
   deferred: true,
 });
 method("session.compact", {
-  doc: "Archives all but the last messages and drops them from the context.",
+  doc: "Makes the context smaller. Without `keepMessages` older messages are archived and a summary takes their place; with it all but the last ones are archived and dropped.",
   params: { ...key, keepMessages: t.optional(t.int(1, 100000)) },
-  result: { ok: t.bool(), trimmedMessages: t.int(), keptMessages: t.int(), archivedTo: t.optional(t.string(1024)) },
+  result: {
+    ok: t.bool(),
+    trimmedMessages: t.int(),
+    keptMessages: t.int(),
+    archivedTo: t.optional(t.string(1024)),
+    summarized: t.optional(t.bool()),
+    /** The daily file that what was remembered goes to. */
+    memoriesTo: t.optional(t.string(1024)),
+  },
   callers: ["client"],
   scope: "operate",
   errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"],
@@ -138,6 +153,54 @@ method("session.preview", {
   params: { ...key, limit: t.optional(t.int(1, 200)) },
   result: { sessionKey: SessionKey, sessionId: t.string(64), messageCount: t.int(), messages: t.array(t.json(), 200) },
   ...read,
+});
+method("session.messages", {
+  doc: "Messages of the present conversation from `offset` on, oldest first, in the shape of the model library, as many as fit an answer.",
+  params: { ...key, offset: t.optional(t.int()), limit: t.optional(t.int(1, 10000)) },
+  result: {
+    sessionKey: SessionKey,
+    sessionId: t.string(64),
+    messages: t.array(t.json()),
+    offset: t.int(),
+    /** Absent at the end. */
+    nextOffset: t.optional(t.int()),
+    total: t.int(),
+  },
+  ...read,
+});
+const PromptSection = struct("PromptSection", "A part of the system prompt.", {
+  id: t.string(64),
+  title: t.string(256),
+  /** Context layer: 1 core, 2 characteristics, 3 shared, 4 delegated, 5 working memory, 6 long-term memory. */
+  layer: t.int(1, 6),
+  text: t.text(),
+  sizeBytes: t.int(),
+  /** An estimate. */
+  tokens: t.int(),
+});
+const PromptTool = struct("PromptTool", "A tool that the model is offered.", { name: t.string(192), tokens: t.int() });
+method("session.prompt", {
+  doc: "What the model would get now: the system prompt by section, tools, and the size of the conversation. Calls no model.",
+  params: key,
+  result: {
+    sessionKey: SessionKey,
+    agentId: AgentId,
+    model: ModelRef,
+    sections: t.array(PromptSection, 64),
+    tools: t.array(PromptTool, 10000),
+    systemTokens: t.int(),
+    toolTokens: t.int(),
+    messageCount: t.int(),
+    messageTokens: t.int(),
+    totalTokens: t.int(),
+    contextWindow: t.int(),
+    /** Of the system prompt; the same while nothing changes. */
+    sha256: t.string(64),
+  },
+  callers: ["client"],
+  scope: "operate",
+  errors: ["session.bad_key", "model.unknown", "storage.failed"],
+  idempotent: true,
 });
 method("session.subscribe", {
   doc: "Follow a session live. With `afterSeq`, the log events since then come first, in the answer, without gap or double.",

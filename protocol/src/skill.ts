@@ -1,8 +1,22 @@
 /** Skills: what they need and which are usable. */
-import { method, struct, t } from "./dsl.ts";
+import { enumOf, method, struct, t } from "./dsl.ts";
 import { AgentId, Capability, NodeId } from "./ids.ts";
 
-const SkillRequirements = struct("SkillRequirements", "What a skill needs on one machine.", { capabilities: t.array(Capability, 64) });
+const SkillRequirements = struct("SkillRequirements", "What a skill needs on one machine.", {
+  capabilities: t.array(Capability, 64),
+  /** Programs that it says it uses. Machines don't report theirs, so these are shown and not checked. */
+  bins: t.optional(t.array(t.string(128), 64)),
+});
+const SkillScope = enumOf("SkillScope", "Whose it is: the agent's own, every agent's, or built in. The first of a name is used.", [
+  "agent",
+  "global",
+  "builtin",
+]);
+const SkillState = enumOf(
+  "SkillState",
+  "`ready`: usable as it was installed. `changed`: its files are not those that were approved, so it is not used. `invalid`: its front matter can't be used. `disabled`: switched off by `skills.entries`. `unmet`: no connected machine has what it needs.",
+  ["ready", "changed", "invalid", "disabled", "unmet"],
+);
 const SkillEntry = struct("SkillEntry", "One skill and whether it is usable.", {
   name: t.string(128),
   description: t.string(8192),
@@ -12,6 +26,21 @@ const SkillEntry = struct("SkillEntry", "One skill and whether it is usable.", {
   eligibleHosts: t.array(NodeId, 1000),
   reasons: t.array(t.string(1024), 64),
   requirements: t.optional(SkillRequirements),
+  scope: t.optional(SkillScope),
+  state: t.optional(SkillState),
+  homepage: t.optional(t.string(1024)),
+  emoji: t.optional(t.string(32)),
+  /** How what it needs is installed, in its author's words. Never run by itself. */
+  install: t.optional(t.array(t.string(1024), 16)),
+  /** Of all its files; what was approved, when that is something else. */
+  sha256: t.optional(t.string(64)),
+  approvedSha256: t.optional(t.string(64)),
+  approvedAt: t.optional(t.time()),
+  approvedBy: t.optional(t.string(256)),
+});
+const SkillFile = struct("SkillFile", "A file of a skill, by its path in the skill's folder.", {
+  path: t.string(512, { minLength: 1 }),
+  content: t.text(),
 });
 const SkillNode = struct("SkillNode", "A machine as skills see it.", {
   nodeId: NodeId,
@@ -38,5 +67,48 @@ method("skills.update", {
   result: SkillsReport,
   callers: ["client"],
   scope: "operate",
+  idempotent: true,
+});
+const skill = { agentId: t.optional(AgentId), name: t.string(128, { minLength: 1 }) };
+method("skills.show", {
+  doc: "One skill with its text and the names of its other files.",
+  params: skill,
+  result: { skill: SkillEntry, content: t.text(), files: t.array(t.string(1024), 256) },
+  callers: ["client"],
+  scope: "read",
+  errors: ["skill.not_found", "storage.failed"],
+  idempotent: true,
+});
+method("skills.install", {
+  doc: "Installs a skill, as the agent's own or for every agent, and approves it as it is. Replaces one of that name only with `replace`.",
+  params: {
+    agentId: t.optional(AgentId),
+    name: t.string(128, { minLength: 1 }),
+    /** `agent` when absent. */
+    scope: t.optional(SkillScope),
+    /** SKILL.md among them. */
+    files: t.array(SkillFile, 64),
+    replace: t.optional(t.bool()),
+  },
+  result: { skill: SkillEntry },
+  callers: ["client"],
+  scope: "admin",
+  errors: ["skill.invalid", "skill.exists", "skill.limit", "path.invalid", "file.too_large", "storage.failed"],
+});
+method("skills.remove", {
+  doc: "Deletes a skill's files. One of the same name that it had covered is used again. Built-in ones can only be switched off.",
+  params: { ...skill, scope: t.optional(SkillScope) },
+  result: { removed: t.literal(true), scope: SkillScope },
+  callers: ["client"],
+  scope: "admin",
+  errors: ["skill.not_found", "skill.builtin", "storage.failed"],
+});
+method("skills.approve", {
+  doc: "Says that a skill may be used as it is now. `sha256` is what was looked at: when the files have changed since, nothing is approved.",
+  params: { ...skill, sha256: t.string(64, { minLength: 64 }) },
+  result: { skill: SkillEntry },
+  callers: ["client"],
+  scope: "admin",
+  errors: ["skill.not_found", "skill.invalid", "skill.changed", "storage.failed"],
   idempotent: true,
 });

@@ -1,5 +1,5 @@
 /** The agent's files. */
-import { method, t } from "./dsl.ts";
+import { method, struct, t } from "./dsl.ts";
 import { AgentId } from "./ids.ts";
 
 const path = t.string(1024, { minLength: 1 });
@@ -15,8 +15,8 @@ method("workspace.list", {
   idempotent: true,
 });
 method("workspace.read", {
-  doc: "One file.",
-  params: { path, agentId },
+  doc: "One file, as it is or as an earlier version of it was.",
+  params: { path, agentId, version: t.optional(t.string(128)) },
   result: {
     path: t.string(1024),
     content: t.text(),
@@ -45,5 +45,38 @@ method("workspace.delete", {
   callers: ["client"],
   scope: "operate",
   errors,
+  idempotent: true,
+});
+const WorkspaceVersion = struct("WorkspaceVersion", "What a file was before a change.", {
+  version: t.string(128),
+  /** When it had been written. */
+  at: t.time(),
+  sizeBytes: t.int(),
+  /** Who wrote it, when that is known: `client:<id>`, `agent:<session>`. */
+  by: t.optional(t.string(256)),
+  /** When it was replaced or deleted. */
+  replacedAt: t.optional(t.time()),
+});
+method("workspace.log", {
+  doc: "Earlier versions of a file, the newest first; at most `versionsKept` are kept. Also of a file that was deleted.",
+  params: { path, agentId },
+  result: {
+    path: t.string(1024),
+    /** The file as it is now; absent: it was deleted. */
+    current: t.optional(WorkspaceVersion),
+    versions: t.array(WorkspaceVersion, 100),
+  },
+  callers: ["client"],
+  scope: "operate",
+  errors,
+  idempotent: true,
+});
+method("workspace.restore", {
+  doc: "Makes a file what an earlier version of it was. What it is now becomes a version itself.",
+  params: { path, agentId, version: t.string(128, { minLength: 1 }), ifMatch: t.optional(t.string(128)) },
+  result: { path: t.string(1024), size: t.int(), etag: t.optional(t.string(128)) },
+  callers: ["client"],
+  scope: "operate",
+  errors: [...errors, "workspace.conflict"],
   idempotent: true,
 });

@@ -69,7 +69,11 @@ async fn list(context: &Context, path: Option<String>, agent_id: Option<AgentId>
 async fn cat(context: &Context, path: String, agent_id: Option<AgentId>) -> Outcome {
     let client = context.connect().await?;
     let result = client
-        .call::<WorkspaceRead>(WorkspaceReadParams { path, agent_id })
+        .call::<WorkspaceRead>(WorkspaceReadParams {
+            path,
+            agent_id,
+            version: None,
+        })
         .await?;
     client.close().await;
     if context.out.json {
@@ -188,6 +192,7 @@ async fn read_or_absent(
         .call::<WorkspaceRead>(WorkspaceReadParams {
             path: path.to_owned(),
             agent_id,
+            version: None,
         })
         .await
     {

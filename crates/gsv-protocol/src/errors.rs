@@ -4,6 +4,50 @@
 
 use crate::error_table::{Blame, ErrorReason};
 
+/// There is an agent of that name.
+pub const AGENT_EXISTS: ErrorReason = ErrorReason {
+    reason: "agent.exists",
+    code: 571,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "There is an agent of that name.",
+};
+
+/// There are too many agents.
+pub const AGENT_LIMIT: ErrorReason = ErrorReason {
+    reason: "agent.limit",
+    code: 572,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "There are too many agents.",
+};
+
+/// There is no such agent. See `gsv agent list`.
+pub const AGENT_UNKNOWN: ErrorReason = ErrorReason {
+    reason: "agent.unknown",
+    code: 570,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such agent. See `gsv agent list`.",
+};
+
+/// The transcript in the bucket is damaged.
+pub const ARCHIVE_DAMAGED: ErrorReason = ErrorReason {
+    reason: "archive.damaged",
+    code: 580,
+    blame: Blame::Platform,
+    retryable: false,
+    http: 502,
+    exit: 1,
+    text: "The transcript in the bucket is damaged.",
+};
+
 /// This token is bound to another id.
 pub const AUTH_BOUND: ErrorReason = ErrorReason {
     reason: "auth.bound",
@@ -255,6 +299,28 @@ pub const LIMIT_SOCKETS: ErrorReason = ErrorReason {
     http: 503,
     exit: 4,
     text: "Too many connections. Close some, or wait.",
+};
+
+/// There is no such media file. Upload it again.
+pub const MEDIA_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "media.not_found",
+    code: 590,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such media file. Upload it again.",
+};
+
+/// This kind of file can't be taken.
+pub const MEDIA_UNSUPPORTED: ErrorReason = ErrorReason {
+    reason: "media.unsupported",
+    code: 591,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 415,
+    exit: 1,
+    text: "This kind of file can't be taken.",
 };
 
 /// This gateway knows the method but does not serve it.
@@ -631,6 +697,17 @@ pub const RUN_NO_PROGRESS: ErrorReason = ErrorReason {
     text: "The run made no progress and was ended. Send the message again.",
 };
 
+/// There is nothing to search for. Name at least one word.
+pub const SEARCH_BAD_QUERY: ErrorReason = ErrorReason {
+    reason: "search.bad_query",
+    code: 585,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "There is nothing to search for. Name at least one word.",
+};
+
 /// The transcript could not be archived, so nothing was removed. Try again.
 pub const SESSION_ARCHIVE_FAILED: ErrorReason = ErrorReason {
     reason: "session.archive_failed",
@@ -695,6 +772,72 @@ pub const SESSION_SNAPSHOT_REQUIRED: ErrorReason = ErrorReason {
     http: 410,
     exit: 1,
     text: "The events asked for are too old to replay. Load the history instead.",
+};
+
+/// Built-in skills can't be removed; switch it off: `gsv config set skills.entries.<name>.enabled false`.
+pub const SKILL_BUILTIN: ErrorReason = ErrorReason {
+    reason: "skill.builtin",
+    code: 564,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "Built-in skills can't be removed; switch it off: `gsv config set skills.entries.<name>.enabled false`.",
+};
+
+/// The skill was changed meanwhile. Look at it again with `gsv skills show`.
+pub const SKILL_CHANGED: ErrorReason = ErrorReason {
+    reason: "skill.changed",
+    code: 562,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The skill was changed meanwhile. Look at it again with `gsv skills show`.",
+};
+
+/// There is a skill of that name. Use --replace to put this one in its place.
+pub const SKILL_EXISTS: ErrorReason = ErrorReason {
+    reason: "skill.exists",
+    code: 563,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "There is a skill of that name. Use --replace to put this one in its place.",
+};
+
+/// The skill's files can't be used.
+pub const SKILL_INVALID: ErrorReason = ErrorReason {
+    reason: "skill.invalid",
+    code: 561,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 1,
+    text: "The skill's files can't be used.",
+};
+
+/// There are too many skills. Remove some.
+pub const SKILL_LIMIT: ErrorReason = ErrorReason {
+    reason: "skill.limit",
+    code: 565,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "There are too many skills. Remove some.",
+};
+
+/// There is no such skill. See `gsv skills list`.
+pub const SKILL_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "skill.not_found",
+    code: 560,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such skill. See `gsv skills list`.",
 };
 
 /// The storage did not answer as it should. Try again.
@@ -840,6 +983,17 @@ pub const TOOL_UNKNOWN: ErrorReason = ErrorReason {
     text: "There is no such tool. See `gsv tools list`.",
 };
 
+/// The recording could not be turned into text. Check `transcription`.
+pub const TRANSCRIPTION_FAILED: ErrorReason = ErrorReason {
+    reason: "transcription.failed",
+    code: 592,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 502,
+    exit: 1,
+    text: "The recording could not be turned into text. Check `transcription`.",
+};
+
 /// The file was changed meanwhile. Read it again.
 pub const WORKSPACE_CONFLICT: ErrorReason = ErrorReason {
     reason: "workspace.conflict",
@@ -853,6 +1007,10 @@ pub const WORKSPACE_CONFLICT: ErrorReason = ErrorReason {
 
 /// Every error, sorted by reason.
 pub const ERRORS: &[ErrorReason] = &[
+    AGENT_EXISTS,
+    AGENT_LIMIT,
+    AGENT_UNKNOWN,
+    ARCHIVE_DAMAGED,
     AUTH_BOUND,
     AUTH_FORBIDDEN,
     AUTH_NOT_CONFIGURED,
@@ -876,6 +1034,8 @@ pub const ERRORS: &[ErrorReason] = &[
     INTERNAL,
     LIMIT_RATE,
     LIMIT_SOCKETS,
+    MEDIA_NOT_FOUND,
+    MEDIA_UNSUPPORTED,
     METHOD_NOT_SERVED,
     MODEL_AUTH,
     MODEL_BAD_ANSWER,
@@ -910,12 +1070,19 @@ pub const ERRORS: &[ErrorReason] = &[
     PROTOCOL_VERSION,
     RUN_ABORTED,
     RUN_NO_PROGRESS,
+    SEARCH_BAD_QUERY,
     SESSION_ARCHIVE_FAILED,
     SESSION_BAD_KEY,
     SESSION_BUSY,
     SESSION_NOT_FOUND,
     SESSION_QUEUE_FULL,
     SESSION_SNAPSHOT_REQUIRED,
+    SKILL_BUILTIN,
+    SKILL_CHANGED,
+    SKILL_EXISTS,
+    SKILL_INVALID,
+    SKILL_LIMIT,
+    SKILL_NOT_FOUND,
     STORAGE_FAILED,
     TOKEN_LAST_ADMIN,
     TOKEN_LIMIT,
@@ -929,5 +1096,6 @@ pub const ERRORS: &[ErrorReason] = &[
     TOOL_TIMEOUT,
     TOOL_TOO_LARGE,
     TOOL_UNKNOWN,
+    TRANSCRIPTION_FAILED,
     WORKSPACE_CONFLICT,
 ];

@@ -2,8 +2,14 @@
 //! The one table of limits; the unit is the last word of the name.
 #![allow(clippy::doc_markdown, rustdoc::all, reason = "prose comes from the contract")]
 
+/// Agents.
+pub const AGENTS: u64 = 256;
+
 /// Largest state kept with a hibernating socket.
 pub const ATTACHMENT_BYTES: u64 = 16_384;
+
+/// Files that come with one message.
+pub const ATTACHMENTS: u64 = 16;
 
 /// How long audit entries are kept.
 pub const AUDIT_DAYS: u64 = 90;
@@ -22,6 +28,9 @@ pub const BASH_TIMEOUT_MS: u64 = 300_000;
 
 /// Requests a minute from one client connection.
 pub const CLIENT_FRAMES_PER_MINUTE: u64 = 600;
+
+/// Model calls of one compaction; what is left then goes without a summary, with a note.
+pub const COMPACTION_CHUNKS: u64 = 64;
 
 /// Size of the configuration.
 pub const CONFIG_BYTES: u64 = 262_144;
@@ -53,6 +62,9 @@ pub const INJECTED_FILE_BYTES: u64 = 65_536;
 /// All workspace files in the prompt together.
 pub const INJECTED_TOTAL_BYTES: u64 = 262_144;
 
+/// A text file that comes with a message is shown to the model up to this size.
+pub const INLINE_DOCUMENT_BYTES: u64 = 65_536;
+
 /// From TERM to KILL.
 pub const KILL_GRACE_MS: u64 = 250;
 
@@ -70,6 +82,12 @@ pub const LEDGER_UNRELEASED_MS: u64 = 604_800_000;
 
 /// Largest media object.
 pub const MEDIA_BYTES: u64 = 26_214_400;
+
+/// Media kept in memory between model calls.
+pub const MEDIA_CACHE_BYTES: u64 = 52_428_800;
+
+/// Longest text that one compaction or reset adds to a daily file.
+pub const MEMORIES_CHARS: u64 = 8_000;
 
 /// Largest text of one chat message.
 pub const MESSAGE_BYTES: u64 = 262_144;
@@ -107,6 +125,9 @@ pub const NODE_QUEUED_CALLS: u64 = 32;
 /// Tools that one node may offer.
 pub const NODE_TOOLS: u64 = 64;
 
+/// Bytes of one page of messages.
+pub const PAGE_BYTES: u64 = 524_288;
+
 /// Items of one page of a list.
 pub const PAGE_ITEMS: u64 = 200;
 
@@ -140,8 +161,29 @@ pub const ROW_BYTES: u64 = 1_048_576;
 /// Time of one run, by default.
 pub const RUN_MS: u64 = 1_800_000;
 
+/// Time that one search spends on catching up with what is new; the rest is left for the next, with a note.
+pub const SEARCH_INDEX_MS: u64 = 10_000;
+
+/// Largest SKILL.md.
+pub const SKILL_BYTES: u64 = 65_536;
+
+/// Files of one skill.
+pub const SKILL_FILES: u64 = 64;
+
+/// All files of one skill together.
+pub const SKILL_FILES_BYTES: u64 = 1_048_576;
+
+/// Skills of one agent, and of all agents together; further ones are left out, visibly.
+pub const SKILLS: u64 = 100;
+
 /// Model calls in one run, by default.
 pub const STEPS_PER_RUN: u64 = 50;
+
+/// Time of one call of the model for a summary or for memories.
+pub const SUMMARIZE_MS: u64 = 120_000;
+
+/// Longest summary that takes the place of older messages.
+pub const SUMMARY_CHARS: u64 = 16_000;
 
 /// Tokens that exist at once.
 pub const TOKENS: u64 = 200;
@@ -158,6 +200,9 @@ pub const TOOL_RESULT_BYTES: u64 = 8_388_608;
 /// A longer tool result is cut in the middle for the model; the full text stays retrievable.
 pub const TOOL_RESULT_CHARS: u64 = 50_000;
 
+/// Time to turn one recording into text.
+pub const TRANSCRIPTION_MS: u64 = 60_000;
+
 /// Largest payload of a binary frame, without its 4-byte transfer id.
 pub const TRANSFER_CHUNK_BYTES: u64 = 262_144;
 
@@ -172,6 +217,9 @@ pub const UNAUTH_SOCKETS: u64 = 64;
 
 /// Sockets without hello-ok at once from one address.
 pub const UNAUTH_SOCKETS_PER_ADDRESS: u64 = 8;
+
+/// Earlier versions of a workspace file that are kept.
+pub const VERSIONS_KEPT: u64 = 30;
 
 /// Largest workspace file written through the wire or a native tool.
 pub const WORKSPACE_FILE_BYTES: u64 = 1_048_576;

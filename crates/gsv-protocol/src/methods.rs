@@ -6,10 +6,15 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "58f121bf856b297e";
+pub const PROTOCOL_FINGERPRINT: &str = "f0aa8760c4d9c238";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[
+    "agents.create",
+    "agents.get",
+    "agents.list",
+    "archives.list",
+    "archives.read",
     "audit.list",
     "channel.inbound",
     "channel.login",
@@ -35,16 +40,23 @@ pub const METHOD_NAMES: &[&str] = &[
     "pair.approve",
     "pair.list",
     "pair.reject",
+    "search.query",
     "session.compact",
     "session.get",
     "session.history",
+    "session.messages",
     "session.patch",
     "session.preview",
+    "session.prompt",
     "session.reset",
     "session.stats",
     "session.subscribe",
     "session.unsubscribe",
     "sessions.list",
+    "skills.approve",
+    "skills.install",
+    "skills.remove",
+    "skills.show",
     "skills.status",
     "skills.update",
     "tokens.create",
@@ -61,9 +73,66 @@ pub const METHOD_NAMES: &[&str] = &[
     "transfer.meta",
     "workspace.delete",
     "workspace.list",
+    "workspace.log",
     "workspace.read",
+    "workspace.restore",
     "workspace.write",
 ];
+
+/// Makes an agent. `bootstrap` false leaves the commissioning out, for an agent whose files are brought along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentsCreate;
+impl Method for AgentsCreate {
+    const NAME: &'static str = "agents.create";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::AgentsCreateParams;
+    type Result = types::AgentsCreateResult;
+}
+
+/// One agent, with the files that its prompt is made from and where it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentsGet;
+impl Method for AgentsGet {
+    const NAME: &'static str = "agents.get";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::AgentsGetParams;
+    type Result = types::AgentsGetResult;
+}
+
+/// Agents, the default one first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentsList;
+impl Method for AgentsList {
+    const NAME: &'static str = "agents.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::AgentsListResult;
+}
+
+/// Transcripts of an agent, the newest first; of one session with `sessionKey`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArchivesList;
+impl Method for ArchivesList {
+    const NAME: &'static str = "archives.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::ArchivesListParams;
+    type Result = types::ArchivesListResult;
+}
+
+/// Messages of one transcript, from `offset` on, as many as fit an answer. `path` as archives.list gives it, or a session id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArchivesRead;
+impl Method for ArchivesRead {
+    const NAME: &'static str = "archives.read";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::ArchivesReadParams;
+    type Result = types::ArchivesReadResult;
+}
 
 /// Audit entries, the newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -340,7 +409,18 @@ impl Method for PairReject {
     type Result = types::PairRejectResult;
 }
 
-/// Archives all but the last messages and drops them from the context.
+/// Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are understood. The best hits first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchQuery;
+impl Method for SearchQuery {
+    const NAME: &'static str = "search.query";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::SearchQueryParams;
+    type Result = types::SearchQueryResult;
+}
+
+/// Makes the context smaller. Without `keepMessages` older messages are archived and a summary takes their place; with it all but the last ones are archived and dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionCompact;
 impl Method for SessionCompact {
@@ -373,6 +453,17 @@ impl Method for SessionHistory {
     type Result = types::SessionHistoryResult;
 }
 
+/// Messages of the present conversation from `offset` on, oldest first, in the shape of the model library, as many as fit an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionMessages;
+impl Method for SessionMessages {
+    const NAME: &'static str = "session.messages";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::SessionMessagesParams;
+    type Result = types::SessionMessagesResult;
+}
+
 /// Changes settings, label or reset policy. Fields that are absent stay; `clear` names settings to take back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionPatch;
@@ -393,6 +484,17 @@ impl Method for SessionPreview {
     const IDEMPOTENT: bool = true;
     type Params = types::SessionPreviewParams;
     type Result = types::SessionPreviewResult;
+}
+
+/// What the model would get now: the system prompt by section, tools, and the size of the conversation. Calls no model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionPrompt;
+impl Method for SessionPrompt {
+    const NAME: &'static str = "session.prompt";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::SessionPromptParams;
+    type Result = types::SessionPromptResult;
 }
 
 /// Archives the conversation and starts a fresh one. Nothing is removed before the archive is safely stored.
@@ -448,6 +550,50 @@ impl Method for SessionsList {
     const IDEMPOTENT: bool = true;
     type Params = types::SessionsListParams;
     type Result = types::SessionsListResult;
+}
+
+/// Says that a skill may be used as it is now. `sha256` is what was looked at: when the files have changed since, nothing is approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkillsApprove;
+impl Method for SkillsApprove {
+    const NAME: &'static str = "skills.approve";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::SkillsApproveParams;
+    type Result = types::SkillsApproveResult;
+}
+
+/// Installs a skill, as the agent's own or for every agent, and approves it as it is. Replaces one of that name only with `replace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkillsInstall;
+impl Method for SkillsInstall {
+    const NAME: &'static str = "skills.install";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::SkillsInstallParams;
+    type Result = types::SkillsInstallResult;
+}
+
+/// Deletes a skill's files. One of the same name that it had covered is used again. Built-in ones can only be switched off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkillsRemove;
+impl Method for SkillsRemove {
+    const NAME: &'static str = "skills.remove";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::SkillsRemoveParams;
+    type Result = types::SkillsRemoveResult;
+}
+
+/// One skill with its text and the names of its other files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkillsShow;
+impl Method for SkillsShow {
+    const NAME: &'static str = "skills.show";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::SkillsShowParams;
+    type Result = types::SkillsShowResult;
 }
 
 /// Skills of an agent and whether they are usable.
@@ -626,7 +772,18 @@ impl Method for WorkspaceList {
     type Result = types::WorkspaceListResult;
 }
 
-/// One file.
+/// Earlier versions of a file, the newest first; at most `versionsKept` are kept. Also of a file that was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkspaceLog;
+impl Method for WorkspaceLog {
+    const NAME: &'static str = "workspace.log";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::WorkspaceLogParams;
+    type Result = types::WorkspaceLogResult;
+}
+
+/// One file, as it is or as an earlier version of it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceRead;
 impl Method for WorkspaceRead {
@@ -635,6 +792,17 @@ impl Method for WorkspaceRead {
     const IDEMPOTENT: bool = true;
     type Params = types::WorkspaceReadParams;
     type Result = types::WorkspaceReadResult;
+}
+
+/// Makes a file what an earlier version of it was. What it is now becomes a version itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkspaceRestore;
+impl Method for WorkspaceRestore {
+    const NAME: &'static str = "workspace.restore";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::WorkspaceRestoreParams;
+    type Result = types::WorkspaceRestoreResult;
 }
 
 /// Writes one file. With `ifMatch` (an etag, or `*` for none-yet as `absent`), only when the file has not changed since it was read.

@@ -39,6 +39,38 @@ pub struct AgentConfig {
     pub system_prompt: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub heartbeat: Option<HeartbeatConfig>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// One agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentEntry {
+    pub agent_id: AgentId,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub is_default: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    pub commissioned: bool,
+    pub sessions: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_active_at: Option<u64>,
+}
+
+/// A file that the prompt is made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentFile {
+    /// At most 1024 characters.
+    pub path: String,
+    pub size_bytes: u64,
+    /// Epoch ms.
+    pub updated_at: u64,
 }
 
 /// An agent's name: at most 64 of `[a-z0-9_-]`.
@@ -59,6 +91,61 @@ pub struct AgentsConfig {
     pub bindings: Option<Vec<AgentBinding>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub default_heartbeat: Option<HeartbeatConfig>,
+}
+
+/// Parameters of `agents.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsCreateParams {
+    pub agent_id: AgentId,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    /// At most 65536 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub default: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<bool>,
+}
+
+/// Result of `agents.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsCreateResult {
+    pub agent: AgentEntry,
+}
+
+/// Parameters of `agents.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsGetParams {
+    pub agent_id: AgentId,
+}
+
+/// Result of `agents.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsGetResult {
+    pub agent: AgentEntry,
+    /// At most 65536 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// At most 256 items.
+    pub files: Vec<AgentFile>,
+    /// At most 1024 items.
+    pub bindings: Vec<AgentBinding>,
+}
+
+/// Result of `agents.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsListResult {
+    /// At most 256 items.
+    pub agents: Vec<AgentEntry>,
 }
 
 /// A condition on a call's arguments.
@@ -126,6 +213,88 @@ pub struct ApprovalRule {
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// One transcript in the bucket.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchiveEntry {
+    /// At most 1024 characters.
+    pub path: String,
+    pub kind: ArchiveKind,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// At most 64 characters.
+    pub session_id: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub message_count: Option<u64>,
+    /// Epoch ms.
+    pub archived_at: u64,
+    pub size_bytes: u64,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenUsage>,
+}
+
+/// `reset`: the whole rest of a session. `part`: what a compaction took out of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ArchiveKind {
+    #[serde(rename = "reset")]
+    Reset,
+    #[serde(rename = "part")]
+    Part,
+}
+impl_string_enum!(ArchiveKind { Reset => "reset", Part => "part" });
+
+/// Parameters of `archives.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchivesListParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// 1 to 200.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+}
+
+/// Result of `archives.list`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchivesListResult {
+    /// At most 200 items.
+    pub archives: Vec<ArchiveEntry>,
+    pub count: u64,
+}
+
+/// Parameters of `archives.read`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchivesReadParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 1024 characters.
+    pub path: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// 1 to 10000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u16>,
+}
+
+/// Result of `archives.read`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchivesReadResult {
+    pub archive: ArchiveEntry,
+    /// At most 10000 items.
+    pub messages: Vec<Value>,
+    pub offset: u64,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
+    pub total: u64,
 }
 
 /// A file that comes with a message.
@@ -671,6 +840,8 @@ pub struct CompactionConfig {
     pub keep_recent_tokens: Option<u32>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub extract_memories: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
 }
 
 /// Parameters of `config.get`.
@@ -1240,6 +1411,22 @@ pub enum MediaKind {
 }
 impl_string_enum!(MediaKind { Image => "image", Audio => "audio", Video => "video", Document => "document" });
 
+/// A file that was stored; `r2Key` goes into an attachment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MediaUploaded {
+    /// At most 1024 characters.
+    pub r2_key: String,
+    /// At most 128 characters.
+    pub mime_type: String,
+    pub size_bytes: u64,
+    /// At most 64 characters.
+    pub sha256: String,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+}
+
 /// Idempotency key of one inbound message, made by its sender. The same id in the same session starts at most one turn.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -1589,6 +1776,30 @@ pub struct ProblemDetails {
     pub retryable: Option<bool>,
 }
 
+/// A part of the system prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptSection {
+    /// At most 64 characters.
+    pub id: String,
+    /// At most 256 characters.
+    pub title: String,
+    /// 1 to 6.
+    pub layer: u8,
+    pub text: String,
+    pub size_bytes: u64,
+    pub tokens: u64,
+}
+
+/// A tool that the model is offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptTool {
+    /// At most 192 characters.
+    pub name: String,
+    pub tokens: u64,
+}
+
 /// A provider of your own, usable in `model.fallbacks`, `/model` and agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1688,6 +1899,76 @@ pub enum RunState {
 }
 impl_string_enum!(RunState { Idle => "idle", Thinking => "thinking", Acting => "acting", Archiving => "archiving" });
 
+/// One place that matches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchHit {
+    pub source: SearchSource,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// At most 2048 characters.
+    pub snippet: String,
+    pub score: f64,
+}
+
+/// Parameters of `search.query`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchQueryParams {
+    /// At most 1024 characters.
+    pub query: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 3 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<SearchSource>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// 1 to 100.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+    /// 0 to 10000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u16>,
+}
+
+/// Result of `search.query`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchQueryResult {
+    /// At most 100 items.
+    pub hits: Vec<SearchHit>,
+    pub more: bool,
+    /// At most 32 items.
+    pub notes: Vec<String>,
+}
+
+/// Where to look: the agent's files, conversations that go on, transcripts that were put away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SearchSource {
+    #[serde(rename = "workspace")]
+    Workspace,
+    #[serde(rename = "sessions")]
+    Sessions,
+    #[serde(rename = "archives")]
+    Archives,
+}
+impl_string_enum!(SearchSource { Workspace => "workspace", Sessions => "sessions", Archives => "archives" });
+
 /// A person on a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1732,6 +2013,11 @@ pub struct SessionCompactResult {
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub archived_to: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub summarized: Option<bool>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub memories_to: Option<String>,
 }
 
 /// Sessions.
@@ -1828,6 +2114,12 @@ pub struct SessionGetResult {
     pub state: Option<RunState>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_seq: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub compactions: Option<u64>,
 }
 
 /// Parameters of `session.history`.
@@ -1853,6 +2145,33 @@ pub struct SessionHistoryResult {
 #[serde(transparent)]
 pub struct SessionKey(pub String);
 impl_newtype!(SessionKey);
+
+/// Parameters of `session.messages`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionMessagesParams {
+    pub session_key: SessionKey,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// 1 to 10000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u16>,
+}
+
+/// Result of `session.messages`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionMessagesResult {
+    pub session_key: SessionKey,
+    /// At most 64 characters.
+    pub session_id: String,
+    /// At most 10000 items.
+    pub messages: Vec<Value>,
+    pub offset: u64,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
+    pub total: u64,
+}
 
 /// Parameters of `session.patch`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -1900,6 +2219,34 @@ pub struct SessionPreviewResult {
     pub messages: Vec<Value>,
 }
 
+/// Parameters of `session.prompt`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionPromptParams {
+    pub session_key: SessionKey,
+}
+
+/// Result of `session.prompt`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionPromptResult {
+    pub session_key: SessionKey,
+    pub agent_id: AgentId,
+    pub model: ModelRef,
+    /// At most 64 items.
+    pub sections: Vec<PromptSection>,
+    /// At most 10000 items.
+    pub tools: Vec<PromptTool>,
+    pub system_tokens: u64,
+    pub tool_tokens: u64,
+    pub message_count: u64,
+    pub message_tokens: u64,
+    pub total_tokens: u64,
+    pub context_window: u64,
+    /// At most 64 characters.
+    pub sha256: String,
+}
+
 /// Parameters of `session.reset`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1924,6 +2271,9 @@ pub struct SessionResetResult {
     pub tokens_cleared: TokenUsage,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub media_deleted: Option<u64>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub memories_to: Option<String>,
 }
 
 /// What a session sets for itself, over the configuration.
@@ -2056,6 +2406,31 @@ pub struct SkillEntry {
     pub reasons: Vec<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub requirements: Option<SkillRequirements>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub scope: Option<SkillScope>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub state: Option<SkillState>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub homepage: Option<String>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub emoji: Option<String>,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub install: Option<Vec<String>>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub approved_sha256: Option<String>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub approved_at: Option<u64>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
 }
 
 /// What you say of a skill, over what it says of itself.
@@ -2068,6 +2443,15 @@ pub struct SkillEntryConfig {
     pub always: Option<bool>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub requires: Option<SkillRequiresConfig>,
+}
+
+/// A file of a skill, by its path in the skill's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillFile {
+    /// At most 512 characters.
+    pub path: String,
+    pub content: String,
 }
 
 /// A machine as skills see it.
@@ -2086,6 +2470,9 @@ pub struct SkillNode {
 pub struct SkillRequirements {
     /// At most 64 items.
     pub capabilities: Vec<Capability>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub bins: Option<Vec<String>>,
 }
 
 /// Needs of a skill.
@@ -2097,12 +2484,102 @@ pub struct SkillRequiresConfig {
     pub capabilities: Option<Vec<String>>,
 }
 
+/// Whose it is: the agent's own, every agent's, or built in. The first of a name is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SkillScope {
+    #[serde(rename = "agent")]
+    Agent,
+    #[serde(rename = "global")]
+    Global,
+    #[serde(rename = "builtin")]
+    Builtin,
+}
+impl_string_enum!(SkillScope { Agent => "agent", Global => "global", Builtin => "builtin" });
+
+/// `ready`: usable as it was installed. `changed`: its files are not those that were approved, so it is not used. `invalid`: its front matter can't be used. `disabled`: switched off by `skills.entries`. `unmet`: no connected machine has what it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SkillState {
+    #[serde(rename = "ready")]
+    Ready,
+    #[serde(rename = "changed")]
+    Changed,
+    #[serde(rename = "invalid")]
+    Invalid,
+    #[serde(rename = "disabled")]
+    Disabled,
+    #[serde(rename = "unmet")]
+    Unmet,
+}
+impl_string_enum!(SkillState { Ready => "ready", Changed => "changed", Invalid => "invalid", Disabled => "disabled", Unmet => "unmet" });
+
+/// Parameters of `skills.approve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsApproveParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 128 characters.
+    pub name: String,
+    /// At most 64 characters.
+    pub sha256: String,
+}
+
+/// Result of `skills.approve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsApproveResult {
+    pub skill: SkillEntry,
+}
+
 /// Skills.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillsConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub entries: Option<BTreeMap<String, SkillEntryConfig>>,
+}
+
+/// Parameters of `skills.install`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsInstallParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 128 characters.
+    pub name: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub scope: Option<SkillScope>,
+    /// At most 64 items.
+    pub files: Vec<SkillFile>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub replace: Option<bool>,
+}
+
+/// Result of `skills.install`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsInstallResult {
+    pub skill: SkillEntry,
+}
+
+/// Parameters of `skills.remove`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsRemoveParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 128 characters.
+    pub name: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub scope: Option<SkillScope>,
+}
+
+/// Result of `skills.remove`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsRemoveResult {
+    pub removed: bool,
+    pub scope: SkillScope,
 }
 
 /// Skills of an agent.
@@ -2116,6 +2593,26 @@ pub struct SkillsReport {
     pub nodes: Vec<SkillNode>,
     /// At most 1000 items.
     pub skills: Vec<SkillEntry>,
+}
+
+/// Parameters of `skills.show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsShowParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 128 characters.
+    pub name: String,
+}
+
+/// Result of `skills.show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsShowResult {
+    pub skill: SkillEntry,
+    pub content: String,
+    /// At most 256 items.
+    pub files: Vec<String>,
 }
 
 /// Parameters of `skills.status`.
@@ -2491,6 +2988,15 @@ pub struct ToolsListResult {
 pub struct TranscriptionConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub provider: Option<TranscriptionProvider>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// At most 8 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
 }
 
 /// Who turns speech into text.
@@ -2672,6 +3178,28 @@ pub struct WorkspaceListResult {
     pub directories: Vec<String>,
 }
 
+/// Parameters of `workspace.log`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceLogParams {
+    /// At most 1024 characters.
+    pub path: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// Result of `workspace.log`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceLogResult {
+    /// At most 1024 characters.
+    pub path: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub current: Option<WorkspaceVersion>,
+    /// At most 100 items.
+    pub versions: Vec<WorkspaceVersion>,
+}
+
 /// Parameters of `workspace.read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -2680,6 +3208,9 @@ pub struct WorkspaceReadParams {
     pub path: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// Result of `workspace.read`.
@@ -2696,6 +3227,50 @@ pub struct WorkspaceReadResult {
     /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
+}
+
+/// Parameters of `workspace.restore`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceRestoreParams {
+    /// At most 1024 characters.
+    pub path: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 128 characters.
+    pub version: String,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub if_match: Option<String>,
+}
+
+/// Result of `workspace.restore`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceRestoreResult {
+    /// At most 1024 characters.
+    pub path: String,
+    pub size: u64,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+}
+
+/// What a file was before a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkspaceVersion {
+    /// At most 128 characters.
+    pub version: String,
+    /// Epoch ms.
+    pub at: u64,
+    pub size_bytes: u64,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub replaced_at: Option<u64>,
 }
 
 /// Parameters of `workspace.write`.

@@ -15,7 +15,7 @@ import type {
 } from "@mariozechner/pi-ai";
 import { normalizeContext } from "@mariozechner/pi-ai/utils/transcript";
 import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
-import type { Message } from "../ports.ts";
+import { type ContentBlock, type ImageBlock, isMediaBlock, type Message, type TextBlock } from "../ports.ts";
 import { wireName } from "./tool-names.ts";
 
 type PiUsage = PiAssistant["usage"];
@@ -29,6 +29,10 @@ const toPiUsage = (usage: Usage): PiUsage => ({
   cost: { ...FREE },
 });
 
+/** Whoever asks the model hydrates first. A reference that is left all the same says so, rather than breaking the call. */
+const plain = (block: ContentBlock): TextBlock | ImageBlock =>
+  isMediaBlock(block) ? { type: "text", text: `[A file that is not shown here: ${JSON.stringify({ mimeType: block.mimeType })}]` } : block;
+
 export function toTranscript(systemPrompt: string, messages: readonly Message[], tools: readonly ToolDefinition[]): TranscriptContext {
   const seen = new Set<string>();
   /** New ids of the present answer's calls, by the id that the results carry, in the order of the calls. */
@@ -38,7 +42,7 @@ export function toTranscript(systemPrompt: string, messages: readonly Message[],
     if (message.role === "user") {
       out.push({
         role: "user",
-        content: typeof message.content === "string" ? message.content : [...message.content],
+        content: typeof message.content === "string" ? message.content : message.content.map(plain),
         timestamp: message.timestamp,
       });
     } else if (message.role === "assistant") {
@@ -69,7 +73,7 @@ export function toTranscript(systemPrompt: string, messages: readonly Message[],
         role: "toolResult",
         toolCallId: id ?? message.toolCallId,
         toolName: wireName(message.toolName),
-        content: [...message.content],
+        content: message.content.map(plain),
         isError: message.isError,
         timestamp: message.timestamp,
       });

@@ -2,13 +2,26 @@
 import type {
   AgentBinding,
   AgentConfig,
+  AgentEntry,
+  AgentFile,
   AgentId,
   AgentsConfig,
+  AgentsCreateParams,
+  AgentsCreateResult,
+  AgentsGetParams,
+  AgentsGetResult,
+  AgentsListResult,
   ApprovalCondition,
   ApprovalConfig,
   ApprovalDecision,
   ApprovalOp,
   ApprovalRule,
+  ArchiveEntry,
+  ArchiveKind,
+  ArchivesListParams,
+  ArchivesListResult,
+  ArchivesReadParams,
+  ArchivesReadResult,
   Attachment,
   AuditDecision,
   AuditEntry,
@@ -85,6 +98,7 @@ import type {
   LogsResultResult,
   Media,
   MediaKind,
+  MediaUploaded,
   MessageId,
   Mode,
   ModelConfig,
@@ -110,6 +124,8 @@ import type {
   PendingPair,
   PresenceEvent,
   ProblemDetails,
+  PromptSection,
+  PromptTool,
   ProviderConfig,
   ResetMode,
   ResetPolicy,
@@ -118,6 +134,10 @@ import type {
   ResumePoint,
   RunId,
   RunState,
+  SearchHit,
+  SearchQueryParams,
+  SearchQueryResult,
+  SearchSource,
   Sender,
   ServerInfo,
   SessionCompactParams,
@@ -131,10 +151,14 @@ import type {
   SessionHistoryParams,
   SessionHistoryResult,
   SessionKey,
+  SessionMessagesParams,
+  SessionMessagesResult,
   SessionPatchParams,
   SessionPatchResult,
   SessionPreviewParams,
   SessionPreviewResult,
+  SessionPromptParams,
+  SessionPromptResult,
   SessionResetParams,
   SessionResetResult,
   SessionSettings,
@@ -148,11 +172,22 @@ import type {
   SessionsListResult,
   SkillEntry,
   SkillEntryConfig,
+  SkillFile,
   SkillNode,
   SkillRequirements,
   SkillRequiresConfig,
+  SkillScope,
+  SkillState,
+  SkillsApproveParams,
+  SkillsApproveResult,
   SkillsConfig,
+  SkillsInstallParams,
+  SkillsInstallResult,
+  SkillsRemoveParams,
+  SkillsRemoveResult,
   SkillsReport,
+  SkillsShowParams,
+  SkillsShowResult,
   SkillsStatusParams,
   SkillsUpdateParams,
   ThinkLevel,
@@ -201,21 +236,39 @@ import type {
   WorkspaceDeleteResult,
   WorkspaceListParams,
   WorkspaceListResult,
+  WorkspaceLogParams,
+  WorkspaceLogResult,
   WorkspaceReadParams,
   WorkspaceReadResult,
+  WorkspaceRestoreParams,
+  WorkspaceRestoreResult,
+  WorkspaceVersion,
   WorkspaceWriteParams,
   WorkspaceWriteResult,
 } from "../types.ts";
 
 export function checkAgentBinding(value: unknown): value is AgentBinding;
 export function checkAgentConfig(value: unknown): value is AgentConfig;
+export function checkAgentEntry(value: unknown): value is AgentEntry;
+export function checkAgentFile(value: unknown): value is AgentFile;
 export function checkAgentId(value: unknown): value is AgentId;
 export function checkAgentsConfig(value: unknown): value is AgentsConfig;
+export function checkAgentsCreateParams(value: unknown): value is AgentsCreateParams;
+export function checkAgentsCreateResult(value: unknown): value is AgentsCreateResult;
+export function checkAgentsGetParams(value: unknown): value is AgentsGetParams;
+export function checkAgentsGetResult(value: unknown): value is AgentsGetResult;
+export function checkAgentsListResult(value: unknown): value is AgentsListResult;
 export function checkApprovalCondition(value: unknown): value is ApprovalCondition;
 export function checkApprovalConfig(value: unknown): value is ApprovalConfig;
 export function checkApprovalDecision(value: unknown): value is ApprovalDecision;
 export function checkApprovalOp(value: unknown): value is ApprovalOp;
 export function checkApprovalRule(value: unknown): value is ApprovalRule;
+export function checkArchiveEntry(value: unknown): value is ArchiveEntry;
+export function checkArchiveKind(value: unknown): value is ArchiveKind;
+export function checkArchivesListParams(value: unknown): value is ArchivesListParams;
+export function checkArchivesListResult(value: unknown): value is ArchivesListResult;
+export function checkArchivesReadParams(value: unknown): value is ArchivesReadParams;
+export function checkArchivesReadResult(value: unknown): value is ArchivesReadResult;
 export function checkAttachment(value: unknown): value is Attachment;
 export function checkAuditDecision(value: unknown): value is AuditDecision;
 export function checkAuditEntry(value: unknown): value is AuditEntry;
@@ -292,6 +345,7 @@ export function checkLogsResultParams(value: unknown): value is LogsResultParams
 export function checkLogsResultResult(value: unknown): value is LogsResultResult;
 export function checkMedia(value: unknown): value is Media;
 export function checkMediaKind(value: unknown): value is MediaKind;
+export function checkMediaUploaded(value: unknown): value is MediaUploaded;
 export function checkMessageId(value: unknown): value is MessageId;
 export function checkMode(value: unknown): value is Mode;
 export function checkModelConfig(value: unknown): value is ModelConfig;
@@ -317,6 +371,8 @@ export function checkPeerKind(value: unknown): value is PeerKind;
 export function checkPendingPair(value: unknown): value is PendingPair;
 export function checkPresenceEvent(value: unknown): value is PresenceEvent;
 export function checkProblemDetails(value: unknown): value is ProblemDetails;
+export function checkPromptSection(value: unknown): value is PromptSection;
+export function checkPromptTool(value: unknown): value is PromptTool;
 export function checkProviderConfig(value: unknown): value is ProviderConfig;
 export function checkResetMode(value: unknown): value is ResetMode;
 export function checkResetPolicy(value: unknown): value is ResetPolicy;
@@ -325,6 +381,10 @@ export function checkResetPolicyPatch(value: unknown): value is ResetPolicyPatch
 export function checkResumePoint(value: unknown): value is ResumePoint;
 export function checkRunId(value: unknown): value is RunId;
 export function checkRunState(value: unknown): value is RunState;
+export function checkSearchHit(value: unknown): value is SearchHit;
+export function checkSearchQueryParams(value: unknown): value is SearchQueryParams;
+export function checkSearchQueryResult(value: unknown): value is SearchQueryResult;
+export function checkSearchSource(value: unknown): value is SearchSource;
 export function checkSender(value: unknown): value is Sender;
 export function checkServerInfo(value: unknown): value is ServerInfo;
 export function checkSessionCompactParams(value: unknown): value is SessionCompactParams;
@@ -338,10 +398,14 @@ export function checkSessionGetResult(value: unknown): value is SessionGetResult
 export function checkSessionHistoryParams(value: unknown): value is SessionHistoryParams;
 export function checkSessionHistoryResult(value: unknown): value is SessionHistoryResult;
 export function checkSessionKey(value: unknown): value is SessionKey;
+export function checkSessionMessagesParams(value: unknown): value is SessionMessagesParams;
+export function checkSessionMessagesResult(value: unknown): value is SessionMessagesResult;
 export function checkSessionPatchParams(value: unknown): value is SessionPatchParams;
 export function checkSessionPatchResult(value: unknown): value is SessionPatchResult;
 export function checkSessionPreviewParams(value: unknown): value is SessionPreviewParams;
 export function checkSessionPreviewResult(value: unknown): value is SessionPreviewResult;
+export function checkSessionPromptParams(value: unknown): value is SessionPromptParams;
+export function checkSessionPromptResult(value: unknown): value is SessionPromptResult;
 export function checkSessionResetParams(value: unknown): value is SessionResetParams;
 export function checkSessionResetResult(value: unknown): value is SessionResetResult;
 export function checkSessionSettings(value: unknown): value is SessionSettings;
@@ -355,11 +419,22 @@ export function checkSessionsListParams(value: unknown): value is SessionsListPa
 export function checkSessionsListResult(value: unknown): value is SessionsListResult;
 export function checkSkillEntry(value: unknown): value is SkillEntry;
 export function checkSkillEntryConfig(value: unknown): value is SkillEntryConfig;
+export function checkSkillFile(value: unknown): value is SkillFile;
 export function checkSkillNode(value: unknown): value is SkillNode;
 export function checkSkillRequirements(value: unknown): value is SkillRequirements;
 export function checkSkillRequiresConfig(value: unknown): value is SkillRequiresConfig;
+export function checkSkillScope(value: unknown): value is SkillScope;
+export function checkSkillState(value: unknown): value is SkillState;
+export function checkSkillsApproveParams(value: unknown): value is SkillsApproveParams;
+export function checkSkillsApproveResult(value: unknown): value is SkillsApproveResult;
 export function checkSkillsConfig(value: unknown): value is SkillsConfig;
+export function checkSkillsInstallParams(value: unknown): value is SkillsInstallParams;
+export function checkSkillsInstallResult(value: unknown): value is SkillsInstallResult;
+export function checkSkillsRemoveParams(value: unknown): value is SkillsRemoveParams;
+export function checkSkillsRemoveResult(value: unknown): value is SkillsRemoveResult;
 export function checkSkillsReport(value: unknown): value is SkillsReport;
+export function checkSkillsShowParams(value: unknown): value is SkillsShowParams;
+export function checkSkillsShowResult(value: unknown): value is SkillsShowResult;
 export function checkSkillsStatusParams(value: unknown): value is SkillsStatusParams;
 export function checkSkillsUpdateParams(value: unknown): value is SkillsUpdateParams;
 export function checkThinkLevel(value: unknown): value is ThinkLevel;
@@ -408,7 +483,12 @@ export function checkWorkspaceDeleteParams(value: unknown): value is WorkspaceDe
 export function checkWorkspaceDeleteResult(value: unknown): value is WorkspaceDeleteResult;
 export function checkWorkspaceListParams(value: unknown): value is WorkspaceListParams;
 export function checkWorkspaceListResult(value: unknown): value is WorkspaceListResult;
+export function checkWorkspaceLogParams(value: unknown): value is WorkspaceLogParams;
+export function checkWorkspaceLogResult(value: unknown): value is WorkspaceLogResult;
 export function checkWorkspaceReadParams(value: unknown): value is WorkspaceReadParams;
 export function checkWorkspaceReadResult(value: unknown): value is WorkspaceReadResult;
+export function checkWorkspaceRestoreParams(value: unknown): value is WorkspaceRestoreParams;
+export function checkWorkspaceRestoreResult(value: unknown): value is WorkspaceRestoreResult;
+export function checkWorkspaceVersion(value: unknown): value is WorkspaceVersion;
 export function checkWorkspaceWriteParams(value: unknown): value is WorkspaceWriteParams;
 export function checkWorkspaceWriteResult(value: unknown): value is WorkspaceWriteResult;

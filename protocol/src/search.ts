@@ -1,0 +1,47 @@
+/** Finding text in files, conversations and transcripts. */
+import { enumOf, method, struct, t } from "./dsl.ts";
+import { AgentId, SessionKey } from "./ids.ts";
+
+export const SearchSource = enumOf(
+  "SearchSource",
+  "Where to look: the agent's files, conversations that go on, transcripts that were put away.",
+  ["workspace", "sessions", "archives"],
+);
+const SearchHit = struct("SearchHit", "One place that matches.", {
+  source: SearchSource,
+  /** The file or transcript, in the agent's workspace. */
+  path: t.optional(t.string(1024)),
+  sessionKey: t.optional(SessionKey),
+  sessionId: t.optional(t.string(64)),
+  /** Of a message: user, assistant or toolResult. */
+  role: t.optional(t.string(32)),
+  at: t.optional(t.time()),
+  /** Of a file: the line, from 1. Of a transcript: the message, from 0. */
+  position: t.optional(t.int()),
+  /** Text around the match, one line; the words that match stand between U+E000 and U+E001. */
+  snippet: t.string(2048),
+  /** Higher is better. */
+  score: t.number(),
+});
+method("search.query", {
+  doc: 'Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are understood. The best hits first.',
+  params: {
+    query: t.string(1024, { minLength: 1 }),
+    agentId: t.optional(AgentId),
+    sources: t.optional(t.array(SearchSource, 3)),
+    sessionKey: t.optional(SessionKey),
+    limit: t.optional(t.int(1, 100)),
+    offset: t.optional(t.int(0, 10000)),
+  },
+  result: {
+    hits: t.array(SearchHit, 100),
+    /** True: there are more. */
+    more: t.bool(),
+    /** What could not be searched, and why. */
+    notes: t.array(t.string(512), 32),
+  },
+  callers: ["client"],
+  scope: "operate",
+  errors: ["search.bad_query", "session.bad_key", "storage.failed"],
+  idempotent: true,
+});
