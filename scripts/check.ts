@@ -49,7 +49,16 @@ async function rustPackages(): Promise<RustPackage[]> {
   }));
 }
 
-const PROJECTS = ["protocol", "gateway", "gateway/tsconfig.test.json", "gateway/embedded", "scripts", "test"];
+const PROJECTS = [
+  "protocol",
+  "gateway",
+  "gateway/tsconfig.test.json",
+  "gateway/embedded",
+  "channels",
+  "channels/tsconfig.test.json",
+  "scripts",
+  "test",
+];
 const typeCheck = (project: string): Check => ({
   name: `types of ${project}`,
   mend: `npx tsc -p ${project}   # and mend what it names`,

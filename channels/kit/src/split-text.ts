@@ -1,0 +1,159 @@
+/**
+ * A long text in pieces that a platform takes (product P7). Pure.
+ *
+ * Borders are sought from coarse to fine: between paragraphs, lines, sentences, words, and only then inside a word, never inside
+ * what a person sees as one character. A block of code stays whole when it fits a piece; else it is cut between its lines, and
+ * each part is a block of its own. Nothing is lost but the white space at the borders.
+ */
+
+/** Shorter pieces than this can't hold a fence and a word. */
+export const MIN_PIECE = 64;
+/** What a fence may say of its code before it counts as text. */
+const MAX_INFO = 24;
+
+/** A part of the text, and the white space between it and the part before. */
+interface Part {
+  readonly glue: string;
+  readonly text: string;
+  readonly fence?: Fence;
+}
+interface Fence {
+  readonly opener: string;
+  readonly closer: string;
+  readonly lines: readonly string[];
+}
+const OPENER = /^ {0,3}(`{3,}|~{3,})([^`\n]*)$/;
+
+/** Pieces of at most `limit` UTF-16 units, none of them blank. A blank text has none. */
+export function splitText(text: string, limit: number): string[] {
+  if (!Number.isInteger(limit) || limit < MIN_PIECE) throw new RangeError(`pieces have at least ${MIN_PIECE} characters`);
+  const body = text.toWellFormed().replace(/\r\n?/g, "\n");
+  if (body.trim() === "") return [];
+  if (body.length <= limit) return [body.trimEnd().replace(/^\n+/, "")];
+  return pack(blocksOf(body), limit, (part) => (part.fence ? splitFence(part.fence, limit) : splitProse(part.text, limit)))
+    .map((piece) => piece.trimEnd().replace(/^\n+/, ""))
+    .filter((piece) => piece.trim() !== "");
+}
+
+/** Fills pieces from left to right; a part that fits none is broken up. */
+function pack(parts: readonly Part[], limit: number, breakUp: (part: Part) => readonly string[]): string[] {
+  const out: string[] = [];
+  let piece = "";
+  for (const part of parts) {
+    const longer = piece === "" ? part.text : piece + part.glue + part.text;
+    if (longer.length <= limit) {
+      piece = longer;
+      continue;
+    }
+    if (piece !== "") out.push(piece);
+    const [last = "", ...before] = part.text.length <= limit ? [part.text] : breakUp(part).toReversed();
+    out.push(...before.toReversed());
+    piece = last;
+  }
+  if (piece !== "") out.push(piece);
+  return out;
+}
+
+/** Paragraphs and fenced blocks. */
+function blocksOf(text: string): Part[] {
+  const lines = text.split("\n");
+  const parts: Part[] = [];
+  let prose: string[] = [];
+  const flush = (): void => {
+    parts.push(...cut(prose.join("\n"), /\n[ \t]*\n\s*?(?=[^\n])/g, parts.length === 0 ? "" : "\n"));
+    prose = [];
+  };
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? "";
+    const mark = OPENER.exec(line);
+    const end = mark === null ? -1 : endOfFence(lines, at, mark[1] ?? "");
+    if (mark === null || end === -1) {
+      prose.push(line);
+      continue;
+    }
+    const fence = { opener: line, closer: lines[end] ?? mark[1] ?? "", lines: lines.slice(at + 1, end) };
+    if (prose.length > 0) flush();
+    parts.push({ glue: parts.length === 0 ? "" : "\n", text: lines.slice(at, end + 1).join("\n"), fence });
+    at = end;
+  }
+  if (prose.length > 0) flush();
+  return parts;
+}
+/** The line that closes it. -1: nothing does, or it says too much to be repeated in front of each part. */
+function endOfFence(lines: readonly string[], from: number, mark: string): number {
+  if ((lines[from] ?? "").length > MAX_INFO + 3) return -1;
+  for (let at = from + 1; at < lines.length; at++) {
+    const line = (lines[at] ?? "").trim();
+    if (line.length >= mark.length && line === (mark[0] ?? "").repeat(line.length)) return at;
+  }
+  return -1;
+}
+function splitFence({ opener, closer, lines }: Fence, limit: number): string[] {
+  const room = limit - opener.length - closer.length - 2;
+  if (room < MIN_PIECE / 4) return splitProse([opener, ...lines, closer].join("\n"), limit);
+  const parts = lines.map((text): Part => ({ glue: "\n", text }));
+  // An empty line is a part too, which `pack` would take for the beginning of a piece.
+  const bodies = packLines(parts, room);
+  return bodies.map((body) => `${opener}\n${body}\n${closer}`);
+}
+function packLines(parts: readonly Part[], limit: number): string[] {
+  const out: string[] = [];
+  let piece: string | undefined;
+  for (const { text } of parts) {
+    const longer: string = piece === undefined ? text : `${piece}\n${text}`;
+    if (longer.length <= limit) {
+      piece = longer;
+      continue;
+    }
+    if (piece !== undefined) out.push(piece);
+    const rows = text.length <= limit ? [text] : splitCharacters(text, limit);
+    out.push(...rows.slice(0, -1));
+    piece = rows.at(-1);
+  }
+  if (piece !== undefined) out.push(piece);
+  return out;
+}
+
+const FINER: readonly RegExp[] = [/\n+/g, /(?<=[.!?…。！？]["'”’)\]]*)\s+/gu, /\s+/g];
+function splitProse(text: string, limit: number, level = 0): string[] {
+  const border = FINER[level];
+  if (!border) return splitCharacters(text, limit);
+  return pack(cut(text, border, ""), limit, (part) => splitProse(part.text, limit, level + 1));
+}
+
+/** The text at its borders, which become glue. */
+function cut(text: string, border: RegExp, firstGlue: string): Part[] {
+  const parts: Part[] = [];
+  let from = 0;
+  let glue = firstGlue;
+  for (const match of text.matchAll(border)) {
+    const before = text.slice(from, match.index);
+    if (before !== "") {
+      parts.push({ glue, text: before });
+      glue = "";
+    }
+    glue += match[0];
+    from = match.index + match[0].length;
+  }
+  const rest = text.slice(from);
+  if (rest !== "") parts.push({ glue, text: rest });
+  return parts;
+}
+
+const characters = new Intl.Segmenter("und", { granularity: "grapheme" });
+function splitCharacters(text: string, limit: number): string[] {
+  const out: string[] = [];
+  let piece = "";
+  for (const { segment } of characters.segment(text)) {
+    // A pile of combining marks has no end; then code points will do.
+    for (const unit of segment.length <= limit ? [segment] : segment) {
+      if (piece.length + unit.length > limit) {
+        out.push(piece);
+        piece = "";
+      }
+      piece += unit;
+    }
+  }
+  if (piece !== "") out.push(piece);
+  return out;
+}

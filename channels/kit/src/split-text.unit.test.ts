@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { MIN_PIECE, splitText } from "./split-text.ts";
+
+const bare = (text: string): string => text.replaceAll(/\s+/g, "");
+/** Without the fence lines that parts of a block repeat. */
+const content = (text: string): string =>
+  bare(
+    text
+      .split("\n")
+      .filter((line) => !/^ {0,3}(?:`{3,}|~{3,})[^`]*$/.test(line))
+      .join("\n"),
+  );
+const fences = (text: string): number => text.split("\n").filter((line) => /^ {0,3}(?:`{3,}|~{3,})/.test(line)).length;
+
+test("a text that fits is one piece", () => {
+  assert.deepEqual(splitText("Hello.\n\nHow are you?", 2000), ["Hello.\n\nHow are you?"]);
+  assert.deepEqual(splitText("  \n\n ", 2000), []);
+  assert.deepEqual(splitText("", 2000), []);
+});
+
+test("borders are between paragraphs first", () => {
+  const one = "a".repeat(50);
+  const two = "b".repeat(50);
+  const three = "c".repeat(20);
+  assert.deepEqual(splitText(`${one}\n\n${two}\n\n${three}`, 100), [one, `${two}\n\n${three}`]);
+});
+
+test("then between lines, sentences and words", () => {
+  assert.deepEqual(splitText(`${"a".repeat(60)}\n${"b".repeat(60)}`, 64), ["a".repeat(60), "b".repeat(60)]);
+  assert.deepEqual(splitText(`${"a ".repeat(25)}end. ${"b ".repeat(25)}end.`, 64), [`${"a ".repeat(25)}end.`, `${"b ".repeat(25)}end.`]);
+  const words = splitText("word ".repeat(100), 64);
+  assert.ok(words.every((piece) => /^(?:word ?)+$/.test(piece)));
+  assert.equal(words.join(" "), "word ".repeat(100).trim());
+});
+
+test("what a person sees as one character is never parted", () => {
+  const family = "👨‍👩‍👧‍👦";
+  const pieces = splitText(family.repeat(40), 64);
+  assert.ok(pieces.length > 1);
+  for (const piece of pieces) assert.equal(piece.replaceAll(family, ""), "");
+});
+
+test("a block of code that fits stays whole", () => {
+  const code = "```ts\nconst a = 1;\n\nconst b = 2;\n```";
+  const pieces = splitText(`${"x ".repeat(40)}\n\n${code}\n\nafter`, 100);
+  assert.ok(
+    pieces.some((piece) => piece.includes(code)),
+    JSON.stringify(pieces),
+  );
+});
+
+test("a longer one is cut between its lines, each part a block of its own", () => {
+  const lines = Array.from({ length: 40 }, (_, index) => `line ${index} of the code`);
+  const pieces = splitText(`Before.\n\n\`\`\`sh\n${lines.join("\n")}\n\`\`\`\n\nAfter.`, 200);
+  assert.ok(pieces.length > 3);
+  for (const piece of pieces) assert.equal(fences(piece) % 2, 0, piece);
+  for (const piece of pieces.slice(1, -1)) assert.match(piece, /^```sh\n/);
+  const seen = pieces
+    .join("\n")
+    .split("\n")
+    .filter((line) => line.startsWith("line "));
+  assert.deepEqual(seen, lines);
+});
+
+test("empty lines inside code survive", () => {
+  const code = `\`\`\`\n${"a\n\n\nb\n".repeat(30)}\`\`\``;
+  const pieces = splitText(code, 80);
+  const joined = pieces.map((piece) => piece.replace(/^```\n/, "").replace(/\n```$/, "")).join("\n");
+  assert.equal(joined, "a\n\n\nb\n".repeat(30).slice(0, -1));
+});
+
+test("a fence that nothing closes is text", () => {
+  const pieces = splitText(`\`\`\`\n${"word ".repeat(60)}`, 100);
+  assert.ok(pieces.every((piece) => piece.length <= 100));
+});
+
+test("[P7] any text: pieces fit, none is blank, nothing is lost, fences stay closed", () => {
+  const line = fc.oneof(
+    fc.string({ maxLength: 120 }),
+    fc.constantFrom("```", "```ts", "~~~", "", "# Heading", "- item", "a sentence. Another one! A third?"),
+    fc.string({ unit: "grapheme", maxLength: 200 }),
+  );
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 40 }), fc.integer({ min: MIN_PIECE, max: 400 }), (lines, limit) => {
+      const text = lines.join("\n").toWellFormed();
+      const pieces = splitText(text, limit);
+      for (const piece of pieces) {
+        assert.ok(piece.length <= limit, `${piece.length} > ${limit}`);
+        assert.notEqual(piece.trim(), "");
+        assert.ok(piece.isWellFormed());
+      }
+      assert.equal(content(pieces.join("\n")), content(text.replaceAll(/\r\n?/g, "\n")));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("pieces that could hold nothing are refused", () => {
+  assert.throws(() => splitText("hello", 3), RangeError);
+  assert.throws(() => splitText("hello", Number.NaN), RangeError);
+});
