@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "f0aa8760c4d9c238";
+export const PROTOCOL_FINGERPRINT = "76cbb087d225ea24";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -285,7 +285,28 @@ export type ChannelAccount = {
   /** Epoch ms. */
   lastActivity?: number;
   error?: string;
+  silentMs?: number;
+  roundTripMs?: number;
+  inboxWaiting?: number;
+  outboxWaiting?: number;
+  undelivered?: number;
+  capabilities?: ChannelCapabilities;
   extra?: Record<string, unknown>;
+};
+
+/** What a platform can do. */
+export type ChannelCapabilities = {
+  /** At most 4 items. */
+  peerKinds: PeerKind[];
+  media: boolean;
+  reactions: boolean;
+  typing: boolean;
+  replies: boolean;
+  edits: boolean;
+  buttons: boolean;
+  login: boolean;
+  /** 1 to 1000000. */
+  maxTextChars: number;
 };
 
 /** Who may talk on a channel. */
@@ -293,6 +314,11 @@ export type ChannelConfig = {
   dmPolicy?: DmPolicy;
   /** At most 10000 items. */
   allowFrom?: string[];
+};
+
+/** Done, as far as it could be. */
+export type ChannelDone = {
+  ok: boolean;
 };
 
 /** A connected channel account. */
@@ -305,6 +331,35 @@ export type ChannelEntry = {
   connectedAt: number;
   /** Epoch ms. */
   lastMessageAt?: number;
+};
+
+/** A message as a channel hands it over. `message.id` with the peer names it for ever. */
+export type ChannelInbound = {
+  peer: Peer;
+  sender?: Sender;
+  senderIds?: SenderIds;
+  message: InboundMessage;
+  wasMentioned?: boolean;
+  repliedToAgent?: boolean;
+  /** At most 256 items. */
+  mentionedIds?: string[];
+  backlog?: boolean;
+  /** Epoch ms. */
+  receivedAt: number;
+  fromOwner?: boolean;
+};
+
+/** What became of a message from a platform. It is durable in the gateway. */
+export type ChannelInboundOutcome = {
+  outcome: InboundOutcome;
+  /** At most 512 characters. */
+  sessionKey?: string;
+  /** At most 128 characters. */
+  runId?: string;
+  /** At most 4 items. */
+  replies?: OutboundMessage[];
+  /** At most 64 characters. */
+  reaction?: string;
 };
 
 /** Parameters of `channel.inbound`. */
@@ -330,6 +385,18 @@ export type ChannelInboundResult = {
   duplicate?: boolean;
 };
 
+/** A login under way. */
+export type ChannelLogin = {
+  state: LoginState;
+  /** At most 4096 characters. */
+  qr?: string;
+  /** At most 32 characters. */
+  code?: string;
+  /** Epoch ms. */
+  expiresAt?: number;
+  message: string;
+};
+
 /** Parameters of `channel.login`. */
 export type ChannelLoginParams = {
   /** At most 64 characters. */
@@ -337,6 +404,8 @@ export type ChannelLoginParams = {
   /** At most 128 characters. */
   accountId?: string;
   force?: boolean;
+  /** At most 32 characters. */
+  phone?: string;
 };
 
 /** Result of `channel.login`. */
@@ -348,6 +417,7 @@ export type ChannelLoginResult = {
   accountId: string;
   qrDataUrl?: string;
   message: string;
+  login?: ChannelLogin;
 };
 
 /** Parameters of `channel.logout`. */
@@ -365,6 +435,95 @@ export type ChannelLogoutResult = {
   channel: string;
   /** At most 128 characters. */
   accountId: string;
+};
+
+/** Where a file goes. Absent: it is not wanted. */
+export type ChannelMediaSlot = {
+  /** At most 1024 characters. */
+  r2Key?: string;
+};
+
+/** An account of a channel. */
+export type ChannelRef = {
+  /** At most 64 characters. */
+  channel: string;
+  /** At most 128 characters. */
+  accountId: string;
+};
+
+/** ChannelSendResult where `status` is `queued`. */
+export type ChannelSendResultQueued = {
+  status: "queued";
+  duplicate?: boolean;
+};
+/** ChannelSendResult where `status` is `refused`. */
+export type ChannelSendResultRefused = {
+  status: "refused";
+  error: string;
+  retryable: boolean;
+};
+/** `queued`: it is durable in the channel. */
+export type ChannelSendResult =
+  | ChannelSendResultQueued
+  | ChannelSendResultRefused;
+
+/** Parameters of `ChannelService.describe`. */
+export type ChannelServiceDescribeParams = Record<never, never>;
+
+/** Parameters of `ChannelService.live`. */
+export type ChannelServiceLiveParams = {
+  /** At most 128 characters. */
+  accountId: string;
+  live: LiveText;
+};
+
+/** Parameters of `ChannelService.login`. */
+export type ChannelServiceLoginParams = {
+  /** At most 128 characters. */
+  accountId: string;
+  force?: boolean;
+  /** At most 32 characters. */
+  phone?: string;
+};
+
+/** Parameters of `ChannelService.logout`. */
+export type ChannelServiceLogoutParams = {
+  /** At most 128 characters. */
+  accountId: string;
+};
+
+/** Parameters of `ChannelService.send`. */
+export type ChannelServiceSendParams = {
+  /** At most 128 characters. */
+  accountId: string;
+  message: OutboundMessage;
+};
+
+/** Parameters of `ChannelService.start`. */
+export type ChannelServiceStartParams = {
+  /** At most 128 characters. */
+  accountId: string;
+  config: Record<string, unknown>;
+};
+
+/** Parameters of `ChannelService.status`. */
+export type ChannelServiceStatusParams = {
+  /** At most 128 characters. */
+  accountId?: string;
+};
+
+/** Parameters of `ChannelService.stop`. */
+export type ChannelServiceStopParams = {
+  /** At most 128 characters. */
+  accountId: string;
+};
+
+/** Parameters of `ChannelService.typing`. */
+export type ChannelServiceTypingParams = {
+  /** At most 128 characters. */
+  accountId: string;
+  peer: Peer;
+  active: boolean;
 };
 
 /** Parameters of `channel.start`. */
@@ -667,6 +826,20 @@ export type CronConfig = {
   maxConcurrentRuns?: number;
 };
 
+/** How a delivery ended. */
+export type DeliveryReport = {
+  /** At most 160 characters. */
+  deliveryId: string;
+  state: DeliveryState;
+  /** At most 64 items. */
+  messageIds?: string[];
+  error?: string;
+};
+
+/** `unknown`: it may or may not have arrived; it is not sent again. */
+export type DeliveryState = "sent" | "failed" | "unknown";
+export const DeliveryStateValues = ["sent", "failed", "unknown"] as const satisfies readonly DeliveryState[];
+
 /** Settings that were written inside a message and hold for it alone. */
 export type Directives = {
   thinkLevel?: ThinkLevel;
@@ -735,6 +908,36 @@ export type Frame =
   | FrameReq
   | FrameRes
   | FrameEvt;
+
+/** Parameters of `GatewayService.delivered`. */
+export type GatewayServiceDeliveredParams = {
+  account: ChannelRef;
+  report: DeliveryReport;
+};
+
+/** Parameters of `GatewayService.inbound`. */
+export type GatewayServiceInboundParams = {
+  account: ChannelRef;
+  inbound: ChannelInbound;
+};
+
+/** Parameters of `GatewayService.media`. */
+export type GatewayServiceMediaParams = {
+  account: ChannelRef;
+  inbound: ChannelInbound;
+  /** At most 128 characters. */
+  mimeType: string;
+  /** At most 256 characters. */
+  filename?: string;
+  /** 0 to 15. */
+  index: number;
+};
+
+/** Parameters of `GatewayService.status`. */
+export type GatewayServiceStatusParams = {
+  account: ChannelRef;
+  state: ChannelAccount;
+};
 
 /** Every setting. Each is optional here: what is absent has its default. */
 export type GsvConfig = {
@@ -827,7 +1030,19 @@ export type InboundMessage = {
   /** At most 16 items. */
   media?: Media[];
   location?: Location;
+  /** At most 256 characters. */
+  replyToSenderId?: string;
+  /** At most 256 characters. */
+  editOf?: string;
+  deleted?: boolean;
+  /** At most 64 characters. */
+  reaction?: string;
+  forwarded?: boolean;
 };
+
+/** `accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why. */
+export type InboundOutcome = "accepted" | "duplicate" | "answered" | "ignored" | "held" | "refused";
+export const InboundOutcomeValues = ["accepted", "duplicate", "answered", "ignored", "held", "refused"] as const satisfies readonly InboundOutcome[];
 
 /** A call that a node still answers for. */
 export type LedgerCall = {
@@ -850,6 +1065,16 @@ export type LimitsConfig = {
   runCostUsd?: number;
 };
 
+/** An answer while it is made. Only the newest counts; lost ones don't matter. */
+export type LiveText = {
+  /** At most 160 characters. */
+  deliveryId: string;
+  peer: Peer;
+  text: string;
+  /** At most 256 characters. */
+  replyToId?: string;
+};
+
 /** A place. */
 export type Location = {
   /** -90 to 90. */
@@ -859,6 +1084,10 @@ export type Location = {
   /** At most 256 characters. */
   name?: string;
 };
+
+/** Where a login stands. */
+export type LoginState = "connecting" | "qr" | "code" | "connected" | "failed";
+export const LoginStateValues = ["connecting", "qr", "code", "connected", "failed"] as const satisfies readonly LoginState[];
 
 /** Payload of the `logs.get` event. */
 export type LogsGetEvent = {
@@ -1073,6 +1302,33 @@ export type NodesListResult = {
   /** At most 1000 items. */
   nodes: NodeEntry[];
   count: number;
+};
+
+/** A button. Where there are none, its label stands in the text. */
+export type OutboundAction = {
+  /** At most 100 characters. */
+  id: string;
+  /** At most 80 characters. */
+  label: string;
+};
+
+/** What a message of the agent is. */
+export type OutboundKind = "answer" | "notice" | "error" | "approval";
+export const OutboundKindValues = ["answer", "notice", "error", "approval"] as const satisfies readonly OutboundKind[];
+
+/** A message for a platform. The same `deliveryId` is sent once, however often it is handed over. */
+export type OutboundMessage = {
+  /** At most 160 characters. */
+  deliveryId: string;
+  kind: OutboundKind;
+  peer: Peer;
+  text: string;
+  /** At most 256 characters. */
+  replyToId?: string;
+  /** At most 16 items. */
+  media?: Media[];
+  /** At most 5 items. */
+  actions?: OutboundAction[];
 };
 
 /** Parameters of `pair.approve`. */
@@ -1296,6 +1552,16 @@ export type Sender = {
   name?: string;
   /** At most 256 characters. */
   handle?: string;
+};
+
+/** The same person's other ids on the platform, as the platform itself says. */
+export type SenderIds = {
+  /** At most 32 characters. */
+  phone?: string;
+  /** At most 256 characters. */
+  lid?: string;
+  /** At most 256 characters. */
+  username?: string;
 };
 
 /** The gateway. */

@@ -69,7 +69,23 @@ export interface LimitSpec {
   readonly doc: string;
 }
 
+export interface CallSpec {
+  readonly name: string;
+  readonly doc: string;
+  readonly params: string;
+  /** Name of the result type, and whether a list of it is given. */
+  readonly result: string;
+  readonly list: boolean;
+}
+/** What one Worker serves to another over a service binding. Both ends are ours and deployed together; payloads are checked all the same. */
+export interface ServiceSpec {
+  readonly name: string;
+  readonly doc: string;
+  readonly calls: readonly CallSpec[];
+}
+
 export const types = new Map<string, NamedSchema>();
+export const services = new Map<string, ServiceSpec>();
 export const methods = new Map<string, MethodSpec>();
 export const events = new Map<string, EventSpec>();
 export const errors = new Map<string, ErrorSpec>();
@@ -82,7 +98,7 @@ function register<T>(map: Map<string, T>, what: string, name: string, value: T):
 
 /** A reference to a registered type, usable wherever a field schema is. */
 export type Ref = ReturnType<typeof Type.Ref>;
-const ref = (name: string): Ref => Type.Ref(name);
+export const ref = (name: string): Ref => Type.Ref(name);
 
 /** The largest integer that survives JSON in every language we speak. */
 export const MAX_SAFE = 9007199254740991;
@@ -188,4 +204,21 @@ export function error(reason: string, spec: Omit<ErrorSpec, "reason">): void {
 
 export function limit(name: string, value: number, doc: string): void {
   register(limits, "limit", name, { name, value, doc });
+}
+
+/** Inline params: registered as `<Service><Call>Params`. The result is a type, or a list of one. */
+export function service(
+  name: string,
+  doc: string,
+  calls: Readonly<Record<string, { readonly doc: string; readonly params: Fields; readonly result: Ref | TSchema }>>,
+): void {
+  const specs = Object.entries(calls).map(([call, { doc: what, params, result }]): CallSpec => {
+    const paramsName = `${name}${pascal(call)}Params`;
+    struct(paramsName, `Parameters of \`${name}.${call}\`.`, params);
+    const items = (result as { readonly items?: { readonly $ref?: string } }).items;
+    const target = items?.$ref ?? (result as { readonly $ref?: string }).$ref;
+    if (target === undefined) throw new Error(`${name}.${call} must give a named type, or a list of one`);
+    return { name: call, doc: what, params: paramsName, result: target, list: items !== undefined };
+  });
+  register(services, "service", name, { name, doc, calls: specs });
 }

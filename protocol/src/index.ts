@@ -23,7 +23,7 @@ import "./skill.ts";
 import "./transfer.ts";
 import "./health.ts";
 
-export { errors, events, limits, methods, types } from "./dsl.ts";
+export { errors, events, limits, methods, services, types } from "./dsl.ts";
 export { CONFIG_DEFAULTS, SECRET_PATHS } from "./config.ts";
 /** Types that need a validator although they are neither params nor payloads. */
 export const VALIDATED = ["Frame", "GsvConfig"] as const;

@@ -7,7 +7,7 @@ import { emitMarkdown } from "./markdown.ts";
 import { ContractError, type Model } from "./model.ts";
 import { emitOpenApi } from "./openapi.ts";
 import { emitRustErrors, emitRustEvents, emitRustGolden, emitRustLimits, emitRustMethods, emitRustTypes } from "./rust.ts";
-import { emitErrors, emitLimits, emitMethods, emitTypes, exportedNames } from "./typescript.ts";
+import { emitErrors, emitLimits, emitMethods, emitServices, emitTypes, exportedNames } from "./typescript.ts";
 import { emitCheckIndex, emitChecks, emitCheckTypes } from "./validators.ts";
 
 const RUST = "crates/gsv-protocol";
@@ -36,6 +36,7 @@ export async function generate(model: Model): Promise<Files> {
     ["protocol/gen/types.ts", emitTypes(model)],
     ["protocol/gen/methods.ts", emitMethods(model, print)],
     ["protocol/gen/errors.ts", emitErrors(model)],
+    ["protocol/gen/services.ts", emitServices(model)],
     ["protocol/gen/limits.ts", emitLimits(model)],
     ["protocol/gen/explain-table.ts", emitExplainTable(model)],
     ["protocol/gen/validators/checks.js", emitChecks(model)],

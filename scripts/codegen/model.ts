@@ -3,7 +3,17 @@
  * for the mistakes that the vocabulary itself can't see (unknown references, two names for one thing in a target
  * language). Never emits anything and never touches a file.
  */
-import type { Blame, Caller, ErrorSpec, EventSpec, LimitSpec, MethodSpec, NamedSchema, Scope } from "../../protocol/src/dsl.ts";
+import type {
+  Blame,
+  Caller,
+  ErrorSpec,
+  EventSpec,
+  LimitSpec,
+  MethodSpec,
+  NamedSchema,
+  Scope,
+  ServiceSpec,
+} from "../../protocol/src/dsl.ts";
 
 /** The shape of one value. `doc` is what the schema said about the field itself. */
 export type Node =
@@ -49,7 +59,7 @@ export type StructDef = NamedBase & { readonly kind: "struct"; readonly fields: 
 export type TaggedDef = NamedBase & { readonly kind: "tagged"; readonly tag: string; readonly arms: readonly Arm[] };
 export type TypeDef = NewtypeDef | EnumDef | StructDef | TaggedDef;
 
-export type { Blame, Caller, ErrorSpec, EventSpec, LimitSpec, MethodSpec, Scope };
+export type { Blame, Caller, ErrorSpec, EventSpec, LimitSpec, MethodSpec, Scope, ServiceSpec };
 
 /** Every list is sorted by name, so that the order of definition never shows in the output. */
 export interface Model {
@@ -59,6 +69,7 @@ export interface Model {
   readonly events: readonly EventSpec[];
   readonly errors: readonly ErrorSpec[];
   readonly limits: readonly LimitSpec[];
+  readonly services: readonly ServiceSpec[];
 }
 
 /** The registries of the vocabulary, or a hand-made equivalent in tests. */
@@ -68,6 +79,7 @@ export interface Registries {
   readonly events: ReadonlyMap<string, EventSpec>;
   readonly errors: ReadonlyMap<string, ErrorSpec>;
   readonly limits: ReadonlyMap<string, LimitSpec>;
+  readonly services?: ReadonlyMap<string, ServiceSpec>;
 }
 
 /** A mistake in the contract; the message says where and what to change. */
@@ -257,6 +269,27 @@ export function reachable(model: Pick<Model, "typeByName">, roots: Iterable<stri
   return seen;
 }
 
+function errorProblems(errors: readonly ErrorSpec[]): string[] {
+  const problems: string[] = [];
+  const codes = new Map<number, string>();
+  for (const { reason, code, http, exit } of errors) {
+    if (!Number.isInteger(code) || code < 1 || code > 65535) problems.push(`error ${reason}: code is 1..65535`);
+    if (http < 400 || http > 599) problems.push(`error ${reason}: http is 400..599`);
+    if (exit < 1 || exit > 255) problems.push(`error ${reason}: exit is 1..255`);
+    const other = codes.get(code);
+    if (other !== undefined) problems.push(`error ${reason}: the code ${code} belongs to ${other}`);
+    codes.set(code, reason);
+  }
+  return problems;
+}
+function checkService({ name, calls }: ServiceSpec, problems: string[], need: (name: string, where: string) => void): void {
+  if (!TYPE_NAME.test(name)) problems.push(`service ${name}: PascalCase letters and digits only`);
+  for (const call of calls) {
+    if (!/^[a-z][A-Za-z]{0,63}$/.test(call.name)) problems.push(`service ${name}: ${call.name} is no name of a call`);
+    need(call.result, `service ${name}.${call.name}`);
+  }
+}
+
 export function buildModel(registries: Registries, validated: readonly string[] = []): Model {
   const problems: string[] = [];
   const types: TypeDef[] = [];
@@ -292,17 +325,8 @@ export function buildModel(registries: Registries, validated: readonly string[] 
     if (!METHOD_NAME.test(event.name)) problems.push(`event ${event.name}: names are noun.verb`);
     need(event.payload, `event ${event.name}`);
   }
-  for (const error of registries.errors.values()) {
-    if (!Number.isInteger(error.code) || error.code < 1 || error.code > 65535) problems.push(`error ${error.reason}: code is 1..65535`);
-    if (error.http < 400 || error.http > 599) problems.push(`error ${error.reason}: http is 400..599`);
-    if (error.exit < 1 || error.exit > 255) problems.push(`error ${error.reason}: exit is 1..255`);
-  }
-  const codes = new Map<number, string>();
-  for (const error of registries.errors.values()) {
-    const other = codes.get(error.code);
-    if (other !== undefined) problems.push(`error ${error.reason}: the code ${error.code} belongs to ${other}`);
-    codes.set(error.code, error.reason);
-  }
+  for (const service of registries.services?.values() ?? []) checkService(service, problems, need);
+  problems.push(...errorProblems([...registries.errors.values()]));
   for (const limit of registries.limits.values()) {
     if (!Number.isSafeInteger(limit.value) || limit.value < 0) problems.push(`limit ${limit.name}: a limit is a whole number from 0 up`);
   }
@@ -315,5 +339,6 @@ export function buildModel(registries: Registries, validated: readonly string[] 
     events: sorted(registries.events),
     errors: [...registries.errors.values()].sort((left, right) => compare(left.reason, right.reason)),
     limits: sorted(registries.limits),
+    services: sorted(registries.services ?? new Map<string, ServiceSpec>()),
   };
 }

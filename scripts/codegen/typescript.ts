@@ -105,6 +105,23 @@ export function emitTypes(model: Model): string {
 
 const list = (values: readonly string[]): string => `[${values.map((value) => JSON.stringify(value)).join(", ")}]`;
 
+/** What Workers serve to each other: an interface for the side that calls, a table of checks' names for the side that serves. */
+export function emitServices(model: Model): string {
+  const calls = model.services.flatMap((service) => service.calls);
+  const used = [...new Set(calls.flatMap(({ params, result }) => [params, result]))].sort();
+  let out = header(
+    "What Workers serve to each other over service bindings. Whoever serves checks what comes in, whoever calls what comes back.",
+  );
+  if (used.length > 0) out += `import type {\n${used.map((name) => `  ${name},\n`).join("")}} from "./types.ts";\n`;
+  for (const { name, doc, calls } of model.services) {
+    out += `\n${comment(doc)}export interface ${name} {\n`;
+    for (const call of calls)
+      out += `${comment(call.doc, "  ")}  ${call.name}(params: ${call.params}): Promise<${call.result}${call.list ? "[]" : ""}>;\n`;
+    out += "}\n";
+  }
+  return out;
+}
+
 export function emitMethods(model: Model, print: string): string {
   const used = new Set<string>();
   for (const method of model.methods) {

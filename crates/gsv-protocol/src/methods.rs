@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "f0aa8760c4d9c238";
+pub const PROTOCOL_FINGERPRINT: &str = "76cbb087d225ea24";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

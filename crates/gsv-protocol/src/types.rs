@@ -440,7 +440,36 @@ pub struct ChannelAccount {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub silent_ms: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub round_trip_ms: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub inbox_waiting: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub outbox_waiting: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub undelivered: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<ChannelCapabilities>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
+}
+
+/// What a platform can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelCapabilities {
+    /// At most 4 items.
+    pub peer_kinds: Vec<PeerKind>,
+    pub media: bool,
+    pub reactions: bool,
+    pub typing: bool,
+    pub replies: bool,
+    pub edits: bool,
+    pub buttons: bool,
+    pub login: bool,
+    /// 1 to 1000000.
+    pub max_text_chars: u32,
 }
 
 /// Who may talk on a channel.
@@ -452,6 +481,13 @@ pub struct ChannelConfig {
     /// At most 10000 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub allow_from: Option<Vec<String>>,
+}
+
+/// Done, as far as it could be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelDone {
+    pub ok: bool,
 }
 
 /// A connected channel account.
@@ -467,6 +503,50 @@ pub struct ChannelEntry {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_message_at: Option<u64>,
+}
+
+/// A message as a channel hands it over. `message.id` with the peer names it for ever.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelInbound {
+    pub peer: Peer,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sender: Option<Sender>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sender_ids: Option<SenderIds>,
+    pub message: InboundMessage,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub was_mentioned: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub replied_to_agent: Option<bool>,
+    /// At most 256 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mentioned_ids: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<bool>,
+    /// Epoch ms.
+    pub received_at: u64,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub from_owner: Option<bool>,
+}
+
+/// What became of a message from a platform. It is durable in the gateway.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelInboundOutcome {
+    pub outcome: InboundOutcome,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// At most 4 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub replies: Option<Vec<OutboundMessage>>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<String>,
 }
 
 /// Parameters of `channel.inbound`.
@@ -501,6 +581,23 @@ pub struct ChannelInboundResult {
     pub duplicate: Option<bool>,
 }
 
+/// A login under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelLogin {
+    pub state: LoginState,
+    /// At most 4096 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub qr: Option<String>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+    pub message: String,
+}
+
 /// Parameters of `channel.login`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -512,6 +609,9 @@ pub struct ChannelLoginParams {
     pub account_id: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub force: Option<bool>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
 }
 
 /// Result of `channel.login`.
@@ -526,6 +626,8 @@ pub struct ChannelLoginResult {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub qr_data_url: Option<String>,
     pub message: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub login: Option<ChannelLogin>,
 }
 
 /// Parameters of `channel.logout`.
@@ -548,6 +650,117 @@ pub struct ChannelLogoutResult {
     pub channel: String,
     /// At most 128 characters.
     pub account_id: String,
+}
+
+/// Where a file goes. Absent: it is not wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelMediaSlot {
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub r2_key: Option<String>,
+}
+
+/// An account of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelRef {
+    /// At most 64 characters.
+    pub channel: String,
+    /// At most 128 characters.
+    pub account_id: String,
+}
+
+/// `queued`: it is durable in the channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all_fields = "camelCase")]
+pub enum ChannelSendResult {
+    #[serde(rename = "queued")]
+    Queued {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        duplicate: Option<bool>,
+    },
+    #[serde(rename = "refused")]
+    Refused { error: String, retryable: bool },
+}
+
+/// Parameters of `ChannelService.describe`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ChannelServiceDescribeParams {}
+
+/// Parameters of `ChannelService.live`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceLiveParams {
+    /// At most 128 characters.
+    pub account_id: String,
+    pub live: LiveText,
+}
+
+/// Parameters of `ChannelService.login`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceLoginParams {
+    /// At most 128 characters.
+    pub account_id: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+}
+
+/// Parameters of `ChannelService.logout`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceLogoutParams {
+    /// At most 128 characters.
+    pub account_id: String,
+}
+
+/// Parameters of `ChannelService.send`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceSendParams {
+    /// At most 128 characters.
+    pub account_id: String,
+    pub message: OutboundMessage,
+}
+
+/// Parameters of `ChannelService.start`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceStartParams {
+    /// At most 128 characters.
+    pub account_id: String,
+    pub config: Map<String, Value>,
+}
+
+/// Parameters of `ChannelService.status`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceStatusParams {
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
+}
+
+/// Parameters of `ChannelService.stop`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceStopParams {
+    /// At most 128 characters.
+    pub account_id: String,
+}
+
+/// Parameters of `ChannelService.typing`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceTypingParams {
+    /// At most 128 characters.
+    pub account_id: String,
+    pub peer: Peer,
+    pub active: bool,
 }
 
 /// Parameters of `channel.start`.
@@ -989,6 +1202,32 @@ pub struct CronConfig {
     pub max_concurrent_runs: Option<u8>,
 }
 
+/// How a delivery ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryReport {
+    /// At most 160 characters.
+    pub delivery_id: String,
+    pub state: DeliveryState,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub message_ids: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// `unknown`: it may or may not have arrived; it is not sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum DeliveryState {
+    #[serde(rename = "sent")]
+    Sent,
+    #[serde(rename = "failed")]
+    Failed,
+    #[serde(rename = "unknown")]
+    Unknown,
+}
+impl_string_enum!(DeliveryState { Sent => "sent", Failed => "failed", Unknown => "unknown" });
+
 /// Settings that were written inside a message and hold for it alone.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1096,6 +1335,45 @@ pub enum Frame {
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         seq: Option<u64>,
     },
+}
+
+/// Parameters of `GatewayService.delivered`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayServiceDeliveredParams {
+    pub account: ChannelRef,
+    pub report: DeliveryReport,
+}
+
+/// Parameters of `GatewayService.inbound`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayServiceInboundParams {
+    pub account: ChannelRef,
+    pub inbound: ChannelInbound,
+}
+
+/// Parameters of `GatewayService.media`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayServiceMediaParams {
+    pub account: ChannelRef,
+    pub inbound: ChannelInbound,
+    /// At most 128 characters.
+    pub mime_type: String,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+    /// 0 to 15.
+    pub index: u8,
+}
+
+/// Parameters of `GatewayService.status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayServiceStatusParams {
+    pub account: ChannelRef,
+    pub state: ChannelAccount,
 }
 
 /// Every setting. Each is optional here: what is absent has its default.
@@ -1262,7 +1540,38 @@ pub struct InboundMessage {
     pub media: Option<Vec<Media>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reply_to_sender_id: Option<String>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub edit_of: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<bool>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub forwarded: Option<bool>,
 }
+
+/// `accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum InboundOutcome {
+    #[serde(rename = "accepted")]
+    Accepted,
+    #[serde(rename = "duplicate")]
+    Duplicate,
+    #[serde(rename = "answered")]
+    Answered,
+    #[serde(rename = "ignored")]
+    Ignored,
+    #[serde(rename = "held")]
+    Held,
+    #[serde(rename = "refused")]
+    Refused,
+}
+impl_string_enum!(InboundOutcome { Accepted => "accepted", Duplicate => "duplicate", Answered => "answered", Ignored => "ignored", Held => "held", Refused => "refused" });
 
 /// A call that a node still answers for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -1302,6 +1611,19 @@ pub struct LimitsConfig {
     pub run_cost_usd: Option<f64>,
 }
 
+/// An answer while it is made. Only the newest counts; lost ones don't matter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LiveText {
+    /// At most 160 characters.
+    pub delivery_id: String,
+    pub peer: Peer,
+    pub text: String,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reply_to_id: Option<String>,
+}
+
 /// A place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1314,6 +1636,22 @@ pub struct Location {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
+
+/// Where a login stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum LoginState {
+    #[serde(rename = "connecting")]
+    Connecting,
+    #[serde(rename = "qr")]
+    Qr,
+    #[serde(rename = "code")]
+    Code,
+    #[serde(rename = "connected")]
+    Connected,
+    #[serde(rename = "failed")]
+    Failed,
+}
+impl_string_enum!(LoginState { Connecting => "connecting", Qr => "qr", Code => "code", Connected => "connected", Failed => "failed" });
 
 /// Payload of the `logs.get` event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -1651,6 +1989,50 @@ pub struct NodesListResult {
     pub count: u64,
 }
 
+/// A button. Where there are none, its label stands in the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutboundAction {
+    /// At most 100 characters.
+    pub id: String,
+    /// At most 80 characters.
+    pub label: String,
+}
+
+/// What a message of the agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum OutboundKind {
+    #[serde(rename = "answer")]
+    Answer,
+    #[serde(rename = "notice")]
+    Notice,
+    #[serde(rename = "error")]
+    Error,
+    #[serde(rename = "approval")]
+    Approval,
+}
+impl_string_enum!(OutboundKind { Answer => "answer", Notice => "notice", Error => "error", Approval => "approval" });
+
+/// A message for a platform. The same `deliveryId` is sent once, however often it is handed over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutboundMessage {
+    /// At most 160 characters.
+    pub delivery_id: String,
+    pub kind: OutboundKind,
+    pub peer: Peer,
+    pub text: String,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reply_to_id: Option<String>,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub media: Option<Vec<Media>>,
+    /// At most 5 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<OutboundAction>>,
+}
+
 /// Parameters of `pair.approve`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1981,6 +2363,21 @@ pub struct Sender {
     /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
+}
+
+/// The same person's other ids on the platform, as the platform itself says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SenderIds {
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub lid: Option<String>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub username: Option<String>,
 }
 
 /// The gateway.

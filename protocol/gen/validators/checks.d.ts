@@ -33,14 +33,31 @@ import type {
   CallId,
   Capability,
   ChannelAccount,
+  ChannelCapabilities,
   ChannelConfig,
+  ChannelDone,
   ChannelEntry,
+  ChannelInbound,
+  ChannelInboundOutcome,
   ChannelInboundParams,
   ChannelInboundResult,
+  ChannelLogin,
   ChannelLoginParams,
   ChannelLoginResult,
   ChannelLogoutParams,
   ChannelLogoutResult,
+  ChannelMediaSlot,
+  ChannelRef,
+  ChannelSendResult,
+  ChannelServiceDescribeParams,
+  ChannelServiceLiveParams,
+  ChannelServiceLoginParams,
+  ChannelServiceLogoutParams,
+  ChannelServiceSendParams,
+  ChannelServiceStartParams,
+  ChannelServiceStatusParams,
+  ChannelServiceStopParams,
+  ChannelServiceTypingParams,
   ChannelStartParams,
   ChannelStartResult,
   ChannelStatusParams,
@@ -71,6 +88,8 @@ import type {
   ConnectResult,
   ConnectResume,
   CronConfig,
+  DeliveryReport,
+  DeliveryState,
   Directives,
   DmPolicy,
   DmScope,
@@ -78,6 +97,10 @@ import type {
   ExecEventKind,
   Features,
   Frame,
+  GatewayServiceDeliveredParams,
+  GatewayServiceInboundParams,
+  GatewayServiceMediaParams,
+  GatewayServiceStatusParams,
   GsvConfig,
   HealthResult,
   HeartbeatConfig,
@@ -87,10 +110,13 @@ import type {
   HeartbeatTriggerParams,
   HeartbeatTriggerResult,
   InboundMessage,
+  InboundOutcome,
   LedgerCall,
   LedgerCallState,
   LimitsConfig,
+  LiveText,
   Location,
+  LoginState,
   LogsGetEvent,
   LogsGetParams,
   LogsGetResult,
@@ -114,6 +140,9 @@ import type {
   NodeLedger,
   NodeRuntime,
   NodesListResult,
+  OutboundAction,
+  OutboundKind,
+  OutboundMessage,
   PairApproveParams,
   PairApproveResult,
   PairListResult,
@@ -139,6 +168,7 @@ import type {
   SearchQueryResult,
   SearchSource,
   Sender,
+  SenderIds,
   ServerInfo,
   SessionCompactParams,
   SessionCompactResult,
@@ -280,14 +310,31 @@ export function checkBindingPeer(value: unknown): value is BindingPeer;
 export function checkCallId(value: unknown): value is CallId;
 export function checkCapability(value: unknown): value is Capability;
 export function checkChannelAccount(value: unknown): value is ChannelAccount;
+export function checkChannelCapabilities(value: unknown): value is ChannelCapabilities;
 export function checkChannelConfig(value: unknown): value is ChannelConfig;
+export function checkChannelDone(value: unknown): value is ChannelDone;
 export function checkChannelEntry(value: unknown): value is ChannelEntry;
+export function checkChannelInbound(value: unknown): value is ChannelInbound;
+export function checkChannelInboundOutcome(value: unknown): value is ChannelInboundOutcome;
 export function checkChannelInboundParams(value: unknown): value is ChannelInboundParams;
 export function checkChannelInboundResult(value: unknown): value is ChannelInboundResult;
+export function checkChannelLogin(value: unknown): value is ChannelLogin;
 export function checkChannelLoginParams(value: unknown): value is ChannelLoginParams;
 export function checkChannelLoginResult(value: unknown): value is ChannelLoginResult;
 export function checkChannelLogoutParams(value: unknown): value is ChannelLogoutParams;
 export function checkChannelLogoutResult(value: unknown): value is ChannelLogoutResult;
+export function checkChannelMediaSlot(value: unknown): value is ChannelMediaSlot;
+export function checkChannelRef(value: unknown): value is ChannelRef;
+export function checkChannelSendResult(value: unknown): value is ChannelSendResult;
+export function checkChannelServiceDescribeParams(value: unknown): value is ChannelServiceDescribeParams;
+export function checkChannelServiceLiveParams(value: unknown): value is ChannelServiceLiveParams;
+export function checkChannelServiceLoginParams(value: unknown): value is ChannelServiceLoginParams;
+export function checkChannelServiceLogoutParams(value: unknown): value is ChannelServiceLogoutParams;
+export function checkChannelServiceSendParams(value: unknown): value is ChannelServiceSendParams;
+export function checkChannelServiceStartParams(value: unknown): value is ChannelServiceStartParams;
+export function checkChannelServiceStatusParams(value: unknown): value is ChannelServiceStatusParams;
+export function checkChannelServiceStopParams(value: unknown): value is ChannelServiceStopParams;
+export function checkChannelServiceTypingParams(value: unknown): value is ChannelServiceTypingParams;
 export function checkChannelStartParams(value: unknown): value is ChannelStartParams;
 export function checkChannelStartResult(value: unknown): value is ChannelStartResult;
 export function checkChannelStatusParams(value: unknown): value is ChannelStatusParams;
@@ -318,6 +365,8 @@ export function checkConnectParams(value: unknown): value is ConnectParams;
 export function checkConnectResult(value: unknown): value is ConnectResult;
 export function checkConnectResume(value: unknown): value is ConnectResume;
 export function checkCronConfig(value: unknown): value is CronConfig;
+export function checkDeliveryReport(value: unknown): value is DeliveryReport;
+export function checkDeliveryState(value: unknown): value is DeliveryState;
 export function checkDirectives(value: unknown): value is Directives;
 export function checkDmPolicy(value: unknown): value is DmPolicy;
 export function checkDmScope(value: unknown): value is DmScope;
@@ -325,6 +374,10 @@ export function checkErrorShape(value: unknown): value is ErrorShape;
 export function checkExecEventKind(value: unknown): value is ExecEventKind;
 export function checkFeatures(value: unknown): value is Features;
 export function checkFrame(value: unknown): value is Frame;
+export function checkGatewayServiceDeliveredParams(value: unknown): value is GatewayServiceDeliveredParams;
+export function checkGatewayServiceInboundParams(value: unknown): value is GatewayServiceInboundParams;
+export function checkGatewayServiceMediaParams(value: unknown): value is GatewayServiceMediaParams;
+export function checkGatewayServiceStatusParams(value: unknown): value is GatewayServiceStatusParams;
 export function checkGsvConfig(value: unknown): value is GsvConfig;
 export function checkHealthResult(value: unknown): value is HealthResult;
 export function checkHeartbeatConfig(value: unknown): value is HeartbeatConfig;
@@ -334,10 +387,13 @@ export function checkHeartbeatStatusResult(value: unknown): value is HeartbeatSt
 export function checkHeartbeatTriggerParams(value: unknown): value is HeartbeatTriggerParams;
 export function checkHeartbeatTriggerResult(value: unknown): value is HeartbeatTriggerResult;
 export function checkInboundMessage(value: unknown): value is InboundMessage;
+export function checkInboundOutcome(value: unknown): value is InboundOutcome;
 export function checkLedgerCall(value: unknown): value is LedgerCall;
 export function checkLedgerCallState(value: unknown): value is LedgerCallState;
 export function checkLimitsConfig(value: unknown): value is LimitsConfig;
+export function checkLiveText(value: unknown): value is LiveText;
 export function checkLocation(value: unknown): value is Location;
+export function checkLoginState(value: unknown): value is LoginState;
 export function checkLogsGetEvent(value: unknown): value is LogsGetEvent;
 export function checkLogsGetParams(value: unknown): value is LogsGetParams;
 export function checkLogsGetResult(value: unknown): value is LogsGetResult;
@@ -361,6 +417,9 @@ export function checkNodeId(value: unknown): value is NodeId;
 export function checkNodeLedger(value: unknown): value is NodeLedger;
 export function checkNodeRuntime(value: unknown): value is NodeRuntime;
 export function checkNodesListResult(value: unknown): value is NodesListResult;
+export function checkOutboundAction(value: unknown): value is OutboundAction;
+export function checkOutboundKind(value: unknown): value is OutboundKind;
+export function checkOutboundMessage(value: unknown): value is OutboundMessage;
 export function checkPairApproveParams(value: unknown): value is PairApproveParams;
 export function checkPairApproveResult(value: unknown): value is PairApproveResult;
 export function checkPairListResult(value: unknown): value is PairListResult;
@@ -386,6 +445,7 @@ export function checkSearchQueryParams(value: unknown): value is SearchQueryPara
 export function checkSearchQueryResult(value: unknown): value is SearchQueryResult;
 export function checkSearchSource(value: unknown): value is SearchSource;
 export function checkSender(value: unknown): value is Sender;
+export function checkSenderIds(value: unknown): value is SenderIds;
 export function checkServerInfo(value: unknown): value is ServerInfo;
 export function checkSessionCompactParams(value: unknown): value is SessionCompactParams;
 export function checkSessionCompactResult(value: unknown): value is SessionCompactResult;
