@@ -24,6 +24,7 @@ import type {
   SessionHistoryResult,
   SessionPatchParams,
   SessionPreviewResult,
+  SessionPromptResult,
   SessionResetResult,
   SessionStatsResult,
   SessionSubscribeResult,
@@ -91,6 +92,8 @@ export interface SessionPort {
   compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>>;
   history(): Promise<Result<SessionHistoryResult>>;
   preview(limit: number | undefined): Promise<Result<SessionPreviewResult>>;
+  /** What the model would get now. `identity` is for a session that nobody has said anything in yet; calls no model, stores nothing. */
+  prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>>;
   /** Log events after `afterSeq` (absent: none, just the present state). */
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;
   /** After a restart of the runtime: start whatever is open. Cheap when nothing is. */

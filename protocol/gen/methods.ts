@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "76cbb087d225ea24";
+export const PROTOCOL_FINGERPRINT = "d3224bdbab33f40f";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -313,7 +313,7 @@ export const METHODS = {
     result: "ChatSendResult",
     callers: ["client"],
     scope: "chat",
-    errors: ["chat.empty", "chat.too_long", "session.bad_key", "session.queue_full"],
+    errors: ["agent.unknown", "chat.empty", "chat.too_long", "session.bad_key", "session.queue_full"],
     deferred: false,
     idempotent: true,
   },
@@ -543,7 +543,7 @@ export const METHODS = {
     result: "SessionPromptResult",
     callers: ["client"],
     scope: "operate",
-    errors: ["model.unknown", "session.bad_key", "storage.failed"],
+    errors: ["agent.unknown", "model.unknown", "session.bad_key", "storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -573,7 +573,7 @@ export const METHODS = {
     result: "SessionSubscribeResult",
     callers: ["client"],
     scope: "read",
-    errors: ["session.bad_key", "session.snapshot_required"],
+    errors: ["agent.unknown", "session.bad_key", "session.snapshot_required"],
     deferred: false,
     idempotent: true,
   },

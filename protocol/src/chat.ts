@@ -47,7 +47,7 @@ method("chat.send", {
   result: ChatSendResult,
   callers: ["client"],
   scope: "chat",
-  errors: ["session.bad_key", "session.queue_full", "chat.empty", "chat.too_long"],
+  errors: ["session.bad_key", "agent.unknown", "session.queue_full", "chat.empty", "chat.too_long"],
   idempotent: true,
 });
 

@@ -199,7 +199,7 @@ method("session.prompt", {
   },
   callers: ["client"],
   scope: "operate",
-  errors: ["session.bad_key", "model.unknown", "storage.failed"],
+  errors: ["session.bad_key", "agent.unknown", "model.unknown", "storage.failed"],
   idempotent: true,
 });
 method("session.subscribe", {
@@ -218,7 +218,7 @@ method("session.subscribe", {
   },
   callers: ["client"],
   scope: "read",
-  errors: ["session.bad_key", "session.snapshot_required"],
+  errors: ["session.bad_key", "agent.unknown", "session.snapshot_required"],
   idempotent: true,
 });
 method("session.unsubscribe", {

@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "76cbb087d225ea24";
+pub const PROTOCOL_FINGERPRINT: &str = "d3224bdbab33f40f";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

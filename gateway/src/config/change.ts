@@ -2,6 +2,7 @@
 import type { GsvConfig } from "../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../protocol/gen/validators/checks.js";
+import { compileLinks } from "../gateway/routing/identity-links.ts";
 import type { GsvError } from "../ports.ts";
 import { effective, MASK, masked } from "./effective.ts";
 import { formatPath, parsePath } from "./paths.ts";
@@ -95,7 +96,7 @@ function settle(before: Readonly<GsvConfig>, next: unknown, path: string): Outco
       "config.invalid",
       `With this change of ${path} the configuration would no longer fit together: a part that must be there would be missing.`,
     );
-  const problem = contradiction(next);
+  const problem = contradiction(next) ?? deadLink(before, next);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);
   if (new TextEncoder().encode(text).length > LIMITS.configBytes)
@@ -117,6 +118,12 @@ function contradiction(config: Readonly<GsvConfig>): string | undefined {
   const mainKey = config.session?.mainKey;
   if (mainKey !== undefined && !mainKey.isWellFormed()) return "session.mainKey is not valid text.";
   return undefined;
+}
+
+/** A link that can match nobody, unless it was there before: it must not stand in the way of other changes. */
+function deadLink(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+  const was = new Set(compileLinks(before.session?.identityLinks).problems);
+  return compileLinks(next.session?.identityLinks).problems.find((problem) => !was.has(problem));
 }
 
 function isTimezone(zone: string): boolean {

@@ -5,6 +5,7 @@
 import type { Env } from "../env.ts";
 import type { NativeTools, SessionPort } from "../ports.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
+import { type AgentFilesStore, createAgentFiles } from "../workspace/agent-files.ts";
 import { createWorkspaceStore, type WorkspaceStore } from "../workspace/store.ts";
 
 export interface Parts {
@@ -12,10 +13,12 @@ export interface Parts {
   session(env: Env, key: string): SessionPort;
   nativeTools(env: Env): NativeTools;
   workspace(env: Env): WorkspaceStore;
+  agentFiles(env: Env): AgentFilesStore;
 }
 
 export const parts: Parts = {
   session: (env, key) => env.SESSION.getByName(key),
   nativeTools: (env) => createNativeTools(env.STORAGE),
   workspace: (env) => createWorkspaceStore(env.STORAGE),
+  agentFiles: (env) => createAgentFiles(env.STORAGE),
 };

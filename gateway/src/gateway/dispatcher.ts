@@ -22,6 +22,7 @@ const AUDITED: ReadonlyMap<MethodName, string> = new Map<MethodName, string>([
   ["tokens.create", "kind"],
   ["tokens.revoke", "tokenId"],
   ["node.forget", "nodeId"],
+  ["agents.create", "agentId"],
   ["workspace.write", "path"],
   ["workspace.delete", "path"],
   ["session.patch", "sessionKey"],

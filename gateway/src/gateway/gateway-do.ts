@@ -123,6 +123,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       },
       ask,
       workspace: parts.workspace(env),
+      agentFiles: parts.agentFiles(env),
       native: parts.nativeTools(env),
       port: this,
       closeToken,
@@ -287,7 +288,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const { config, contextVersion, nodes, nodeLinks } = this.#services;
     const version = contextVersion();
     if (version === knownVersion) return null;
-    const key = canonicalKey(sessionKey, config.mainKey());
+    const key = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
     const agent = config.agent(key.ok ? key.address.agentId : config.defaultAgentId());
     return {
       version,

@@ -216,7 +216,7 @@ function hello(services: Services, { principal, conn }: Connection): ConnectResu
 function resume(services: Services, connection: Connection, { resume: asked }: ConnectParams): void {
   if (!scopesOf(connection.principal).includes("read")) return;
   for (const { sessionKey, afterSeq } of asked?.sessions ?? []) {
-    const found = canonicalKey(sessionKey, services.config.mainKey());
+    const found = canonicalKey(sessionKey, services.config.mainKey(), services.config.defaultAgentId());
     if (found.ok) services.background("resume", resumeFrom(services, connection, found.key, afterSeq));
   }
 }

@@ -3,6 +3,7 @@ import type { MethodName, ParamsOf, ResultOf } from "../../../protocol/gen/metho
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { GatewayPort, NativeTools, Result } from "../ports.ts";
+import type { AgentFilesStore } from "../workspace/agent-files.ts";
 import type { WorkspaceStore } from "../workspace/store.ts";
 import type { Alarms } from "./alarms.ts";
 import type { Audit } from "./audit.ts";
@@ -40,6 +41,7 @@ export interface Services {
   readonly contextVersion: () => string;
   readonly ask: AskSession;
   readonly workspace: WorkspaceStore;
+  readonly agentFiles: AgentFilesStore;
   readonly native: NativeTools;
   /** The gateway as sessions and native tools see it. */
   readonly port: GatewayPort;

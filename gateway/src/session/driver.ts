@@ -2,7 +2,7 @@
  * One session at work: the applier, the pump, the clock and the one alarm, wired together. Knows nothing of Durable Objects or of
  * who asks; what the platform gives comes in through `DriverHost`. Decides nothing about runs: the machine does.
  */
-import type { GatewayPort, ModelClient, NativeTools, PromptSource } from "../ports.ts";
+import type { GatewayPort, ModelClient, NativeTools, PromptSource, Result, SessionIdentity } from "../ports.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
 import { archive, type ArchiveStore } from "./effects/archive.ts";
@@ -17,11 +17,12 @@ import type { Effect } from "./machine/effect.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { LIMITS } from "./machine/limits.ts";
 import { archiveEffectId, modelEffectId, type State } from "./machine/state.ts";
+import { promptView } from "./prompt-view.ts";
 import { Publisher } from "./publisher.ts";
 import { type Flight, type FlightEnd, Pump } from "./pump.ts";
 import { RunContexts } from "./run-context.ts";
 import type { SessionStore } from "./store/session-store.ts";
-import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
+import { asRunId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
 
 /** What the session needs from elsewhere; made in wiring.ts, replaced in tests. */
 export interface SessionParts {
@@ -117,6 +118,16 @@ export class SessionDriver {
   get live(): ModelCaller["live"] {
     const { live } = this.#caller;
     return live && { ...live, text: live.text.slice(0, this.#life?.publisher.sentChars(live) ?? 0) };
+  }
+  /** `identity` counts while nobody has said anything here. Rejects when the gateway does not answer. */
+  async prompt(identity: SessionIdentity, sha256: (text: string) => Promise<string>): Promise<Result<SessionPromptResult>> {
+    const before = this.state;
+    const context = before ? await this.contexts.current() : await this.#parts.gateway.runContext(identity.key, undefined);
+    if (!context) throw new Error("the gateway says that nothing has changed since nothing");
+    const state = this.state;
+    const { prompts, native } = this.#parts;
+    const messages = state ? this.history.messages : [];
+    return promptView({ identity: state?.identity ?? identity, state, messages, context, prompts, native, now: this.wall(), sha256 });
   }
   get store(): SessionStore {
     return this.#host.store;

@@ -12,6 +12,7 @@ import type {
   SessionHistoryResult,
   SessionPatchParams,
   SessionPreviewResult,
+  SessionPromptResult,
   SessionResetResult,
   SessionStatsResult,
   SessionSubscribeResult,
@@ -19,9 +20,10 @@ import type {
 } from "../../../protocol/gen/types.ts";
 import type { Env } from "../env.ts";
 import { systemClock } from "../platform/clock.ts";
+import { sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayPort } from "../platform/stubs.ts";
-import type { NodeChange, Result, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
+import type { NodeChange, Result, SessionIdentity, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
 import { type DriverHost, SessionDriver } from "./driver.ts";
 import { SessionService } from "./session-service.ts";
 import { SqlStore } from "./store/sql-store.ts";
@@ -53,7 +55,7 @@ export class Session extends DurableObject<Env> implements SessionPort {
       log: (event, fields) => log.error(event, fields),
     };
     this.#driver = new SessionDriver(host, wiring.createSessionParts(env.STORAGE, gatewayPort(env)));
-    this.#service = new SessionService(this.#driver, { after, freshId });
+    this.#service = new SessionService(this.#driver, { after, freshId, sha256: sha256Hex });
   }
 
   override async alarm(): Promise<void> {
@@ -95,6 +97,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   }
   preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
     return this.#service.preview(limit);
+  }
+  prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
+    return this.#service.prompt(identity);
   }
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
     return this.#service.events(afterSeq);

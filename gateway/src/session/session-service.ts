@@ -14,12 +14,13 @@ import {
   type SessionHistoryResult,
   type SessionPatchParams,
   type SessionPreviewResult,
+  type SessionPromptResult,
   type SessionResetResult,
   type SessionStatsResult,
   type SessionSubscribeResult,
   type ToolResultParams,
 } from "../../../protocol/gen/types.ts";
-import type { GsvError, NodeChange, Result, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
+import type { GsvError, NodeChange, Result, SessionIdentity, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
 import type { Applied } from "./apply.ts";
 import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
@@ -47,6 +48,7 @@ const bug = (what: string): Error => new Error(`the session answered ${what} wit
 export interface ServicePorts {
   readonly after: (ms: number, work: () => void) => () => void;
   readonly freshId: () => string;
+  readonly sha256: (text: string) => Promise<string>;
 }
 
 export class SessionService implements SessionPort {
@@ -276,6 +278,9 @@ export class SessionService implements SessionPort {
   preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
     const most = Math.max(1, Math.min(limit ?? 20, LIMITS.pageItems));
     return this.#look((state) => previewView(state, [...this.#driver.history.messageRows()], most));
+  }
+  prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
+    return this.#driver.prompt(identity, this.#ports.sha256);
   }
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
     const state = this.#driver.state;

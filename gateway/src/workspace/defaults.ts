@@ -27,6 +27,30 @@ function knownOf(bucket: Bucket): Set<string> {
   return set;
 }
 
+/** Puts what is not there yet, BOOTSTRAP.md last: the first meeting needs the others to be there. */
+async function fill(bucket: Bucket, agentId: string, bootstrap: boolean): Promise<void> {
+  const first = DEFAULT_FILES.filter(({ name }) => name !== BOOTSTRAP);
+  const last = DEFAULT_FILES.find(({ name }) => name === BOOTSTRAP);
+  await Promise.all(first.map(({ name, text }) => putAbsent(bucket, agentId, name, text)));
+  if (bootstrap && last) await putAbsent(bucket, agentId, last.name, last.text);
+}
+const BOOTSTRAP = "BOOTSTRAP.md";
+const markerOptions = { httpMetadata: { contentType: contentTypeOf(MARKER) } };
+
+/** For an agent that is being made: its files, whatever was there before. */
+export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: boolean): Promise<Result<void>> {
+  try {
+    await fill(bucket, agentId, bootstrap);
+    // Last: without it, what is missing now is missing still, and asking again completes it.
+    await bucket.put(fileKey(agentId, MARKER), markerText("made"), markerOptions);
+    return { ok: true, value: undefined };
+  } catch {
+    return failure("storage.failed", "The files of the new agent could not be made. Try again.");
+  } finally {
+    cacheOf(bucket).invalidate(agentId);
+  }
+}
+
 /**
  * `seen` is what the last listing said. True when files were made, so that the caller reads again.
  * Costs nothing but the first time that an isolate meets an agent, and then one read.
@@ -39,7 +63,6 @@ export async function ensureDefaults(
   const settled = knownOf(bucket);
   if (!seen.empty && (!seen.marked || settled.has(agentId))) return { ok: true, value: false };
   const marker = fileKey(agentId, MARKER);
-  const options = { httpMetadata: { contentType: contentTypeOf(MARKER) } };
   try {
     if (seen.marked) {
       const object = await bucket.get(marker);
@@ -50,12 +73,10 @@ export async function ensureDefaults(
       }
     } else {
       // Whoever else is at it at this moment puts the same files; each is put only where there is none.
-      await bucket.put(marker, markerText("making"), { ...options, onlyIf: ABSENT });
+      await bucket.put(marker, markerText("making"), { ...markerOptions, onlyIf: ABSENT });
     }
-    const last = DEFAULT_FILES.at(-1);
-    await Promise.all(DEFAULT_FILES.filter((file) => file !== last).map(({ name, text }) => putAbsent(bucket, agentId, name, text)));
-    if (last) await putAbsent(bucket, agentId, last.name, last.text);
-    await bucket.put(marker, markerText("made"), options);
+    await fill(bucket, agentId, true);
+    await bucket.put(marker, markerText("made"), markerOptions);
     settled.add(agentId);
     return { ok: true, value: true };
   } catch {

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { vi } from "vitest";
-import { asRunId, asSessionKey, type ErrorShape, type Frame, type TokenKind } from "../../../protocol/gen/types.ts";
+import { asAgentId, asRunId, asSessionKey, type ErrorShape, type Frame, type TokenKind } from "../../../protocol/gen/types.ts";
 import type { EventName, MethodName } from "../../../protocol/gen/methods.ts";
 import type { Env } from "../../src/env.ts";
 import type { Gateway } from "../../src/gateway/gateway-do.ts";
@@ -193,6 +193,23 @@ function usual(key: string): SessionPort {
     compact: async () => ({ ok: true, value: { ok: true, trimmedMessages: 0, keptMessages: 0 } }),
     history: async () => ({ ok: true, value: { sessionKey, currentSessionId: "s", previousSessionIds: [] } }),
     preview: async () => ({ ok: true, value: { sessionKey, sessionId: "s", messageCount: 0, messages: [] } }),
+    prompt: async ({ agentId }) => ({
+      ok: true,
+      value: {
+        sessionKey,
+        agentId: asAgentId(agentId),
+        model: { provider: "demo", id: "demo" },
+        sections: [],
+        tools: [],
+        systemTokens: 0,
+        toolTokens: 0,
+        messageCount: 0,
+        messageTokens: 0,
+        totalTokens: 0,
+        contextWindow: 1,
+        sha256: "",
+      },
+    }),
     events: async () => ({ ok: true, value: { sessionKey, seq: 0, events: [], state: "idle" } }),
     resume: async () => ({ busy: false }),
   };

@@ -45,3 +45,61 @@ describe("[C1] [C3] a conversation through the gateway", () => {
     await until("the reset to be told", () => peer.events("session").some(({ payload }) => (payload as { kind: string }).kind === "reset"));
   });
 });
+
+describe("session.prompt", () => {
+  interface Prompt {
+    sessionKey: string;
+    agentId: string;
+    sections: { id: string; layer: number; text: string; sizeBytes: number; tokens: number }[];
+    tools: { name: string; tokens: number }[];
+    systemTokens: number;
+    toolTokens: number;
+    messageCount: number;
+    messageTokens: number;
+    totalTokens: number;
+    contextWindow: number;
+    sha256: string;
+  }
+  it("says what a conversation that does not exist yet would get, and makes none", async () => {
+    const peer = await client();
+    const sessionKey = `agent:main:cli:dm:${crypto.randomUUID()}`;
+    const prompt = await peer.ok<Prompt>("session.prompt", { sessionKey });
+    expect(prompt).toMatchObject({
+      sessionKey,
+      agentId: "main",
+      model: { provider: "demo", id: "demo" },
+      messageCount: 0,
+      messageTokens: 0,
+    });
+    expect(prompt.sections[0]).toMatchObject({ id: "base", layer: 1 });
+    expect(prompt.sections.at(-1)).toMatchObject({ id: "runtime", layer: 3 });
+    expect(prompt.tools.map(({ name }) => name)).toContain("gsv__ReadFile");
+    expect(prompt.toolTokens).toBe(prompt.tools.reduce((sum, { tokens }) => sum + tokens, 0));
+    expect(prompt.totalTokens).toBe(prompt.systemTokens + prompt.toolTokens + prompt.messageTokens);
+    expect(prompt.contextWindow).toBeGreaterThan(prompt.totalTokens);
+    for (const { text, sizeBytes, tokens } of prompt.sections)
+      expect([sizeBytes, tokens]).toEqual([new TextEncoder().encode(text).length, Math.ceil((text.length / 4) * 1.2)]);
+    expect((await peer.refused("session.get", { sessionKey })).reason).toBe("session.not_found");
+    expect(await peer.ok("session.prompt", { sessionKey }), "the same bytes again").toMatchObject({ sha256: prompt.sha256 });
+  });
+  it("of one that exists: with its own settings and the size of what was said; no model is called", async () => {
+    const peer = await client();
+    const sessionKey = `agent:main:cli:dm:${crypto.randomUUID()}`;
+    await peer.ok("chat.send", { sessionKey, message: `say ${"x".repeat(4000)}`, runId: "r1" });
+    await peer.event("chat", (payload) => payload["state"] === "final");
+    const before = await peer.ok<Prompt>("session.prompt", { sessionKey });
+    expect(before.messageCount).toBe(2);
+    expect(before.messageTokens).toBeGreaterThan(2400);
+    await peer.ok("session.patch", { sessionKey, settings: { systemPrompt: "# Mine\nBe a pirate." } });
+    const after = await peer.ok<Prompt>("session.prompt", { sessionKey });
+    expect(after.sections[0]?.text).toMatch(/### Mine\nBe a pirate\.$/);
+    expect(after.sha256).not.toBe(before.sha256);
+    expect(await peer.ok("session.get", { sessionKey })).toMatchObject({ messageCount: 2 });
+  });
+  it("[S8] somebody else's conversation gets none of the owner's notes", async () => {
+    const peer = await client();
+    const of = async (sessionKey: string) => (await peer.ok<Prompt>("session.prompt", { sessionKey })).sections.map(({ id }) => id);
+    expect(await of("agent:main:discord:dm:1")).not.toContain("user");
+    expect(await of("main")).toContain("user");
+  });
+});

@@ -127,7 +127,7 @@ export class World {
       },
     };
     const driver = new SessionDriver(host, this.#parts(isDead));
-    const service = new SessionService(driver, { after: host.after, freshId: host.freshId });
+    const service = new SessionService(driver, { after: host.after, freshId: host.freshId, sha256: async (text) => text });
     const life: Life = { dead: false, driver, service, died, kill };
     self.life = life;
     return life;

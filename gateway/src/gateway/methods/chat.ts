@@ -4,7 +4,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { fail, succeed } from "../outcome.ts";
 import { isOwnersOwn } from "../routing/session-keys.ts";
 import type { Handler, Handlers } from "../services.ts";
-import { conversation } from "./session-key.ts";
+import { addressable, conversation } from "./session-key.ts";
 
 /** No `await` before the session is asked: messages of one sender arrive in the order in which they were sent (promises P3). */
 const send: Handler<"chat.send"> = (services, { connection, now }, params) => {
@@ -12,7 +12,7 @@ const send: Handler<"chat.send"> = (services, { connection, now }, params) => {
   if (message.length > LIMITS.messageBytes || (message.length * 3 > LIMITS.messageBytes && utf8Bytes(message) > LIMITS.messageBytes))
     return fail("chat.too_long");
   if (message.trim() === "" && (attachments?.length ?? 0) === 0) return fail("chat.empty");
-  const found = conversation(services, params.sessionKey);
+  const found = addressable(services, params.sessionKey);
   if (!found.ok) return found;
   const { key, address } = found.value;
   const { ref } = services.sessions.touch(key, now);

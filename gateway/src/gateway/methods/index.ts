@@ -1,6 +1,7 @@
 /** Every method that is served, by name. `connect` is the handshake's and not here. */
 import { type EventName, isMethodName, type MethodName } from "../../../../protocol/gen/methods.ts";
 import type { Handlers } from "../services.ts";
+import { agentMethods } from "./agent.ts";
 import { auditMethods } from "./audit.ts";
 import { channelMethods } from "./channel.ts";
 import { chatMethods } from "./chat.ts";
@@ -18,6 +19,7 @@ export const HANDLERS: Handlers = {
   ...toolMethods,
   ...nodeMethods,
   ...workspaceMethods,
+  ...agentMethods,
   ...tokenMethods,
   ...auditMethods,
   ...channelMethods,

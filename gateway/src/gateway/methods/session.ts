@@ -2,8 +2,9 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { followFrom } from "../follow.ts";
 import { succeed } from "../outcome.ts";
+import { isOwnersOwn } from "../routing/session-keys.ts";
 import type { Handler, Handlers } from "../services.ts";
-import { conversation, existing } from "./session-key.ts";
+import { addressable, conversation, existing } from "./session-key.ts";
 
 const list: Handler<"sessions.list"> = (services, _caller, params) => {
   const sessions = [...services.sessions.list(params.offset ?? 0, params.limit ?? LIMITS.pageItems)];
@@ -46,8 +47,18 @@ const compact: Handler<"session.compact"> = async (services, _caller, params) =>
   return found.ok ? services.ask(found.value.key, (session) => session.compact(params.keepMessages), "once") : found;
 };
 
+/** Also of a session that does not exist yet: what its first message would get. */
+const prompt: Handler<"session.prompt"> = async (services, _caller, params) => {
+  const found = addressable(services, params.sessionKey);
+  if (!found.ok) return found;
+  const { key, address } = found.value;
+  const ref = services.sessions.find(key)?.ref ?? "none";
+  return services.ask(key, (session) => session.prompt({ key, ref, agentId: address.agentId, isMain: isOwnersOwn(address) }));
+};
+
 const subscribe: Handler<"session.subscribe"> = (services, { connection, requestId }, params) => {
-  const found = conversation(services, params.sessionKey);
+  const known = existing(services, params.sessionKey);
+  const found = known.ok ? known : addressable(services, params.sessionKey);
   if (!found.ok) return found;
   return followFrom(services, connection, found.value.key, params.afterSeq, requestId);
 };
@@ -65,6 +76,7 @@ export const sessionMethods = {
   "session.stats": stats,
   "session.history": history,
   "session.preview": preview,
+  "session.prompt": prompt,
   "session.patch": patch,
   "session.reset": reset,
   "session.compact": compact,

@@ -96,7 +96,7 @@ const request: Handler<"tool.request"> = (services, { connection, requestId }, p
       "protocol.invalid_params",
       "callId is a name of your own: 1 to 64 letters, digits, `_`, `.` or `-`, beginning with a letter or digit.",
     );
-  const key = canonicalKey(params.sessionKey, services.config.mainKey());
+  const key = canonicalKey(params.sessionKey, services.config.mainKey(), services.config.defaultAgentId());
   if (!key.ok) return fail("session.bad_key", `This is not a session key: ${key.problem}.`);
   const target = onNode(services, params.tool);
   if (target === "native") return fail("tool.unknown", "Only a machine's tool can be requested; use tool.invoke for the gateway's own.");

@@ -4,6 +4,7 @@ import { type Change, readPath, setPath, unsetPath } from "../../config/change.t
 import { effective, secretValues, withoutSecrets } from "../../config/effective.ts";
 import { persistedObject, snapshot } from "../../platform/persisted-object.ts";
 import type { Database } from "../../platform/sql.ts";
+import { agentsOf, defaultAgentOf, MAIN_AGENT } from "../routing/agents.ts";
 import type { EffectiveConfig, ModelAccess, Result } from "../../ports.ts";
 
 const PREFIX = "config:";
@@ -47,8 +48,16 @@ export class Config {
 
   /** The agent that answers where nothing says otherwise. */
   defaultAgentId(): string {
-    const list = this.effective().agents?.list ?? [];
-    return (list.find((agent) => agent.default === true) ?? list[0])?.id ?? "main";
+    return defaultAgentOf(this.effective().agents?.list);
+  }
+
+  /** Every agent there is, the default one first. `main` is one of them, listed or not. */
+  agents(): readonly AgentConfig[] {
+    return agentsOf(this.effective().agents?.list);
+  }
+
+  hasAgent(agentId: string): boolean {
+    return agentId === MAIN_AGENT || (this.effective().agents?.list ?? []).some((agent) => agent.id === agentId);
   }
 
   /** What is said of an agent; one that is not listed is as the defaults have it. */

@@ -71,6 +71,16 @@ export class Sessions {
     );
   }
 
+  /** How many each agent has, and when one of them was last active. Of agents that were taken away too. */
+  byAgent(): ReadonlyMap<string, { readonly sessions: number; readonly lastActiveAt: number }> {
+    // Keys are canonical: `agent:{agentId}:...`.
+    const rows = all<{ agent: string; n: number; at: number }>(
+      this.#db.sql,
+      "SELECT substr(key, 7, instr(substr(key, 7), ':') - 1) AS agent, count(*) AS n, max(last_active_at) AS at FROM sessions GROUP BY agent",
+    );
+    return new Map(rows.map(({ agent, n, at }) => [agent, { sessions: n, lastActiveAt: at }]));
+  }
+
   count(): number {
     return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM sessions")?.n ?? 0;
   }

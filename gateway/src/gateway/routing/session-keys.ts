@@ -102,27 +102,27 @@ function normaliseAddress(address: SessionAddress, agentId: string): SessionAddr
 
 /**
  * What a caller wrote, as the canonical key. `main` and the configured main key are aliases of each other, alone or after
- * `agent:{agentId}:`. Idempotent. A text that could be read in two ways is refused, never guessed.
+ * `agent:{agentId}:`; alone they are the default agent's. Idempotent. A text that could be read in two ways is refused, never guessed.
  */
-export function canonicalKey(raw: string, mainKey: string): KeyOutcome {
+export function canonicalKey(raw: string, mainKey: string, defaultAgent: string = MAIN): KeyOutcome {
   const known = remembered.get(raw);
-  if (known?.mainKey === mainKey) return known.outcome;
-  const outcome = parseKey(raw, mainKey);
+  if (known?.mainKey === mainKey && known.defaultAgent === defaultAgent) return known.outcome;
+  const outcome = parseKey(raw, mainKey, defaultAgent);
   // Every message names its session again, and there are few of them.
   if (remembered.size >= REMEMBERED_KEYS) remembered.clear();
-  if (raw.length <= MAX_KEY_LENGTH) remembered.set(raw, { mainKey, outcome });
+  if (raw.length <= MAX_KEY_LENGTH) remembered.set(raw, { mainKey, defaultAgent, outcome });
   return outcome;
 }
 const REMEMBERED_KEYS = 256;
-const remembered = new Map<string, { readonly mainKey: string; readonly outcome: KeyOutcome }>();
+const remembered = new Map<string, { readonly mainKey: string; readonly defaultAgent: string; readonly outcome: KeyOutcome }>();
 
-function parseKey(raw: string, mainKey: string): KeyOutcome {
+function parseKey(raw: string, mainKey: string, defaultAgent: string): KeyOutcome {
   if (raw.length > MAX_KEY_LENGTH) return bad(`a key has at most ${MAX_KEY_LENGTH} characters`);
   const text = raw.trim();
   const parts = text.split(":");
   if (parts.length === 1) {
     const name = decodeSegment(text);
-    return name === MAIN || name === mainKey ? buildKey({ form: "main", agentId: MAIN }, mainKey) : bad(USAGE);
+    return name === MAIN || name === mainKey ? buildKey({ form: "main", agentId: defaultAgent }, mainKey) : bad(USAGE);
   }
   const [prefix, agent, ...rest] = parts;
   if (prefix?.toLowerCase() !== "agent" || agent === undefined || rest.length === 0) return bad(USAGE);

@@ -1,0 +1,73 @@
+/**
+ * What the model would get now (`session.prompt`): the system prompt by section, the tools, and how much of the window all of
+ * it takes. Reads what the next model call would read; calls no model, writes nothing of the session's.
+ */
+import { asAgentId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
+import { tokensOfMessages, tokensOfText, tokensOfTool } from "../models/estimate.ts";
+import { modelLimits, resolveModelId } from "../models/resolve.ts";
+import type { Message, NativeTools, PromptSource, Result, RunContext, SessionIdentity } from "../ports.ts";
+import type { State } from "./machine/state.ts";
+import { utf8Bytes } from "./machine/text.ts";
+import { modelsFor } from "./run-context.ts";
+import { offeredTools } from "./tools.ts";
+
+export interface PromptViewInput {
+  /** Of the session as it is, else of the one that its first message would begin. */
+  readonly identity: SessionIdentity;
+  /** Undefined: nobody has said anything in it yet. */
+  readonly state: State | undefined;
+  readonly messages: readonly Message[];
+  readonly context: RunContext;
+  readonly prompts: PromptSource;
+  readonly native: Pick<NativeTools, "definitions">;
+  readonly now: number;
+  readonly sha256: (text: string) => Promise<string>;
+}
+
+export async function promptView(input: PromptViewInput): Promise<Result<SessionPromptResult>> {
+  const { identity, state, context } = input;
+  const settings = state?.settings ?? {};
+  const [chosen] = modelsFor({ directives: {} }, settings, context.agent, context.config);
+  if (chosen === undefined) throw new Error("no model to ask");
+  const offered = offeredTools(input.native.definitions, context.tools);
+  const assembled = await input.prompts.assemble({
+    identity,
+    config: context.config,
+    agent: context.agent,
+    nodes: context.nodes,
+    tools: offered,
+    model: chosen,
+    systemPromptOverride: settings.systemPrompt,
+    now: input.now,
+  });
+  if (!assembled.ok) return assembled;
+  const { system, sections } = assembled.value;
+  const tools = offered.map((tool) => ({ name: tool.name, tokens: tokensOfTool(tool) }));
+  const systemTokens = tokensOfText(system);
+  const toolTokens = tools.reduce((sum, { tokens }) => sum + tokens, 0);
+  const messageTokens = tokensOfMessages(input.messages);
+  return {
+    ok: true,
+    value: {
+      sessionKey: asSessionKey(identity.key),
+      agentId: asAgentId(identity.agentId),
+      model: { provider: chosen.provider, id: resolveModelId(chosen) },
+      sections: sections.map(({ id, title, layer, text }) => ({
+        id,
+        title,
+        layer,
+        text,
+        sizeBytes: utf8Bytes(text),
+        tokens: tokensOfText(text),
+      })),
+      tools,
+      systemTokens,
+      toolTokens,
+      messageCount: input.messages.length,
+      messageTokens,
+      totalTokens: systemTokens + toolTokens + messageTokens,
+      contextWindow: modelLimits(chosen, context.config).contextWindow,
+      sha256: await input.sha256(system),
+    },
+  };
+}
