@@ -388,7 +388,7 @@ fn workspace_files_are_listed_read_written_and_removed() {
         asked(
             &["workspace", "cat", "a"],
             "workspace.read",
-            &json!({"path": "a"}),
+            &json!({"path": "a", "offset": 0}),
             &file
         )
         .ok()

@@ -741,6 +741,14 @@ export const ERRORS = {
     exit: 1,
     text: "The file was changed meanwhile. Read it again.",
   },
+  "workspace.protected": {
+    code: 531,
+    blame: "policy",
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "This file is protected and may not be changed this way.",
+  },
 } as const satisfies Record<string, ErrorInfo>;
 
 export type ErrorReason = keyof typeof ERRORS;

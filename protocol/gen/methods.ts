@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "d3224bdbab33f40f";
+export const PROTOCOL_FINGERPRINT = "233c01ef384c7d17";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -777,13 +777,13 @@ export const METHODS = {
     deferred: false,
     idempotent: false,
   },
-  /** Deletes one file. */
+  /** Deletes one file. What it was stays among its versions. */
   "workspace.delete": {
     params: "WorkspaceDeleteParams",
     result: "WorkspaceDeleteResult",
     callers: ["client"],
     scope: "operate",
-    errors: ["path.invalid", "path.not_a_file", "path.not_found", "storage.failed"],
+    errors: ["file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict", "workspace.protected"],
     deferred: false,
     idempotent: true,
   },
@@ -807,7 +807,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** One file, as it is or as an earlier version of it was. */
+  /** One file, as it is or as an earlier version of it was. Whole, or not at all; with `offset` (bytes, from 0) as much from there on as fits an answer. */
   "workspace.read": {
     params: "WorkspaceReadParams",
     result: "WorkspaceReadResult",
@@ -817,13 +817,13 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Makes a file what an earlier version of it was. What it is now becomes a version itself. */
+  /** Makes a file what an earlier version of it was. What it is now becomes a version itself. `ifMatch` as in workspace.write, or the version that is current. */
   "workspace.restore": {
     params: "WorkspaceRestoreParams",
     result: "WorkspaceRestoreResult",
     callers: ["client"],
     scope: "operate",
-    errors: ["path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict"],
+    errors: ["file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict", "workspace.protected"],
     deferred: false,
     idempotent: true,
   },
@@ -833,7 +833,7 @@ export const METHODS = {
     result: "WorkspaceWriteResult",
     callers: ["client"],
     scope: "operate",
-    errors: ["file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict"],
+    errors: ["file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict", "workspace.protected"],
     deferred: false,
     idempotent: true,
   },

@@ -2393,6 +2393,7 @@ export type WorkspaceReadParams = {
   agentId?: AgentId;
   /** At most 128 characters. */
   version?: string;
+  offset?: number;
 };
 
 /** Result of `workspace.read`. */
@@ -2405,6 +2406,7 @@ export type WorkspaceReadResult = {
   lastModified?: string;
   /** At most 128 characters. */
   etag?: string;
+  nextOffset?: number;
 };
 
 /** Parameters of `workspace.restore`. */

@@ -131,6 +131,7 @@ row("token.not_found", 520, "caller", 404, 1, false, "There is no such token. Se
 row("token.limit", 521, "policy", 429, 1, false, "There are too many tokens. Revoke some.");
 row("token.last_admin", 522, "policy", 409, 1, false, "This is the last admin token; make another before you revoke it.");
 row("workspace.conflict", 530, "caller", 409, 1, true, "The file was changed meanwhile. Read it again.");
+row("workspace.protected", 531, "policy", 403, 3, false, "This file is protected and may not be changed this way.");
 row("skill.not_found", 560, "caller", 404, 1, false, "There is no such skill. See `gsv skills list`.");
 row("skill.invalid", 561, "caller", 400, 1, false, "The skill's files can't be used.");
 row("skill.changed", 562, "caller", 409, 1, false, "The skill was changed meanwhile. Look at it again with `gsv skills show`.");

@@ -15,14 +15,16 @@ method("workspace.list", {
   idempotent: true,
 });
 method("workspace.read", {
-  doc: "One file, as it is or as an earlier version of it was.",
-  params: { path, agentId, version: t.optional(t.string(128)) },
+  doc: "One file, as it is or as an earlier version of it was. Whole, or not at all; with `offset` (bytes, from 0) as much from there on as fits an answer.",
+  params: { path, agentId, version: t.optional(t.string(128)), offset: t.optional(t.int()) },
   result: {
     path: t.string(1024),
     content: t.text(),
     size: t.int(),
     lastModified: t.optional(t.string(64)),
     etag: t.optional(t.string(128)),
+    /** Where to go on; absent at the end, and when no `offset` was asked for. `size` is the whole file's. */
+    nextOffset: t.optional(t.int()),
   },
   callers: ["client"],
   scope: "operate",
@@ -35,16 +37,16 @@ method("workspace.write", {
   result: { path: t.string(1024), size: t.int(), written: t.literal(true), etag: t.optional(t.string(128)) },
   callers: ["client"],
   scope: "operate",
-  errors: [...errors, "file.too_large", "workspace.conflict"],
+  errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected"],
   idempotent: true,
 });
 method("workspace.delete", {
-  doc: "Deletes one file.",
+  doc: "Deletes one file. What it was stays among its versions.",
   params: { path, agentId },
   result: { path: t.string(1024), deleted: t.literal(true) },
   callers: ["client"],
   scope: "operate",
-  errors,
+  errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected"],
   idempotent: true,
 });
 const WorkspaceVersion = struct("WorkspaceVersion", "What a file was before a change.", {
@@ -72,11 +74,11 @@ method("workspace.log", {
   idempotent: true,
 });
 method("workspace.restore", {
-  doc: "Makes a file what an earlier version of it was. What it is now becomes a version itself.",
+  doc: "Makes a file what an earlier version of it was. What it is now becomes a version itself. `ifMatch` as in workspace.write, or the version that is current.",
   params: { path, agentId, version: t.string(128, { minLength: 1 }), ifMatch: t.optional(t.string(128)) },
   result: { path: t.string(1024), size: t.int(), etag: t.optional(t.string(128)) },
   callers: ["client"],
   scope: "operate",
-  errors: [...errors, "workspace.conflict"],
+  errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected"],
   idempotent: true,
 });

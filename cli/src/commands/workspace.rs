@@ -25,6 +25,8 @@ use crate::units::bytes;
 
 /// `ifMatch` of a file that must not exist yet.
 const ABSENT: &str = "absent";
+/// A file that changes between two parts is read this often.
+const READ_TRIES: usize = 3;
 
 pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
     match command {
@@ -68,13 +70,7 @@ async fn list(context: &Context, path: Option<String>, agent_id: Option<AgentId>
 
 async fn cat(context: &Context, path: String, agent_id: Option<AgentId>) -> Outcome {
     let client = context.connect().await?;
-    let result = client
-        .call::<WorkspaceRead>(WorkspaceReadParams {
-            path,
-            agent_id,
-            version: None,
-        })
-        .await?;
+    let result = read_whole(&client, &path, agent_id, None).await?;
     client.close().await;
     if context.out.json {
         context.out.json_document(&result);
@@ -183,19 +179,59 @@ async fn edit(context: &Context, path: String, agent_id: Option<AgentId>) -> Out
     Ok(())
 }
 
+/// A file may be larger than an answer: then it comes in parts. One that changes in between is read again.
+async fn read_whole(
+    client: &Client,
+    path: &str,
+    agent_id: Option<AgentId>,
+    version: Option<String>,
+) -> Outcome<WorkspaceReadResult> {
+    let ask = async |offset| {
+        let params = WorkspaceReadParams {
+            path: path.to_owned(),
+            agent_id: agent_id.clone(),
+            version: version.clone(),
+            offset: Some(offset),
+        };
+        client.call::<WorkspaceRead>(params).await
+    };
+    for _ in 0..READ_TRIES {
+        let mut whole = ask(0).await?;
+        let mut same = true;
+        while let Some(offset) = whole.next_offset.take() {
+            let part = match ask(offset).await {
+                Ok(part) => part,
+                // It became shorter than where it was to go on.
+                Err(failure) if failure.is(&errors::PROTOCOL_INVALID_PARAMS) => {
+                    same = false;
+                    break;
+                }
+                Err(failure) => return Err(failure),
+            };
+            same = part.etag == whole.etag;
+            if !same || part.next_offset.is_some_and(|next| next <= offset) {
+                same = false;
+                break;
+            }
+            whole.content.push_str(&part.content);
+            whole.next_offset = part.next_offset;
+        }
+        if same {
+            return Ok(whole);
+        }
+    }
+    Err(Failure::failed(
+        format!("{} keeps changing while it is read.", one_line(path, 200)),
+        "Try again in a moment.",
+    ))
+}
+
 async fn read_or_absent(
     client: &Client,
     path: &str,
     agent_id: Option<AgentId>,
 ) -> Outcome<Option<WorkspaceReadResult>> {
-    match client
-        .call::<WorkspaceRead>(WorkspaceReadParams {
-            path: path.to_owned(),
-            agent_id,
-            version: None,
-        })
-        .await
-    {
+    match read_whole(client, path, agent_id, None).await {
         Ok(result) => Ok(Some(result)),
         Err(failure) if failure.is(&errors::PATH_NOT_FOUND) => Ok(None),
         Err(failure) => Err(failure),

@@ -1005,6 +1005,17 @@ pub const WORKSPACE_CONFLICT: ErrorReason = ErrorReason {
     text: "The file was changed meanwhile. Read it again.",
 };
 
+/// This file is protected and may not be changed this way.
+pub const WORKSPACE_PROTECTED: ErrorReason = ErrorReason {
+    reason: "workspace.protected",
+    code: 531,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "This file is protected and may not be changed this way.",
+};
+
 /// Every error, sorted by reason.
 pub const ERRORS: &[ErrorReason] = &[
     AGENT_EXISTS,
@@ -1098,4 +1109,5 @@ pub const ERRORS: &[ErrorReason] = &[
     TOOL_UNKNOWN,
     TRANSCRIPTION_FAILED,
     WORKSPACE_CONFLICT,
+    WORKSPACE_PROTECTED,
 ];

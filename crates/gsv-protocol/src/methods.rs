@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "d3224bdbab33f40f";
+pub const PROTOCOL_FINGERPRINT: &str = "233c01ef384c7d17";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[
@@ -750,7 +750,7 @@ impl Method for TransferMeta {
     type Result = types::TransferMetaResult;
 }
 
-/// Deletes one file.
+/// Deletes one file. What it was stays among its versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceDelete;
 impl Method for WorkspaceDelete {
@@ -783,7 +783,7 @@ impl Method for WorkspaceLog {
     type Result = types::WorkspaceLogResult;
 }
 
-/// One file, as it is or as an earlier version of it was.
+/// One file, as it is or as an earlier version of it was. Whole, or not at all; with `offset` (bytes, from 0) as much from there on as fits an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceRead;
 impl Method for WorkspaceRead {
@@ -794,7 +794,7 @@ impl Method for WorkspaceRead {
     type Result = types::WorkspaceReadResult;
 }
 
-/// Makes a file what an earlier version of it was. What it is now becomes a version itself.
+/// Makes a file what an earlier version of it was. What it is now becomes a version itself. `ifMatch` as in workspace.write, or the version that is current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceRestore;
 impl Method for WorkspaceRestore {

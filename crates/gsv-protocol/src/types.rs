@@ -3608,6 +3608,8 @@ pub struct WorkspaceReadParams {
     /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
 }
 
 /// Result of `workspace.read`.
@@ -3624,6 +3626,8 @@ pub struct WorkspaceReadResult {
     /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
 }
 
 /// Parameters of `workspace.restore`.

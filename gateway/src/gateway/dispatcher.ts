@@ -25,6 +25,7 @@ const AUDITED: ReadonlyMap<MethodName, string> = new Map<MethodName, string>([
   ["agents.create", "agentId"],
   ["workspace.write", "path"],
   ["workspace.delete", "path"],
+  ["workspace.restore", "path"],
   ["session.patch", "sessionKey"],
   ["session.reset", "sessionKey"],
   ["session.compact", "sessionKey"],

@@ -1,10 +1,12 @@
 /**
  * Which of the agent's files a conversation may touch (promises S8, S10). Pure. The owner's own conversation may touch
  * all. Any other - someone else's, a group's - sees what makes the agent itself, skills, and the results of its own tool
- * calls; never memory, the owner, transcripts, or other conversations' results; and changes nothing.
+ * calls; never memory, the owner, transcripts, or other conversations' results; and changes nothing. Which files are more than
+ * files is said in workspace/protection.ts.
  */
-import type { SessionIdentity } from "../ports.ts";
+import type { GsvError, SessionIdentity } from "../ports.ts";
 import { parseFolder, parsePath } from "../workspace/keys.ts";
+import { refusal } from "../workspace/protection.ts";
 
 const PUBLIC_FILES = new Set(["SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md"]);
 
@@ -14,7 +16,12 @@ export function mayRead(identity: SessionIdentity, given: string): boolean {
   if (!path.ok) return false;
   return PUBLIC_FILES.has(path.value) || path.value.startsWith("skills/") || path.value.startsWith(`results/${identity.ref}-`);
 }
-export const mayWrite = (identity: SessionIdentity): boolean => identity.isMain;
+/** Why this conversation may not change that file; undefined: it may. A path that is none is the store's to refuse. */
+export function writeRefusal(identity: SessionIdentity, given: string): GsvError | undefined {
+  const path = parsePath(given);
+  if (!path.ok) return identity.isMain ? undefined : path.error;
+  return refusal(path.value, identity.isMain ? "owner" : "other");
+}
 /** Folders that may be listed at all; what is in them is then filtered by `mayRead`. */
 export function mayList(identity: SessionIdentity, given: string | undefined): boolean {
   if (identity.isMain) return true;

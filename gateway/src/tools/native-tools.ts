@@ -9,7 +9,7 @@ import type { GsvError, NativeToolContext, NativeTools, Result } from "../ports.
 import type { Bucket } from "../workspace/bucket.ts";
 import { MAX_RESULT_BYTES } from "../workspace/results.ts";
 import { createWorkspaceStore, type WorkspaceStore } from "../workspace/store.ts";
-import { mayList, mayRead, mayWrite } from "./access.ts";
+import { mayList, mayRead, writeRefusal } from "./access.ts";
 import { type Arguments, flag, integer, optional, readArguments, text } from "./arguments.ts";
 import { edit, readPart } from "./text-edit.ts";
 
@@ -26,7 +26,8 @@ const content = text(LIMITS.workspaceFileBytes);
 const denied = (message: string): Outcome => ({ ok: false, error: { reason: "auth.forbidden", message } });
 const notReadable = (): Outcome =>
   denied("This file is your human's own, and this conversation is not. Only the owner's conversation may read it.");
-const notWritable = (): Outcome => denied("Only the owner's own conversation may change the workspace.");
+/** Kept with what a run writes, so that its versions say who wrote them. */
+const writer = (identity: NativeToolContext["identity"]): { by: string } => ({ by: `agent:${identity.key}` });
 const ownersOnly = (): Outcome => denied("Only the owner's own conversation may ask for this.");
 const outcome = <T>(result: Result<T>, shape: (value: T) => unknown = (value) => value): Outcome =>
   result.ok ? { ok: true, result: shape(result.value) } : result;
@@ -88,11 +89,18 @@ const TOOLS: readonly Tool[] = [
     ["path", "content"],
     { path, content, append: optional(flag) },
     async ({ path, content, append }, { identity, callId }, store) => {
-      if (!mayWrite(identity)) return notWritable();
+      const refused = writeRefusal(identity, path);
+      if (refused) return { ok: false, error: refused };
       const add = (current: string | undefined): string =>
         current === undefined || current === "" || current.endsWith("\n") ? `${current ?? ""}${content}` : `${current}\n${content}`;
       return outcome(
-        await store.update(identity.agentId, path, (current) => ({ ok: true, value: append === true ? add(current) : content }), callId),
+        await store.update(
+          identity.agentId,
+          path,
+          (current) => ({ ok: true, value: append === true ? add(current) : content }),
+          callId,
+          writer(identity),
+        ),
       );
     },
   ),
@@ -103,7 +111,8 @@ const TOOLS: readonly Tool[] = [
     ["path", "oldString", "newString"],
     { path, oldString: content, newString: content, replaceAll: optional(flag) },
     async ({ path, oldString, newString, replaceAll }, { identity, callId }, store) => {
-      if (!mayWrite(identity)) return notWritable();
+      const refused = writeRefusal(identity, path);
+      if (refused) return { ok: false, error: refused };
       let count = 0;
       const done = await store.update(
         identity.agentId,
@@ -117,12 +126,14 @@ const TOOLS: readonly Tool[] = [
           return { ok: true, value: edited.value.text };
         },
         callId,
+        writer(identity),
       );
       return outcome(done, (written) => ({ ...written, ...(count === 0 ? {} : { replaced: count }) }));
     },
   ),
   tool("DeleteFile", "Deletes a file of your own workspace.", { path: PATH }, ["path"], { path }, async ({ path }, { identity }, store) => {
-    if (!mayWrite(identity)) return notWritable();
+    const refused = writeRefusal(identity, path);
+    if (refused) return { ok: false, error: refused };
     const gone = await store.delete(identity.agentId, path);
     // A call that runs again finds nothing, and what was asked for holds all the same.
     if (!gone.ok && gone.error.reason === "path.not_found")

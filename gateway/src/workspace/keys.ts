@@ -10,13 +10,15 @@
  *   agents/{agentId}/skills/{name}/SKILL.md, skills/{name}/SKILL.md
  *   agents/{agentId}/workspace.json                            says that the default files were made, so that they are made once
  *   media/{sessionKey}/{uuid}.{ext}
+ *   versions/{agentId}/{path}/@{time}-{etag}                   what a workspace file was before a change (versions.ts)
  */
 import type { GsvError, Result } from "../ports.ts";
 
 /** A checked path inside an agent's workspace: no leading slash, no empty, `.` or `..` segments. */
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 
-export const MAX_PATH_BYTES = 1024;
+/** A key has at most 1024 bytes (R2), and a file's versions have the longest keys. */
+export const MAX_PATH_BYTES = 880;
 /** What a file system allows a name, less what the embedded bucket adds to it. */
 const MAX_SEGMENT_BYTES = 200;
 const AGENT_ID = /^[a-z0-9_-]{1,64}$/;
@@ -60,10 +62,13 @@ function problem(path: string): string | undefined {
       if (form === "." || form === "..") return "The path must not have `.` or `..` in it.";
       if (form !== segment && /[/\\\0]/.test(form)) return "The path must not have encoded separators in it.";
     }
+    if (VERSION_NAME.test(segment)) return "A part of the path is called like an earlier version of a file. Choose another name.";
     if (bytes(segment) > MAX_SEGMENT_BYTES) return `A part of the path is longer than ${MAX_SEGMENT_BYTES} bytes.`;
   }
   return undefined;
 }
+/** No file is called like a version, so a version's key is never a folder of another's. */
+const VERSION_NAME = /^@\d{13,16}-[0-9A-Za-z_]{1,64}$/;
 const isSafe = (path: string): path is WorkspacePath => path !== "" && problem(path) === undefined;
 
 /** A file's path as someone wrote it. */
@@ -90,15 +95,51 @@ export const folderPrefix = (agentId: string, folder: WorkspacePath | ""): strin
 
 export const MARKER = made("workspace.json");
 export const MEMORY_FOLDER = "memory/";
+export const SESSIONS_FOLDER = "sessions/";
+export const RESULTS_FOLDER = "results/";
 /** `date` is YYYY-MM-DD. */
 export const dailyPath = (date: string): WorkspacePath => made(`${MEMORY_FOLDER}${date}.md`);
 /** Where a call's full result is; `/` in the id is written `-`. */
-export const resultPath = (callId: string): WorkspacePath => made(`results/${callId.replaceAll("/", "-")}.txt`);
+export const resultPath = (callId: string): WorkspacePath => made(`${RESULTS_FOLDER}${callId.replaceAll("/", "-")}.txt`);
 
-export const archiveKey = (agentId: string, sessionId: string): string => fileKey(agentId, made(`sessions/${sessionId}.jsonl.gz`));
+export const archiveKey = (agentId: string, sessionId: string): string => fileKey(agentId, made(`${SESSIONS_FOLDER}${sessionId}.jsonl.gz`));
 /** `time` in epoch ms. */
 export const partArchiveKey = (agentId: string, sessionId: string, time: number): string =>
-  fileKey(agentId, made(`sessions/${sessionId}-part${time}.jsonl.gz`));
+  fileKey(agentId, made(`${SESSIONS_FOLDER}${sessionId}-part${time}.jsonl.gz`));
+
+/** Everything that was archived of an agent's conversations. */
+export const archivesPrefix = (agentId: string): string => `${agentFolder(agentId)}${SESSIONS_FOLDER}`;
+export interface ArchiveName {
+  /** In the workspace: `sessions/...`. */
+  readonly path: WorkspacePath;
+  readonly sessionId: string;
+  /** Epoch ms; present: a compaction's part. */
+  readonly part?: number;
+}
+/** What an archive's path says of it; undefined: it is none's. */
+export function parseArchivePath(path: string): ArchiveName | undefined {
+  const match = /^sessions\/([^/]{1,150}?)(?:-part(\d{1,16}))?\.jsonl\.gz$/.exec(path);
+  if (!match?.[1] || !isSafe(path)) return undefined;
+  return { path, sessionId: match[1], ...(match[2] === undefined ? {} : { part: Number(match[2]) }) };
+}
+
+/** A version's name: when it had been written (epoch ms), and its etag. The same content of the same moment is the same version. */
+export type VersionId = string & { readonly __brand: "VersionId" };
+export const versionId = (uploadedAt: number, etag: string): VersionId =>
+  `${String(Math.max(0, Math.trunc(uploadedAt))).padStart(13, "0")}-${etag.replace(/[^0-9A-Za-z]/g, "_").slice(0, 64)}` as VersionId;
+export function parseVersionId(text: string): { readonly id: VersionId; readonly at: number; readonly etag: string } | undefined {
+  if (!VERSION_NAME.test(`@${text}`)) return undefined;
+  const dash = text.indexOf("-");
+  return { id: text as VersionId, at: Number(text.slice(0, dash)), etag: text.slice(dash + 1) };
+}
+/** All versions of a file: what is directly under it, and called like a version. */
+export const versionsPrefix = (agentId: string, path: WorkspacePath): string => {
+  agentFolder(agentId);
+  return `versions/${agentId}/${path}/`;
+};
+export const versionKey = (agentId: string, path: WorkspacePath, id: VersionId): string => `${versionsPrefix(agentId, path)}@${id}`;
+/** Undefined: the key is not a version's. */
+export const versionOfKey = (key: string): VersionId | undefined => parseVersionId(key.slice(key.lastIndexOf("/") + 2))?.id;
 
 /** Where reads of a skill fall through to when the agent has none of that name of its own; undefined outside `skills/`. */
 export const globalSkillKey = (path: WorkspacePath): string | undefined => (path.startsWith("skills/") ? path : undefined);

@@ -1,13 +1,19 @@
 /**
- * Files of an agent: list, read, write, delete. Paths come as people and models write them and are checked here. Every
- * write is conditional on what was read, so nobody's change is lost, and remembers the calls that made it, so that a call
- * that runs again changes nothing (promises P8). Never throws for what the outside can cause.
+ * Files of an agent: list, read, write, delete, and what they were before. Paths come as people and models write them and are
+ * checked here; what nobody may write is refused here, whoever asks (protection.ts). Every change is conditional on what was
+ * read, keeps it as a version (replace.ts), and remembers the calls that made it, so that a call that runs again changes
+ * nothing (promises P8). Never throws for what the outside can cause.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Result } from "../ports.ts";
 import { asText, type Bucket, failure, guarded } from "./bucket.ts";
 import { cacheOf, isCached } from "./cache.ts";
-import { contentTypeOf, fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, type WorkspacePath } from "./keys.ts";
+import { fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, parseVersionId, versionId, type WorkspacePath } from "./keys.ts";
+import { refusal } from "./protection.ts";
+import { CAS_TRIES, conflict, createReplacer, isMark, sameBytes, type WorkspaceWritten } from "./replace.ts";
+import { byOf, createVersions, idOf, type Version } from "./versions.ts";
+
+export { CAS_TRIES, type WorkspaceWritten };
 
 export interface WorkspaceListing {
   /** "" for the workspace itself. */
@@ -27,14 +33,20 @@ export interface WorkspaceFile {
   readonly lastModified: string;
   readonly etag: string;
 }
-export interface WorkspaceWritten {
-  readonly path: string;
-  readonly size: number;
-  readonly etag: string;
+/** Who makes a change: `client:<id>`, `agent:<session>`. Kept with what is written. */
+export interface ChangeOptions {
+  readonly by?: string;
 }
-export interface WriteOptions {
-  /** An etag, or `absent`: write only when the file is still like that. */
+export interface WriteOptions extends ChangeOptions {
+  /** An etag, a version's name, or `absent`: write only when the file is still like that. */
   readonly ifMatch?: string;
+}
+export interface WorkspaceLog {
+  readonly path: string;
+  /** Undefined: there is no such file now. */
+  readonly current: Omit<Version, "replacedAt"> | undefined;
+  /** The newest first, without what is current. */
+  readonly versions: readonly Version[];
 }
 /** What a change makes of a file (undefined: there is none). An error stops it, and nothing is written. */
 export type Change = (current: string | undefined) => Result<string>;
@@ -45,52 +57,83 @@ export interface WorkspaceStore {
   read(agentId: string, path: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
   write(agentId: string, path: string, content: string, options?: WriteOptions): Promise<Result<WorkspaceWritten>>;
   /** Reads, changes, writes back, up to CAS_TRIES times over; once for a callId, however often it is run. */
-  update(agentId: string, path: string, change: Change, callId: string): Promise<Result<WorkspaceWritten>>;
+  update(agentId: string, path: string, change: Change, callId: string, options?: ChangeOptions): Promise<Result<WorkspaceWritten>>;
+  /** What it was stays among its versions. */
   delete(agentId: string, path: string): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
+  log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
+  readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
+  /** Makes the file what that version was; what it is now becomes a version. */
+  restore(agentId: string, path: string, version: string, options?: WriteOptions): Promise<Result<WorkspaceWritten>>;
 }
 
-export const CAS_TRIES = 5;
 const MAX_LIST_ENTRIES = 5_000;
-/** Calls that a file remembers; R2 keeps 8 KiB of metadata. */
-const REMEMBERED_CALLS = 16;
-const CALLS = "calls";
-const encoder = new TextEncoder();
+const encode = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text.toWellFormed()));
 
-const callsOf = (object: R2Object | null): readonly string[] =>
-  object?.customMetadata?.[CALLS]?.split(" ").filter((call) => call !== "") ?? [];
-const conflict = (path: string) => failure("workspace.conflict", `\`${path}\` was changed meanwhile. Read it again.`);
+/** Whether what is there (undefined: nothing) is what the writer has seen. */
+function isSeen(ifMatch: string | undefined, object: R2Object | undefined): boolean {
+  if (ifMatch === undefined) return true;
+  if (ifMatch === "absent") return object === undefined;
+  if (object === undefined) return false;
+  const etag = ifMatch.replace(/^(?:W\/)?"(.*)"$/, "$1");
+  return etag === object.etag || etag === idOf(object);
+}
+/** A path that may be changed at all. Who may change what is protected is decided where it is known who asks. */
+function changeable(given: string): Result<WorkspacePath> {
+  const path = parsePath(given);
+  if (!path.ok) return path;
+  const refused = refusal(path.value, "owner");
+  return refused ? { ok: false, error: refused } : path;
+}
 
-export function createWorkspaceStore(bucket: Bucket): WorkspaceStore {
-  const written = (agentId: string, path: WorkspacePath): void => {
+export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.now): WorkspaceStore {
+  const versions = createVersions(bucket);
+  const replacer = createReplacer(bucket, versions, now, (agentId, path) => {
     if (isCached(path)) cacheOf(bucket).invalidate(agentId);
-  };
+  });
   const notFound = async (agentId: string, path: WorkspacePath) => {
     const inside = await guarded("be searched", () => bucket.list({ prefix: folderPrefix(agentId, path), limit: 1 }));
     if (inside.ok && inside.value.objects.length > 0) return failure("path.not_a_file", `\`${path}\` is a folder.`);
     return failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
   };
 
-  async function put(
-    agentId: string,
+  async function textOf(
     path: WorkspacePath,
-    content: string,
-    onlyIf: R2Conditional | undefined,
-    calls: readonly string[],
-  ): Promise<Result<WorkspaceWritten | null>> {
-    const bytes = encoder.encode(content);
-    if (bytes.length > LIMITS.workspaceFileBytes)
-      return failure("file.too_large", `\`${path}\` would be ${bytes.length} bytes; files have at most ${LIMITS.workspaceFileBytes}.`);
-    const result = await guarded(`write \`${path}\``, () =>
-      bucket.put(fileKey(agentId, path), bytes, {
-        httpMetadata: { contentType: contentTypeOf(path) },
-        ...(calls.length === 0 ? {} : { customMetadata: { [CALLS]: calls.slice(-REMEMBERED_CALLS).join(" ") } }),
-        ...(onlyIf ? { onlyIf } : {}),
-      }),
+    found: R2ObjectBody,
+    maxBytes: number,
+    etag: string,
+    at: Date,
+  ): Promise<Result<WorkspaceFile>> {
+    if (found.size > maxBytes) {
+      await guarded("be closed", () => found.body.cancel());
+      return failure("file.too_large", `\`${path}\` has ${found.size} bytes; at most ${maxBytes} can be read at once.`);
+    }
+    const bytes = await guarded(`read \`${path}\``, () => found.arrayBuffer());
+    if (!bytes.ok) return bytes;
+    const content = asText(bytes.value);
+    if (content === undefined) return failure("file.binary", `\`${path}\` is not text.`);
+    return { ok: true, value: { path, content, size: found.size, lastModified: at.toISOString(), etag } };
+  }
+  /** Makes the file these bytes, once or, when nobody said what it must be, over whatever others make of it meanwhile. */
+  const become = (agentId: string, path: WorkspacePath, bytes: Uint8Array<ArrayBuffer>, { ifMatch, by }: WriteOptions) =>
+    replacer.replace(
+      agentId,
+      path,
+      (current) => {
+        // Also for a write whose answer was lost: what it asked for holds.
+        if (current?.bytes && sameBytes(current.bytes, bytes)) return { ok: true, value: { kind: "done" } };
+        if (!isSeen(ifMatch, current?.object)) return conflict(path);
+        // The calls that a file remembers must outlive a person's own edit, or a call that runs again would undo it.
+        return { ok: true, value: { kind: "put", bytes, calls: current?.calls ?? [], ...(by === undefined ? {} : { by }) } };
+      },
+      ifMatch !== undefined,
     );
-    // Also when it failed: a put whose answer was lost may have been done.
-    written(agentId, path);
-    if (!result.ok) return result;
-    return { ok: true, value: result.value ? { path, size: bytes.length, etag: result.value.etag } : null };
+  async function version(agentId: string, path: WorkspacePath, given: string) {
+    const parsed = parseVersionId(given);
+    const missing = failure("path.not_found", `\`${path}\` has no such version. \`gsv workspace log ${path}\` shows them.`);
+    if (!parsed) return missing;
+    const got = await versions.get(agentId, path, parsed.id);
+    if (!got.ok) return got;
+    return got.value ? ({ ok: true, value: { object: got.value, ...parsed } } as const) : missing;
   }
 
   return {
@@ -133,82 +176,94 @@ export function createWorkspaceStore(bucket: Bucket): WorkspaceStore {
       if (object.ok && !object.value && global !== undefined) object = await guarded(`read \`${path.value}\``, () => bucket.get(global));
       if (!object.ok) return object;
       const found = object.value;
-      if (!found) return notFound(agentId, path.value);
-      if (found.size > maxBytes) {
-        await found.body.cancel();
-        return failure("file.too_large", `\`${path.value}\` has ${found.size} bytes; at most ${maxBytes} can be read at once.`);
-      }
-      const bytes = await guarded(`read \`${path.value}\``, () => found.arrayBuffer());
-      if (!bytes.ok) return bytes;
-      const content = asText(bytes.value);
-      if (content === undefined) return failure("file.binary", `\`${path.value}\` is not text.`);
-      return {
-        ok: true,
-        value: { path: path.value, content, size: found.size, lastModified: found.uploaded.toISOString(), etag: found.etag },
-      };
+      if (found && isMark(found)) await guarded("be closed", () => found.body.cancel());
+      if (!found || isMark(found)) return notFound(agentId, path.value);
+      return textOf(path.value, found, maxBytes, found.etag, found.uploaded);
     },
 
     async write(agentId, given, content, options = {}) {
-      const path = parsePath(given);
-      if (!path.ok) return path;
-      // The calls that a file remembers must outlive a person's own edit, or a call that runs again would undo it.
-      const before = await guarded(`read \`${path.value}\``, () => bucket.head(fileKey(agentId, path.value)));
-      if (!before.ok) return before;
-      const { ifMatch } = options;
-      const etag = ifMatch?.replace(/^(?:W\/)?"(.*)"$/, "$1");
-      const onlyIf = ifMatch === undefined ? undefined : ifMatch === "absent" ? { etagDoesNotMatch: "*" } : { etagMatches: etag ?? "" };
-      const done = await put(agentId, path.value, content.toWellFormed(), onlyIf, callsOf(before.value));
-      if (!done.ok) return done;
-      return done.value ? { ok: true, value: done.value } : conflict(path.value);
+      const path = changeable(given);
+      return path.ok ? become(agentId, path.value, encode(content), options) : path;
     },
 
-    async update(agentId, given, change, callId) {
-      const path = parsePath(given);
+    async update(agentId, given, change, callId, { by } = {}) {
+      const path = changeable(given);
       if (!path.ok) return path;
-      const key = fileKey(agentId, path.value);
-      for (let attempt = 0; attempt < CAS_TRIES; attempt++) {
-        const got = await guarded(`read \`${path.value}\``, () => bucket.get(key));
-        if (!got.ok) return got;
-        const object = got.value;
-        const calls = callsOf(object);
-        if (object && calls.includes(callId)) {
-          // Read to its end: a body that is given up half-way is noise in the runtime's log.
-          await guarded(`read \`${path.value}\``, () => object.arrayBuffer());
-          return { ok: true, value: { path: path.value, size: object.size, etag: object.etag } };
-        }
-        let current: string | undefined;
-        if (object) {
-          const bytes = await guarded(`read \`${path.value}\``, () => object.arrayBuffer());
-          if (!bytes.ok) return bytes;
-          current = asText(bytes.value);
-          if (current === undefined) return failure("file.binary", `\`${path.value}\` is not text.`);
-        }
-        const next = change(current);
-        if (!next.ok) return next;
-        const done = await put(
-          agentId,
-          path.value,
-          next.value.toWellFormed(),
-          object ? { etagMatches: object.etag } : { etagDoesNotMatch: "*" },
-          [...calls, callId],
-        );
-        if (!done.ok) return done;
-        if (done.value) return { ok: true, value: done.value };
-      }
-      return conflict(path.value);
+      return replacer.replace(
+        agentId,
+        path.value,
+        (current) => {
+          if (current?.calls.includes(callId)) return { ok: true, value: { kind: "done" } };
+          if (current && !current.bytes)
+            return failure(
+              "file.too_large",
+              `\`${path.value}\` has ${current.object.size} bytes; files have at most ${LIMITS.workspaceFileBytes}.`,
+            );
+          const text = current?.bytes && asText(current.bytes.buffer);
+          if (current && text === undefined) return failure("file.binary", `\`${path.value}\` is not text.`);
+          const next = change(text);
+          if (!next.ok) return next;
+          const bytes = encode(next.value);
+          return {
+            ok: true,
+            value: { kind: "put", bytes, calls: [...(current?.calls ?? []), callId], ...(by === undefined ? {} : { by }) },
+          };
+        },
+        false,
+      );
     },
 
     async delete(agentId, given) {
+      const path = changeable(given);
+      if (!path.ok) return path;
+      const gone = await replacer.remove(agentId, path.value);
+      if (!gone.ok) return gone;
+      return gone.value ? { ok: true, value: { path: path.value, deleted: true } } : notFound(agentId, path.value);
+    },
+
+    async log(agentId, given) {
       const path = parsePath(given);
       if (!path.ok) return path;
-      const key = fileKey(agentId, path.value);
-      const there = await guarded(`read \`${path.value}\``, () => bucket.head(key));
-      if (!there.ok) return there;
-      if (!there.value) return notFound(agentId, path.value);
-      const gone = await guarded(`delete \`${path.value}\``, () => bucket.delete(key));
-      written(agentId, path.value);
-      if (!gone.ok) return gone;
-      return { ok: true, value: { path: path.value, deleted: true } };
+      const [head, kept] = await Promise.all([
+        guarded(`read \`${path.value}\``, () => bucket.head(fileKey(agentId, path.value))),
+        versions.list(agentId, path.value),
+      ]);
+      if (!head.ok) return head;
+      if (!kept.ok) return kept;
+      const object = head.value && !isMark(head.value) ? head.value : undefined;
+      if (!object && kept.value.length === 0) return notFound(agentId, path.value);
+      const by = object && byOf(object);
+      const current = object && {
+        version: versionId(object.uploaded.getTime(), object.etag),
+        at: object.uploaded.getTime(),
+        sizeBytes: object.size,
+        ...(by === undefined ? {} : { by }),
+      };
+      // A change that broke off after it had put the old content away: that is still what the file is.
+      const earlier = kept.value.filter(({ version }) => version !== current?.version).slice(0, LIMITS.versionsKept);
+      return { ok: true, value: { path: path.value, current, versions: earlier } };
+    },
+
+    async readVersion(agentId, given, name, maxBytes = LIMITS.workspaceFileBytes) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      const found = await version(agentId, path.value, name);
+      if (!found.ok) return found;
+      return textOf(path.value, found.value.object, maxBytes, found.value.etag, new Date(found.value.at));
+    },
+
+    async restore(agentId, given, name, options = {}) {
+      const path = changeable(given);
+      if (!path.ok) return path;
+      const found = await version(agentId, path.value, name);
+      if (!found.ok) return found;
+      const { object } = found.value;
+      if (object.size > LIMITS.workspaceFileBytes) {
+        await guarded("be closed", () => object.body.cancel());
+        return failure("file.too_large", `This version has ${object.size} bytes; files have at most ${LIMITS.workspaceFileBytes}.`);
+      }
+      const bytes = await guarded("read the version", () => object.arrayBuffer());
+      return bytes.ok ? become(agentId, path.value, new Uint8Array(bytes.value), options) : bytes;
     },
   };
 }

@@ -200,16 +200,34 @@ describe("[S8] [X8] conversations that are not the owner's own", () => {
       expect(await may(path), path).toBe("auth.forbidden");
     expect(await guest("ListFiles", {})).toMatchObject({ ok: true, result: { files: ["SOUL.md"], directories: ["skills"] } });
     expect(reasonOf(await guest("ListFiles", { path: "memory" }))).toBe("auth.forbidden");
-    for (const [name, args] of [
-      ["WriteFile", { path: "SOUL.md", content: "x" }],
-      ["EditFile", { path: "SOUL.md", oldString: "TEXT", newString: "x" }],
-      ["DeleteFile", { path: "SOUL.md" }],
-      ["ConfigGet", {}],
-      ["SessionsList", {}],
-      ["LogsGet", {}],
+    for (const [name, args, refused] of [
+      ["WriteFile", { path: "SOUL.md", content: "x" }, "workspace.protected"],
+      ["EditFile", { path: "SOUL.md", oldString: "TEXT", newString: "x" }, "workspace.protected"],
+      ["DeleteFile", { path: "SOUL.md" }, "workspace.protected"],
+      ["WriteFile", { path: "skills/mail/SKILL.md", content: "x" }, "workspace.protected"],
+      ["WriteFile", { path: "notes.md", content: "x" }, "auth.forbidden"],
+      ["DeleteFile", { path: "memory/2026-01-01.md" }, "auth.forbidden"],
+      ["WriteFile", { path: "../SOUL.md", content: "x" }, "path.invalid"],
+      ["ConfigGet", {}, "auth.forbidden"],
+      ["SessionsList", {}, "auth.forbidden"],
+      ["LogsGet", {}, "auth.forbidden"],
     ] as const) {
-      expect(reasonOf(await guest(name, args)), name).toBe("auth.forbidden");
+      expect(reasonOf(await guest(name, args)), name).toBe(refused);
     }
-    expect(await textAt(`agents/${agent}/SOUL.md`)).toBe("TEXT");
+    for (const path of ["SOUL.md", "skills/mail/SKILL.md", "notes.md", "memory/2026-01-01.md"])
+      expect(await textAt(`agents/${agent}/${path}`)).toBe("TEXT");
+  });
+  it("[S10] not even the owner's own run forges or deletes a transcript or a result", async () => {
+    const agent = newAgent();
+    for (const path of ["sessions/s-1.jsonl.gz", "results/ref-r1-0-0.txt"]) {
+      await env.STORAGE.put(`agents/${agent}/${path}`, "TEXT");
+      for (const [name, args] of [
+        ["WriteFile", { path, content: "forged" }],
+        ["EditFile", { path, oldString: "TEXT", newString: "forged" }],
+        ["DeleteFile", { path }],
+      ] as const)
+        expect(reasonOf(await run(agent, `gsv__${name}`, args)), `${name} ${path}`).toBe("workspace.protected");
+      expect(await textAt(`agents/${agent}/${path}`)).toBe("TEXT");
+    }
   });
 });

@@ -1,8 +1,13 @@
 /** `workspace.*`: the agent's files. Paths are checked where they are used, in `workspace/`. */
-import { succeed } from "../outcome.ts";
-import type { Handler, Handlers, Services } from "../services.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { ANSWER_BYTES, answerBytes, textPage } from "../../workspace/text-page.ts";
+import { MAX_RESULT_BYTES } from "../../workspace/results.ts";
+import { fail, succeed } from "../outcome.ts";
+import type { Caller, Handler, Handlers, Services } from "../services.ts";
 
 const agentOf = (services: Services, agentId: string | undefined): string => agentId ?? services.config.defaultAgentId();
+/** Kept with what is written, so that its versions say who wrote them. */
+const writer = ({ connection }: Caller): { by: string } => ({ by: `client:${connection.principal.id}` });
 
 const list: Handler<"workspace.list"> = async (services, _caller, params) => {
   const listed = await services.workspace.list(agentOf(services, params.agentId), params.path);
@@ -11,11 +16,31 @@ const list: Handler<"workspace.list"> = async (services, _caller, params) => {
   return succeed({ path, files: [...files], directories: [...directories] });
 };
 
-const read: Handler<"workspace.read"> = async (services, _caller, params) =>
-  services.workspace.read(agentOf(services, params.agentId), params.path);
+const read: Handler<"workspace.read"> = async (services, _caller, { agentId, path, version, offset }) => {
+  const agent = agentOf(services, agentId);
+  const most = offset === undefined ? LIMITS.workspaceFileBytes : MAX_RESULT_BYTES;
+  const file =
+    version === undefined
+      ? await services.workspace.read(agent, path, most)
+      : await services.workspace.readVersion(agent, path, version, most);
+  if (!file.ok) return file;
+  if (offset === undefined) {
+    if (answerBytes(file.value) <= ANSWER_BYTES) return succeed(file.value);
+    return fail(
+      "file.too_large",
+      `\`${file.value.path}\` has ${file.value.size} bytes and does not fit one answer. Read it in parts: ask with an \`offset\`.`,
+    );
+  }
+  const page = textPage(file.value.content, offset);
+  if (!page)
+    return fail("protocol.invalid_params", `There is no character that begins at offset ${offset}. Go on where \`nextOffset\` said.`);
+  const { content, nextOffset } = page;
+  return succeed({ ...file.value, content, ...(nextOffset === undefined ? {} : { nextOffset }) });
+};
 
-const write: Handler<"workspace.write"> = async (services, _caller, { agentId, path, content, ifMatch }) => {
-  const written = await services.workspace.write(agentOf(services, agentId), path, content, ifMatch === undefined ? {} : { ifMatch });
+const write: Handler<"workspace.write"> = async (services, caller, { agentId, path, content, ifMatch }) => {
+  const options = { ...writer(caller), ...(ifMatch === undefined ? {} : { ifMatch }) };
+  const written = await services.workspace.write(agentOf(services, agentId), path, content, options);
   return written.ok ? succeed({ ...written.value, written: true }) : written;
 };
 
@@ -24,9 +49,23 @@ const remove: Handler<"workspace.delete"> = async (services, _caller, params) =>
   return removed.ok ? succeed({ path: removed.value.path, deleted: true }) : removed;
 };
 
+const log: Handler<"workspace.log"> = async (services, _caller, params) => {
+  const found = await services.workspace.log(agentOf(services, params.agentId), params.path);
+  if (!found.ok) return found;
+  const { path, current, versions } = found.value;
+  return succeed({ path, ...(current === undefined ? {} : { current }), versions: [...versions] });
+};
+
+const restore: Handler<"workspace.restore"> = async (services, caller, { agentId, path, version, ifMatch }) => {
+  const options = { ...writer(caller), ...(ifMatch === undefined ? {} : { ifMatch }) };
+  return services.workspace.restore(agentOf(services, agentId), path, version, options);
+};
+
 export const workspaceMethods = {
   "workspace.list": list,
   "workspace.read": read,
   "workspace.write": write,
   "workspace.delete": remove,
+  "workspace.log": log,
+  "workspace.restore": restore,
 } as const satisfies Handlers;

@@ -1,0 +1,30 @@
+/** A long text in parts that each fit an answer. Pure. Offsets are bytes of UTF-8, always between two characters. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+
+/** What an answer may carry beside its envelope, so that it fits a frame. */
+export const ANSWER_BYTES = LIMITS.frameBytes - 65_536;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+
+/** Bytes of the value in a frame. */
+export const answerBytes = (value: unknown): number => encoder.encode(JSON.stringify(value) ?? "").length;
+const isInside = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
+
+export interface TextPage {
+  readonly content: string;
+  /** Undefined: this is the end. */
+  readonly nextOffset: number | undefined;
+}
+/** Undefined: the offset is beyond the end, or inside a character. */
+export function textPage(text: string, offset: number, maxBytes: number = LIMITS.pageBytes): TextPage | undefined {
+  const bytes = encoder.encode(text);
+  if (offset > bytes.length || isInside(bytes[offset])) return undefined;
+  // Control characters take six bytes each in a frame.
+  for (let size = maxBytes; ; size = Math.ceil(size / 2)) {
+    let end = Math.min(offset + size, bytes.length);
+    while (end > offset && isInside(bytes[end])) end--;
+    const content = decoder.decode(bytes.subarray(offset, end));
+    if (answerBytes(content) > ANSWER_BYTES && size > 8) continue;
+    return { content, nextOffset: end < bytes.length ? end : undefined };
+  }
+}
