@@ -14,9 +14,11 @@
  *   think: TEXT              thinks TEXT, then answers
  *   slow: N                  streams N words, a fifth of a second each
  *   tools                    lists the tools
+ *   who are you?             answers from IDENTITY.md in the prompt (demo-commissioning.ts), `who am I?` from USER.md
  *
  * Several lines that each begin with a tool's phrase are called at once. A line that begins with none of them belongs to
- * the phrase above it. Anything else is answered with the list above.
+ * the phrase above it. Anything else is answered with the list above; before the first meeting is over
+ * (BOOTSTRAP.md), with its next step.
  */
 export type DemoPhrase =
   | { readonly kind: "say" | "think"; readonly text: string }

@@ -5,6 +5,7 @@
  */
 import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
 import type { AssistantMessage, Message, ModelOutcome, ModelRequest, ToolCallBlock, ToolResultMessage } from "../ports.ts";
+import { fromIdentity, isCommissioning, meet } from "./demo-commissioning.ts";
 import { type DemoPhrase, parsePhrases } from "./demo-phrases.ts";
 import { cancelled } from "./failure.ts";
 import type { Timers } from "./watchdog.ts";
@@ -21,6 +22,7 @@ const HELP = [
   "- `read: gsv:PATH`, `write: gsv:PATH <- TEXT`, `ls: PATH` - the agent's own files",
   "- `remember: TEXT` - adds a line to MEMORY.md",
   "- `delegate: AGENT TASK` - hands a task to another agent",
+  "- `who are you?`, `who am I?` - what IDENTITY.md and USER.md say",
   "- `think: TEXT`, `slow: N`, `tools`",
 ].join("\n");
 
@@ -100,10 +102,11 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
     if (message?.role !== "toolResult") break;
     results.unshift(message);
   }
-  if (results.length > 0) return { text: report(results) };
-
-  const last = messages.at(-1);
-  const phrases = last?.role === "user" ? parsePhrases(textOf(last)) : [];
+  const said = messages.filter((message) => message.role === "user").map(textOf);
+  const words = said.at(-1) ?? "";
+  const phrases = parsePhrases(words);
+  const meeting = phrases.length === 0 && isCommissioning(systemPrompt) ? meet(words, said.slice(0, -1), results) : undefined;
+  if (results.length > 0) return meeting ?? { text: report(results) };
   const acts = phrases.filter((phrase) => phrase.kind === "node" || phrase.kind === "native" || phrase.kind === "delegate");
   if (acts.length > 0) {
     const planned = acts.map((phrase) => toCall(phrase, tools));
@@ -126,12 +129,16 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
             ? "There are no tools."
             : `Tools:\n\n${tools.map((tool) => `- \`${tool.name}\`: ${tool.description.split("\n")[0]?.slice(0, 120) ?? ""}`).join("\n")}`,
       };
-    default:
+    case "help":
       return {
-        text: systemPrompt.includes("Commissioning (BOOTSTRAP.md)")
-          ? `${HELP}\n\nThis agent has not been introduced to you yet (BOOTSTRAP.md). That needs a real model; set one and say hello again.`
+        text: isCommissioning(systemPrompt)
+          ? `${HELP}\n\nWe have not met yet (BOOTSTRAP.md). Say who we are: \`your name is Ada and I am Sam\`.`
           : HELP,
       };
+    default: {
+      const text = fromIdentity(words, systemPrompt);
+      return text === undefined ? (meeting ?? { text: HELP }) : { text };
+    }
   }
 }
 

@@ -105,7 +105,7 @@ describe("[P4.2] demo model", () => {
     assert.deepEqual(await call("delegate: helper do it", [tool("delegate_to_helper")]), [
       ["delegate_to_helper", { instructions: "do it" }],
     ]);
-    assert.match((await ask("hi", native, "## Commissioning (BOOTSTRAP.md)")).text, /BOOTSTRAP\.md/);
+    assert.match((await ask("hi", native, "## Commissioning (BOOTSTRAP.md)\n\nMeet.")).text, /BOOTSTRAP\.md/);
   });
   it("streams slowly, and stops at once when it is told to", async () => {
     const time = manualTime();

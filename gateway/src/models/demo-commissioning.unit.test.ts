@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { configWith, tool } from "../../test/models/support.ts";
+import type { Message, PromptInput } from "../ports.ts";
+import { assemble, type PromptFiles } from "../prompt/assemble.ts";
+import { asAgentId } from "../../../protocol/gen/types.ts";
+import { DEFAULT_FILES } from "../workspace/default-files.ts";
+import { demoStep } from "./demo.ts";
+import { fromIdentity, isCommissioning, namesIn } from "./demo-commissioning.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const input: PromptInput = {
+  identity: { key: "agent:main:main", ref: "r", agentId: "main", isMain: true },
+  config: configWith({}),
+  agent: { id: asAgentId("main") },
+  nodes: [],
+  tools: [],
+  model: { provider: "demo", id: "demo" },
+  systemPromptOverride: undefined,
+  now: NOW,
+};
+const file = (text: string) => ({ text, sizeBytes: new TextEncoder().encode(text).length });
+const fresh: PromptFiles = Object.fromEntries(DEFAULT_FILES.map(({ name, text }) => [name.replace(".md", "").toLowerCase(), file(text)]));
+const FRESH = assemble(fresh, input).system;
+const TOOLS = [tool("gsv__WriteFile"), tool("gsv__DeleteFile"), tool("laptop__Bash")];
+const user = (text: string): Message => ({ role: "user", content: text, timestamp: 0 });
+const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0, costUsd: 0 };
+const ran = (toolName: string, isError = false): Message => ({
+  role: "toolResult",
+  toolCallId: "c",
+  toolName,
+  content: [{ type: "text", text: '{"ok":true}' }],
+  isError,
+  timestamp: 0,
+});
+const called: Message = {
+  role: "assistant",
+  content: [],
+  api: "demo",
+  provider: "demo",
+  model: "demo",
+  usage,
+  stopReason: "toolUse",
+  timestamp: 0,
+};
+const step = (...messages: Message[]) => demoStep(messages, TOOLS, FRESH);
+const INTRODUCTION = user("your name is Ada and I am Sam");
+
+describe("[P5.2] the first meeting with the demo model", () => {
+  it("the default files make it begin", () => {
+    assert.ok(isCommissioning(FRESH));
+    const said = step(user("hello"));
+    assert.ok("text" in said);
+    assert.match(said.text, /Who am I, and who are you\?[\s\S]*demo model[\s\S]*`your name is Ada and I am Sam`/);
+  });
+  it("an introduction is written down, BOOTSTRAP.md deleted, and then it is said", () => {
+    const first = step(INTRODUCTION);
+    assert.ok("calls" in first);
+    assert.deepEqual(
+      first.calls.map(({ name, arguments: args }) => [name, args["path"], args["append"]]),
+      [
+        ["gsv__WriteFile", "IDENTITY.md", undefined],
+        ["gsv__WriteFile", "USER.md", undefined],
+        ["gsv__WriteFile", "SOUL.md", true],
+      ],
+    );
+    const written = [INTRODUCTION, called, ran("gsv__WriteFile"), ran("gsv__WriteFile"), ran("gsv__WriteFile")];
+    assert.deepEqual(step(...written), { calls: [{ name: "gsv__DeleteFile", arguments: { path: "BOOTSTRAP.md" } }] });
+    const end = step(...written, called, ran("gsv__DeleteFile"));
+    assert.ok("text" in end);
+    assert.match(end.text, /Done, Sam\. I am Ada now/);
+  });
+  it("what it wrote is what it answers from afterwards", () => {
+    const first = step(INTRODUCTION);
+    assert.ok("calls" in first);
+    const text = (path: string): string => String(first.calls.find(({ arguments: args }) => args["path"] === path)?.arguments["content"]);
+    const { bootstrap: _done, ...rest } = fresh;
+    const later = assemble({ ...rest, identity: file(text("IDENTITY.md")), user: file(text("USER.md")) }, input).system;
+    for (const asked of ["who are you?", "Who are you", "hi, who are you?!", "What's your name?"])
+      assert.match(fromIdentity(asked, later) ?? asked, /^I am Ada 🛰️, a personal assistant\. I am here for Sam\./);
+    assert.match(fromIdentity("who am I?", later) ?? "", /^You are Sam\./);
+    const answer = demoStep([user("who are you?")], TOOLS, later);
+    assert.ok("text" in answer && answer.text.startsWith("I am Ada"));
+    const other = demoStep([user("your name is Bob and I am Eve")], TOOLS, later);
+    assert.ok("text" in other && /follow these phrases/.test(other.text), "the meeting is over");
+  });
+  it("half of it now, the other half later", () => {
+    const half = step(user("I'm Sam"));
+    assert.ok("text" in half && /Nice to meet you, Sam/.test(half.text));
+    assert.ok("calls" in step(user("I'm Sam"), called, user("your name is Ada")));
+    const other = step(user("call yourself Ada"));
+    assert.ok("text" in other && /who are you/.test(other.text));
+  });
+  it("a file that could not be written: BOOTSTRAP.md stays, and the failure is shown", () => {
+    const failed = step(INTRODUCTION, called, ran("gsv__WriteFile"), ran("gsv__WriteFile", true), ran("gsv__WriteFile"));
+    assert.ok("text" in failed && /failed/.test(failed.text));
+  });
+  it("the other phrases work meanwhile", () => {
+    const run = step(user("run: date"));
+    assert.ok("calls" in run && run.calls[0]?.name === "laptop__Bash");
+    const done = step(user("run: date"), called, ran("laptop__Bash"));
+    assert.ok("text" in done && /`laptop__Bash` answered/.test(done.text));
+    const said = step(user("say I am Sam"));
+    assert.deepEqual(said, { text: "I am Sam" });
+    const help = step(user("help"));
+    assert.ok("text" in help && /phrases[\s\S]*BOOTSTRAP\.md/.test(help.text));
+  });
+  for (const [text, names] of [
+    ["your name is Ada and I am Sam", { agent: "Ada", human: "Sam" }],
+    ["I'm Sam. Your name is Ada!", { agent: "Ada", human: "Sam" }],
+    ["my name is Sam Smith, call yourself Ada", { agent: "Ada", human: "Sam Smith" }],
+    ["YOUR NAME IS ada AND I AM sam", { agent: "ada", human: "sam" }],
+    ["I’ll call you Zoë; call me José", { agent: "Zoë", human: "José" }],
+    ["your name is Ada and i am Sam and I like tea", { agent: "Ada", human: "Sam" }],
+    ["hello", {}],
+    ["I am new here", {}],
+    ["I am not sure", {}],
+    ["what is my name", {}],
+    ["your name is", {}],
+    ["your name is ## Runtime", {}],
+    [`I am ${"x".repeat(60)}`, {}],
+  ] as const)
+    it(`reads ${JSON.stringify(text.slice(0, 60))}`, () => assert.deepEqual(namesIn(text), names));
+  it("any text gets a step, always the same, and names are one line", () => {
+    const parts = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.constantFrom("your name is ", "I am ", " and ", "Ada", "Sam", "\n", "who are you"),
+    );
+    fc.assert(
+      fc.property(fc.array(parts, { maxLength: 8 }), (list) => {
+        const text = list.join("");
+        assert.deepEqual(step(user(text)), step(user(text)));
+        const { agent = "a", human = "b" } = namesIn(text);
+        assert.doesNotMatch(agent + human, /[\n#<>`]/);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
