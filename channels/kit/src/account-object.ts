@@ -1,0 +1,125 @@
+/**
+ * The Durable Object of an account, named by the account's id: what the runtime has, given to `Account`. A shell without rules.
+ * A channel's own class says only how its platform is made.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type {
+  ChannelAccount,
+  ChannelCapabilities,
+  ChannelInbound,
+  ChannelInboundOutcome,
+  ChannelLogin,
+  ChannelSendResult,
+  LiveText,
+  OutboundMessage,
+  Peer,
+} from "../../../protocol/gen/types.ts";
+import type { GatewayService } from "../../../protocol/gen/services.ts";
+import { checkChannelInboundOutcome, checkChannelMediaSlot } from "../../../protocol/gen/validators/checks.js";
+import { explainText } from "../../../protocol/runtime/explain.ts";
+import { Account, type GatewayCalls } from "./account.ts";
+import { durableDatabase } from "./database.ts";
+import { errorText } from "./limits.ts";
+import { logLine } from "./log.ts";
+import type { Platform, PlatformHost } from "./platform.ts";
+
+/** What every channel's Worker is bound to. */
+export interface KitEnv {
+  /** The gateway's entrypoint for channels. */
+  readonly GATEWAY: GatewayService;
+  readonly STORAGE: R2Bucket;
+}
+
+export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
+  /** The channel's name, as it is in session keys. */
+  protected abstract readonly channel: string;
+  protected abstract makePlatform(host: PlatformHost, config: Readonly<Record<string, unknown>>): Platform;
+  #account: Account | undefined;
+
+  get #own(): Account {
+    this.#account ??= this.#make();
+    return this.#account;
+  }
+  #make(): Account {
+    const { ctx, env, channel } = this;
+    const accountId = ctx.id.name ?? "default";
+    const log = (event: string, fields = {}): void => logLine(`channel-${channel}`, event, { account: accountId, ...fields });
+    return new Account({
+      accountId,
+      db: durableDatabase(ctx.storage),
+      bucket: env.STORAGE,
+      gateway: gatewayCalls(env.GATEWAY, channel, accountId),
+      now: () => Date.now(),
+      random: () => Math.random(),
+      after: (ms, work) => {
+        const timer = setTimeout(work, ms);
+        return () => clearTimeout(timer);
+      },
+      setAlarm: (at) => ctx.waitUntil(ctx.storage.setAlarm(at)),
+      keep: (work) => ctx.waitUntil(work),
+      log,
+      platform: (host, config) => this.makePlatform(host, config),
+    });
+  }
+
+  describe(): ChannelCapabilities {
+    return this.#own.describe();
+  }
+  start(config: Record<string, unknown>): Promise<ChannelAccount> {
+    return this.#own.start(config);
+  }
+  stop(): Promise<ChannelAccount> {
+    return this.#own.stop();
+  }
+  status(): ChannelAccount {
+    return this.#own.status();
+  }
+  send(message: OutboundMessage): ChannelSendResult {
+    return this.#own.send(message);
+  }
+  live(text: LiveText): void {
+    this.#own.live(text);
+  }
+  typing(peer: Peer, active: boolean): void {
+    this.#own.typing(peer, active);
+  }
+  login(options: { force: boolean; phone?: string }): Promise<ChannelLogin> {
+    return this.#own.login(options);
+  }
+  logout(): Promise<ChannelAccount> {
+    return this.#own.logout();
+  }
+  override async alarm(): Promise<void> {
+    try {
+      await this.#own.alarm();
+    } catch (error) {
+      // A throw here is tried again six times and then never: the next alarm must not depend on it.
+      logLine(`channel-${this.channel}`, "alarm_failed", { error: errorText(error) });
+      await this.ctx.storage.setAlarm(Date.now() + 30_000);
+    }
+  }
+}
+
+/** Checks what comes back: an answer that can't be read is none, and the call is made again. */
+function gatewayCalls(gateway: GatewayService, channel: string, accountId: string): GatewayCalls {
+  const account = { channel, accountId };
+  return {
+    async inbound(inbound: ChannelInbound): Promise<ChannelInboundOutcome> {
+      const outcome: unknown = await gateway.inbound({ account, inbound });
+      if (!checkChannelInboundOutcome(outcome))
+        throw new Error(`the gateway's answer can't be read: ${explainText("ChannelInboundOutcome", outcome)}`);
+      return outcome;
+    },
+    async media(inbound, file) {
+      const slot: unknown = await gateway.media({ account, inbound, ...file });
+      if (!checkChannelMediaSlot(slot)) throw new Error(`the gateway's answer can't be read: ${explainText("ChannelMediaSlot", slot)}`);
+      return slot.r2Key;
+    },
+    async status(state) {
+      await gateway.status({ account, state });
+    },
+    async delivered(report) {
+      await gateway.delivered({ account, report });
+    },
+  };
+}

@@ -1,0 +1,400 @@
+/**
+ * One account of a channel: inbox, outbox, typing and the platform, wired together over one alarm. Knows nothing of Durable Objects or
+ * of any platform; what the runtime gives comes in through `AccountHost`. Every public call ends in what it says or in a plain error.
+ */
+import type {
+  ChannelAccount,
+  ChannelCapabilities,
+  ChannelInbound,
+  ChannelInboundOutcome,
+  ChannelLogin,
+  ChannelSendResult,
+  DeliveryReport,
+  LiveText,
+  OutboundMessage,
+  Peer,
+} from "../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { type Database, migrate } from "./database.ts";
+import { FileRefused, Inbox } from "./inbox.ts";
+import { errorText, KIT, peerName, retryWait } from "./limits.ts";
+import { Outbox, OutboxFull } from "./outbox.ts";
+import type { InboundFile, Platform, PlatformHost } from "./platform.ts";
+
+type Fields = Readonly<Record<string, string | number | boolean | undefined>>;
+/** The gateway, as an account sees it. Every call may throw: then nobody knows what came of it. */
+export interface GatewayCalls {
+  inbound(inbound: ChannelInbound): Promise<ChannelInboundOutcome>;
+  media(
+    inbound: ChannelInbound,
+    file: { readonly mimeType: string; readonly filename?: string; readonly index: number },
+  ): Promise<string | undefined>;
+  status(state: ChannelAccount): Promise<void>;
+  delivered(report: DeliveryReport): Promise<void>;
+}
+export interface AccountHost {
+  readonly accountId: string;
+  readonly db: Database;
+  readonly bucket: R2Bucket;
+  readonly gateway: GatewayCalls;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly after: (ms: number, work: () => void) => () => void;
+  /** The account is called by `alarm` at this time. */
+  readonly setAlarm: (at: number) => void;
+  /** Keeps the object alive until the work ends. */
+  readonly keep: (work: Promise<void>) => void;
+  readonly log: (event: string, fields?: Fields) => void;
+  readonly platform: (host: PlatformHost, config: Readonly<Record<string, unknown>>) => Platform;
+}
+/** The gateway has to be told; `change` counts what there is to tell. */
+interface Due {
+  readonly attempts: number;
+  readonly at: number;
+  readonly change: number;
+}
+const STARTED = "account.started";
+const CONFIG = "account.config";
+const STATUS_DUE = "account.status";
+
+export class Account {
+  readonly #host: AccountHost;
+  readonly #inbox: Inbox;
+  readonly #outbox: Outbox;
+  #platform: Platform | undefined;
+  #connecting: Promise<void> | undefined;
+  #alarmAt: number | undefined;
+  #telling = false;
+  readonly #typing = new Map<string, { readonly until: number; readonly stop: () => void }>();
+
+  constructor(host: AccountHost) {
+    this.#host = host;
+    const { db, now, random, after, log, gateway } = host;
+    migrate(db);
+    this.#inbox = new Inbox({
+      db,
+      now,
+      random,
+      after,
+      log,
+      handOver: (inbound) => gateway.inbound(inbound),
+      slot: (inbound, { mimeType, filename, index }) =>
+        gateway.media(inbound, { mimeType, index, ...(filename === undefined ? {} : { filename }) }),
+      store: (file, r2Key) => this.#store(file, r2Key),
+      settled: (_inbound, { replies = [] }) => {
+        for (const reply of replies) this.#outbox.take(reply);
+      },
+      done: (inbound, outcome, receipt) => this.#handedOver(inbound, outcome, receipt),
+    });
+    this.#outbox = new Outbox({
+      db,
+      now,
+      random,
+      after,
+      log,
+      platform: () => this.platform,
+      report: (report) => gateway.delivered(report),
+    });
+    this.#outbox.recover();
+  }
+
+  /** Made at first use, so that an account that nobody has started costs nothing. */
+  get platform(): Platform {
+    this.#platform ??= this.#host.platform(this.#platformHost(), this.#kv<Record<string, unknown>>(CONFIG) ?? {});
+    return this.#platform;
+  }
+
+  // ---------------------------------------------------------------- what the gateway asks
+
+  describe(): ChannelCapabilities {
+    return this.platform.capabilities;
+  }
+  async start(config: Readonly<Record<string, unknown>>): Promise<ChannelAccount> {
+    const { db } = this.#host;
+    const before = JSON.stringify(this.#kv(CONFIG) ?? {});
+    db.transaction(() => {
+      this.#put(STARTED, true);
+      this.#put(CONFIG, config);
+    });
+    if (this.#platform && before !== JSON.stringify(config)) {
+      await this.#platform.disconnect();
+      this.#platform = undefined;
+    }
+    await this.#connect();
+    this.#wake();
+    return this.status();
+  }
+  async stop(): Promise<ChannelAccount> {
+    this.#put(STARTED, false);
+    for (const { stop } of this.#typing.values()) stop();
+    this.#typing.clear();
+    await this.platform.disconnect();
+    return this.status();
+  }
+  status(): ChannelAccount {
+    const platform = this.platform;
+    const aged = this.#inbox.aged();
+    const state = platform.status();
+    return {
+      accountId: this.#host.accountId,
+      ...state,
+      extra: { ...state.extra, started: this.#started(), ...(aged > 0 ? { tooOld: aged } : {}) },
+      inboxWaiting: this.#inbox.waiting(),
+      outboxWaiting: this.#outbox.waiting(),
+      undelivered: this.#outbox.undelivered(),
+      capabilities: platform.capabilities,
+    };
+  }
+  send(message: OutboundMessage): ChannelSendResult {
+    try {
+      const taken = this.#outbox.take(message);
+      this.#stopTyping(message.peer);
+      this.#wake();
+      return taken ? { status: "queued" } : { status: "queued", duplicate: true };
+    } catch (error) {
+      if (error instanceof OutboxFull) return { status: "refused", error: error.message, retryable: true };
+      throw error;
+    }
+  }
+  live(text: LiveText): void {
+    if (this.#started()) this.#outbox.show(text);
+  }
+  /** Kept up by itself until it is ended, or for two minutes. */
+  typing(peer: Peer, active: boolean): void {
+    if (!active) return this.#stopTyping(peer);
+    const name = peerName(peer);
+    const until = this.#host.now() + KIT.typingMaxMs;
+    const running = this.#typing.get(name);
+    if (running) return void this.#typing.set(name, { ...running, until });
+    this.#typing.set(name, { until, stop: () => {} });
+    this.#type(peer, name);
+  }
+  async login(options: { readonly force: boolean; readonly phone?: string }): Promise<ChannelLogin> {
+    const { platform } = this;
+    if (!platform.login)
+      return {
+        state: platform.status().authenticated ? "connected" : "failed",
+        message: "This channel has no login: give it a token in the configuration, and start it.",
+      };
+    this.#put(STARTED, true);
+    const login = await platform.login(options);
+    this.#wake();
+    return login;
+  }
+  async logout(): Promise<ChannelAccount> {
+    await this.platform.logout?.();
+    return this.stop();
+  }
+
+  // ---------------------------------------------------------------- the platform
+
+  #platformHost(): PlatformHost {
+    const { accountId, now, db, after, log, bucket } = this.#host;
+    return {
+      accountId,
+      now,
+      after,
+      log,
+      bucket,
+      kv: {
+        get: (key) => this.#kv(`p.${key}`),
+        put: (key, value) => this.#put(`p.${key}`, value),
+        delete: (key) => void db.query("DELETE FROM kv WHERE name = ?", `p.${key}`),
+        keys: (prefix) =>
+          db
+            .query<{ name: string }>(
+              "SELECT name FROM kv WHERE name >= ? AND name < ? ORDER BY name",
+              `p.${prefix}`,
+              `p.${prefix}\u{10ffff}`,
+            )
+            .map(({ name }) => name.slice(2)),
+      },
+      transaction: (work) => db.transaction(work),
+      take: (item) => {
+        const taken = this.#inbox.take(item);
+        if (taken) this.#wake();
+        return taken;
+      },
+      changed: () => {
+        this.#put(STATUS_DUE, { attempts: 0, at: now(), change: (this.#kv<Due>(STATUS_DUE)?.change ?? 0) + 1 } satisfies Due);
+        this.#wake();
+      },
+    };
+  }
+  async #connect(): Promise<void> {
+    if (!this.#started()) return;
+    this.#connecting ??= this.platform
+      .ensureConnected()
+      .catch((error: unknown) => this.#host.log("connect_failed", { error: errorText(error) }))
+      .finally(() => {
+        this.#connecting = undefined;
+      });
+    await this.#connecting;
+  }
+  async #store(file: InboundFile, r2Key: string): Promise<number> {
+    const { platform } = this;
+    if (!platform.fetchFile) throw new FileRefused("this channel can't fetch files");
+    if ((file.sizeBytes ?? 0) > LIMITS.mediaBytes) throw new FileRefused(`it has more than ${LIMITS.mediaBytes} bytes`);
+    const { body, sizeBytes } = await platform.fetchFile(file);
+    const bytes = await readAll(body, sizeBytes);
+    await this.#host.bucket.put(r2Key, bytes, {
+      httpMetadata: { contentType: file.mimeType },
+      customMetadata: {
+        originalFilename: (file.filename ?? "").slice(0, 256),
+        uploadedAt: String(this.#host.now()),
+        sessionKey: sessionKeyOf(r2Key),
+      },
+    });
+    return bytes.length;
+  }
+  #handedOver(inbound: ChannelInbound, { reaction }: ChannelInboundOutcome, receipt: unknown): void {
+    const { platform } = this;
+    this.#quietly("acknowledge", async () => platform.acknowledged?.([{ peer: inbound.peer, receipt }]));
+    if (reaction !== undefined)
+      this.#quietly("react", async () => platform.react?.(inbound.peer, inbound.message.id, inbound.sender?.id, reaction));
+    this.#wake();
+  }
+  /** Courtesies: their failure is noted and changes nothing. */
+  #quietly(what: string, work: () => Promise<void>): void {
+    this.#host.keep(work().catch((error: unknown) => this.#host.log(`${what}_failed`, { error: errorText(error) })));
+  }
+  #type(peer: Peer, name: string): void {
+    const entry = this.#typing.get(name);
+    if (!entry) return;
+    if (this.#host.now() >= entry.until) return this.#stopTyping(peer);
+    if (this.platform.isConnected()) this.#quietly("typing", async () => this.platform.typing?.(peer, true));
+    const stop = this.#host.after(KIT.typingEveryMs, () => this.#type(peer, name));
+    this.#typing.set(name, { until: entry.until, stop });
+  }
+  #stopTyping(peer: Peer): void {
+    const name = peerName(peer);
+    const entry = this.#typing.get(name);
+    if (!entry) return;
+    entry.stop();
+    this.#typing.delete(name);
+    if (this.platform.isConnected()) this.#quietly("typing", async () => this.platform.typing?.(peer, false));
+  }
+
+  // ---------------------------------------------------------------- time
+
+  /** Called by the runtime. Never throws: the next alarm is set before anything is waited for. */
+  async alarm(): Promise<void> {
+    this.#alarmAt = undefined;
+    this.#arm();
+    for (const part of [
+      () => this.#connect(),
+      () => this.#tell(),
+      () => this.#inbox.pump(),
+      () => this.#outbox.pump(),
+      async () => this.#forget(),
+    ]) {
+      try {
+        await part();
+      } catch (error) {
+        this.#host.log("alarm_part_failed", { error: errorText(error) });
+      }
+    }
+    this.#arm();
+  }
+  /** Something is new: begin at once, and let the alarm come for what is left. */
+  #wake(): void {
+    this.#arm();
+    this.#host.keep(this.#work());
+  }
+  async #work(): Promise<void> {
+    try {
+      await Promise.all([this.#tell(), this.#inbox.pump(), this.#outbox.pump()]);
+      // What came in may have left something to send.
+      await this.#outbox.pump();
+    } catch (error) {
+      this.#host.log("work_failed", { error: errorText(error) });
+    }
+    this.#arm();
+  }
+  #arm(): void {
+    const now = this.#host.now();
+    const times = [this.#inbox.nextAt(), this.#outboxNext(), this.#kv<Due>(STATUS_DUE)?.at].filter((at) => at !== undefined);
+    // A socket does not keep the object alive, only events do.
+    if (this.#started()) times.push(now + KIT.residentMs);
+    if (times.length === 0) return;
+    const at = Math.max(now + 20, Math.min(...times));
+    if (this.#alarmAt !== undefined && this.#alarmAt <= at && this.#alarmAt > now) return;
+    this.#alarmAt = at;
+    this.#host.setAlarm(at);
+  }
+  #outboxNext(): number | undefined {
+    // The platform is not made only to look at an empty queue.
+    return this.#platform || this.#outbox.waiting() > 0 ? this.#outbox.nextAt() : undefined;
+  }
+  /** The gateway hears of the present state until it has heard. */
+  async #tell(): Promise<void> {
+    const due = this.#kv<Due>(STATUS_DUE);
+    if (!due || due.at > this.#host.now() || this.#telling) return;
+    this.#telling = true;
+    try {
+      await this.#host.gateway.status(this.status());
+      // A change meanwhile is told anew.
+      if (this.#kv<Due>(STATUS_DUE)?.change === due.change) this.#host.db.query("DELETE FROM kv WHERE name = ?", STATUS_DUE);
+    } catch {
+      const attempts = due.attempts + 1;
+      this.#put(STATUS_DUE, {
+        attempts,
+        at: this.#host.now() + retryWait(attempts, this.#host.random()),
+        change: due.change,
+      } satisfies Due);
+    } finally {
+      this.#telling = false;
+    }
+  }
+  #forget(): void {
+    this.#inbox.forget();
+    this.#outbox.forget();
+  }
+
+  // ---------------------------------------------------------------- small state
+
+  #started(): boolean {
+    return this.#kv<boolean>(STARTED) === true;
+  }
+  #kv<T>(name: string): T | undefined {
+    const row = this.#host.db.query<{ value: string }>("SELECT value FROM kv WHERE name = ?", name)[0];
+    return row && (JSON.parse(row.value) as T);
+  }
+  #put(name: string, value: unknown): void {
+    this.#host.db.query(
+      "INSERT INTO kv(name, value) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+      name,
+      JSON.stringify(value),
+    );
+  }
+}
+
+/** The second part of `media/{sessionKey}/{uuid}.{ext}`. */
+const sessionKeyOf = (r2Key: string): string => r2Key.split("/")[1] ?? "";
+
+async function readAll(body: ReadableStream<Uint8Array>, announced: number | undefined): Promise<Uint8Array> {
+  if ((announced ?? 0) > LIMITS.mediaBytes) {
+    await body.cancel();
+    throw new FileRefused(`it has more than ${LIMITS.mediaBytes} bytes`);
+  }
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > LIMITS.mediaBytes) {
+      await reader.cancel();
+      throw new FileRefused(`it has more than ${LIMITS.mediaBytes} bytes`);
+    }
+    chunks.push(value);
+  }
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,61 @@
+/** The account's SQLite as the kit needs it. One port, so that the queues can be driven by a plain SQLite in tests. Knows no rules. */
+
+export type Value = string | number | null;
+export interface Database {
+  /** All rows of a statement. Synchronous. */
+  query<T>(statement: string, ...params: readonly Value[]): T[];
+  /** Everything inside happens or nothing does. May be nested. */
+  transaction<T>(work: () => T): T;
+}
+
+export function durableDatabase(storage: Pick<DurableObjectStorage, "sql" | "transactionSync">): Database {
+  return {
+    query: <T>(statement: string, ...params: readonly Value[]) => storage.sql.exec(statement, ...params).toArray() as T[],
+    transaction: (work) => storage.transactionSync(work),
+  };
+}
+
+/** Migrations are only ever added; their texts never change. */
+const MIGRATIONS: readonly (readonly string[])[] = [
+  [
+    // What came in and has not been handed over. `key` names the message on its platform.
+    `CREATE TABLE inbox(
+       id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, peer TEXT NOT NULL, body TEXT NOT NULL, files TEXT NOT NULL,
+       receipt TEXT, received INTEGER NOT NULL, attempts INTEGER NOT NULL, next_at INTEGER NOT NULL, last_error TEXT) STRICT`,
+    "CREATE INDEX inbox_by_peer ON inbox(peer, id)",
+    // Every message that was ever taken, for as long as a platform may bring it again.
+    "CREATE TABLE seen(key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX seen_by_time ON seen(at)",
+    // What goes out, in parts. `state`: waiting, trying.
+    `CREATE TABLE outbox(
+       id INTEGER PRIMARY KEY AUTOINCREMENT, delivery TEXT NOT NULL, part INTEGER NOT NULL, peer TEXT NOT NULL, body TEXT NOT NULL,
+       state TEXT NOT NULL, attempts INTEGER NOT NULL, first_at INTEGER NOT NULL, next_at INTEGER NOT NULL, last_error TEXT,
+       UNIQUE(delivery, part)) STRICT`,
+    "CREATE INDEX outbox_by_peer ON outbox(peer, id)",
+    // Every delivery that was ever taken: how it stands, and what the platform calls its messages. `state`: queued, sent, failed, unknown.
+    `CREATE TABLE deliveries(
+       id TEXT PRIMARY KEY, at INTEGER NOT NULL, state TEXT NOT NULL, messages TEXT NOT NULL, error TEXT, reported INTEGER NOT NULL,
+       report_attempts INTEGER NOT NULL, report_at INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
+    "CREATE INDEX deliveries_by_time ON deliveries(at)",
+    "CREATE INDEX deliveries_to_report ON deliveries(report_at) WHERE reported = 0",
+    // Answers that are shown while they are made.
+    "CREATE TABLE live(delivery TEXT PRIMARY KEY, message TEXT NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE kv(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+  ],
+];
+
+export function migrate(db: Database): void {
+  db.query("CREATE TABLE IF NOT EXISTS schema_version(only INTEGER PRIMARY KEY CHECK(only = 1), version INTEGER NOT NULL) STRICT");
+  const done = db.query<{ version: number }>("SELECT version FROM schema_version")[0]?.version ?? 0;
+  if (done > MIGRATIONS.length)
+    throw new Error(
+      `the account's tables are of version ${done}, but this program knows only ${MIGRATIONS.length}; install the newer program`,
+    );
+  for (const [index, statements] of MIGRATIONS.entries()) {
+    if (index < done) continue;
+    db.transaction(() => {
+      for (const statement of statements) db.query(statement);
+      db.query("INSERT INTO schema_version VALUES(1, ?) ON CONFLICT(only) DO UPDATE SET version = excluded.version", index + 1);
+    });
+  }
+}

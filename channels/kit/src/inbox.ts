@@ -1,0 +1,229 @@
+/**
+ * The durable inbox of an account (promises P2, P3). A message is a row before its platform is told that it arrived, and the row
+ * goes only in the transaction that takes in the gateway's answer. Per conversation one message at a time, the oldest first;
+ * conversations side by side. Decides nothing about who may talk: that is the gateway's.
+ */
+import type { ChannelInbound, ChannelInboundOutcome, Media } from "../../../protocol/gen/types.ts";
+import type { Database } from "./database.ts";
+import { errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import type { InboundFile, InboundItem } from "./platform.ts";
+
+export interface InboxPorts {
+  readonly db: Database;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly after: (ms: number, work: () => void) => () => void;
+  /** Hands over; throws when nobody knows whether it arrived. */
+  readonly handOver: (inbound: ChannelInbound) => Promise<ChannelInboundOutcome>;
+  /** Where a file goes; undefined: it is not wanted. */
+  readonly slot: (inbound: ChannelInbound, file: InboundFile) => Promise<string | undefined>;
+  /** Puts a file's bytes there. Gives its size. Throws `FileRefused` when trying again is of no use. */
+  readonly store: (file: InboundFile, r2Key: string) => Promise<number>;
+  /** In the transaction in which the message leaves the inbox. */
+  readonly settled: (inbound: ChannelInbound, outcome: ChannelInboundOutcome) => void;
+  /** After it. */
+  readonly done: (inbound: ChannelInbound, outcome: ChannelInboundOutcome, receipt: unknown) => void;
+  readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
+}
+export class FileRefused extends Error {
+  override readonly name = "FileRefused";
+}
+interface Row {
+  readonly id: number;
+  readonly key: string;
+  readonly peer: string;
+  readonly body: string;
+  readonly files: string;
+  readonly receipt: string | null;
+  readonly received: number;
+  readonly attempts: number;
+}
+/** `tries` of the file that is being fetched. */
+interface OpenFiles {
+  readonly rest: readonly InboundFile[];
+  readonly tries: number;
+}
+
+export class Inbox {
+  readonly #ports: InboxPorts;
+  /** Conversations that are being served in this life. */
+  readonly #busy = new Set<string>();
+
+  constructor(ports: InboxPorts) {
+    this.#ports = ports;
+  }
+
+  /** Durable when it returns. False: the message had been taken before. Throws when too many wait: then it is not taken. */
+  take(item: InboundItem): boolean {
+    const { db, now } = this.#ports;
+    return db.transaction(() => {
+      const key = `${peerName(item.inbound.peer)}/${item.key}`;
+      if (db.query("SELECT 1 FROM seen WHERE key = ?", key).length > 0) return false;
+      if (this.waiting() >= KIT.inboxRows) throw new Error("the inbox is full");
+      const at = now();
+      db.query("INSERT INTO seen(key, at) VALUES(?, ?)", key, at);
+      db.query(
+        "INSERT INTO inbox(key, peer, body, files, receipt, received, attempts, next_at) VALUES(?, ?, ?, ?, ?, ?, 0, ?)",
+        key,
+        peerName(item.inbound.peer),
+        JSON.stringify(item.inbound),
+        JSON.stringify({ rest: item.files, tries: 0 } satisfies OpenFiles),
+        item.receipt === undefined ? null : JSON.stringify(item.receipt),
+        at,
+        at,
+      );
+      return true;
+    });
+  }
+  waiting(): number {
+    return this.#ports.db.query<{ n: number }>("SELECT count(*) AS n FROM inbox")[0]?.n ?? 0;
+  }
+  /** When something can be done next; undefined: nothing waits. */
+  nextAt(): number | undefined {
+    return this.#heads()
+      .filter(({ peer }) => !this.#busy.has(peer))
+      .map(({ next_at }) => next_at)
+      .toSorted((left, right) => left - right)[0];
+  }
+  #heads(): readonly { readonly peer: string; readonly next_at: number }[] {
+    return this.#ports.db.query(
+      "SELECT peer, next_at FROM inbox WHERE id IN (SELECT min(id) FROM inbox GROUP BY peer) ORDER BY next_at LIMIT 100",
+    );
+  }
+
+  /** Serves what is due. Ends when nothing is; safe to call at any time, also while it runs. Never throws. */
+  async pump(): Promise<void> {
+    const now = this.#ports.now();
+    const due = this.#heads()
+      .filter(({ peer, next_at }) => next_at <= now && !this.#busy.has(peer))
+      .slice(0, Math.max(0, KIT.peersAtOnce - this.#busy.size));
+    await Promise.all(due.map(({ peer }) => this.#serve(peer)));
+    // What waited only because all places were taken.
+    if (due.length > 0 && (this.nextAt() ?? Number.POSITIVE_INFINITY) <= this.#ports.now()) await this.pump();
+  }
+  async #serve(peer: string): Promise<void> {
+    if (this.#busy.has(peer)) return;
+    this.#busy.add(peer);
+    try {
+      for (;;) {
+        const row = this.#ports.db.query<Row & { next_at: number }>(
+          "SELECT id, key, peer, body, files, receipt, received, attempts, next_at FROM inbox WHERE peer = ? ORDER BY id LIMIT 1",
+          peer,
+        )[0];
+        if (!row || row.next_at > this.#ports.now() || !(await this.#one(row))) return;
+      }
+    } catch (error) {
+      this.#ports.log("inbox_failed", { error: errorText(error) });
+    } finally {
+      this.#busy.delete(peer);
+    }
+  }
+
+  /** True: the row is gone, and the next one may come. */
+  async #one(row: Row): Promise<boolean> {
+    const { db, now, after, handOver, settled, done } = this.#ports;
+    let inbound: ChannelInbound = JSON.parse(row.body);
+    if (now() - row.received > KIT.maxAgeMs) {
+      this.#keepBack(row);
+      return true;
+    }
+    let outcome: ChannelInboundOutcome;
+    try {
+      inbound = await this.#files(row, inbound);
+      const late = now() - row.received > KIT.retryMaxMs;
+      outcome = await within(KIT.handOverMs, "handing a message over", after, handOver(late ? { ...inbound, backlog: true } : inbound));
+    } catch (error) {
+      const attempts = row.attempts + 1;
+      db.query(
+        "UPDATE inbox SET attempts = ?, next_at = ?, last_error = ? WHERE id = ?",
+        attempts,
+        now() + retryWait(attempts, this.#ports.random()),
+        errorText(error),
+        row.id,
+      );
+      if (attempts === 1 || attempts % 10 === 0) this.#ports.log("hand_over_failed", { attempts, error: errorText(error) });
+      return false;
+    }
+    db.transaction(() => {
+      db.query("DELETE FROM inbox WHERE id = ?", row.id);
+      settled(inbound, outcome);
+    });
+    done(inbound, outcome, row.receipt === null ? undefined : JSON.parse(row.receipt));
+    return true;
+  }
+  /** Too old to be answered: it is counted, and the account's state tells. */
+  #keepBack(row: Row): void {
+    const { db } = this.#ports;
+    db.transaction(() => {
+      db.query("DELETE FROM inbox WHERE id = ?", row.id);
+      db.query(
+        "INSERT INTO kv(name, value) VALUES('inbox.aged', '1') ON CONFLICT(name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
+      );
+    });
+    this.#ports.log("message_too_old");
+  }
+  /** Messages that were never answered because the gateway was away for too long. */
+  aged(): number {
+    return Number(this.#ports.db.query<{ value: string }>("SELECT value FROM kv WHERE name = 'inbox.aged'")[0]?.value ?? 0);
+  }
+
+  /** Files go to the bucket one by one; each step is kept, so that a restart begins where it was. */
+  async #files(row: Row, before: ChannelInbound): Promise<ChannelInbound> {
+    const { db, after, slot, store } = this.#ports;
+    let inbound = before;
+    let open: OpenFiles = JSON.parse(row.files);
+    const keep = (rest: readonly InboundFile[], tries: number): void => {
+      open = { rest, tries };
+      db.query("UPDATE inbox SET body = ?, files = ? WHERE id = ?", JSON.stringify(inbound), JSON.stringify(open), row.id);
+    };
+    for (let file = open.rest[0]; file; file = open.rest[0]) {
+      const rest = open.rest.slice(1);
+      const tries = open.tries + 1;
+      // A gateway that is away says nothing about the file: that is no try.
+      const r2Key = await within(KIT.handOverMs, "asking for a place", after, slot(inbound, file));
+      if (r2Key === undefined) {
+        inbound = withMedia(inbound, describe(file));
+        keep(rest, 0);
+        continue;
+      }
+      try {
+        const size = await within(KIT.fileMs, "fetching a file", after, store(file, r2Key));
+        inbound = withMedia(inbound, { ...describe(file), r2Key, size });
+      } catch (error) {
+        const lasting = error instanceof FileRefused;
+        if (!lasting && tries < KIT.fileTries) {
+          keep(open.rest, tries);
+          throw error;
+        }
+        const name = JSON.stringify(file.filename ?? file.kind);
+        inbound = withText(withMedia(inbound, describe(file)), `[The file ${name} could not be fetched: ${errorText(error)}]`);
+      }
+      keep(rest, 0);
+    }
+    return inbound;
+  }
+
+  /** A bounded step of forgetting. */
+  forget(): void {
+    this.#ports.db.query(
+      "DELETE FROM seen WHERE key IN (SELECT key FROM seen WHERE at < ? ORDER BY at LIMIT ?)",
+      this.#ports.now() - KIT.rememberMs,
+      KIT.forgetStep,
+    );
+  }
+}
+
+const describe = (file: InboundFile): Media => ({
+  type: file.kind,
+  mimeType: file.mimeType,
+  ...(file.filename === undefined ? {} : { filename: file.filename }),
+  ...(file.durationSeconds === undefined ? {} : { duration: file.durationSeconds }),
+});
+const withMedia = (inbound: ChannelInbound, media: Media): ChannelInbound => ({
+  ...inbound,
+  message: { ...inbound.message, media: [...(inbound.message.media ?? []), media] },
+});
+const withText = (inbound: ChannelInbound, note: string): ChannelInbound => ({
+  ...inbound,
+  message: { ...inbound.message, text: inbound.message.text === "" ? note : `${inbound.message.text}\n\n${note}` },
+});

@@ -1,0 +1,271 @@
+/**
+ * A platform, a gateway and an account between them, in one process on a plain SQLite: time, chance, crashes and lost answers are the
+ * test's. What the two ends have seen is kept beside, so that losses and doubles show.
+ */
+import { DatabaseSync } from "node:sqlite";
+import type { ChannelInbound, ChannelInboundOutcome, DeliveryReport, OutboundMessage } from "../../../protocol/gen/types.ts";
+import { Account } from "../src/account.ts";
+import type { Database } from "../src/database.ts";
+import type { InboundItem, OutboundPart, Platform, PlatformHost, SendOutcome } from "../src/platform.ts";
+
+export function memoryDatabase(): Database & { readonly raw: DatabaseSync } {
+  const raw = new DatabaseSync(":memory:");
+  let depth = 0;
+  return {
+    raw,
+    query: <T>(statement: string, ...params: readonly (string | number | null)[]) => raw.prepare(statement).all(...params) as T[],
+    transaction<T>(work: () => T): T {
+      const name = `t${depth}`;
+      raw.exec(`SAVEPOINT ${name}`);
+      depth += 1;
+      try {
+        const result = work();
+        raw.exec(`RELEASE ${name}`);
+        return result;
+      } catch (error) {
+        raw.exec(`ROLLBACK TO ${name}; RELEASE ${name}`);
+        throw error;
+      } finally {
+        depth -= 1;
+      }
+    },
+  };
+}
+
+/** A small generator (mulberry32): the same seed, the same history. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** What a call to the outside may do, in the order of its chances. */
+export interface Faults {
+  /** It fails and nothing happened. */
+  readonly fails: number;
+  /** It happened, and the answer is lost. */
+  readonly answerLost: number;
+  /** The account's life ends while the call is under way. */
+  readonly dies: number;
+}
+export const CALM: Faults = { fails: 0, answerLost: 0, dies: 0 };
+class Died extends Error {}
+
+export class World {
+  readonly db = memoryDatabase();
+  readonly random: () => number;
+  now = 1_700_000_000_000;
+  connected = true;
+  faults: Faults = CALM;
+  recognisesNonceMs = 300_000;
+  buttons = false;
+  lives = 0;
+  /** What the gateway took in, in order: by conversation, message ids. Doubles are its own business and not in here. */
+  readonly accepted: ChannelInbound[] = [];
+  readonly #acceptedIds = new Set<string>();
+  handovers = 0;
+  /** What people see, in order. */
+  readonly shown: { readonly peer: string; readonly text: string; readonly id: string; edits: number }[] = [];
+  readonly #byNonce = new Map<string, string>();
+  readonly reports: DeliveryReport[] = [];
+  readonly acknowledged: unknown[] = [];
+  outcomeOf: (inbound: ChannelInbound) => ChannelInboundOutcome = () => ({ outcome: "accepted" });
+  sendOutcome: ((part: OutboundPart) => SendOutcome | undefined) | undefined;
+  readonly typed: string[] = [];
+  readonly logs: string[] = [];
+  account: Account;
+  #host: PlatformHost | undefined;
+  #timers: { readonly at: number; readonly work: () => void }[] = [];
+  #alarmAt: number | undefined;
+  #work = new Set<Promise<void>>();
+  #life = 0;
+
+  constructor(seed = 1) {
+    this.random = seeded(seed);
+    this.account = this.#born();
+  }
+  get host(): PlatformHost {
+    // The platform is made at first use.
+    this.account.platform;
+    if (!this.#host) throw new Error("the account has made no platform");
+    return this.#host;
+  }
+
+  /** The object's life ends here, with everything that was only in memory. */
+  kill(): void {
+    this.#life += 1;
+    this.lives += 1;
+    this.#timers = [];
+    this.#work = new Set();
+    this.account = this.#born();
+  }
+  #born(): Account {
+    const life = this.#life;
+    const alive = (): boolean => this.#life === life;
+    return new Account({
+      accountId: "default",
+      db: {
+        // A life that is over writes nothing any more.
+        query: (statement, ...params) => {
+          if (!alive()) throw new Died("this life is over");
+          return this.db.query(statement, ...params);
+        },
+        transaction: (work) => {
+          if (!alive()) throw new Died("this life is over");
+          return this.db.transaction(work);
+        },
+      },
+      bucket: {} as R2Bucket,
+      gateway: {
+        inbound: (inbound) => this.#call(alive, () => this.#takeIn(inbound)),
+        media: () => Promise.resolve(undefined),
+        status: () => Promise.resolve(),
+        delivered: (report) => this.#call(alive, () => void this.reports.push(report)),
+      },
+      now: () => this.now,
+      random: this.random,
+      after: (ms, work) => {
+        const timer = { at: this.now + ms, work: () => (alive() ? work() : undefined) };
+        this.#timers.push(timer);
+        return () => {
+          this.#timers = this.#timers.filter((other) => other !== timer);
+        };
+      },
+      setAlarm: (at) => {
+        if (alive()) this.#alarmAt = at;
+      },
+      keep: (work) => {
+        const kept = work.catch(() => {}).finally(() => this.#work.delete(kept));
+        this.#work.add(kept);
+      },
+      log: (event, fields) => void this.logs.push(JSON.stringify({ event, ...fields })),
+      platform: (host) => {
+        this.#host = host;
+        return this.#platform(alive);
+      },
+    });
+  }
+  async #call<T>(alive: () => boolean, work: () => T): Promise<T> {
+    await Promise.resolve();
+    if (!alive()) throw new Died("this life is over");
+    const luck = this.random();
+    const { fails, answerLost, dies } = this.faults;
+    if (luck < fails) throw new Error("no connection");
+    const result = work();
+    if (luck < fails + answerLost) throw new Error("the answer was lost");
+    if (luck < fails + answerLost + dies) {
+      this.kill();
+      throw new Died("this life is over");
+    }
+    await Promise.resolve();
+    return result;
+  }
+  #takeIn(inbound: ChannelInbound): ChannelInboundOutcome {
+    this.handovers += 1;
+    const id = `${inbound.peer.id}/${inbound.message.id}`;
+    if (this.#acceptedIds.has(id)) return { ...this.outcomeOf(inbound), outcome: "duplicate" };
+    this.#acceptedIds.add(id);
+    this.accepted.push(inbound);
+    return this.outcomeOf(inbound);
+  }
+  #platform(alive: () => boolean): Platform {
+    return {
+      capabilities: {
+        peerKinds: ["dm", "group"],
+        media: true,
+        reactions: true,
+        typing: true,
+        replies: true,
+        edits: true,
+        buttons: this.buttons,
+        login: false,
+        maxTextChars: 200,
+      },
+      recognisesNonceMs: this.recognisesNonceMs,
+      mark: (markdown) => markdown,
+      ensureConnected: () => Promise.resolve(),
+      disconnect: () => Promise.resolve(),
+      isConnected: () => this.connected,
+      status: () => ({ connected: this.connected, authenticated: true }),
+      send: (part) =>
+        this.#call(alive, () => this.#show(part)).catch((error: unknown): SendOutcome => {
+          if (error instanceof Died) throw error;
+          const text = error instanceof Error ? error.message : "";
+          return text === "no connection" ? { kind: "retry", error: text } : { kind: "unsure", error: text };
+        }),
+      showLive: (peer, text, messageId) =>
+        this.#call(alive, () => {
+          const present = this.shown.find(({ id }) => id === messageId);
+          if (present) {
+            Object.assign(present, { text, edits: present.edits + 1 });
+            return messageId;
+          }
+          const id = `m${this.shown.length + 1}`;
+          this.shown.push({ peer: peer.id, text, id, edits: 0 });
+          return id;
+        }),
+      typing: async (peer, active) => void this.typed.push(`${peer.id}:${active}`),
+      acknowledged: async (items) => void this.acknowledged.push(...items.map(({ receipt }) => receipt)),
+    };
+  }
+  #show(part: OutboundPart): SendOutcome {
+    const forced = this.sendOutcome?.(part);
+    if (forced) return forced;
+    const known = this.#byNonce.get(part.nonce);
+    if (known !== undefined && this.now - part.firstTriedAt < this.recognisesNonceMs) return { kind: "sent", messageId: known };
+    const replaced = part.replaces === undefined ? undefined : this.shown.find(({ id }) => id === part.replaces);
+    const id = replaced?.id ?? `m${this.shown.length + 1}`;
+    if (replaced) Object.assign(replaced, { text: part.text, edits: replaced.edits + 1 });
+    else this.shown.push({ peer: part.peer.id, text: part.text, id, edits: 0 });
+    this.#byNonce.set(part.nonce, id);
+    return { kind: "sent", messageId: id };
+  }
+
+  // ---------------------------------------------------------------- driving
+
+  item(peer: string, id: string, text = `message ${id}`): InboundItem {
+    return {
+      key: id,
+      inbound: { peer: { kind: "dm", id: peer }, sender: { id: peer }, message: { id, text, timestamp: this.now }, receivedAt: this.now },
+      files: [],
+      receipt: { ack: id },
+    };
+  }
+  message(deliveryId: string, peer: string, text: string, more: Partial<OutboundMessage> = {}): OutboundMessage {
+    return { deliveryId, kind: "answer", peer: { kind: "dm", id: peer }, text, ...more };
+  }
+  /** Until nothing is under way. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < 10_000; round++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#work.size === 0) return;
+    }
+    throw new Error("work without end");
+  }
+  /** Lets time pass, with every timer and alarm that falls into it. */
+  async pass(ms: number): Promise<void> {
+    const until = this.now + ms;
+    await this.settle();
+    for (;;) {
+      const timer = this.#timers.toSorted((left, right) => left.at - right.at)[0];
+      const alarm = this.#alarmAt;
+      const next = Math.min(timer?.at ?? Number.POSITIVE_INFINITY, alarm ?? Number.POSITIVE_INFINITY);
+      if (next > until) break;
+      this.now = Math.max(this.now, next);
+      if (timer && timer.at <= next) {
+        this.#timers = this.#timers.filter((other) => other !== timer);
+        timer.work();
+      } else {
+        this.#alarmAt = undefined;
+        await this.account.alarm().catch(() => {});
+      }
+      await this.settle();
+    }
+    this.now = until;
+    await this.settle();
+  }
+}
