@@ -102,8 +102,8 @@ function* importProblems(file: string, { specifier, target, typeOnly }: Import):
   if (under(file, "protocol/") && target !== undefined && !under(to, "protocol/")) yield ["1", "protocol/ imports nothing of ours."];
   if (under(file, "channels/") && target !== undefined) {
     const own = file.split("/").slice(0, 2).join("/");
-    if (!under(to, "protocol/gen/", "channels/kit/", `${own}/`))
-      yield ["2", "A channel imports protocol/gen, channels/kit and itself, nothing else."];
+    if (!under(to, "protocol/gen/", "protocol/runtime/", "channels/kit/", `${own}/`))
+      yield ["2", "A channel imports protocol/gen, protocol/runtime, channels/kit and itself, nothing else."];
   }
   if (isPure(file)) {
     if (specifier.startsWith("cloudflare:") || specifier.startsWith("node:")) yield ["3", `Pure code does not import ${specifier}.`];
