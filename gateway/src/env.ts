@@ -3,11 +3,13 @@
  * person sets at run time is configuration (`config/`), not environment.
  */
 import type { Gateway } from "./gateway/gateway-do.ts";
+import type { SearchIndex } from "./search/search-index-do.ts";
 import type { Session } from "./session/session-do.ts";
 
 export interface Env {
   readonly GATEWAY: DurableObjectNamespace<Gateway>;
   readonly SESSION: DurableObjectNamespace<Session>;
+  readonly SEARCH: DurableObjectNamespace<SearchIndex>;
   readonly STORAGE: R2Bucket;
   /** Version of the program, shown by /health and in hello-ok. */
   readonly VERSION?: string;

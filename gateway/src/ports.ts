@@ -19,6 +19,8 @@ import type {
   NodeEntry,
   NodeExecEventParams,
   SessionCompactResult,
+  SearchQueryResult,
+  SearchSource,
   SessionEvent,
   SessionGetResult,
   SessionHistoryResult,
@@ -64,7 +66,9 @@ export interface SessionSend {
   readonly runId: string;
   readonly text: string;
   readonly attachments?: readonly Attachment[];
-  /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`. */
+  /** The text is only text: nothing in it is a command or a directive. */
+  readonly verbatim?: true;
+  /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`, `session:<key>;hops=<n>`. */
   readonly origin: string;
   /** The RunContext's version when the message was handed over: a run that it starts need not ask for what has not changed. */
   readonly contextVersion?: string;
@@ -96,9 +100,17 @@ export interface SessionPort {
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>>;
   /** Log events after `afterSeq` (absent: none, just the present state). */
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;
+  /** Messages of the conversation with a number above `afterSeq`, at most `limit` and as many as fit. */
+  searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>>;
+  /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
+  runEnd(runId: string): Promise<RunEnd>;
   /** After a restart of the runtime: start whatever is open. Cheap when nothing is. */
   resume(): Promise<{ busy: boolean }>;
 }
+export type RunEnd =
+  | { readonly state: "final"; readonly text: string }
+  | { readonly state: "error" | "aborted"; readonly error: string }
+  | { readonly state: "running" | "queued" | "unknown" };
 
 // ---------------------------------------------------------------- gateway, as a session sees it
 
@@ -156,7 +168,31 @@ export interface GatewayPort {
   sessionsList(limit: number): Promise<readonly { sessionKey: string; createdAt: number; lastActiveAt: number; label?: string }[]>;
   nodeLogs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>>;
   audit(entry: AuditInput): Promise<void>;
+  /** Full-text search. The caller has checked that whoever asks may see what is asked for. Snippets are redacted. */
+  search(input: SearchInput): Promise<Result<SearchAnswer>>;
+  /** Conversations of an agent with a key above `afterKey`, in the order of their keys, a page of them. Empty: that was all. */
+  searchableSessions(agentId: string, afterKey: string): Promise<readonly SearchableSession[]>;
+  /** A message of one conversation to another. The caller has checked that it may. */
+  sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
 }
+export interface SessionToSession {
+  readonly from: SessionIdentity;
+  /** Of the tool call: the message is taken once, however often the call runs. */
+  readonly callId: string;
+  /** The run in which the tool was called, if any. */
+  readonly runId: string | undefined;
+  /** As the model wrote it. */
+  readonly to: string;
+  readonly message: string;
+  /** Wait this long for the end of the run that answers it; 0: don't. */
+  readonly waitMs: number;
+}
+export type SessionToSessionSent =
+  | { readonly status: "accepted"; readonly runId: string; readonly queued: boolean }
+  /** The run goes on; its answer stays in its own conversation. */
+  | { readonly status: "running"; readonly runId: string }
+  | { readonly status: "answered"; readonly runId: string; readonly answer: string }
+  | { readonly status: "failed"; readonly runId: string; readonly error: string };
 export interface AuditInput {
   readonly actor: string;
   readonly action: string;
@@ -174,6 +210,77 @@ export interface EffectiveConfig extends GsvConfig {
   readonly session: NonNullable<GsvConfig["session"]> & { readonly mainKey: string };
   readonly userTimezone: string;
 }
+
+// ---------------------------------------------------------------- search
+
+/** A conversation as the search index hears of it. */
+export interface SearchableSession {
+  readonly key: string;
+  readonly lastActiveAt: number;
+  /** Nobody has said anything there after this (epoch ms). */
+  readonly quietSince: number;
+}
+/** A page of a conversation's messages. */
+export interface SearchRows {
+  readonly sessionId: string;
+  /** The conversation begins here; what is before it was archived. */
+  readonly contextFrom: number;
+  readonly nextSeq: number;
+  /** It may write more without anybody saying anything. */
+  readonly busy: boolean;
+  readonly rows: readonly { readonly seq: number; readonly role: string; readonly at: number; readonly text: string }[];
+  /** Up to here everything was looked at. */
+  readonly upTo: number;
+  readonly more: boolean;
+}
+/** What the gateway asks an agent's index. `match` is an FTS5 expression that search/query.ts made. */
+export interface SearchRequest {
+  readonly agentId: string;
+  readonly match: string;
+  readonly sources: readonly SearchSource[];
+  /** Only this conversation. */
+  readonly sessionKey?: string;
+  /** Only what the agent remembers: memory files, and transcripts of conversations with this key or prefix. */
+  readonly memoryOf?: { readonly key: string; readonly prefix: string };
+  readonly limit: number;
+  readonly offset: number;
+}
+export interface SearchPlace {
+  readonly kind: SearchSource;
+  readonly name: string;
+  readonly sessionKey: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly role: string | undefined;
+  readonly at: number;
+  readonly position: number;
+  readonly score: number;
+  /** The whole place, unredacted, with U+E000 and U+E001 around what matches. */
+  readonly marked: string;
+}
+export interface SearchFound {
+  readonly hits: readonly SearchPlace[];
+  readonly more: boolean;
+  readonly notes: readonly string[];
+}
+/** Public methods of the search index, one for each agent. What fails is thrown: nothing can be lost in it. */
+export interface SearchPort {
+  query(request: SearchRequest): Promise<SearchFound>;
+}
+/** What is asked of the gateway. */
+export interface SearchInput {
+  readonly agentId: string;
+  readonly query: string;
+  /** Absent: everywhere. */
+  readonly sources?: readonly SearchSource[];
+  /** Canonical. */
+  readonly sessionKey?: string;
+  /** Only memory files and transcripts of the owner's own conversations. */
+  readonly memoryOnly?: boolean;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly snippetChars?: number;
+}
+export type SearchAnswer = SearchQueryResult;
 
 // ---------------------------------------------------------------- models
 
@@ -334,7 +441,10 @@ export interface PromptSource {
 export interface NativeToolContext {
   readonly identity: SessionIdentity;
   readonly callId: string;
+  /** Absent: a client called the tool itself. */
+  readonly runId?: string;
   readonly now: number;
+  readonly userTimezone: string;
   readonly gateway: GatewayPort;
 }
 export interface NativeTools {

@@ -12,6 +12,7 @@ import { consoleSink, createLogger, SecretValues } from "./platform/log.ts";
 import { gatewayStub } from "./platform/stubs.ts";
 
 export { Gateway } from "./gateway/gateway-do.ts";
+export { SearchIndex } from "./search/search-index-do.ts";
 export { Session } from "./session/session-do.ts";
 
 const log = createLogger({ component: "worker", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });

@@ -47,12 +47,14 @@ const gsv :Workerd.Worker = (
   compatibilityFlags = [{flags}],
   durableObjectNamespaces = [
     (className = "Gateway", uniqueKey = "gsv-Gateway", enableSql = true),
-    (className = "Session", uniqueKey = "gsv-Session", enableSql = true)
+    (className = "Session", uniqueKey = "gsv-Session", enableSql = true),
+    (className = "SearchIndex", uniqueKey = "gsv-SearchIndex", enableSql = true)
   ],
   durableObjectStorage = (localDisk = "do-disk"),
   bindings = [
     (name = "GATEWAY", durableObjectNamespace = "Gateway"),
     (name = "SESSION", durableObjectNamespace = "Session"),
+    (name = "SEARCH", durableObjectNamespace = "SearchIndex"),
     (name = "STORAGE", r2Bucket = "r2"),
     (name = "ENVIRONMENT", text = "embedded"),
     (name = "VERSION", text = {version}),

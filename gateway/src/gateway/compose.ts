@@ -3,7 +3,7 @@
  * something else.
  */
 import type { Env } from "../env.ts";
-import type { NativeTools, SessionPort } from "../ports.ts";
+import type { NativeTools, SearchPort, SessionPort } from "../ports.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
 import { type AgentFilesStore, createAgentFiles } from "../workspace/agent-files.ts";
 import { createWorkspaceStore, type WorkspaceStore } from "../workspace/store.ts";
@@ -11,6 +11,8 @@ import { createWorkspaceStore, type WorkspaceStore } from "../workspace/store.ts
 export interface Parts {
   /** A session by its canonical key. */
   session(env: Env, key: string): SessionPort;
+  /** An agent's search index. */
+  search(env: Env, agentId: string): SearchPort;
   nativeTools(env: Env): NativeTools;
   workspace(env: Env): WorkspaceStore;
   agentFiles(env: Env): AgentFilesStore;
@@ -18,6 +20,7 @@ export interface Parts {
 
 export const parts: Parts = {
   session: (env, key) => env.SESSION.getByName(key),
+  search: (env, agentId) => env.SEARCH.getByName(agentId),
   nativeTools: (env) => createNativeTools(env.STORAGE),
   workspace: (env) => createWorkspaceStore(env.STORAGE),
   agentFiles: (env) => createAgentFiles(env.STORAGE),

@@ -13,7 +13,21 @@ import { randomName, sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
 import { migrate } from "../platform/sql.ts";
-import type { AuditInput, DispatchOutcome, GatewayPort, ModelAccess, Result, RunContext, SessionNews, ToolDispatch } from "../ports.ts";
+import type {
+  AuditInput,
+  DispatchOutcome,
+  GatewayPort,
+  ModelAccess,
+  Result,
+  RunContext,
+  SearchAnswer,
+  SearchInput,
+  SearchableSession,
+  SessionNews,
+  SessionToSession,
+  SessionToSessionSent,
+  ToolDispatch,
+} from "../ports.ts";
 import { Alarms } from "./alarms.ts";
 import { Audit } from "./audit.ts";
 import { scopesOf } from "./authorise.ts";
@@ -21,6 +35,7 @@ import { ClientCalls } from "./client-calls.ts";
 import { parts } from "./compose.ts";
 import { dispatch } from "./dispatcher.ts";
 import { CLOSE, handshake } from "./handshake.ts";
+import { findText } from "./find-text.ts";
 import { FailureWindow } from "./limits.ts";
 import { logNode } from "./methods/node.ts";
 import { GATEWAY_MIGRATIONS } from "./migrations.ts";
@@ -33,8 +48,10 @@ import { PendingCalls } from "./registry/pending-calls.ts";
 import { Sessions } from "./registry/sessions.ts";
 import { Tokens } from "./registry/tokens.ts";
 import { canonicalKey } from "./routing/session-keys.ts";
+import { RunWaits } from "./run-waits.ts";
 import type { Services } from "./services.ts";
 import { sessionPorts } from "./session-ports.ts";
+import { sendToSession } from "./session-to-session.ts";
 
 /** Machines that were connected when the last life ended have this long to come back before they count as gone. */
 const RETURN_MS = 4000;
@@ -45,6 +62,8 @@ const MAX_RESUMED = 64;
 type HttpAdmission =
   | { readonly ok: true; readonly value: { readonly scopes: readonly string[] } }
   | { readonly ok: false; readonly error: { readonly reason: ErrorReason; readonly message: string } };
+/** Conversations of one page for the search index. */
+const SEARCHED_SESSIONS = 500;
 /** Sessions that are started again at once. */
 const RESUME_AT_ONCE = 8;
 
@@ -72,6 +91,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const sessions = new Sessions(storage);
     const nodes = new Nodes(storage);
     const audit = new Audit(storage, clock);
+    const runWaits = new RunWaits();
     const ask = sessionPorts((key) => parts.session(env, key), log);
     const arm = (): void => alarms.arm();
     const calls = new ClientCalls({ pending: new PendingCalls(storage), connections, now, arm, freshName: randomName });
@@ -122,8 +142,11 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
         return `${config.version()}/${nodes.version()}/${online.sort().join(",")}/${nodeLinks.returning().join(",")}`;
       },
       ask,
+      runWaits,
+      scrub: (text) => secrets.scrub(text),
       workspace: parts.workspace(env),
       agentFiles: parts.agentFiles(env),
+      searchIndex: (agentId) => parts.search(env, agentId),
       native: parts.nativeTools(env),
       port: this,
       closeToken,
@@ -305,6 +328,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
 
   async publish(sessionKey: string, news: readonly SessionNews[]): Promise<void> {
     this.#services.connections.publish(sessionKey, news);
+    this.#services.runWaits.saw(sessionKey, news);
   }
 
   async dispatchTool(call: ToolDispatch): Promise<DispatchOutcome> {
@@ -331,5 +355,17 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
 
   async audit(entry: AuditInput): Promise<void> {
     await this.#services.audit.append(entry);
+  }
+
+  async search(input: SearchInput): Promise<Result<SearchAnswer>> {
+    return findText(this.#services, input);
+  }
+
+  async searchableSessions(agentId: string, afterKey: string): Promise<readonly SearchableSession[]> {
+    return this.#services.sessions.ofAgent(agentId, afterKey, SEARCHED_SESSIONS);
+  }
+
+  async sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>> {
+    return sendToSession(this.#services, input);
   }
 }

@@ -2,7 +2,7 @@
 import type { MethodName, ParamsOf, ResultOf } from "../../../protocol/gen/methods.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
-import type { GatewayPort, NativeTools, Result } from "../ports.ts";
+import type { GatewayPort, NativeTools, Result, SearchPort } from "../ports.ts";
 import type { AgentFilesStore } from "../workspace/agent-files.ts";
 import type { WorkspaceStore } from "../workspace/store.ts";
 import type { Alarms } from "./alarms.ts";
@@ -14,6 +14,7 @@ import type { Connection, Connections } from "./registry/connections.ts";
 import type { Nodes } from "./registry/nodes.ts";
 import type { Sessions } from "./registry/sessions.ts";
 import type { Tokens } from "./registry/tokens.ts";
+import type { RunWaits } from "./run-waits.ts";
 import type { AskSession } from "./session-ports.ts";
 
 /** Chance and digests. */
@@ -42,6 +43,12 @@ export interface Services {
   readonly ask: AskSession;
   readonly workspace: WorkspaceStore;
   readonly agentFiles: AgentFilesStore;
+  /** An agent's search index. */
+  readonly searchIndex: (agentId: string) => SearchPort;
+  /** Masks every stored secret in a text that comes from elsewhere. */
+  readonly scrub: (text: string) => string;
+  /** Who waits for the end of a run. */
+  readonly runWaits: RunWaits;
   readonly native: NativeTools;
   /** The gateway as sessions and native tools see it. */
   readonly port: GatewayPort;

@@ -239,6 +239,7 @@ export class SessionDriver {
           gateway: this.#parts.gateway,
           native: this.#parts.native,
           wall: this.#host.wall,
+          userTimezone: () => this.contexts.known?.config.userTimezone ?? "UTC",
           commit: (event) => {
             const { step } = this.apply(event);
             return step !== undefined && (step.append.length > 0 || step.answer?.type === "taken");

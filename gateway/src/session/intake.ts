@@ -2,7 +2,7 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Attachment, NodeExecEventParams, SessionPatchParams } from "../../../protocol/gen/types.ts";
 import type { GsvError, ImageBlock, Result, SessionSend, TextBlock, UserMessage } from "../ports.ts";
-import { type Command, parseMessage } from "./commands.ts";
+import { type Command, type Parsed, parseMessage } from "./commands.ts";
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";
 import { jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
@@ -25,7 +25,7 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
     );
   const attachments = input.attachments ?? [];
   if (input.text.trim() === "" && attachments.length === 0) return refuse("chat.empty", "The message is empty.");
-  const parsed = parseMessage(input.text);
+  const parsed: Parsed = input.verbatim ? { kind: "message", text: input.text, directives: {}, status: false } : parseMessage(input.text);
   if (parsed.kind === "bad-directive") return refuse("chat.bad_directive", parsed.message);
   if (parsed.kind === "command" || parsed.kind === "bad-command") return { ok: true, value: parsed };
   if (parsed.kind === "directive-only" && attachments.length === 0) return { ok: true, value: parsed };

@@ -23,7 +23,7 @@ import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayPort } from "../platform/stubs.ts";
-import type { NodeChange, Result, SessionIdentity, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
+import type { NodeChange, Result, RunEnd, SearchRows, SessionIdentity, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
 import { type DriverHost, SessionDriver } from "./driver.ts";
 import { SessionService } from "./session-service.ts";
 import { SqlStore } from "./store/sql-store.ts";
@@ -103,6 +103,12 @@ export class Session extends DurableObject<Env> implements SessionPort {
   }
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
     return this.#service.events(afterSeq);
+  }
+  searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>> {
+    return this.#service.searchRows(afterSeq, limit);
+  }
+  runEnd(runId: string): Promise<RunEnd> {
+    return this.#service.runEnd(runId);
   }
   resume(): Promise<{ busy: boolean }> {
     return this.#service.resume();

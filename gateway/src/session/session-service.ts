@@ -20,7 +20,17 @@ import {
   type SessionSubscribeResult,
   type ToolResultParams,
 } from "../../../protocol/gen/types.ts";
-import type { GsvError, NodeChange, Result, SessionIdentity, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
+import type {
+  GsvError,
+  NodeChange,
+  Result,
+  RunEnd,
+  SearchRows,
+  SessionIdentity,
+  SessionPort,
+  SessionSend,
+  ToolResultTaken,
+} from "../ports.ts";
 import type { Applied } from "./apply.ts";
 import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
@@ -30,6 +40,7 @@ import { COMPACT_KEEP } from "./machine/limits.ts";
 import { isOwnCallId, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
+import { runEnd, searchRows } from "./search-view.ts";
 import { fromNode } from "./tool-content.ts";
 import { eventsView, getView, historyView, previewView, statsView } from "./views.ts";
 
@@ -343,6 +354,15 @@ export class SessionService implements SessionPort {
     if (answer.type !== "archiving") throw bug("an archive");
     const end = await this.#driver.archiveEnd(answer.requestId);
     return end.ok ? ok(end) : fail(end.error);
+  }
+
+  searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>> {
+    const most = Math.max(1, Math.min(limit, LIMITS.pageItems));
+    return this.#look((state) => searchRows(state, this.#driver.store, afterSeq, most));
+  }
+  runEnd(runId: string): Promise<RunEnd> {
+    const state = this.#driver.state;
+    return Promise.resolve(state ? runEnd(state, this.#driver.store, runId) : { state: "unknown" });
   }
 
   resume(): Promise<{ busy: boolean }> {

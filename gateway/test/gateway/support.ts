@@ -212,6 +212,8 @@ function usual(key: string): SessionPort {
     }),
     events: async () => ({ ok: true, value: { sessionKey, seq: 0, events: [], state: "idle" } }),
     resume: async () => ({ busy: false }),
+    searchRows: async () => ({ ok: false, error: { reason: "session.not_found", message: "no" } }),
+    runEnd: async () => ({ state: "unknown" }),
   };
 }
 /** What a session was given last. */

@@ -138,6 +138,9 @@ export class Stage {
       sessionsList: () => Promise.resolve([]),
       nodeLogs: () => Promise.resolve({ ok: true, value: {} }),
       audit: () => Promise.resolve(),
+      search: () => Promise.resolve({ ok: true, value: { hits: [], more: false, notes: [] } }),
+      searchableSessions: () => Promise.resolve([]),
+      sendToSession: () => Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } }),
     };
     const archives = createArchives(bucket);
     return {

@@ -297,6 +297,9 @@ export class World {
       sessionsList: () => remote(() => []),
       nodeLogs: () => remote(() => ({ ok: true as const, value: {} })),
       audit: () => remote(() => undefined),
+      search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
+      searchableSessions: () => remote(() => []),
+      sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),
     };
     return {
       gateway,

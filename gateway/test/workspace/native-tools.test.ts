@@ -31,6 +31,7 @@ const context = (
   identity: { key: `agent:${agentId}:main`, ref: "ref", agentId, isMain: true, ...more },
   callId,
   now: 1,
+  userTimezone: "UTC",
   gateway: gateway as GatewayPort,
 });
 const run = async (agent: string, name: string, args: Record<string, unknown>, callId?: string) =>

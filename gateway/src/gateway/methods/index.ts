@@ -7,6 +7,7 @@ import { channelMethods } from "./channel.ts";
 import { chatMethods } from "./chat.ts";
 import { configMethods } from "./config.ts";
 import { nodeMethods } from "./node.ts";
+import { searchMethods } from "./search.ts";
 import { sessionMethods } from "./session.ts";
 import { tokenMethods } from "./token.ts";
 import { toolMethods } from "./tool.ts";
@@ -23,6 +24,7 @@ export const HANDLERS: Handlers = {
   ...tokenMethods,
   ...auditMethods,
   ...channelMethods,
+  ...searchMethods,
 };
 
 /** Answered, but of no use while no channel is connected: not advertised. */

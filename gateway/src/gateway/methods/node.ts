@@ -19,11 +19,13 @@ const forget: Handler<"node.forget"> = (services, _caller, { nodeId, force }) =>
   return succeed({ ok: true, nodeId, removed: services.nodes.forget(nodeId), disconnected: node !== undefined });
 };
 
-const execEvent: Handler<"node.exec.event"> = async (services, { connection }, params) => {
+const execEvent: Handler<"node.exec.event"> = async (services, { connection, now }, params) => {
   const owner = params.callId === undefined ? undefined : ownerOf(params.callId);
   const key = owner?.kind === "session" ? services.sessions.keyOf(owner.ref) : undefined;
   // A process that a client started itself has no conversation to wake.
   if (key === undefined) return succeed({ ok: true, dropped: true });
+  // It may start a run: the conversation is active, for whoever looks for active ones.
+  services.sessions.touch(key, now);
   const taken = await services.ask(key, (session) => session.execEvent(connection.principal.id, params));
   return succeed(taken === "unknown" ? { ok: true, dropped: true } : { ok: true });
 };

@@ -85,7 +85,13 @@ async function runNative(
   const main = canonicalKey(`agent:${agentId}:main`, services.config.mainKey());
   if (!main.ok) return fail("internal");
   const identity = { key: main.key, ref: services.sessions.find(main.key)?.ref ?? "gw", agentId, isMain: true };
-  const ran = await services.native.run(tool, args, { identity, callId, now, gateway: services.port });
+  const ran = await services.native.run(tool, args, {
+    identity,
+    callId,
+    now,
+    userTimezone: services.config.effective().userTimezone,
+    gateway: services.port,
+  });
   return ran.ok ? succeed({ ...(ran.result === undefined ? {} : { result: ran.result }), callId: asCallId(name ?? callId) }) : ran;
 }
 

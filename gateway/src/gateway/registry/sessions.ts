@@ -1,6 +1,7 @@
 /** Which conversations exist: their keys, the short names that call ids carry, when they were last active. Never their content. */
 import { asSessionKey, type SessionEntry } from "../../../../protocol/gen/types.ts";
 import { randomName } from "../../platform/ids.ts";
+import type { SearchableSession } from "../../ports.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 
 export interface SessionRecord {
@@ -93,6 +94,18 @@ export class Sessions {
       since,
       limit,
     ).map((row) => row.key);
+  }
+
+  /** Conversations of an agent, after this key in the order of keys. */
+  ofAgent(agentId: string, afterKey: string, limit: number): readonly SearchableSession[] {
+    return all<Row>(
+      this.#db.sql,
+      "SELECT * FROM sessions WHERE key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
+      afterKey,
+      `agent:${agentId}:`,
+      `agent:${agentId};`,
+      limit,
+    ).map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + ACTIVE_GRAIN_MS }));
   }
 
   #load(key: string): Cached | undefined {

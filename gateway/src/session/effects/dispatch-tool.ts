@@ -16,6 +16,7 @@ export interface DispatchPorts {
   readonly gateway: GatewayPort;
   readonly native: NativeTools;
   readonly wall: () => number;
+  readonly userTimezone: () => string;
   /** Commits. True: the event changed something. */
   readonly commit: (event: EventBody) => boolean;
 }
@@ -32,7 +33,9 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const outcome = await ports.native.run(tool, block.arguments, {
       identity: state.identity,
       callId,
+      ...(state.run.phase === "acting" ? { runId: state.run.runId } : {}),
       now: ports.wall(),
+      userTimezone: ports.userTimezone(),
       gateway: ports.gateway,
     });
     ports.commit({ type: "ToolResult", callId, ...fromNative(outcome) });

@@ -272,6 +272,9 @@ describe("DispatchTool", () => {
       sessionsList: none,
       nodeLogs: none,
       audit: none,
+      search: none,
+      searchableSessions: none,
+      sendToSession: none,
       dispatchTool: ({ args }) => {
         assert.deepEqual(args, { command: "ls" });
         order.push("dispatch");
@@ -284,6 +287,7 @@ describe("DispatchTool", () => {
       gateway,
       native: { definitions: [], run: (name) => Promise.resolve({ ok: true, result: `${name} ran` }) },
       wall: () => 0,
+      userTimezone: () => "UTC",
       commit: (event) => {
         order.push(event.type);
         events.push(event);

@@ -1,0 +1,111 @@
+/**
+ * Text on its way into the index and out of it: words of scripts that put no spaces between them, places of a bounded size, and
+ * the line that is shown of a hit. Pure.
+ *
+ * The index's tokenizer takes a run of letters for one word. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese would so become
+ * one word a sentence. Their characters are set apart by an invisible separator, in the index and in queries alike: each is a word,
+ * and a query's run of them is a phrase of exactly these characters. The separator never leaves the index.
+ */
+
+/** Zero width space: a separator for the tokenizer, nothing for the eye. */
+const SEPARATOR = "\u200b";
+export const MARK_BEGIN = "\ue000";
+export const MARK_END = "\ue001";
+
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu;
+/** Control characters but tab and line feed, our own marks, and the separator. */
+const FOREIGN = /[\u0000-\u0008\u000b-\u001f\u007f\u200b\ue000\ue001]/g;
+
+/** As the index holds it. */
+export function segment(text: string): string {
+  return text.toWellFormed().replace(FOREIGN, " ").replace(UNSPACED, `${SEPARATOR}$&${SEPARATOR}`);
+}
+/** Whether there is anything in it that the tokenizer makes a word of. */
+export const hasWord = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
+
+export interface Piece {
+  readonly text: string;
+  /** Of its beginning, from 1. */
+  readonly line: number;
+}
+/** The text in pieces of at most `maxChars`, parted between lines where that can be, else between words. */
+export function pieces(text: string, maxChars: number): Piece[] {
+  const out: Piece[] = [];
+  let line = 1;
+  for (let at = 0; at < text.length; ) {
+    const end = at + maxChars >= text.length ? text.length : borderIn(text, at, at + maxChars);
+    const piece = text.slice(at, end);
+    if (hasWord(piece)) out.push({ text: piece, line });
+    for (let feed = piece.indexOf("\n"); feed !== -1; feed = piece.indexOf("\n", feed + 1)) line++;
+    at = end;
+  }
+  return out;
+}
+function borderIn(text: string, from: number, to: number): number {
+  const feed = text.lastIndexOf("\n", to - 1);
+  if (feed > from) return feed + 1;
+  const gap = text.slice(from, to).search(/\s\S*$/u);
+  if (gap > 0) return from + gap + 1;
+  return (text.charCodeAt(to - 1) & 0xfc00) === 0xd800 ? to - 1 : to;
+}
+
+interface Range {
+  readonly begin: number;
+  readonly end: number;
+}
+/** What the index gave, with marks and separators, as the text that it was and where it matches. */
+export function unmarked(marked: string): { readonly text: string; readonly ranges: readonly Range[] } {
+  let text = "";
+  let begin = 0;
+  const ranges: Range[] = [];
+  for (const part of marked.replaceAll(SEPARATOR, "").split(/([\ue000\ue001])/)) {
+    if (part === MARK_BEGIN) begin = text.length;
+    else if (part === MARK_END) ranges.push({ begin, end: text.length });
+    else text += part;
+  }
+  return { text, ranges };
+}
+/** Lines before the first match. */
+export function linesBefore(marked: string): number {
+  const first = marked.indexOf(MARK_BEGIN);
+  return first === -1 ? 0 : marked.slice(0, first).split("\n").length - 1;
+}
+
+export const SNIPPET_CHARS = 240;
+const LEAD_CHARS = 60;
+/**
+ * One line around the matches, where most of them are. `scrub` masks secrets; where it had to, the marks are left out, because they
+ * would say where in the secret the match was.
+ */
+export function snippetOf(marked: string, scrub: (text: string) => string, maxChars = SNIPPET_CHARS): string {
+  const plain = unmarked(marked);
+  const clean = scrub(plain.text);
+  const ranges = clean === plain.text ? plain.ranges : [];
+  const from = clean === plain.text ? beginOf(clean, ranges, maxChars) : 0;
+  const to = Math.min(clean.length, from + maxChars);
+  let line = "";
+  let at = from;
+  for (const { begin, end } of ranges) {
+    if (begin < from || begin >= to) continue;
+    line += `${clean.slice(at, begin)}${MARK_BEGIN}${clean.slice(begin, Math.min(end, to))}${MARK_END}`;
+    at = Math.min(end, to);
+  }
+  line = (line + clean.slice(at, to)).toWellFormed().replace(/\s+/gu, " ").trim();
+  return `${from > 0 ? "…" : ""}${line}${to < clean.length ? "…" : ""}`;
+}
+function beginOf(text: string, ranges: readonly Range[], maxChars: number): number {
+  let best = 0;
+  let most = 0;
+  for (const { begin } of ranges) {
+    const from = Math.max(0, begin - LEAD_CHARS);
+    const inside = ranges.filter((range) => range.begin >= from && range.end <= from + maxChars).length;
+    if (inside > most) [best, most] = [from, inside];
+  }
+  // Not in the middle of a word.
+  if (best === 0) return 0;
+  const gap = text.slice(best, best + LEAD_CHARS).search(/\s/u);
+  return gap === -1 ? best : best + gap + 1;
+}
+/** For the eyes of a model or a terminal without colours. */
+export const withoutMarks = (snippet: string): string => snippet.replace(/[\ue000\ue001]/g, "");

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { searchable } from "./messages.ts";
+import { MARK_BEGIN as B, MARK_END as E, linesBefore, pieces, segment, snippetOf, unmarked, withoutMarks } from "./text.ts";
+
+const same = (text: string): string => text;
+
+describe("[SE2] places", () => {
+  test("a text is parted between lines, then between words, and nothing of it is lost", () => {
+    assert.deepEqual(pieces("one\ntwo\nthree\n", 8), [
+      { text: "one\ntwo\n", line: 1 },
+      { text: "three\n", line: 3 },
+    ]);
+    assert.deepEqual(
+      pieces("aaa bbb ccc", 8).map(({ text }) => text),
+      ["aaa bbb ", "ccc"],
+    );
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom("a", "b", " ", "\n", "😀", "word "), { maxLength: 200 }),
+        fc.integer({ min: 2, max: 30 }),
+        (parts, max) => {
+          const text = `x${parts.join("")}`;
+          const found = pieces(text, max);
+          for (const piece of found) {
+            assert.ok(piece.text.length <= max && piece.text.isWellFormed());
+            assert.equal(text.split("\n")[piece.line - 1] === undefined, false);
+          }
+          const words = (from: string): string => from.replace(/[^a-z]/g, "");
+          assert.equal(words(found.map((piece) => piece.text).join("")), words(text));
+        },
+      ),
+    );
+  });
+  test("a place without a letter is none", () => assert.deepEqual(pieces("--- \n***", 100), []));
+});
+
+describe("[SE3] snippets", () => {
+  test("are one line around the matches, with marks", () => {
+    const text = `${"before ".repeat(60)}\nthe ${B}needle${E} and\tthe ${B}thread${E} ${"after ".repeat(60)}`;
+    const snippet = snippetOf(text, same);
+    assert.match(snippet, /^…before .* the \ue000needle\ue001 and the \ue000thread\ue001 after .*…$/);
+    assert.ok(withoutMarks(snippet).length <= 242);
+    assert.equal(linesBefore(text), 1);
+  });
+  test("come from where most of the matches are", () => {
+    const text = `${B}one${E} ${"x ".repeat(400)} ${B}one${E} ${B}two${E} ${B}three${E}`;
+    assert.match(snippetOf(text, same), /two.*three/);
+  });
+  test("[S5] a secret is masked as a whole, and then nothing tells where it matched", () => {
+    const text = `key is hunter2-${B}swordfish${E}-99 ok`;
+    assert.equal(
+      snippetOf(text, (plain) => plain.replaceAll("hunter2-swordfish-99", "[redacted]")),
+      "key is [redacted] ok",
+    );
+  });
+  test("never show the index's separators", () => {
+    const indexed = segment("私は東京へ行く iPhone版");
+    assert.deepEqual(unmarked(indexed), { text: "私は東京へ行く iPhone版", ranges: [] });
+    const marked = indexed.replace("\u200b東\u200b\u200b京\u200b", `\u200b${B}東\u200b\u200b京${E}\u200b`);
+    assert.equal(snippetOf(marked, same), `私は${B}東京${E}へ行く iPhone版`);
+  });
+  test("marks in the text itself are no marks", () => assert.equal(segment(`a${B}b${E}c`), "a b c"));
+});
+
+describe("[SE4] what of a message is searched", () => {
+  test("its texts, names of files, what was said, and what tools were asked", () => {
+    const found = searchable({
+      role: "assistant",
+      timestamp: 5,
+      content: [
+        { type: "thinking", thinking: "hidden" },
+        { type: "text", text: "hello" },
+        { type: "toolCall", name: "pi__Bash", arguments: { command: "make all" } },
+        { type: "audio", r2Key: "k", mimeType: "audio/ogg", filename: "note.ogg", transcript: "buy milk" },
+        { type: "image", data: "QUJD", mimeType: "image/png" },
+      ],
+    });
+    assert.deepEqual(found, { role: "assistant", at: 5, text: 'hello\npi__Bash {"command":"make all"}\nnote.ogg\nbuy milk' });
+  });
+  test("what is no message is none, and nothing that is wrong in one throws", () => {
+    for (const value of [null, 1, "x", [], {}, { role: "system", content: "x" }]) assert.equal(searchable(value), undefined);
+    assert.deepEqual(searchable({ role: "user", content: [null, 3, { type: "text", text: 4 }, {}], timestamp: "x" }), {
+      role: "user",
+      at: 0,
+      text: "",
+    });
+    fc.assert(
+      fc.property(fc.anything(), (content) => {
+        const found = searchable({ role: "user", content });
+        assert.equal(typeof found?.text, "string");
+      }),
+    );
+  });
+});

@@ -1,0 +1,60 @@
+/** What the search index and other conversations ask of a session: its messages as text, and how a run ended. Changes nothing. */
+import { searchable } from "../search/messages.ts";
+import type { RunEnd, SearchRows } from "../ports.ts";
+import { isMessageRow, type LogRow } from "./machine/log.ts";
+import type { State } from "./machine/state.ts";
+import { textOf } from "./machine/text.ts";
+import type { SessionStore } from "./store/session-store.ts";
+
+/** Texts of one page; the index asks for the next. */
+const PAGE_CHARS = 1_048_576;
+
+export function searchRows(state: State, store: SessionStore, afterSeq: number, limit: number): SearchRows {
+  const { contextFrom, nextSeq, sessionId, run, queue, outbox } = state;
+  const found: SearchRows["rows"][number][] = [];
+  const from = Math.max(contextFrom, afterSeq + 1);
+  let upTo = Math.max(from - 1, 0);
+  let chars = 0;
+  const rows = from < nextSeq ? store.rows(from, limit) : [];
+  for (const row of rows) {
+    upTo = row.seq;
+    const message = isMessageRow(row) ? searchable(row.message) : undefined;
+    if (message === undefined) continue;
+    found.push({ seq: row.seq, role: message.role, at: row.at, text: message.text });
+    chars += message.text.length;
+    if (chars > PAGE_CHARS) break;
+  }
+  const whole = chars <= PAGE_CHARS && rows.length < limit;
+  return {
+    sessionId,
+    contextFrom,
+    nextSeq,
+    busy: run.phase !== "idle" || queue.count > 0 || outbox.length > 0,
+    rows: found,
+    upTo: whole ? nextSeq - 1 : upTo,
+    more: !whole,
+  };
+}
+
+const PAGE_ROWS = 200;
+/** Rows that are looked at for the end of a run; it is asked about when it has just ended. */
+const MAX_ROWS = 4_000;
+export function runEnd(state: State, store: SessionStore, runId: string): RunEnd {
+  const { run } = state;
+  if ((run.phase === "thinking" || run.phase === "acting") && run.runId === runId) return { state: "running" };
+  if (store.queuedRun(runId) !== undefined) return { state: "queued" };
+  const oldest = Math.max(store.oldestSeq(state.nextSeq), state.nextSeq - MAX_ROWS);
+  for (let to = state.nextSeq; to > oldest; to -= PAGE_ROWS) {
+    const from = Math.max(oldest, to - PAGE_ROWS);
+    for (const row of store.rows(from, to - from).toReversed()) {
+      const end = row.runId === runId ? endOf(row) : undefined;
+      if (end !== undefined) return end;
+    }
+  }
+  return { state: "unknown" };
+}
+function endOf(row: LogRow): RunEnd | undefined {
+  if (row.kind === "assistant") return row.calls.length === 0 ? { state: "final", text: textOf(row.message.content) } : undefined;
+  if (row.kind !== "notice" || (row.notice !== "error" && row.notice !== "aborted")) return undefined;
+  return { state: row.notice, error: row.text };
+}
