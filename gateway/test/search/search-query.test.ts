@@ -88,6 +88,7 @@ describe("[SE12] search.query", () => {
     expect(await plain.ok("search.query", { query: "boat" })).toHaveProperty("hits");
   });
   it("[D1] costs nothing where nobody searches: no index is made by talking", async () => {
+    await peer.ok("agents.create", { agentId: "silent" });
     await say("agent:silent:main", "say hello");
     await runInDurableObject(env.SEARCH.getByName("silent"), (_index, ctx) => {
       expect(ctx.storage.sql.exec("SELECT count(*) AS n FROM sqlite_master WHERE name = 'sources'").one()["n"]).toBe(0);
