@@ -3,6 +3,7 @@
  * person sets at run time is configuration (`config/`), not environment.
  */
 import type { Gateway } from "./gateway/gateway-do.ts";
+import type { SpeechAi } from "./media/transcribe.ts";
 import type { SearchIndex } from "./search/search-index-do.ts";
 import type { Session } from "./session/session-do.ts";
 
@@ -11,6 +12,8 @@ export interface Env {
   readonly SESSION: DurableObjectNamespace<Session>;
   readonly SEARCH: DurableObjectNamespace<SearchIndex>;
   readonly STORAGE: R2Bucket;
+  /** Workers AI, for speech to text. Only on Cloudflare. */
+  readonly AI?: SpeechAi;
   /** Version of the program, shown by /health and in hello-ok. */
   readonly VERSION?: string;
   /** `cloudflare` on the edge; anything else, or nothing, is a machine of one's own, where the Host header is checked too. */

@@ -377,6 +377,8 @@ export type ModelOutcome =
       readonly usage?: Usage;
     };
 export interface ModelClient {
+  /** Whether the model can be shown images. */
+  takesImages(model: ModelRef, config: EffectiveConfig): boolean;
   /** Never throws; never yields a tool call from a stream that broke off. */
   call(request: ModelRequest): Promise<ModelOutcome>;
 }
@@ -396,11 +398,16 @@ export interface SessionMedia {
   takeResult(input: {
     readonly sessionKey: string;
     readonly callId: string;
+    /** The machine that ran the call: what it uploaded for the call may be referred to. Absent for a native tool. */
+    readonly nodeId?: string;
     readonly content: readonly ContentBlock[];
     readonly now: number;
   }): Promise<readonly ContentBlock[]>;
-  /** Stored files as the model can take them: images as bytes, transcripts and documents as text, the rest as a note. */
-  hydrate(messages: readonly Message[]): Promise<Message[]>;
+  /**
+   * Stored files as the model can take them: images as bytes (where it sees any), transcripts and documents as text, the rest as a
+   * note. The very same list when there are none.
+   */
+  hydrate(messages: readonly Message[], images: boolean): Promise<readonly Message[]>;
   /** What is said in a recording. Never throws. */
   transcribe(block: MediaBlock, config: EffectiveConfig, access: ModelAccess, signal: AbortSignal): Promise<Result<string>>;
   /** Everything of the session uploaded before `before` (epoch ms) but what is named in `keep`. Says how many objects went. */

@@ -5,7 +5,7 @@
 import type { ModelClient } from "../ports.ts";
 import { callDemo } from "./demo.ts";
 import { callProvider } from "./provider-call.ts";
-import { isDemo, resolveTarget } from "./resolve.ts";
+import { isDemo, resolveTarget, takesImages } from "./resolve.ts";
 import type { Fetch } from "./transport.ts";
 import { systemTimers, type Timers } from "./watchdog.ts";
 
@@ -21,6 +21,7 @@ export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
   const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const timers = deps.timers ?? systemTimers;
   return {
+    takesImages,
     async call(request) {
       try {
         if (isDemo(request.model)) return await callDemo(request, timers);

@@ -133,6 +133,12 @@ export function modelLimits(ref: ModelRef, config: EffectiveConfig): ModelLimits
   const info = describe(ref, resolveModelId(ref), at.ok ? at.value : undefined, config);
   return { contextWindow: info.contextWindow, maxTokens: info.maxTokens, ...(info.price ? { price: info.price } : {}) };
 }
+/** Whether the model can be shown images. The demo takes anything and looks at nothing. */
+export function takesImages(ref: ModelRef, config: EffectiveConfig): boolean {
+  if (isDemo(ref)) return true;
+  const at = place(ref, config);
+  return describe(ref, resolveModelId(ref), at.ok ? at.value : undefined, config).images;
+}
 function describe(ref: ModelRef, modelId: string, at: Place | undefined, config: EffectiveConfig): ModelInfo {
   const info = modelInfo(ref.provider, modelId, at?.wire ?? guessWire(ref.provider));
   const main = ref.provider === config.model.provider && ref.id === config.model.id ? config.model : undefined;

@@ -2,7 +2,7 @@
  * One session at work: the applier, the pump, the clock and the one alarm, wired together. Knows nothing of Durable Objects or of
  * who asks; what the platform gives comes in through `DriverHost`. Decides nothing about runs: the machine does.
  */
-import type { GatewayPort, ModelClient, NativeTools, PromptSource, Result, SessionIdentity } from "../ports.ts";
+import type { GatewayPort, ModelClient, NativeTools, PromptSource, Result, SessionIdentity, SessionMedia } from "../ports.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
 import { archive, type ArchiveStore } from "./effects/archive.ts";
@@ -32,6 +32,7 @@ export interface SessionParts {
   readonly native: NativeTools;
   readonly archives: ArchiveStore;
   readonly files: ResultFiles;
+  readonly media: SessionMedia;
 }
 export interface DriverHost {
   readonly store: SessionStore;
@@ -96,6 +97,9 @@ export class SessionDriver {
       prompts: parts.prompts,
       model: parts.model,
       native: parts.native,
+      media: parts.media,
+      unheard: () => this.history.unheard(),
+      commit: (event) => void this.apply(event),
       wall: host.wall,
       delta: (delta) => this.#life?.publisher.delta(delta),
       sleep: (ms, signal) => this.#sleep(ms, signal),
@@ -128,6 +132,9 @@ export class SessionDriver {
     const { prompts, native } = this.#parts;
     const messages = state ? this.history.messages : [];
     return promptView({ identity: state?.identity ?? identity, state, messages, context, prompts, native, now: this.wall(), sha256 });
+  }
+  get media(): SessionMedia {
+    return this.#parts.media;
   }
   get store(): SessionStore {
     return this.#host.store;
@@ -198,6 +205,7 @@ export class SessionDriver {
     const { deliverer } = this.#life ?? this.#begin(step.state.identity.key, 0);
     if (this.#history) {
       for (const row of step.append) this.#history.append(row);
+      for (const row of step.amend) this.#history.amend(row);
       if (before && step.state.contextFrom !== before.contextFrom) this.#history.trimTo(step.state.contextFrom);
     }
     deliverer.written(step.append);
@@ -238,6 +246,7 @@ export class SessionDriver {
           row: (seq) => this.history.find(seq),
           gateway: this.#parts.gateway,
           native: this.#parts.native,
+          media: this.#parts.media,
           wall: this.#host.wall,
           userTimezone: () => this.contexts.known?.config.userTimezone ?? "UTC",
           commit: (event) => {

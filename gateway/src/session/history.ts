@@ -2,8 +2,8 @@
  * The conversation in memory, ready for the model: read from the log once in a life of the object, then only appended to, so
  * that a message costs the same after ten as after two thousand. Memory only: the log is the truth.
  */
-import type { Message } from "../ports.ts";
-import { isMessageRow, type LogRow, type MessageRow, seqSpan } from "./machine/log.ts";
+import { isMediaBlock, type Message } from "../ports.ts";
+import { isMessageRow, type LogRow, type MessageRow, seqSpan, type UserRow } from "./machine/log.ts";
 
 export interface Cut {
   /** Where the conversation goes on. */
@@ -18,6 +18,9 @@ export class History {
   /** For the next user message: what happened outside of the conversation. */
   #notes: string[] = [];
 
+  /** Messages with recordings that nobody has turned into text yet. */
+  #unheard = new Set<number>();
+
   /** Rows of the conversation in order. */
   constructor(rows: Iterable<LogRow> = []) {
     for (const row of rows) this.append(row);
@@ -30,6 +33,7 @@ export class History {
       return;
     }
     this.#rows.push(row);
+    if (row.kind === "user" && isUnheard(row)) this.#unheard.add(row.seq);
     this.#messages.push(row.kind === "user" && this.#notes.length > 0 ? withNotes(row.message, this.#notes.splice(0)) : row.message);
   }
   /** What the model gets. The list grows in place; nobody else may change it. */
@@ -43,15 +47,29 @@ export class History {
   find(seq: number): LogRow | undefined {
     return this.#rows.findLast((row) => row.seq === seq);
   }
+  /** In order; usually none. */
+  unheard(): readonly UserRow[] {
+    if (this.#unheard.size === 0) return [];
+    return this.#rows.filter((row): row is UserRow => row.kind === "user" && this.#unheard.has(row.seq));
+  }
+  /** A row has got another body. */
+  amend(row: UserRow): void {
+    this.#rebuild(this.#rows.map((old) => (old.seq === row.seq ? row : old)));
+  }
   /** After a reset or compaction. */
   trimTo(contextFrom: number): void {
-    const rows = this.#rows.filter((row) => row.seq >= contextFrom);
+    this.#rebuild(this.#rows.filter((row) => row.seq >= contextFrom));
+  }
+  #rebuild(rows: readonly LogRow[]): void {
     this.#rows = [];
     this.#messages = [];
     this.#notes = [];
+    this.#unheard = new Set();
     for (const row of rows) this.append(row);
   }
 }
+const isUnheard = ({ message: { content } }: UserRow): boolean =>
+  typeof content !== "string" && content.some((block) => isMediaBlock(block) && block.type === "audio" && block.transcript === undefined);
 
 function withNotes(message: Extract<Message, { role: "user" }>, notes: readonly string[]): Message {
   const text = notes.map((note) => `[Note from the system, not from the user: ${note}]`).join("\n");

@@ -1,18 +1,24 @@
 /** From what callers send to what the machine hears. Pure; checks everything that comes from outside. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { Attachment, NodeExecEventParams, SessionPatchParams } from "../../../protocol/gen/types.ts";
-import type { GsvError, ImageBlock, Result, SessionSend, TextBlock, UserMessage } from "../ports.ts";
+import type { NodeExecEventParams, SessionPatchParams } from "../../../protocol/gen/types.ts";
+import type { GsvError, ContentBlock, MediaBlock, Result, SessionSend, TextBlock, UserMessage } from "../ports.ts";
 import { type Command, type Parsed, parseMessage } from "./commands.ts";
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";
-import { jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
+import { jsonBytes, tail, textOf, utf8Bytes } from "./machine/text.ts";
 import type { Directives } from "../../../protocol/gen/types.ts";
 
+export interface IntakeMessage {
+  readonly kind: "message";
+  readonly incoming: IncomingMessage;
+  readonly bytes: number;
+  readonly status: boolean;
+}
 export type Intake =
   | { readonly kind: "command"; readonly command: Command }
   | { readonly kind: "bad-command"; readonly name: string; readonly message: string }
   | { readonly kind: "directive-only"; readonly directives: Directives; readonly status: boolean }
-  | { readonly kind: "message"; readonly incoming: IncomingMessage; readonly bytes: number; readonly status: boolean };
+  | IntakeMessage;
 
 const refuse = (reason: GsvError["reason"], message: string): Result<never> => ({ ok: false, error: { reason, message } });
 
@@ -34,32 +40,35 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
     messageId: input.messageId,
     runId: input.runId,
     origin: input.origin,
-    message: userMessage(text, attachments, wall),
+    message: { role: "user", content: text, timestamp: wall },
     directives: parsed.directives,
   };
-  const size = jsonBytes(incoming);
-  if (size > MESSAGE_ROW_BYTES)
+  return sized({ kind: "message", incoming, bytes: 0, status: parsed.status });
+}
+function sized(message: IntakeMessage): Result<IntakeMessage> {
+  const bytes = jsonBytes(message.incoming);
+  if (bytes > MESSAGE_ROW_BYTES)
     return refuse(
       "chat.too_long",
-      `The message and its attachments have ${size} bytes, and at most ${MESSAGE_ROW_BYTES} are taken. Put them into files and name the files.`,
+      `The message has ${bytes} bytes, and at most ${MESSAGE_ROW_BYTES} are taken. Put it into a file and send the file.`,
     );
-  return { ok: true, value: { kind: "message", incoming, bytes: size, status: parsed.status } };
+  return { ok: true, value: { ...message, bytes } };
 }
-function userMessage(text: string, attachments: readonly Attachment[], wall: number): UserMessage {
-  if (attachments.length === 0) return { role: "user", content: text, timestamp: wall };
-  const images: ImageBlock[] = [];
-  const notes: string[] = [];
-  for (const { mimeType, data, filename, r2Key } of attachments) {
-    if (mimeType.startsWith("image/") && data !== undefined && data !== "") images.push({ type: "image", data, mimeType });
-    else
-      notes.push(
-        `[An attachment came with this message and was not taken in, because only images can be read here: ${JSON.stringify({ name: filename ?? r2Key ?? "unnamed", mimeType })}]`,
-      );
-  }
-  const whole = [text, ...notes].filter((part) => part !== "").join("\n\n");
-  const block: TextBlock[] = whole === "" ? [] : [{ type: "text", text: whole }];
-  return { role: "user", content: images.length === 0 ? whole : [...block, ...images], timestamp: wall };
+/** The message with what it came with: references to files that are stored already, and words about those that are not. */
+export function withFiles(
+  message: IntakeMessage,
+  { blocks, notes }: { readonly blocks: readonly MediaBlock[]; readonly notes: readonly string[] },
+): Result<IntakeMessage> {
+  const { incoming } = message;
+  const text = [textOf(contentBlocks(incoming.message.content)), ...notes.map((note) => `[${note}]`)]
+    .filter((part) => part !== "")
+    .join("\n\n");
+  const words: TextBlock[] = text === "" ? [] : [{ type: "text", text }];
+  const content = blocks.length === 0 ? text : [...words, ...blocks];
+  return sized({ ...message, incoming: { ...incoming, message: { ...incoming.message, content } } });
 }
+const contentBlocks = (content: UserMessage["content"]): readonly ContentBlock[] =>
+  typeof content === "string" ? [{ type: "text", text: content }] : content;
 
 const TAIL_CHARS = 8_000;
 /** The message that wakes the agent when a background process has ended. */

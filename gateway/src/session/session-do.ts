@@ -54,7 +54,7 @@ export class Session extends DurableObject<Env> implements SessionPort {
       after,
       log: (event, fields) => log.error(event, fields),
     };
-    this.#driver = new SessionDriver(host, wiring.createSessionParts(env.STORAGE, gatewayPort(env)));
+    this.#driver = new SessionDriver(host, wiring.createSessionParts(env.STORAGE, gatewayPort(env), env.AI));
     this.#service = new SessionService(this.#driver, { after, freshId, sha256: sha256Hex });
   }
 

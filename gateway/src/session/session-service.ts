@@ -21,6 +21,7 @@ import {
   type ToolResultParams,
 } from "../../../protocol/gen/types.ts";
 import type {
+  ContentBlock,
   GsvError,
   NodeChange,
   Result,
@@ -34,7 +35,7 @@ import type {
 import type { Applied } from "./apply.ts";
 import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
-import { describePatch, execMessage, type Intake, takeIn } from "./intake.ts";
+import { describePatch, execMessage, type IntakeMessage, takeIn, withFiles } from "./intake.ts";
 import type { Answer, ArchiveEnd, EventBody } from "./machine/event.ts";
 import { COMPACT_KEEP } from "./machine/limits.ts";
 import { isOwnCallId, type State } from "./machine/state.ts";
@@ -48,6 +49,8 @@ import { eventsView, getView, historyView, previewView, statsView } from "./view
 const POLICY_FRESH_MS = 60_000;
 /** A gateway that does not answer must not keep a message from being accepted. */
 const POLICY_WAIT_MS = 2_000;
+/** They must not overtake a message that was sent before them. */
+const AFTER_FILES: ReadonlySet<string> = new Set(["new", "reset", "compact"]);
 const NOT_FOUND: Result<never> = {
   ok: false,
   error: { reason: "session.not_found", message: "There is no such session: nobody has said anything in it yet." },
@@ -65,6 +68,9 @@ export interface ServicePorts {
 export class SessionService implements SessionPort {
   readonly #driver: SessionDriver;
   readonly #ports: ServicePorts;
+  /** Messages whose files are being stored, and those behind them. */
+  #turns = 0;
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(driver: SessionDriver, ports: ServicePorts) {
     this.#driver = driver;
@@ -87,13 +93,34 @@ export class SessionService implements SessionPort {
           directives: intake.directives,
         });
       case "command":
+        if (this.#turns > 0 && AFTER_FILES.has(intake.command.name)) await this.#turn;
         return this.#command(input, intake.command);
       case "message":
-        return this.#message(input, intake);
+        return this.#inTurn((input.attachments?.length ?? 0) > 0, () => this.#message(input, intake));
     }
   }
 
-  async #message(input: SessionSend, intake: Extract<Intake, { kind: "message" }>): Promise<Result<ChatSendResult>> {
+  /** Files are stored before their message is accepted. Who comes behind waits meanwhile, so that order is kept (promises P3). */
+  async #inTurn<T>(slow: boolean, work: () => Promise<T>): Promise<T> {
+    if (!slow && this.#turns === 0) return work();
+    const before = this.#turn;
+    let done = (): void => {};
+    this.#turn = new Promise((resolve) => {
+      done = resolve;
+    });
+    this.#turns += 1;
+    await before;
+    try {
+      return await work();
+    } finally {
+      this.#turns -= 1;
+      done();
+    }
+  }
+  async #message(input: SessionSend, given: IntakeMessage): Promise<Result<ChatSendResult>> {
+    const whole = (input.attachments?.length ?? 0) === 0 ? ok(given) : await this.#stored(input, given);
+    if (!whole.ok) return whole;
+    const intake = whole.value;
     await this.#refreshPolicy();
     const phase = this.#driver.state?.run.phase ?? "idle";
     if (input.contextVersion !== undefined && phase === "idle") this.#driver.contexts.said(input.contextVersion, this.#driver.wall());
@@ -106,7 +133,16 @@ export class SessionService implements SessionPort {
     if (intake.status && applied.step) this.#driver.tell(input.runId, this.#statusText(input));
     return this.#sent(applied, intake);
   }
-  #sent({ answer, duplicate }: Applied, intake?: Extract<Intake, { kind: "message" }>): Result<ChatSendResult> {
+  /** The message with its files in the bucket. Nothing is stored for one that is known already, or that will be refused anyway. */
+  async #stored(input: SessionSend, intake: IntakeMessage): Promise<Result<IntakeMessage>> {
+    const { identity, messageId, attachments = [] } = input;
+    const state = this.#driver.state;
+    const isFull = state !== undefined && state.run.phase !== "idle" && state.queue.count >= LIMITS.queueMessages;
+    if (isFull || this.#driver.store.seen(`m:${messageId}`)) return ok(intake);
+    const taken = await this.#driver.media.takeAttachments({ sessionKey: identity.key, messageId, attachments, now: this.#driver.wall() });
+    return taken.ok ? withFiles(intake, taken.value) : taken;
+  }
+  #sent({ answer, duplicate }: Applied, intake?: IntakeMessage): Result<ChatSendResult> {
     if (answer?.type === "refused") return fail(answer.error);
     if (answer?.type !== "accepted") return this.#repeated(answer);
     const directives = intake?.incoming.directives ?? {};
@@ -246,17 +282,29 @@ export class SessionService implements SessionPort {
 
   // ---------------------------------------------------------------- nodes
 
-  toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken> {
+  async toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken> {
     const { callId, durationMs } = result;
+    const report = fromNode(result);
+    const content = report.content.every((block) => block.type === "text")
+      ? report.content
+      : await this.#images(nodeId, callId, report.content);
     const { answer } = this.#driver.apply({
       type: "ToolResult",
       callId,
       nodeId,
-      ...fromNode(result),
+      ...report,
+      content,
       ...(durationMs === undefined ? {} : { durationMs }),
     });
     const type = answer?.type;
-    return Promise.resolve(type === "taken" || type === "duplicate" || type === "late" ? type : "unknown");
+    return type === "taken" || type === "duplicate" || type === "late" ? type : "unknown";
+  }
+  /** Images are stored only for a call that is open at this very machine: of any other nobody would ever see them. */
+  async #images(nodeId: string, callId: string, content: readonly ContentBlock[]): Promise<readonly ContentBlock[]> {
+    const state = this.#driver.state;
+    const isOpen = state?.run.phase === "acting" && state.run.calls.some((call) => call.callId === callId && call.nodeId === nodeId);
+    if (!state || !isOpen) return content.filter((block) => block.type === "text");
+    return this.#driver.media.takeResult({ sessionKey: state.identity.key, callId, nodeId, content, now: this.#driver.wall() });
   }
   nodeChanged({ nodeId, online, calls }: NodeChange): Promise<void> {
     this.#driver.apply({ type: "NodeChanged", nodeId, online, ...(calls === undefined ? {} : { calls }) });

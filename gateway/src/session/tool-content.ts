@@ -3,9 +3,9 @@ import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
 import { ToolOutcomeValues } from "../../../protocol/gen/types.ts";
-import type { GsvError, ImageBlock, TextBlock } from "../ports.ts";
+import type { ContentBlock, GsvError } from "../ports.ts";
 
-export type Block = TextBlock | ImageBlock;
+export type Block = ContentBlock;
 export interface ToolReport {
   readonly content: readonly Block[];
   readonly outcome: ToolOutcome;
@@ -26,9 +26,12 @@ function asBlocks(value: unknown): readonly Block[] | undefined {
 }
 function asBlock(value: unknown): Block | undefined {
   if (!isRecord(value)) return undefined;
-  const { type, text, data, mimeType } = value;
+  const { type, text, data, mimeType, r2Key } = value;
   if (type === "text" && typeof text === "string") return { type: "text", text };
   if (type === "image" && typeof data === "string" && typeof mimeType === "string") return { type: "image", data, mimeType };
+  // Whether there is such a file, and whether it is this call's, is checked before the result is taken in.
+  if (type === "image" && typeof r2Key === "string" && r2Key.length <= 1024 && typeof mimeType === "string")
+    return { type: "image", r2Key, mimeType };
   return undefined;
 }
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

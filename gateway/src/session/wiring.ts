@@ -1,4 +1,6 @@
 /** Where a session's parts are made; `wiring` is the one seam that tests in the runtime replace. Decides nothing. */
+import { createSessionMedia } from "../media/session-media.ts";
+import type { SpeechAi } from "../media/transcribe.ts";
 import { createModelClient } from "../models/model-client.ts";
 import type { GatewayPort } from "../ports.ts";
 import { createPromptSource } from "../workspace/prompt-source.ts";
@@ -7,7 +9,7 @@ import { createArchives } from "../workspace/archives.ts";
 import { createResultFiles } from "../workspace/results.ts";
 import type { SessionParts } from "./driver.ts";
 
-function createSessionParts(bucket: R2Bucket, gateway: GatewayPort): SessionParts {
+function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, ai?: SpeechAi): SessionParts {
   return {
     gateway,
     model: createModelClient(),
@@ -15,6 +17,7 @@ function createSessionParts(bucket: R2Bucket, gateway: GatewayPort): SessionPart
     native: createNativeTools(bucket),
     archives: createArchives(bucket),
     files: createResultFiles(bucket),
+    media: createSessionMedia(bucket, { ai }),
   };
 }
 

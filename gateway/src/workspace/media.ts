@@ -29,16 +29,40 @@ export async function putMedia(bucket: Bucket, input: MediaInput): Promise<Resul
   );
   return put.ok ? { ok: true, value: { key } } : put;
 }
-/** Everything that a session's messages came with. Safe to repeat; gives how many objects went. */
-export async function deleteMedia(bucket: Bucket, sessionKey: string): Promise<Result<number>> {
+export interface DeleteWhich {
+  /** Only what was uploaded before (epoch ms). */
+  readonly before: number;
+  /** Keys that stay. */
+  readonly keep: ReadonlySet<string>;
+  /** Told of each key that goes. */
+  readonly gone?: (key: string) => void;
+}
+/** Everything that a session's messages came with, uploads that no message names included. Safe to repeat; gives how many objects went. */
+export async function deleteMedia(
+  bucket: Bucket,
+  sessionKey: string,
+  { before, keep, gone }: DeleteWhich = { before: Number.POSITIVE_INFINITY, keep: new Set() },
+): Promise<Result<number>> {
   return guarded("delete the session's files", async () => {
     let count = 0;
+    let cursor: string | undefined;
     for (;;) {
-      const page = await bucket.list({ prefix: mediaPrefix(sessionKey), limit: 1000 });
-      const keys = page.objects.map(({ key }) => key);
+      const page = await bucket.list({
+        prefix: mediaPrefix(sessionKey),
+        limit: 1000,
+        include: ["customMetadata"],
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      const keys = page.objects.filter((object) => uploadedAt(object) < before && !keep.has(object.key)).map(({ key }) => key);
       if (keys.length > 0) await bucket.delete(keys);
+      for (const key of keys) gone?.(key);
       count += keys.length;
-      if (!page.truncated || keys.length === 0) return count;
+      if (!page.truncated) return count;
+      cursor = page.cursor;
     }
   });
+}
+function uploadedAt({ customMetadata, uploaded }: Pick<R2Object, "customMetadata" | "uploaded">): number {
+  const said = Number(customMetadata?.["uploadedAt"]);
+  return Number.isSafeInteger(said) && said > 0 ? said : uploaded.getTime();
 }

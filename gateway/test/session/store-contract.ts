@@ -16,6 +16,7 @@ const storeCase = (name: string, run: StoreCase["run"]): void => {
 const state: State = newborn({ identity: { key: "agent:main:main", ref: "r", agentId: "main", isMain: true }, sessionId: "s1", wall: 5 });
 const nothing: Omit<Step, "state"> = {
   append: [],
+  amend: [],
   queue: [],
   results: [],
   effects: [],
@@ -116,6 +117,22 @@ storeCase("rows come in order and in pages", (store) => {
   assert.deepEqual(store.rowAt(7), rows[6]);
   assert.equal(store.rowAt(26), undefined);
   assert.equal(store.oldestSeq(26), 1);
+});
+storeCase("[P5.6] a user's row can be amended, any other row can't, and its place stays", (store) => {
+  const notice: LogRow = { seq: 2, at: 1, runId: "", kind: "notice", notice: "note", text: "n" };
+  const first = row(1);
+  assert.ok(first.kind === "user");
+  write(store, undefined, step({ append: [first, notice, row(3)] }));
+  const amended = { ...first, message: { ...first.message, content: "with a transcript – zwölf 🌍" } };
+  write(store, state, step({ amend: [amended], state: { ...state, runCount: 2 } }));
+  assert.deepEqual(store.rows(0, 10), [amended, notice, row(3)]);
+  assert.throws(() =>
+    store.transaction(() => {
+      store.write(state, step({ amend: [{ ...amended, message: { ...amended.message, content: "other" } }] }), undefined);
+      throw new Error("no");
+    }),
+  );
+  assert.deepEqual(store.rowAt(1), amended);
 });
 storeCase("[G4] [W19] a long result comes back whole, and goes when it is told to", (store) => {
   const text = "zwölf 🌍 ".repeat(150_000);

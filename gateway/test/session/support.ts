@@ -18,6 +18,7 @@ import { sessionPort } from "../../src/platform/stubs.ts";
 import type { SessionParts } from "../../src/session/driver.ts";
 import type { Session } from "../../src/session/session-do.ts";
 import { wiring } from "../../src/session/wiring.ts";
+import { createSessionMedia, type SessionMediaDeps } from "../../src/media/session-media.ts";
 import { createArchives } from "../../src/workspace/archives.ts";
 import { createResultFiles } from "../../src/workspace/results.ts";
 
@@ -103,6 +104,10 @@ export class Stage {
   assembled = 0;
   bucketAway = false;
   tools: readonly ToolBinding[] = [];
+  /** Who turns recordings into text. */
+  speech: SessionMediaDeps = {};
+  seesImages = true;
+  transcription: RunContext["config"]["transcription"];
   dispatch: (call: ToolDispatch) => Promise<"sent" | "offline"> = () => Promise.resolve("sent");
   /** When set, models answer at once. */
   auto: ((request: ModelRequest) => ModelOutcome) | undefined;
@@ -146,6 +151,7 @@ export class Stage {
     return {
       gateway,
       model: {
+        takesImages: () => this.seesImages,
         call: (request) => {
           if (this.auto) {
             request.onText("…");
@@ -176,6 +182,7 @@ export class Stage {
             : archives.put(input),
       },
       files: createResultFiles(bucket),
+      media: createSessionMedia(bucket, this.speech),
     };
   }
   #context(): RunContext {
@@ -187,6 +194,7 @@ export class Stage {
         limits: { stepsPerRun: 50, runMs: 1_800_000, runCostUsd: 1 },
         session: { mainKey: "main", defaultResetPolicy: this.resetPolicy },
         userTimezone: "UTC",
+        ...(this.transcription === undefined ? {} : { transcription: this.transcription }),
       },
       agent: { id: asAgentId("main") },
       tools: this.tools,

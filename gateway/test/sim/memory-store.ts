@@ -40,6 +40,7 @@ export class MemoryStore implements SessionStore {
   writes = 0;
   /** What the transaction at work would add to the above. */
   #added: LogRow[] = [];
+  #amended: LogRow[] = [];
   #takenIn: string[] = [];
 
   transaction<T>(work: () => T): T {
@@ -47,10 +48,12 @@ export class MemoryStore implements SessionStore {
     const before = copy(this.#tables);
     this.#inside = true;
     this.#added = [];
+    this.#amended = [];
     this.#takenIn = [];
     try {
       const result = work();
       this.everything.push(...this.#added);
+      for (const row of this.#amended) this.everything[this.everything.findIndex(({ seq }) => seq === row.seq)] = row;
       this.accepted.push(...this.#takenIn);
       return result;
     } catch (error) {
@@ -92,6 +95,12 @@ export class MemoryStore implements SessionStore {
       if (log.has(stored.seq)) throw new Error(`the row ${stored.seq} is there already`);
       log.set(stored.seq, stored);
       this.#added.push(decodeRow(stored));
+    }
+    for (const row of step.amend) {
+      const stored = encodeRow(row);
+      if (log.get(stored.seq)?.kind !== "user") throw new Error(`the row ${stored.seq} is no message of a user`);
+      log.set(stored.seq, stored);
+      this.#amended.push(decodeRow(stored));
     }
     for (const op of step.queue) {
       if (op.op === "remove") {

@@ -31,6 +31,8 @@ const isTerminal = (row: LogRow): boolean =>
 export interface Sent {
   readonly messageId: string;
   readonly runId: string;
+  /** It comes with a recording. */
+  readonly voice?: boolean;
   state: "pending" | "accepted" | "refused";
 }
 

@@ -78,6 +78,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
             runId: message.runId,
             text: `say ${message.messageId}`,
             origin: "client:sim",
+            ...(message.voice ? { attachments: [{ mimeType: "audio/ogg", data: "T2dnUw==" }] } : {}),
           }),
         ),
       (answer) => {
@@ -93,7 +94,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   const plan = (work: () => void): void => void time.after(rng.int(0, busyMs), work);
 
   for (let index = 0; index < messages; index++) {
-    const message: Sent = { messageId: `m${index}`, runId: `run-${index}`, state: "pending" };
+    const message: Sent = { messageId: `m${index}`, runId: `run-${index}`, voice: index % 5 === 3, state: "pending" };
     plan(() => {
       sent.push(message);
       send(message);

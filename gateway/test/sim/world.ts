@@ -3,16 +3,17 @@
  * with them. Runs the real driver, pump, publisher and service; only the platform and the far ends are made up.
  */
 import { asAgentId, type ToolResultParams } from "../../../protocol/gen/types.ts";
-import type {
-  GatewayPort,
-  Message,
-  ModelOutcome,
-  ModelRequest,
-  NodeChange,
-  RunContext,
-  SessionIdentity,
-  SessionNews,
-  ToolBinding,
+import {
+  type GatewayPort,
+  isMediaBlock,
+  type Message,
+  type ModelOutcome,
+  type ModelRequest,
+  type NodeChange,
+  type RunContext,
+  type SessionIdentity,
+  type SessionNews,
+  type ToolBinding,
 } from "../../src/ports.ts";
 import { type DriverHost, SessionDriver, type SessionParts } from "../../src/session/driver.ts";
 import type { ArchiveInput } from "../../src/session/effects/archive.ts";
@@ -35,6 +36,10 @@ export interface WorldOptions {
   /** Reset policy of the configuration; manual by default. */
   readonly idleMinutes?: number;
 }
+const isUnheard = (message: Message): boolean =>
+  message.role === "user" &&
+  typeof message.content !== "string" &&
+  message.content.some((block) => isMediaBlock(block) && block.transcript !== `said in ${block.r2Key}`);
 /** The session's life ended while somebody waited for it. */
 class Died extends Error {}
 class NetworkError extends Error {}
@@ -303,7 +308,7 @@ export class World {
     };
     return {
       gateway,
-      model: { call: (request) => this.#model(isDead, request) },
+      model: { takesImages: () => true, call: (request) => this.#model(isDead, request) },
       prompts: {
         assemble: () =>
           remote(() =>
@@ -332,6 +337,33 @@ export class World {
             this.results.set(path, text);
             return { ok: true as const, value: undefined };
           }),
+      },
+      media: {
+        takeAttachments: ({ messageId, attachments }) =>
+          remote(() => ({
+            ok: true as const,
+            value: {
+              blocks: attachments.map(({ mimeType }, index) => ({
+                type: "audio" as const,
+                r2Key: `media/s/${messageId}-${index}`,
+                mimeType,
+              })),
+              notes: [],
+            },
+          })).catch((error: unknown) => {
+            if (!(error instanceof NetworkError)) throw error;
+            return { ok: false as const, error: { reason: "storage.failed" as const, message: "The bucket is away." } };
+          }),
+        takeResult: ({ content }) => remote(() => content),
+        hydrate: (messages) => Promise.resolve(messages),
+        transcribe: ({ r2Key }) => {
+          const heard = { ok: true as const, value: `said in ${r2Key}` };
+          return remote(() => heard).catch((error: unknown) => {
+            if (error instanceof NetworkError) return heard;
+            throw error;
+          });
+        },
+        delete: () => remote(() => ({ ok: true as const, value: 0 })),
       },
     };
   }
@@ -377,6 +409,7 @@ export class World {
 
   #model(isDead: () => boolean, request: ModelRequest): Promise<ModelOutcome> {
     this.modelCalls += 1;
+    if (!isDead() && request.messages.some(isUnheard)) this.problem("the model was asked before a recording was turned into text");
     const problem = requestProblem(request.messages);
     if (problem !== undefined) this.problem(`the model was asked with a broken history: ${problem}`);
     const said = this.disk.load()?.messageCount;

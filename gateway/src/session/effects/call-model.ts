@@ -2,14 +2,26 @@
  * CallModel: one call of the model, its text streamed to clients as it comes. Gathers what the call needs, times it out as a
  * whole, and reports exactly one event. Never retries: that is the machine's. Keys are fetched here and dropped here.
  */
-import type { GsvError, Message, ModelAccess, ModelClient, ModelOutcome, NativeTools, PromptSource, RunContext } from "../../ports.ts";
+import type {
+  GsvError,
+  Message,
+  ModelAccess,
+  ModelClient,
+  ModelOutcome,
+  NativeTools,
+  PromptSource,
+  RunContext,
+  SessionMedia,
+} from "../../ports.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
+import type { UserRow } from "../machine/log.ts";
 import { modelEffectId, type State, type Thinking } from "../machine/state.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import { budgetOf, modelsFor, type RunContexts, thinkLevelFor } from "../run-context.ts";
 import { offeredTools, resolveCall } from "../tools.ts";
+import { hear } from "./hear.ts";
 
 export interface CallModelPorts {
   readonly state: () => State | undefined;
@@ -18,6 +30,10 @@ export interface CallModelPorts {
   readonly prompts: PromptSource;
   readonly model: ModelClient;
   readonly native: Pick<NativeTools, "definitions">;
+  readonly media: SessionMedia;
+  /** Messages with recordings that have no transcript yet. */
+  readonly unheard: () => readonly UserRow[];
+  readonly commit: (event: EventBody) => void;
   readonly wall: () => number;
   readonly delta: (delta: Delta) => void;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -92,19 +108,23 @@ export class ModelCaller {
         context,
         models: models.length,
       });
+    await this.#hear(effect, context, flight.signal);
     if (flight.signal.aborted) return undefined;
 
     const { config } = context;
     const { native } = this.#ports;
     let offset = 0;
+    const model = modelAt(models, run.modelIndex);
+    // A copy: the history grows in place, and an aborted call may live on for a while.
+    const messages = await this.#ports.media.hydrate([...this.#ports.messages()], this.#ports.model.takesImages(model, config));
+    if (flight.signal.aborted) return undefined;
     const outcome = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
       this.#ports.model.call({
-        model: modelAt(models, run.modelIndex),
+        model,
         config,
         access,
         systemPrompt: system.value,
-        // A copy: the history grows in place, and an aborted call may live on for a while.
-        messages: [...this.#ports.messages()],
+        messages,
         tools: offeredTools(native.definitions, context.tools),
         thinkLevel: thinkLevelFor(run, state.settings, config),
         maxTokens: state.settings.maxTokens,
@@ -148,6 +168,21 @@ export class ModelCaller {
     return { context, access, models, state };
   }
 
+  /** Recordings become text in the log before a model hears of them, since files go and the log stays. */
+  async #hear(effect: EffectOf<"CallModel">, context: RunContext, signal: AbortSignal): Promise<void> {
+    const { unheard, contexts, media, commit } = this.#ports;
+    const rows = unheard();
+    if (rows.length === 0) return;
+    const access = await contexts.access(context, "openai").catch((error: unknown) => {
+      this.#ports.failed("asking for the key of the transcription", error);
+      return undefined;
+    });
+    for (const row of rows) {
+      const heard = await hear(row, context.config, access, media, signal);
+      if (heard === undefined || signal.aborted) return;
+      commit({ type: "Transcribed", effectId: effect.id, row: heard });
+    }
+  }
   /** Once for a run, so that all its calls have the same bytes before the conversation (P9.2). */
   async #system(run: Thinking, context: RunContext, state: State): Promise<{ ok: true; value: string } | { ok: false; error: GsvError }> {
     if (this.#turn?.ordinal === run.ordinal) return { ok: true, value: this.#turn.system };

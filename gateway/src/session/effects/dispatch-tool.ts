@@ -2,7 +2,7 @@
  * DispatchTool: has one call run, by the session itself or by a node. What may be handed over more than once is handed over until
  * it is known to be out; what may not is committed as sent first (rule G2). A node's result comes by another way.
  */
-import type { GatewayPort, NativeTools } from "../../ports.ts";
+import type { GatewayPort, NativeTools, SessionMedia } from "../../ports.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
@@ -15,6 +15,7 @@ export interface DispatchPorts {
   readonly row: (seq: number) => LogRow | undefined;
   readonly gateway: GatewayPort;
   readonly native: NativeTools;
+  readonly media: Pick<SessionMedia, "takeResult">;
   readonly wall: () => number;
   readonly userTimezone: () => string;
   /** Commits. True: the event changed something. */
@@ -38,7 +39,11 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
       userTimezone: ports.userTimezone(),
       gateway: ports.gateway,
     });
-    ports.commit({ type: "ToolResult", callId, ...fromNative(outcome) });
+    const report = fromNative(outcome);
+    const content = report.content.every((block) => block.type === "text")
+      ? report.content
+      : await ports.media.takeResult({ sessionKey: state.identity.key, callId, content: report.content, now: ports.wall() });
+    ports.commit({ type: "ToolResult", callId, ...report, content });
     return "done";
   }
   const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
-import type { GatewayPort, ModelOutcome, ModelRequest, RunContext, SessionNews } from "../../ports.ts";
+import type { GatewayPort, ModelOutcome, ModelRequest, RunContext, SessionMedia, SessionNews } from "../../ports.ts";
 import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
@@ -29,6 +29,14 @@ const RUN = {
   step: 1,
   modelIndex: 0,
   spent: { input: 0, output: 0, total: 0 },
+};
+/** A bucket that nobody should need. */
+const media: SessionMedia = {
+  takeAttachments: () => Promise.reject(new Error("no files here")),
+  takeResult: () => Promise.reject(new Error("no files here")),
+  hydrate: (messages) => Promise.resolve(messages),
+  transcribe: () => Promise.reject(new Error("no files here")),
+  delete: () => Promise.reject(new Error("no files here")),
 };
 const base: State = newborn({ identity: { key: "agent:main:main", ref: "ref", agentId: "main", isMain: true }, sessionId: "s1", wall: 0 });
 const thinking: State = { ...base, run: { ...RUN, phase: "thinking", attempt: 2, tries: 0, restarts: 0, deadline: 0 } };
@@ -87,12 +95,16 @@ describe("CallModel", () => {
       ),
       prompts: { assemble: () => Promise.resolve({ ok: true, value: { system: "sys", sections: [] } }) },
       model: {
+        takesImages: () => true,
         call: (request) => {
           requests.push(request);
           return model(request);
         },
       },
       native: { definitions: [] },
+      media,
+      unheard: () => [],
+      commit: () => {},
       wall: () => 7,
       delta: (delta) => deltas.push(delta),
       sleep: (_ms, signal) =>
@@ -286,6 +298,7 @@ describe("DispatchTool", () => {
       row: () => row,
       gateway,
       native: { definitions: [], run: (name) => Promise.resolve({ ok: true, result: `${name} ran` }) },
+      media,
       wall: () => 0,
       userTimezone: () => "UTC",
       commit: (event) => {

@@ -5,7 +5,7 @@
 import type { Usage } from "../../../../protocol/gen/types.ts";
 import type { Answer, ArchiveEnd, Stamp } from "./event.ts";
 import type { Effect } from "./effect.ts";
-import { hasEvent, isMessageRow, type LogRow, type MessageRow, type NoticeRow, seqSpan } from "./log.ts";
+import { hasEvent, isMessageRow, type LogRow, type MessageRow, type NoticeRow, seqSpan, type UserRow } from "./log.ts";
 import { deliverEffectId, type QueuedMessage, type State } from "./state.ts";
 
 export type QueueOp =
@@ -25,6 +25,8 @@ export interface Step {
   /** The very same object when nothing has changed; then there is nothing else either, but an answer. */
   readonly state: State;
   readonly append: readonly LogRow[];
+  /** Rows that are there already and get another body: transcripts came in. */
+  readonly amend: readonly UserRow[];
   readonly queue: readonly QueueOp[];
   readonly results: readonly ResultOp[];
   /** New in the outbox. */
@@ -42,6 +44,7 @@ export interface Draft {
   readonly state: Writable<State>;
   readonly at: Stamp;
   readonly append: LogRow[];
+  readonly amend: UserRow[];
   readonly queue: QueueOp[];
   readonly results: ResultOp[];
   readonly status: StatusNews[];
@@ -56,6 +59,7 @@ export const startDraft = (state: State, at: Stamp): Draft => ({
   state: { ...state },
   at,
   append: [],
+  amend: [],
   queue: [],
   results: [],
   status: [],
@@ -124,11 +128,12 @@ export function finishDraft(d: Draft): Step {
     const upto = d.state.nextSeq - 1;
     open(d, { type: "Deliver", id: deliverEffectId(upto), upto });
   }
-  const silent = isSame(before, d.state) && d.append.length === 0 && d.queue.length === 0 && d.results.length === 0;
+  const silent = isSame(before, d.state) && d.append.length === 0 && d.amend.length === 0 && d.queue.length === 0 && d.results.length === 0;
   if (silent)
     return {
       state: before,
       append: [],
+      amend: [],
       queue: [],
       results: [],
       effects: [],
@@ -148,6 +153,7 @@ export function finishDraft(d: Draft): Step {
   return {
     state: d.state,
     append: d.append,
+    amend: d.amend,
     queue: d.queue,
     results: d.results,
     effects: d.state.outbox.filter((effect) => !had.has(effect.id)),

@@ -3,7 +3,8 @@
  * time, a fresh id, a random number, and what the store has beside the state.
  */
 import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
-import type { AssistantMessage, GsvError, ImageBlock, SessionIdentity, TextBlock } from "../../ports.ts";
+import type { AssistantMessage, ContentBlock, GsvError, SessionIdentity } from "../../ports.ts";
+import type { UserRow } from "./log.ts";
 import type { Budget, IncomingMessage, QueuedMessage } from "./state.ts";
 
 export interface Stamp {
@@ -90,11 +91,13 @@ export type EventBody =
       readonly type: "ToolResult";
       readonly callId: string;
       readonly nodeId?: string;
-      readonly content: readonly (TextBlock | ImageBlock)[];
+      readonly content: readonly ContentBlock[];
       readonly outcome: ToolOutcome;
       readonly reason?: string;
       readonly durationMs?: number;
     }
+  /** Recordings of a message were turned into text: the message's row, with the transcripts in it. Only before a model call. */
+  | { readonly type: "Transcribed"; readonly effectId: string; readonly row: UserRow }
   /** To be committed before the only dispatch of a call to a node without a ledger. */
   | { readonly type: "ToolSent"; readonly effectId: string; readonly callId: string }
   /** The node was not there. `first`: no dispatch of this call can have reached it. */

@@ -10,7 +10,7 @@ import { actingTick, actingWoke, nodeChanged, toolOffline, toolResult, toolSent,
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive } from "./phase/archiving.ts";
 import { endByAbort } from "./phase/ending.ts";
 import { becomeIdle, execEnded, userMessage } from "./phase/idle.ts";
-import { modelFailed, modelReplied, restartThinking } from "./phase/thinking.ts";
+import { modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, modelEffectId, type State } from "./state.ts";
 
 export type { Step } from "./draft.ts";
@@ -31,6 +31,8 @@ function handle(d: Draft, event: Event): void {
       return modelReplied(d, event);
     case "ModelFailed":
       return modelFailed(d, event);
+    case "Transcribed":
+      return transcribed(d, event);
     case "ToolResult":
       return toolResult(d, event);
     case "ToolSent":

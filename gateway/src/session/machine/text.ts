@@ -1,5 +1,5 @@
 /** Measuring and cutting text so that everything fits its row and the model's window. Pure; never splits a surrogate pair. */
-import type { AssistantMessage, ImageBlock, TextBlock, ThinkingBlock, ToolCallBlock } from "../../ports.ts";
+import type { AssistantMessage, ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock } from "../../ports.ts";
 
 /** Bytes of the text as UTF-8. */
 export function utf8Bytes(text: string): number {
@@ -80,11 +80,11 @@ export function fitAssistant(
   return { message: { ...message, content }, lost };
 }
 
-/** Blocks that fit a row: the text is cut already, so only images can be too large. */
-export function fitImages(content: readonly (TextBlock | ImageBlock)[], maxBytes: number): readonly (TextBlock | ImageBlock)[] {
+/** Blocks that fit a row: the text is cut already, so only images that are not stored elsewhere can be too large. */
+export function fitImages(content: readonly ContentBlock[], maxBytes: number): readonly ContentBlock[] {
   let left = maxBytes;
   return content.map((block) => {
-    if (block.type !== "image") return block;
+    if (block.type !== "image" || !("data" in block)) return block;
     left -= block.data.length;
     if (left >= 0) return block;
     left += block.data.length;

@@ -86,6 +86,7 @@ export class SqlStore implements SessionStore {
       const { seq, kind, run, at, body } = encodeRow(row);
       sql.exec("INSERT INTO log(seq, kind, run, at, body) VALUES(?, ?, ?, ?, ?)", seq, kind, run, at, body);
     }
+    for (const row of step.amend) sql.exec("UPDATE log SET body = ? WHERE seq = ? AND kind = 'user'", encodeRow(row).body, row.seq);
     for (const op of step.queue) this.#writeQueue(op);
     for (const op of step.results) this.#writeResult(op);
     if (seen) sql.exec("INSERT INTO seen(key, answer, at) VALUES(?, ?, ?)", seen.key, JSON.stringify(seen.answer), seen.at);

@@ -1,5 +1,5 @@
 /** Calls are out: results, nodes that come and go, deadlines. A call ends exactly once, whatever comes later. Pure. */
-import type { ImageBlock, TextBlock } from "../../../ports.ts";
+import type { ContentBlock } from "../../../ports.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, status } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES } from "../limits.ts";
@@ -91,7 +91,7 @@ function lateNote(d: Draft, sealed: SealedCall, event: EventOf<"ToolResult">): v
 }
 
 /** Content that fits the model's window and its row. What is cut off is kept in full as a file of the workspace (G4). */
-function fit(d: Draft, callId: string, content: readonly (TextBlock | ImageBlock)[], chars: number): readonly (TextBlock | ImageBlock)[] {
+function fit(d: Draft, callId: string, content: readonly ContentBlock[], chars: number): readonly ContentBlock[] {
   const text = textOf(content);
   const images = content.filter((block) => block.type === "image");
   if (text.length <= chars) return fitImages(content, MESSAGE_ROW_BYTES - jsonBytes(text));

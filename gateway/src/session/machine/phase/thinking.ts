@@ -15,7 +15,7 @@ import {
   providerCallId,
   type Thinking,
 } from "../state.ts";
-import { fitAssistant, head, textOf } from "../text.ts";
+import { fitAssistant, head, jsonBytes, textOf } from "../text.ts";
 import { deadlineOf } from "./acting.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { runBase, think } from "./idle.ts";
@@ -48,6 +48,14 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
     return;
   }
   act(d, went, event);
+}
+
+/** Part of the run's getting further: a recording may take as long as a call. Another attempt does it again. */
+export function transcribed(d: Draft, { effectId, row }: EventOf<"Transcribed">): void {
+  const run = current(d, effectId);
+  if (!run || row.seq < d.state.contextFrom || row.seq >= d.state.nextSeq || jsonBytes(row) > LIMITS.rowBytes) return;
+  d.amend.push(row);
+  d.state.run = { ...run, progressAt: d.at.now };
 }
 
 /** Calls become rows and effects; those that can't be made become error results, and the run goes on. */

@@ -1,0 +1,35 @@
+/** Recordings of one message turned into text. A failure is written down in place of the text, so that it is not tried for ever. */
+import type { ContentBlock, EffectiveConfig, ModelAccess, SessionMedia } from "../../ports.ts";
+import { isMediaBlock } from "../../ports.ts";
+import type { UserRow } from "../machine/log.ts";
+import { head } from "../machine/text.ts";
+
+/** Of all recordings of one message together: their row must stay a row. */
+const TRANSCRIPTS_CHARS = 60_000;
+
+/** Undefined: it was stopped. */
+export async function hear(
+  row: UserRow,
+  config: EffectiveConfig,
+  access: ModelAccess | undefined,
+  media: Pick<SessionMedia, "transcribe">,
+  signal: AbortSignal,
+): Promise<UserRow | undefined> {
+  const { content } = row.message;
+  if (typeof content === "string") return row;
+  let left = TRANSCRIPTS_CHARS;
+  const heard: ContentBlock[] = [];
+  for (const block of content) {
+    if (!isMediaBlock(block) || block.type !== "audio" || block.transcript !== undefined) {
+      heard.push(block);
+      continue;
+    }
+    const result = await media.transcribe(block, config, access ?? { apiKeys: {}, headers: {} }, signal);
+    if (signal.aborted) return undefined;
+    const said = result.ok ? result.value : `(could not be transcribed: ${result.error.message})`;
+    const transcript = said.length <= left ? said : `${head(said, left)} [... the rest was left out]`;
+    left = Math.max(0, left - said.length);
+    heard.push({ ...block, transcript });
+  }
+  return { ...row, message: { ...row.message, content: heard } };
+}
