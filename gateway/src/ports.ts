@@ -24,6 +24,7 @@ import type {
   SessionEvent,
   SessionGetResult,
   SessionHistoryResult,
+  SessionMessagesResult,
   SessionPatchParams,
   SessionPreviewResult,
   SessionPromptResult,
@@ -96,6 +97,8 @@ export interface SessionPort {
   compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>>;
   history(): Promise<Result<SessionHistoryResult>>;
   preview(limit: number | undefined): Promise<Result<SessionPreviewResult>>;
+  /** From `offset` on, as many as fit an answer. */
+  messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>>;
   /** What the model would get now. `identity` is for a session that nobody has said anything in yet; calls no model, stores nothing. */
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>>;
   /** Log events after `afterSeq` (absent: none, just the present state). */

@@ -6,6 +6,7 @@ import type { Env } from "../env.ts";
 import type { NativeTools, SearchPort, SessionPort } from "../ports.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
 import { type AgentFilesStore, createAgentFiles } from "../workspace/agent-files.ts";
+import { type ArchiveReader, createArchiveReader } from "../workspace/archive-reader.ts";
 import { createWorkspaceStore, type WorkspaceStore } from "../workspace/store.ts";
 
 export interface Parts {
@@ -15,6 +16,7 @@ export interface Parts {
   search(env: Env, agentId: string): SearchPort;
   nativeTools(env: Env): NativeTools;
   workspace(env: Env): WorkspaceStore;
+  archives(env: Env): ArchiveReader;
   agentFiles(env: Env): AgentFilesStore;
 }
 
@@ -23,5 +25,6 @@ export const parts: Parts = {
   search: (env, agentId) => env.SEARCH.getByName(agentId),
   nativeTools: (env) => createNativeTools(env.STORAGE),
   workspace: (env) => createWorkspaceStore(env.STORAGE),
+  archives: (env) => createArchiveReader(env.STORAGE),
   agentFiles: (env) => createAgentFiles(env.STORAGE),
 };

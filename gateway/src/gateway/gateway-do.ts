@@ -145,6 +145,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       runWaits,
       scrub: (text) => secrets.scrub(text),
       workspace: parts.workspace(env),
+      archives: parts.archives(env),
       agentFiles: parts.agentFiles(env),
       searchIndex: (agentId) => parts.search(env, agentId),
       native: parts.nativeTools(env),

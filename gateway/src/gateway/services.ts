@@ -4,6 +4,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { GatewayPort, NativeTools, Result, SearchPort } from "../ports.ts";
 import type { AgentFilesStore } from "../workspace/agent-files.ts";
+import type { ArchiveReader } from "../workspace/archive-reader.ts";
 import type { WorkspaceStore } from "../workspace/store.ts";
 import type { Alarms } from "./alarms.ts";
 import type { Audit } from "./audit.ts";
@@ -42,6 +43,7 @@ export interface Services {
   readonly contextVersion: () => string;
   readonly ask: AskSession;
   readonly workspace: WorkspaceStore;
+  readonly archives: ArchiveReader;
   readonly agentFiles: AgentFilesStore;
   /** An agent's search index. */
   readonly searchIndex: (agentId: string) => SearchPort;

@@ -10,6 +10,7 @@ import type {
   SessionCompactResult,
   SessionGetResult,
   SessionHistoryResult,
+  SessionMessagesResult,
   SessionPatchParams,
   SessionPreviewResult,
   SessionPromptResult,
@@ -97,6 +98,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   }
   preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
     return this.#service.preview(limit);
+  }
+  messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>> {
+    return this.#service.messages(offset, limit);
   }
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
     return this.#service.prompt(identity);

@@ -12,6 +12,7 @@ import {
   type SessionCompactResult,
   type SessionGetResult,
   type SessionHistoryResult,
+  type SessionMessagesResult,
   type SessionPatchParams,
   type SessionPreviewResult,
   type SessionPromptResult,
@@ -43,7 +44,7 @@ import { jsonBytes } from "./machine/text.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
 import { runEnd, searchRows } from "./search-view.ts";
 import { fromNode } from "./tool-content.ts";
-import { eventsView, getView, historyView, previewView, statsView } from "./views.ts";
+import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
 
 /** A conversation that was active this recently is not checked anew against a policy that may have been changed meanwhile. */
 const POLICY_FRESH_MS = 60_000;
@@ -337,6 +338,9 @@ export class SessionService implements SessionPort {
   preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
     const most = Math.max(1, Math.min(limit ?? 20, LIMITS.pageItems));
     return this.#look((state) => previewView(state, [...this.#driver.history.messageRows()], most));
+  }
+  messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>> {
+    return this.#look((state) => messagesView(state, [...this.#driver.history.messageRows()], offset ?? 0, limit ?? LIMITS.rowBytes));
   }
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
     return this.#driver.prompt(identity, this.#ports.sha256);

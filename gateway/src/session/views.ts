@@ -5,11 +5,13 @@ import {
   asSessionKey,
   type SessionGetResult,
   type SessionHistoryResult,
+  type SessionMessagesResult,
   type SessionPreviewResult,
   type SessionStatsResult,
   type SessionSubscribeResult,
 } from "../../../protocol/gen/types.ts";
 import type { Result, SessionNews } from "../ports.ts";
+import { fitting } from "../workspace/shorten.ts";
 import { rowEvents } from "./events.ts";
 import { CALLS_PER_REPLY } from "./machine/limits.ts";
 import type { MessageRow } from "./machine/log.ts";
@@ -75,6 +77,27 @@ export function previewView(state: State, rows: readonly MessageRow[], limit: nu
     messages.unshift(row.message);
   }
   return { sessionKey: asSessionKey(state.identity.key), sessionId: state.sessionId, messageCount: state.messageCount, messages };
+}
+
+/** A page of the present conversation, oldest first. One message that fits no answer is shortened, visibly. */
+export function messagesView(state: State, rows: readonly MessageRow[], offset: number, limit: number): SessionMessagesResult {
+  const messages: unknown[] = [];
+  let bytes = 0;
+  for (const row of rows.slice(offset, offset + limit)) {
+    const shown = fitting(row.message, ANSWER_BYTES);
+    bytes += shown.bytes;
+    if (bytes > LIMITS.pageBytes && messages.length > 0) break;
+    messages.push(shown.message);
+  }
+  const next = offset + messages.length;
+  return {
+    sessionKey: asSessionKey(state.identity.key),
+    sessionId: state.sessionId,
+    messages,
+    offset,
+    ...(next < rows.length ? { nextOffset: next } : {}),
+    total: rows.length,
+  };
 }
 
 const TOO_OLD: Result<never> = {

@@ -210,6 +210,7 @@ function usual(key: string): SessionPort {
         sha256: "",
       },
     }),
+    messages: async () => ({ ok: true, value: { sessionKey, sessionId: "s", messages: [], offset: 0, total: 0 } }),
     events: async () => ({ ok: true, value: { sessionKey, seq: 0, events: [], state: "idle" } }),
     resume: async () => ({ busy: false }),
     searchRows: async () => ({ ok: false, error: { reason: "session.not_found", message: "no" } }),

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { asSessionKey } from "../../../protocol/gen/types.ts";
 import { client, fakeSessions, type Peer, seed } from "./support.ts";
 
 interface File {
@@ -71,5 +72,51 @@ describe("[P19] files that fit no frame", () => {
     expect(parts).toBeGreaterThan(1);
     expect((await admin.refused("workspace.read", { path, offset: 3 })).reason).toBe("protocol.invalid_params");
     expect((await admin.refused("workspace.read", { path, offset: LIMITS.frameBytes * 4 })).reason).toBe("protocol.invalid_params");
+  });
+});
+
+describe("[P3.2] transcripts on the wire", () => {
+  const archive = async (agent: string, sessionId: string, sessionKey: string | undefined, archivedAt: number): Promise<void> => {
+    const text = `${JSON.stringify({ role: "user", content: `of ${sessionId}`, timestamp: 1 })}\n`;
+    const bytes = await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
+    await env.STORAGE.put(`agents/${agent}/sessions/${sessionId}.jsonl.gz`, bytes, {
+      customMetadata: { ...(sessionKey === undefined ? {} : { sessionKey }), messageCount: "1", archivedAt: String(archivedAt) },
+    });
+  };
+  test("are listed of an agent and of a session, and read", async () => {
+    await archive("main", "a", "agent:main:cli:dm:main", 1000);
+    await archive("main", "b", "agent:main:main", 2000);
+    await archive("main", "lost", undefined, 3000);
+    await archive("other", "o", "agent:other:main", 4000);
+    const paths = async (params: Record<string, unknown>) => {
+      const { archives, count } = await admin.ok<{ archives: { path: string }[]; count: number }>("archives.list", params);
+      return [archives.map(({ path: at }) => at.replace(/^sessions\/|\.jsonl\.gz$/g, "")), count];
+    };
+    expect(await paths({})).toEqual([["lost", "b", "a"], 3]);
+    expect(await paths({ offset: 1, limit: 1 })).toEqual([["b"], 3]);
+    expect(await paths({ sessionKey: "agent:main:cli:dm:main" })).toEqual([["a"], 1]);
+    expect(await paths({ sessionKey: "agent:other:main" })).toEqual([["o"], 1]);
+    expect(await paths({ agentId: "other" })).toEqual([["o"], 1]);
+    expect(await admin.ok("archives.read", { path: "b" })).toMatchObject({
+      archive: { path: "sessions/b.jsonl.gz", sessionKey: "agent:main:main", kind: "reset" },
+      messages: [{ content: "of b" }],
+      total: 1,
+    });
+    expect((await admin.refused("archives.read", { path: "none" })).reason).toBe("path.not_found");
+    await env.STORAGE.put("agents/main/sessions/b.jsonl.gz", "broken");
+    expect(await admin.refused("archives.read", { path: "b" })).toMatchObject({ reason: "archive.damaged", details: { readable: 0 } });
+  });
+  test("[T3] one whose metadata was lost is the session's by its id", async () => {
+    vi.restoreAllMocks();
+    fakeSessions(() => ({
+      history: async () => ({
+        ok: true,
+        value: { sessionKey: asSessionKey("agent:main:cli:dm:main"), currentSessionId: "s", previousSessionIds: ["lost"] },
+      }),
+    }));
+    await archive("main", "lost", undefined, 3000);
+    await admin.ok("chat.send", { sessionKey: "agent:main:cli:dm:main", message: "hello" });
+    expect(await admin.ok("archives.list", { sessionKey: "agent:main:cli:dm:main" })).toMatchObject({ count: 1 });
+    expect(await admin.ok("archives.list", { sessionKey: "agent:main:main" })).toMatchObject({ count: 0 });
   });
 });

@@ -2,7 +2,8 @@
 import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { asCallId } from "../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { asCallId, type SessionMessagesResult } from "../../../protocol/gen/types.ts";
 import type { SessionPort } from "../../src/ports.ts";
 import { createArchives } from "../../src/workspace/archives.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
@@ -31,6 +32,31 @@ describe("a plain conversation", () => {
     const preview = value(await s.port.preview(10));
     expect(preview.messageCount).toBe(2);
     expect(value(await s.port.events(0)).events).toHaveLength(1);
+  });
+  it("[P19] its messages are read in pages that fit an answer, oldest first", async () => {
+    const stage = new Stage().open();
+    stage.auto = () => says("x".repeat(200_000));
+    const s = newSession();
+    for (const id of ["a", "b", "c", "d"]) {
+      await s.send(id);
+      await stage.ended(`run-${id}`);
+    }
+    await idle(s.port);
+    const seen: unknown[] = [];
+    let pages = 0;
+    for (let offset: number | undefined = 0; offset !== undefined; pages++) {
+      const page: SessionMessagesResult = value(await s.port.messages(offset, undefined));
+      expect([page.offset, page.total]).toEqual([seen.length, 8]);
+      expect(JSON.stringify(page).length).toBeLessThan(LIMITS.frameBytes);
+      seen.push(...page.messages);
+      offset = page.nextOffset;
+    }
+    expect(seen.map((message) => (message as { role: string }).role)).toEqual(
+      Array.from({ length: 4 }, () => ["user", "assistant"]).flat(),
+    );
+    expect([seen.length, pages]).toEqual([8, 2]);
+    expect(value(await s.port.messages(6, 1))).toMatchObject({ offset: 6, nextOffset: 7, messages: [{ role: "user" }] });
+    expect(value(await s.port.messages(99, undefined))).toMatchObject({ messages: [], total: 8 });
   });
   it("[P9.2] the prompt is put together once for a run, and the context is asked for but not sent again", async () => {
     const stage = new Stage().open();
@@ -283,6 +309,7 @@ describe("asking and changing", () => {
       await s.port.get(),
       await s.port.stats(),
       await s.port.preview(5),
+      await s.port.messages(0, 5),
       await s.port.history(),
       await s.port.patch({ label: "x" }),
       await s.port.reset(),

@@ -2,6 +2,7 @@
 import { type EventName, isMethodName, type MethodName } from "../../../../protocol/gen/methods.ts";
 import type { Handlers } from "../services.ts";
 import { agentMethods } from "./agent.ts";
+import { archiveMethods } from "./archives.ts";
 import { auditMethods } from "./audit.ts";
 import { channelMethods } from "./channel.ts";
 import { chatMethods } from "./chat.ts";
@@ -20,6 +21,7 @@ export const HANDLERS: Handlers = {
   ...toolMethods,
   ...nodeMethods,
   ...workspaceMethods,
+  ...archiveMethods,
   ...agentMethods,
   ...tokenMethods,
   ...auditMethods,

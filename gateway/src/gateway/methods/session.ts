@@ -28,6 +28,11 @@ const preview: Handler<"session.preview"> = async (services, _caller, params) =>
   return found.ok ? services.ask(found.value.key, (session) => session.preview(params.limit)) : found;
 };
 
+const messages: Handler<"session.messages"> = async (services, _caller, { sessionKey, offset, limit }) => {
+  const found = existing(services, sessionKey);
+  return found.ok ? services.ask(found.value.key, (session) => session.messages(offset, limit)) : found;
+};
+
 const patch: Handler<"session.patch"> = async (services, _caller, { sessionKey, ...changes }) => {
   const found = existing(services, sessionKey);
   if (!found.ok) return found;
@@ -76,6 +81,7 @@ export const sessionMethods = {
   "session.stats": stats,
   "session.history": history,
   "session.preview": preview,
+  "session.messages": messages,
   "session.prompt": prompt,
   "session.patch": patch,
   "session.reset": reset,
