@@ -36,6 +36,8 @@ export const LIMITS = {
   frameBytes: 1048576,
   /** Deepest nesting of arrays and objects in a frame. */
   frameDepth: 32,
+  /** Messages a day from one sender who is not the owner. */
+  guestPerDay: 200,
   /** Largest image that a tool may return. */
   imageBytes: 10485760,
   /** A workspace file is cut at this size in the prompt, with a note. */
@@ -88,6 +90,12 @@ export const LIMITS = {
   pageBytes: 524288,
   /** Items of one page of a list. */
   pageItems: 200,
+  /** Messages of a stranger that are kept until they are let in. */
+  pairMessages: 5,
+  /** A stranger is answered at most once in this time. */
+  pairNoticeMs: 3600000,
+  /** Strangers who wait to be let in; further ones are not answered. */
+  pairsWaiting: 100,
   /** Both ends of a link show life at least this often; two misses close it. */
   pingIntervalMs: 20000,
   /** How long an ended background process can be asked about. */
@@ -110,6 +118,8 @@ export const LIMITS = {
   runMs: 1800000,
   /** Time that one search spends on catching up with what is new; the rest is left for the next, with a note. */
   searchIndexMs: 10000,
+  /** Messages a minute from one sender on a channel; further ones wait. */
+  senderPerMinute: 20,
   /** Largest SKILL.md. */
   skillBytes: 65536,
   /** Files of one skill. */

@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "233c01ef384c7d17";
+export const PROTOCOL_FINGERPRINT = "4911db73fb2271e5";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -314,6 +314,13 @@ export type ChannelConfig = {
   dmPolicy?: DmPolicy;
   /** At most 10000 items. */
   allowFrom?: string[];
+  /** At most 64 items. */
+  owners?: string[];
+  groups?: GroupPolicy;
+  /** At most 10000 items. */
+  groupAllow?: string[];
+  /** At most 64 characters. */
+  reaction?: string;
 };
 
 /** Done, as far as it could be. */
@@ -939,6 +946,10 @@ export type GatewayServiceStatusParams = {
   state: ChannelAccount;
 };
 
+/** When the agent answers where several people write. */
+export type GroupPolicy = "mention" | "all" | "off";
+export const GroupPolicyValues = ["mention", "all", "off"] as const satisfies readonly GroupPolicy[];
+
 /** Every setting. Each is optional here: what is absent has its default. */
 export type GsvConfig = {
   model?: ModelConfig;
@@ -1337,6 +1348,7 @@ export type PairApproveParams = {
   channel: string;
   /** At most 256 characters. */
   senderId: string;
+  role?: PairRole;
 };
 
 /** Result of `pair.approve`. */
@@ -1346,6 +1358,7 @@ export type PairApproveResult = {
   senderId: string;
   /** At most 256 characters. */
   senderName?: string;
+  role?: PairRole;
 };
 
 /** Result of `pair.list`. */
@@ -1367,6 +1380,10 @@ export type PairRejectResult = {
   /** At most 256 characters. */
   senderId: string;
 };
+
+/** `owner`: it is you. `guest`: somebody else, in a conversation of their own, without your private notes and machines. */
+export type PairRole = "owner" | "guest";
+export const PairRoleValues = ["owner", "guest"] as const satisfies readonly PairRole[];
 
 /** A conversation on a platform. */
 export type Peer = {
@@ -1395,6 +1412,9 @@ export type PendingPair = {
   requestedAt: number;
   /** At most 1024 characters. */
   firstMessage?: string;
+  /** At most 16 characters. */
+  code?: string;
+  waiting?: number;
 };
 
 /** Payload of the `presence` event. */

@@ -56,6 +56,14 @@ export const DmPolicy = enumOf("DmPolicy", "What happens to a stranger's message
 export const ChannelConfig = struct("ChannelConfig", "Who may talk on a channel.", {
   dmPolicy: o(DmPolicy),
   allowFrom: o(t.array(t.string(256), 10000)),
+  /** Ids of those among them who are you: their direct messages are your own conversation, with everything that you may. */
+  owners: o(t.array(t.string(256), 64)),
+  /** When the agent answers in groups, channels and threads. */
+  groups: o(enumOf("GroupPolicy", "When the agent answers where several people write.", ["mention", "all", "off"])),
+  /** Only in these, when there are any. */
+  groupAllow: o(t.array(t.string(256), 10000)),
+  /** What is put on a message as a sign that it was seen; empty: nothing. */
+  reaction: o(t.string(64)),
 });
 export const ResetPolicyConfig = struct("ResetPolicyConfig", "When sessions start afresh.", {
   mode: o(ResetMode),

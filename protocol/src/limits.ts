@@ -75,6 +75,11 @@ limit("summarizeMs", 120000, "Time of one call of the model for a summary or for
 limit("compactionChunks", 64, "Model calls of one compaction; what is left then goes without a summary, with a note.");
 limit("pageBytes", 524288, "Bytes of one page of messages.");
 limit("searchIndexMs", 10000, "Time that one search spends on catching up with what is new; the rest is left for the next, with a note.");
+limit("pairsWaiting", 100, "Strangers who wait to be let in; further ones are not answered.");
+limit("pairNoticeMs", 3600000, "A stranger is answered at most once in this time.");
+limit("pairMessages", 5, "Messages of a stranger that are kept until they are let in.");
+limit("senderPerMinute", 20, "Messages a minute from one sender on a channel; further ones wait.");
+limit("guestPerDay", 200, "Messages a day from one sender who is not the owner.");
 limit("pageItems", 200, "Items of one page of a list.");
 limit("auditDays", 90, "How long audit entries are kept.");
 limit("tokens", 200, "Tokens that exist at once.");

@@ -53,6 +53,9 @@ pub const FRAME_BYTES: u64 = 1_048_576;
 /// Deepest nesting of arrays and objects in a frame.
 pub const FRAME_DEPTH: u64 = 32;
 
+/// Messages a day from one sender who is not the owner.
+pub const GUEST_PER_DAY: u64 = 200;
+
 /// Largest image that a tool may return.
 pub const IMAGE_BYTES: u64 = 10_485_760;
 
@@ -131,6 +134,15 @@ pub const PAGE_BYTES: u64 = 524_288;
 /// Items of one page of a list.
 pub const PAGE_ITEMS: u64 = 200;
 
+/// Messages of a stranger that are kept until they are let in.
+pub const PAIR_MESSAGES: u64 = 5;
+
+/// A stranger is answered at most once in this time.
+pub const PAIR_NOTICE_MS: u64 = 3_600_000;
+
+/// Strangers who wait to be let in; further ones are not answered.
+pub const PAIRS_WAITING: u64 = 100;
+
 /// Both ends of a link show life at least this often; two misses close it.
 pub const PING_INTERVAL_MS: u64 = 20_000;
 
@@ -163,6 +175,9 @@ pub const RUN_MS: u64 = 1_800_000;
 
 /// Time that one search spends on catching up with what is new; the rest is left for the next, with a note.
 pub const SEARCH_INDEX_MS: u64 = 10_000;
+
+/// Messages a minute from one sender on a channel; further ones wait.
+pub const SENDER_PER_MINUTE: u64 = 20;
 
 /// Largest SKILL.md.
 pub const SKILL_BYTES: u64 = 65_536;

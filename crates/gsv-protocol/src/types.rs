@@ -481,6 +481,17 @@ pub struct ChannelConfig {
     /// At most 10000 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub allow_from: Option<Vec<String>>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub groups: Option<GroupPolicy>,
+    /// At most 10000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub group_allow: Option<Vec<String>>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<String>,
 }
 
 /// Done, as far as it could be.
@@ -1376,6 +1387,18 @@ pub struct GatewayServiceStatusParams {
     pub state: ChannelAccount,
 }
 
+/// When the agent answers where several people write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum GroupPolicy {
+    #[serde(rename = "mention")]
+    Mention,
+    #[serde(rename = "all")]
+    All,
+    #[serde(rename = "off")]
+    Off,
+}
+impl_string_enum!(GroupPolicy { Mention => "mention", All => "all", Off => "off" });
+
 /// Every setting. Each is optional here: what is absent has its default.
 #[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -2041,6 +2064,8 @@ pub struct PairApproveParams {
     pub channel: String,
     /// At most 256 characters.
     pub sender_id: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub role: Option<PairRole>,
 }
 
 /// Result of `pair.approve`.
@@ -2053,6 +2078,8 @@ pub struct PairApproveResult {
     /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub sender_name: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub role: Option<PairRole>,
 }
 
 /// Result of `pair.list`.
@@ -2080,6 +2107,16 @@ pub struct PairRejectResult {
     /// At most 256 characters.
     pub sender_id: String,
 }
+
+/// `owner`: it is you. `guest`: somebody else, in a conversation of their own, without your private notes and machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum PairRole {
+    #[serde(rename = "owner")]
+    Owner,
+    #[serde(rename = "guest")]
+    Guest,
+}
+impl_string_enum!(PairRole { Owner => "owner", Guest => "guest" });
 
 /// A conversation on a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -2126,6 +2163,11 @@ pub struct PendingPair {
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub first_message: Option<String>,
+    /// At most 16 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
 }
 
 /// Payload of the `presence` event.

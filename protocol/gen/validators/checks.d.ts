@@ -101,6 +101,7 @@ import type {
   GatewayServiceInboundParams,
   GatewayServiceMediaParams,
   GatewayServiceStatusParams,
+  GroupPolicy,
   GsvConfig,
   HealthResult,
   HeartbeatConfig,
@@ -148,6 +149,7 @@ import type {
   PairListResult,
   PairRejectParams,
   PairRejectResult,
+  PairRole,
   Peer,
   PeerKind,
   PendingPair,
@@ -378,6 +380,7 @@ export function checkGatewayServiceDeliveredParams(value: unknown): value is Gat
 export function checkGatewayServiceInboundParams(value: unknown): value is GatewayServiceInboundParams;
 export function checkGatewayServiceMediaParams(value: unknown): value is GatewayServiceMediaParams;
 export function checkGatewayServiceStatusParams(value: unknown): value is GatewayServiceStatusParams;
+export function checkGroupPolicy(value: unknown): value is GroupPolicy;
 export function checkGsvConfig(value: unknown): value is GsvConfig;
 export function checkHealthResult(value: unknown): value is HealthResult;
 export function checkHeartbeatConfig(value: unknown): value is HeartbeatConfig;
@@ -425,6 +428,7 @@ export function checkPairApproveResult(value: unknown): value is PairApproveResu
 export function checkPairListResult(value: unknown): value is PairListResult;
 export function checkPairRejectParams(value: unknown): value is PairRejectParams;
 export function checkPairRejectResult(value: unknown): value is PairRejectResult;
+export function checkPairRole(value: unknown): value is PairRole;
 export function checkPeer(value: unknown): value is Peer;
 export function checkPeerKind(value: unknown): value is PeerKind;
 export function checkPendingPair(value: unknown): value is PendingPair;

@@ -1,0 +1,66 @@
+/**
+ * A platform's message as the model gets it (promises X16, T1, T17). Pure. What people say is text; what they are called, what they
+ * quote and what they send along is data in JSON, on lines of its own that no message can forge, because a message's own lines are
+ * marked as soon as they could be taken for one.
+ */
+import type { ChannelInbound } from "../../../protocol/gen/types.ts";
+
+const MAX_NAME = 128;
+const MAX_QUOTE = 1000;
+const HEAD = "[message]";
+/** Direction marks, invisible characters and line breaks of all kinds: what makes a name look like something else. */
+const DECEPTIVE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** A name without what deceives; absent when nothing is left. */
+export function cleanName(name: string | undefined, max: number = MAX_NAME): string | undefined {
+  const clean = name?.toWellFormed().replace(DECEPTIVE, " ").replace(/\s+/g, " ").trim().slice(0, max).toWellFormed();
+  return clean === undefined || clean === "" ? undefined : clean;
+}
+
+export interface EnvelopeInput {
+  readonly channel: string;
+  readonly inbound: ChannelInbound;
+  /** The owner's own conversation: the words stand alone, unless there is something to add. */
+  readonly isOwner: boolean;
+}
+export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
+  const { peer, sender, message } = inbound;
+  const about: Record<string, unknown> = {};
+  if (!isOwner) {
+    about["channel"] = channel;
+    about["from"] = drop({ id: sender?.id ?? peer.id, name: cleanName(sender?.name ?? (peer.kind === "dm" ? peer.name : undefined)) });
+    if (peer.kind !== "dm") about[peer.kind] = drop({ id: peer.id, name: cleanName(peer.name) });
+  }
+  if (message.replyToText !== undefined && message.replyToText.trim() !== "")
+    about["quotes"] = drop({ text: quoteOf(message.replyToText), from: message.replyToSenderId });
+  if (message.location) about["location"] = drop({ ...message.location, name: cleanName(message.location.name) });
+  if (message.editOf !== undefined)
+    about["replaces"] = message.deleted === true ? "an earlier message, which was taken back" : "an earlier message";
+  if (message.reaction !== undefined) about["reaction"] = cleanName(message.reaction, 16) ?? "taken back";
+  if (message.forwarded === true) about["forwarded"] = true;
+  if (inbound.backlog === true && message.timestamp !== undefined) about["sentAt"] = new Date(message.timestamp).toISOString();
+  const text = body(message.text);
+  if (Object.keys(about).length === 0) return text;
+  const head = `${HEAD} ${visible(JSON.stringify(about))}`;
+  return text === "" ? head : `${head}\n${text}`;
+}
+/** JSON leaves line ends of other kinds and direction marks as they are. */
+const visible = (json: string): string =>
+  json.replace(/[\u007f-\u009f\u2028-\u202e\u2060-\u206f\ufeff]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/** A line that could be read as a head of ours is quoted. */
+function body(text: string): string {
+  return text
+    .toWellFormed()
+    .split(/\r\n|[\n\r\u2028\u2029]/)
+    .map((line) => (/^[\s\u00ad\u200b-\u200f\u2060-\u206f\ufeff]*\[(?:message|system|note)/i.test(line) ? `> ${line}` : line))
+    .join("\n");
+}
+function quoteOf(text: string): string {
+  const clean = text
+    .toWellFormed()
+    .replace(/[\u202a-\u202e\u2066-\u2069]/g, "")
+    .trim();
+  return clean.length > MAX_QUOTE ? `${clean.slice(0, MAX_QUOTE).toWellFormed()}...` : clean;
+}
+const drop = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
