@@ -33,6 +33,7 @@ import type {
   SessionSend,
   ToolResultTaken,
 } from "../ports.ts";
+import { resolveModelId } from "../models/resolve.ts";
 import type { Applied } from "./apply.ts";
 import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
@@ -246,7 +247,8 @@ export class SessionService implements SessionPort {
   #modelName(): string | undefined {
     const { known } = this.#driver.contexts;
     const model = this.#driver.state?.settings.model ?? known?.agent.model ?? known?.config.model;
-    return model && `${model.provider}/${model.id}`;
+    // A provider chosen without a model gets its usual one: that is what will be asked.
+    return model && `${model.provider}/${resolveModelId(model)}`;
   }
   #thinkLevel(): string | undefined {
     return this.#driver.state?.settings.thinkingLevel ?? this.#driver.contexts.known?.config.model.thinkLevel;

@@ -4,10 +4,13 @@
  */
 import type { NodeEntry, ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { ToolBinding } from "../ports.ts";
+import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import type { CallTarget } from "./machine/event.ts";
+import { head } from "./machine/text.ts";
 
 const SEPARATOR = "__";
 const NATIVE = "gsv";
+const MAX_PROBLEM_CHARS = 200;
 const MAX_TIMEOUT_MS = 86_400_000;
 /** For the way to the node and back, over what a command may take itself (G5). */
 const BASH_MARGIN_MS = 5_000;
@@ -31,6 +34,13 @@ export function resolveCall(name: string, args: unknown, { native, tools, nodes,
   const timed = own ?? tools.find((binding) => binding.definition.name === name)?.definition;
   if (timed && (typeof args !== "object" || args === null || Array.isArray(args)))
     return { kind: "none", reason: "tool.bad_args", message: `Not run: the arguments of ${name} are not a JSON object.` };
+  const raw: unknown = timed && Object.hasOwn(Object(args), INVALID_ARGUMENTS) ? Reflect.get(Object(args), INVALID_ARGUMENTS) : undefined;
+  if (raw !== undefined)
+    return {
+      kind: "none",
+      reason: "tool.bad_args",
+      message: `Not run: the arguments of ${name} could not be read (${problemOf(String(raw))}). Write them again, as one JSON object.`,
+    };
   if (own) {
     const timeoutMs = bounded(own.timeoutMs ?? toolMs);
     return { kind: "native", tool: own.name, idempotent: own.idempotent === true, timeoutMs, deadlineMs: timeoutMs };
@@ -47,6 +57,15 @@ export function resolveCall(name: string, args: unknown, { native, tools, nodes,
     idempotent: definition.idempotent === true,
     ...times(tool, args, definition.timeoutMs ?? toolMs),
   };
+}
+/** What is wrong with a text that should have been a JSON object. */
+function problemOf(raw: string): string {
+  try {
+    const value: unknown = JSON.parse(raw);
+    return `they are ${Array.isArray(value) ? "a list" : value === null ? "null" : `a ${typeof value}`}, not an object`;
+  } catch (error) {
+    return head(error instanceof Error ? error.message : "they are no JSON", MAX_PROBLEM_CHARS);
+  }
 }
 function times(tool: string, args: unknown, configuredMs: number): { readonly timeoutMs: number; readonly deadlineMs: number } {
   const asked: unknown = tool === "Bash" && typeof args === "object" && args !== null ? Reflect.get(args, "timeout") : undefined;

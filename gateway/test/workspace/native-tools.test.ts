@@ -42,11 +42,14 @@ const textOf = (outcome: Awaited<ReturnType<typeof run>>): string =>
 
 describe("[P5.4] native tools", () => {
   it("have names that every provider takes, an object schema, and may all run again", () => {
-    expect(tools.definitions.map(({ name }) => name)).toEqual(
-      ["ReadFile", "WriteFile", "EditFile", "DeleteFile", "ListFiles", "ConfigGet", "SessionsList", "LogsGet"].map(
+    expect(tools.definitions.map(({ name }) => name)).toEqual([
+      ...["ReadFile", "WriteFile", "EditFile", "DeleteFile", "ListFiles", "ConfigGet", "LogsGet", "SessionsList", "SessionSend"].map(
         (name) => `gsv__${name}`,
       ),
-    );
+      "gsv__Search",
+      "gsv__Remember",
+      "recall_memory",
+    ]);
     for (const { name, inputSchema, idempotent, description } of tools.definitions) {
       expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
       expect(inputSchema["type"]).toBe("object");

@@ -28,6 +28,8 @@ function nativeDefinition(services: Services, tool: string): ToolDefinition | un
 
 /** A connected machine's tool by its full name. */
 function onNode(services: Services, name: string): Result<Target> | "native" {
+  // Not all of the gateway's own tools carry its prefix.
+  if (services.native.definitions.some((definition) => definition.name === name)) return "native";
   const address = services.nodeLinks.find(name, (owner, tool) => owner === NATIVE && nativeDefinition(services, tool) !== undefined);
   if (address === undefined)
     return fail("tool.unknown", "There is no such tool. A tool is named machine__Tool or gsv__Tool; see `gsv tools list`.");
