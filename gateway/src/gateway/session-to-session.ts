@@ -37,7 +37,7 @@ export async function sendToSession(services: Needs, input: SessionToSession): P
       `This message would be number ${hops} in a chain of conversations that write to each other, and at most ${MAX_HOPS} are allowed. Answer here instead.`,
     );
   const runId = `s2s-${hops}-${(await services.ids.sha256(callId)).slice(0, RUN_NAME_CHARS)}`;
-  const text = `[Message from another conversation of yours, ${from.key}. It is not from the user of this conversation. Your answer to it goes back there.]\n${fence(`message from the conversation ${from.key}`, message)}`;
+  const text = `[Message from another conversation of yours, ${from.key}. It is not from the user of this conversation. ${input.waitMs > 0 ? "Your answer to it goes back there." : "Nobody there waits for an answer."}]\n${fence(`message from the conversation ${from.key}`, message)}`;
   const { ref } = services.sessions.touch(key, services.clock.now());
   const wait = services.runWaits.begin(key, runId);
   try {

@@ -153,9 +153,12 @@ describe("[G4] arguments that are no JSON object", () => {
     return target.kind === "none" ? target.message : "";
   };
   test("are not run, and the model is told what is wrong with them", () => {
-    assert.match(problem('{"path" "x"}'), /^Not run: the arguments of gsv__ReadFile could not be read \(.*JSON at position 8.*\)\. Write them again/);
+    assert.match(
+      problem('{"path" "x"}'),
+      /^Not run: the arguments of gsv__ReadFile could not be read \(.*JSON at position 8.*\)\. Write them again/,
+    );
     assert.match(problem("[1]"), /they are a list, not an object/);
-    assert.match(problem('"x"', "lap__Bash"), /arguments of lap__Bash .* they are a string/);
+    assert.match(problem('"x"', "lap__Bash"), /arguments of lap__Bash .*they are a string, not an object/);
   });
   test("a name that nothing has stays unknown", () => {
     const target = resolveCall("gsv__Nope", { $invalidArguments: "{" }, table);

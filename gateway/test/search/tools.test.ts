@@ -69,9 +69,31 @@ describe("[P5.4] what is found, for a model", () => {
   it("says by whom, when and where, without marks", async () => {
     found = {
       hits: [
-        { source: "archives", path: "sessions/a.jsonl.gz", role: "toolResult", at: 0, position: 4, snippet: "the \ue000needle\ue001", score: 3 },
-        { source: "workspace", path: "memory/2025-11-02.md", position: 7, at: Date.parse("2025-12-31T23:30:00Z"), snippet: "\ue000needle\ue001", score: 2 },
-        { source: "workspace", path: "MEMORY.md", position: 1, at: Date.parse("2025-12-31T23:30:00Z"), snippet: "\ue000needle\ue001", score: 1 },
+        {
+          source: "archives",
+          path: "sessions/a.jsonl.gz",
+          role: "toolResult",
+          at: 0,
+          position: 4,
+          snippet: "the \ue000needle\ue001",
+          score: 3,
+        },
+        {
+          source: "workspace",
+          path: "memory/2025-11-02.md",
+          position: 7,
+          at: Date.parse("2025-12-31T23:30:00Z"),
+          snippet: "\ue000needle\ue001",
+          score: 2,
+        },
+        {
+          source: "workspace",
+          path: "MEMORY.md",
+          position: 1,
+          at: Date.parse("2025-12-31T23:30:00Z"),
+          snippet: "\ue000needle\ue001",
+          score: 1,
+        },
       ],
       more: true,
       notes: ["something"],
@@ -79,7 +101,11 @@ describe("[P5.4] what is found, for a model", () => {
     const searched = await tools.run("gsv__Search", { query: "needle" }, context(true));
     expect(searched).toMatchObject({
       ok: true,
-      result: { more: true, notes: ["something"], hits: [{ role: "toolResult", text: "the needle", at: "1970-01-01T00:00:00.000Z", position: 4 }, {}, {}] },
+      result: {
+        more: true,
+        notes: ["something"],
+        hits: [{ role: "toolResult", text: "the needle", at: "1970-01-01T00:00:00.000Z", position: 4 }, {}, {}],
+      },
     });
     expect(JSON.stringify(searched)).not.toMatch(/[\ue000\ue001]/);
     expect(await tools.run("recall_memory", { query: "needle" }, context(true))).toEqual({
