@@ -2,10 +2,12 @@
  * The Worker: what answers HTTP. Checks who asks before anything else happens, then hands over; keeps no state but two notes in memory
  * that spare the gateway needless calls. Everything but /health needs a token.
  */
+import type { UploadAsked } from "./gateway/uploads.ts";
 import { allowedHosts, type Env, isEmbedded, versionOf } from "./env.ts";
 import { mediaResponse } from "./http/media.ts";
 import { problemResponse } from "./http/problem.ts";
 import { route } from "./http/routes.ts";
+import { uploadResponse } from "./http/upload.ts";
 import { hostAllowed } from "./http/upgrade.ts";
 import { systemClock } from "./platform/clock.ts";
 import { consoleSink, createLogger, SecretValues } from "./platform/log.ts";
@@ -45,6 +47,7 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext): Promi
   const onError = (error: unknown): void => log.error("route_failed", { path: url.pathname, error });
   if (url.pathname === "/health") return route(request, context, onError);
   if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
+  if (url.pathname === "/media") return receive(request, env, url);
   const refused = await refuse(request, env);
   if (refused !== undefined) return refused;
   if (url.pathname.startsWith("/media/")) return media(request, env, url.pathname);
@@ -53,24 +56,45 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext): Promi
 
 /** Nothing, when the request comes with a token that may read. */
 async function refuse(request: Request, env: Env): Promise<Response | undefined> {
-  const token = bearer(request.headers.get("Authorization"));
+  const asker = askerOf(request, env);
   // Strangers without a token don't wake the gateway.
-  if (token === undefined && tokenConfigured) return problemResponse("auth.required");
-  const address = isEmbedded(env) ? "" : (request.headers.get("CF-Connecting-IP") ?? "");
-  const origin = request.headers.get("Origin");
-  const outcome = await gatewayStub(env).authenticate({
-    ...(token === undefined ? {} : { token }),
-    ...(origin === null ? {} : { origin }),
-    address,
-  });
+  if (asker.token === undefined && tokenConfigured) return problemResponse("auth.required");
+  const outcome = await gatewayStub(env).authenticate(asker);
   tokenConfigured ||= outcome.ok || outcome.error.reason !== "auth.not_configured";
   if (!outcome.ok) return problemResponse(outcome.error.reason, outcome.error.message);
   return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
 }
 
+function askerOf(request: Request, env: Env): { readonly token?: string; readonly origin?: string; readonly address: string } {
+  const token = bearer(request.headers.get("Authorization"));
+  const origin = request.headers.get("Origin");
+  return {
+    ...(token === undefined ? {} : { token }),
+    ...(origin === null ? {} : { origin }),
+    address: isEmbedded(env) ? "" : (request.headers.get("CF-Connecting-IP") ?? ""),
+  };
+}
 function bearer(header: string | null): string | undefined {
   const match = /^Bearer ([\x21-\x7e]{1,512})$/i.exec(header?.trim() ?? "");
   return match?.[1];
+}
+
+/** `POST /media`. Who may upload is not who may read, so it has an admission of its own. */
+async function receive(request: Request, env: Env, url: URL): Promise<Response> {
+  const asker = askerOf(request, env);
+  if (asker.token === undefined && tokenConfigured) return problemResponse("auth.required");
+  const asked: UploadAsked = Object.fromEntries(
+    (["sessionKey", "callId", "id"] as const).flatMap((name) => {
+      const value = url.searchParams.get(name);
+      return value === null || value.length > 1024 ? [] : [[name, value]];
+    }),
+  );
+  const place = await gatewayStub(env).admitUpload(asker, asked);
+  tokenConfigured ||= place.ok || place.error.reason !== "auth.not_configured";
+  if (!place.ok && place.error.reason.startsWith("auth.")) return problemResponse(place.error.reason, place.error.message);
+  if (request.method !== "POST") return problemResponse("protocol.unsupported", "Files are uploaded here: send a POST request.", 405);
+  if (!place.ok) return problemResponse(place.error.reason, place.error.message);
+  return uploadResponse(env.STORAGE, request, place.value, systemClock.now());
 }
 
 function media(request: Request, env: Env, path: string): Promise<Response> | Response {

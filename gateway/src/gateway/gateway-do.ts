@@ -46,11 +46,12 @@ import { type Connection, Connections, type OpenConnection } from "./registry/co
 import { Nodes } from "./registry/nodes.ts";
 import { PendingCalls } from "./registry/pending-calls.ts";
 import { Sessions } from "./registry/sessions.ts";
-import { Tokens } from "./registry/tokens.ts";
+import { type TokenGrant, Tokens } from "./registry/tokens.ts";
 import { canonicalKey } from "./routing/session-keys.ts";
 import { RunWaits } from "./run-waits.ts";
 import type { Services } from "./services.ts";
 import { sessionPorts } from "./session-ports.ts";
+import { type UploadAsked, type UploadPlace, Uploads } from "./uploads.ts";
 import { sendToSession } from "./session-to-session.ts";
 
 /** Machines that were connected when the last life ended have this long to come back before they count as gone. */
@@ -58,17 +59,27 @@ const RETURN_MS = 4000;
 const RESTART_SETTLED_MS = 100;
 const RESUME_WITHIN_MS = 86_400_000;
 const MAX_RESUMED = 64;
+/** Who comes with a request over HTTP. */
+interface HttpAsker {
+  readonly token?: string;
+  readonly origin?: string;
+  readonly address: string;
+}
 /** What crosses to the Worker: plain enough for RPC to keep its type. */
 type HttpAdmission =
   | { readonly ok: true; readonly value: { readonly scopes: readonly string[] } }
   | { readonly ok: false; readonly error: { readonly reason: ErrorReason; readonly message: string } };
 /** Conversations of one page for the search index. */
 const SEARCHED_SESSIONS = 500;
+type UploadAdmission =
+  | { readonly ok: true; readonly value: UploadPlace }
+  | { readonly ok: false; readonly error: { readonly reason: ErrorReason; readonly message: string } };
 /** Sessions that are started again at once. */
 const RESUME_AT_ONCE = 8;
 
 export class Gateway extends DurableObject<Env> implements GatewayPort {
   readonly #services: Services;
+  readonly #uploads = new Uploads();
   readonly #failures = new FailureWindow(LIMITS.authFailuresPerMinute);
   readonly #log: Logger;
   readonly #helloTimers = new Map<WebSocket, ReturnType<typeof setTimeout>>();
@@ -266,15 +277,18 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
   // ------------------------------------------------------------ for the Worker
 
   /** What a bearer token may do over HTTP, or why not. */
-  async authenticate({
-    token,
-    origin,
-    address,
-  }: {
-    readonly token?: string;
-    readonly origin?: string;
-    readonly address: string;
-  }): Promise<HttpAdmission> {
+  async authenticate(asker: HttpAsker): Promise<HttpAdmission> {
+    const grant = await this.#grant(asker);
+    if (!grant.ok) return grant;
+    const { kind } = grant.value;
+    return { ok: true, value: { scopes: scopesOf({ kind, mode: kind === "node" || kind === "channel" ? kind : "client" }) } };
+  }
+  /** Where a file goes that somebody wants to upload, or why it may not. */
+  async admitUpload(asker: HttpAsker, asked: UploadAsked): Promise<UploadAdmission> {
+    const grant = await this.#grant(asker);
+    return grant.ok ? this.#uploads.admit(this.#services, grant.value, asked, this.#services.clock.now()) : grant;
+  }
+  async #grant({ token, origin, address }: HttpAsker): Promise<Result<TokenGrant>> {
     const { tokens, clock } = this.#services;
     const now = clock.now();
     if (!originAllowed(origin ?? null, this.#allowedOrigins())) return fail("auth.origin");
@@ -282,10 +296,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const grant = token === undefined ? undefined : await tokens.verify(token, now);
     if (grant === undefined)
       return this.#failures.failed(address, now) ? fail("limit.rate", "Too many failed attempts. Wait a minute.") : fail("auth.required");
-    return {
-      ok: true,
-      value: { scopes: scopesOf({ kind: grant.kind, mode: grant.kind === "node" || grant.kind === "channel" ? grant.kind : "client" }) },
-    };
+    return { ok: true, value: grant };
   }
 
   /** After a restart of the runtime: conversations that may have been interrupted go on (gateway rule D6). Answers how many were busy. */
