@@ -83,6 +83,12 @@ pub enum Command {
     /// Tools of the machines and of the gateway
     #[command(subcommand)]
     Tools(ToolsCommand),
+    /// Agents: who there is, making one, bringing one along
+    #[command(subcommand)]
+    Agent(AgentCommand),
+    /// What the model gets to read
+    #[command(subcommand)]
+    Prompt(PromptCommand),
     /// Who may connect
     #[command(subcommand)]
     Token(TokenCommand),
@@ -107,6 +113,9 @@ pub struct Chat {
     /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
     #[arg(short, long, value_name = "KEY")]
     pub session: Option<String>,
+    /// Talk to this agent: the command line's conversation with it
+    #[arg(long, value_name = "ID", conflicts_with = "session")]
+    pub agent: Option<String>,
     /// Stop waiting for the answer after this long (30s, 5m; the run itself goes on)
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
@@ -187,6 +196,70 @@ pub enum LocalConfigCommand {
     },
     /// Where the file is
     Path,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// All agents, the default one first
+    List,
+    /// Make one
+    New(AgentNew),
+    /// One in full: its files and where it answers
+    Show {
+        /// Such as main
+        id: String,
+    },
+    /// Bring one along: an OpenClaw workspace, or an agent's folder of the reference GSV
+    Import(AgentImport),
+}
+
+#[derive(Debug, Args)]
+pub struct AgentNew {
+    /// Its name: a-z, 0-9, _ and -
+    pub id: String,
+    /// Its model, as provider/id [default: the configured one]
+    #[arg(long, value_name = "PROVIDER/ID")]
+    pub model: Option<String>,
+    /// What it is told before everything else; @FILE reads it from a file
+    #[arg(long, value_name = "TEXT|@FILE")]
+    pub prompt: Option<String>,
+    /// What it is for, in lists
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// The one that answers where nothing else is said
+    #[arg(long)]
+    pub default: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct AgentImport {
+    /// The folder with SOUL.md, AGENTS.md, memory/, skills/ in it
+    pub dir: PathBuf,
+    /// The agent that gets them; made when it is not there [default: by the folder's name, else main]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Only show what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Replace files that differ without asking; earlier versions are kept
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PromptCommand {
+    /// What the model would get now, by section; no model is called
+    Show {
+        /// Conversation, also one that does not exist yet [default: `session` of the local config, else agent:main:cli:dm:main]
+        #[arg(short, long, value_name = "KEY")]
+        session: Option<String>,
+        /// The whole text of each section
+        #[arg(long, conflicts_with = "section")]
+        full: bool,
+        /// The text of one section alone, as it is
+        #[arg(long, value_name = "ID")]
+        section: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -19,6 +19,7 @@ mod config;
 mod embedded;
 mod exit;
 mod ids;
+mod import;
 mod markdown;
 mod output;
 mod paths;
@@ -77,6 +78,8 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Config(command) => block_on(commands::config::run(&context, command)),
         Command::Session(command) => block_on(commands::session::run(&context, command)),
         Command::Tools(command) => block_on(commands::tools::run(&context, command)),
+        Command::Agent(command) => block_on(commands::agent::run(&context, command)),
+        Command::Prompt(command) => block_on(commands::prompt::run(&context, command)),
         Command::Token(command) => block_on(commands::token::run(&context, command)),
         Command::Workspace(command) => block_on(commands::workspace::run(&context, command)),
         Command::Audit(args) => block_on(commands::audit::run(&context, args)),

@@ -16,7 +16,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 22] = [
+    let commands: [&[&str]; 28] = [
         &[],
         &["chat"],
         &["up"],
@@ -31,6 +31,12 @@ fn help_texts() {
         &["session", "list"],
         &["tools"],
         &["tools", "call"],
+        &["agent"],
+        &["agent", "new"],
+        &["agent", "show"],
+        &["agent", "import"],
+        &["prompt"],
+        &["prompt", "show"],
         &["token"],
         &["token", "create"],
         &["workspace"],

@@ -59,6 +59,9 @@ pub async fn talk(
         conversation.session
     ));
     conversation.follow().await;
+    if let Some(seq) = conversation.last_seq {
+        out.aside(how_to_go_on(seq));
+    }
     let mut view = View::new(out);
     let mut asked_to_leave = false;
     loop {
@@ -101,6 +104,15 @@ pub async fn talk(
                 }
             }
         }
+    }
+}
+
+/// For whoever does not know what to say first, or does not expect that the agent remembers.
+const fn how_to_go_on(last_seq: u64) -> &'static str {
+    if last_seq == 0 {
+        "Nothing has been said here yet. Say hello: a new agent wants to know who you are."
+    } else {
+        "The conversation goes on where it ended. /new begins a fresh one."
     }
 }
 

@@ -19,7 +19,10 @@ const FAREWELL: Duration = Duration::from_millis(200);
 
 pub async fn run(context: &Context, args: Chat) -> Outcome {
     let out = context.out;
-    let session = Context::session(args.session)?;
+    let session = match &args.agent {
+        Some(agent) => super::agent::conversation(agent)?,
+        None => Context::session(args.session)?,
+    };
     let at_terminal = io::stdin().is_terminal() && out.tty && !out.json;
     let message = match args.message {
         Some(message) => Some(message),

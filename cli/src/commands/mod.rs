@@ -1,5 +1,7 @@
 //! One file per noun. A command reads its arguments, asks the gateway or this machine, and hands what it got to `output`.
 
+pub mod agent;
+pub mod agent_import;
 pub mod audit;
 pub mod chat;
 pub mod config;
@@ -7,6 +9,7 @@ pub mod doctor;
 pub mod gateway;
 pub mod local_config;
 pub mod node;
+pub mod prompt;
 pub mod session;
 pub mod status;
 pub mod token;

@@ -333,7 +333,7 @@ fn patch(args: SessionSet) -> Outcome<SessionPatchParams> {
     Ok(params)
 }
 
-fn model_ref(text: &str) -> Outcome<ModelRef> {
+pub fn model_ref(text: &str) -> Outcome<ModelRef> {
     match text.split_once('/') {
         Some((provider, id)) if !provider.is_empty() && !id.is_empty() => Ok(ModelRef {
             provider: provider.to_owned(),

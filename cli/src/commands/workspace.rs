@@ -226,7 +226,7 @@ async fn read_whole(
     ))
 }
 
-async fn read_or_absent(
+pub async fn read_or_absent(
     client: &Client,
     path: &str,
     agent_id: Option<AgentId>,

@@ -1,0 +1,277 @@
+//! What is done with each file, from what there is to take and what the agent has. Pure.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::scan::Scan;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// The agent has no such file.
+    New,
+    /// It has the very same.
+    Same,
+    /// It has another one of that name.
+    Replace,
+    /// It has another one, which stays.
+    Keep,
+    /// It goes: the agent knows already who it is.
+    Remove,
+    /// It is not taken.
+    Left,
+    /// The gateway refused it.
+    Failed,
+}
+
+impl Action {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Same => "there already",
+            Self::Replace => "replaces another",
+            Self::Keep => "kept as it is",
+            Self::Remove => "removed",
+            Self::Left => "left out",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// One file, or one skill with all its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    pub action: Action,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Position in the scan's files, or skills.
+    #[serde(skip)]
+    pub source: Source,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    File(usize),
+    Skill(usize),
+    None,
+}
+
+/// A file that the agent has: its text, where that could be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    pub content: Option<String>,
+    pub etag: Option<String>,
+}
+pub type Presents = HashMap<String, Present>;
+
+pub const BOOTSTRAP: &str = "BOOTSTRAP.md";
+
+/// `fresh`: the agent is only being made, so that nothing of it is anybody's yet.
+pub fn plan(scan: &Scan, present: &Presents, fresh: bool) -> Vec<Row> {
+    let action = |path: &str, content: &str| match present.get(path) {
+        None => Action::New,
+        Some(there) if there.content.as_deref() == Some(content) => Action::Same,
+        Some(_) if fresh => Action::New,
+        Some(_) => Action::Replace,
+    };
+    let mut rows = Vec::new();
+    for (at, file) in scan.files.iter().enumerate() {
+        rows.push(Row {
+            path: file.path.clone(),
+            size_bytes: Some(file.content.len() as u64),
+            action: action(&file.path, &file.content),
+            why: None,
+            source: Source::File(at),
+        });
+    }
+    for (at, skill) in scan.skills.iter().enumerate() {
+        let actions: Vec<Action> = skill
+            .files
+            .iter()
+            .map(|file| action(&format!("skills/{}/{}", skill.name, file.path), &file.content))
+            .collect();
+        let whole = if actions.iter().all(|action| *action == Action::Same) {
+            Action::Same
+        } else if actions.contains(&Action::Replace) {
+            Action::Replace
+        } else {
+            Action::New
+        };
+        rows.push(Row {
+            path: format!("skills/{}/", skill.name),
+            size_bytes: Some(skill.files.iter().map(|file| file.content.len() as u64).sum()),
+            action: whole,
+            why: None,
+            source: Source::Skill(at),
+        });
+    }
+    if scan.knows_itself() && !scan.has(BOOTSTRAP) && present.contains_key(BOOTSTRAP) {
+        rows.push(Row {
+            path: BOOTSTRAP.to_owned(),
+            size_bytes: None,
+            action: Action::Remove,
+            why: Some("the agent knows who it is".to_owned()),
+            source: Source::None,
+        });
+    }
+    rows.extend(scan.left.iter().map(|left| Row {
+        path: left.path.clone(),
+        size_bytes: None,
+        action: Action::Left,
+        why: Some(left.why.clone()),
+        source: Source::None,
+    }));
+    rows
+}
+
+/// `3 new, 1 there already`
+pub fn summary(rows: &[Row]) -> String {
+    let kinds = [
+        Action::New,
+        Action::Replace,
+        Action::Same,
+        Action::Keep,
+        Action::Remove,
+        Action::Left,
+        Action::Failed,
+    ];
+    let parts: Vec<String> = kinds
+        .into_iter()
+        .filter_map(|kind| {
+            let count = rows.iter().filter(|row| row.action == kind).count();
+            (count > 0).then(|| format!("{count} {}", kind.word()))
+        })
+        .collect();
+    parts.join(", ")
+}
+
+/// The agent that a folder is about, where nobody says it: `agents/ID`, `workspace-ID`, else `main`.
+pub fn agent_of(folder: &std::path::Path) -> String {
+    let name = |path: Option<&std::path::Path>| path?.file_name()?.to_str().map(str::to_owned);
+    let own = name(Some(folder)).unwrap_or_default();
+    let id = if name(folder.parent()).as_deref() == Some("agents") {
+        own.as_str()
+    } else {
+        own.strip_prefix("workspace-").unwrap_or_default()
+    };
+    agent_id(id).unwrap_or_else(|| "main".to_owned())
+}
+
+/// An agent's id by the rules of session keys: lower case, other characters become `-`. None: nothing is left.
+pub fn agent_id(text: &str) -> Option<String> {
+    let clean: String = text
+        .trim()
+        .to_lowercase()
+        .chars()
+        .map(|c| {
+            if matches!(c, 'a'..='z' | '0'..='9' | '_' | '-') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .take(64)
+        .collect();
+    (!clean.is_empty()).then_some(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan::{Found, FoundSkill};
+    use super::*;
+    use std::path::Path;
+
+    fn found(path: &str, content: &str) -> Found {
+        Found {
+            path: path.to_owned(),
+            content: content.to_owned(),
+        }
+    }
+
+    fn has(files: &[(&str, &str)]) -> Presents {
+        let present = |(path, content): &(&str, &str)| {
+            let file = Present {
+                content: Some((*content).to_owned()),
+                etag: Some("e".to_owned()),
+            };
+            ((*path).to_owned(), file)
+        };
+        files.iter().map(present).collect()
+    }
+
+    fn actions(rows: &[Row]) -> Vec<(&str, Action)> {
+        rows.iter().map(|row| (row.path.as_str(), row.action)).collect()
+    }
+
+    #[test]
+    fn each_file_is_new_the_same_or_another() {
+        let mut scan = Scan::default();
+        scan.files = vec![found("SOUL.md", "s"), found("USER.md", "u"), found("AGENTS.md", "a")];
+        scan.skills = vec![FoundSkill {
+            name: "mail".to_owned(),
+            files: vec![found("SKILL.md", "x"), found("a.py", "y")],
+        }];
+        let there = has(&[
+            ("SOUL.md", "other"),
+            ("USER.md", "u"),
+            ("BOOTSTRAP.md", "b"),
+            ("skills/mail/SKILL.md", "x"),
+        ]);
+        let rows = plan(&scan, &there, false);
+        assert_eq!(
+            actions(&rows),
+            [
+                ("SOUL.md", Action::Replace),
+                ("USER.md", Action::Same),
+                ("AGENTS.md", Action::New),
+                ("skills/mail/", Action::New),
+                ("BOOTSTRAP.md", Action::Remove),
+            ]
+        );
+        assert_eq!(summary(&rows), "2 new, 1 replaces another, 1 there already, 1 removed");
+        assert!(!actions(&plan(&scan, &there, true)).contains(&("SOUL.md", Action::Replace)));
+        let done = has(&[
+            ("SOUL.md", "s"),
+            ("USER.md", "u"),
+            ("AGENTS.md", "a"),
+            ("skills/mail/SKILL.md", "x"),
+            ("skills/mail/a.py", "y"),
+        ]);
+        assert!(plan(&scan, &done, false).iter().all(|row| row.action == Action::Same));
+        let changed = has(&[("skills/mail/SKILL.md", "z"), ("skills/mail/a.py", "y")]);
+        assert!(actions(&plan(&scan, &changed, false)).contains(&("skills/mail/", Action::Replace)));
+    }
+
+    #[test]
+    fn a_first_meeting_goes_only_when_somebody_comes_with_an_identity() {
+        let there = has(&[("BOOTSTRAP.md", "b")]);
+        let mut scan = Scan::default();
+        scan.files = vec![found("AGENTS.md", "a")];
+        assert_eq!(actions(&plan(&scan, &there, false)), [("AGENTS.md", Action::New)]);
+        scan.files = vec![found("IDENTITY.md", "i"), found("BOOTSTRAP.md", "b")];
+        assert_eq!(
+            actions(&plan(&scan, &there, false)),
+            [("IDENTITY.md", Action::New), ("BOOTSTRAP.md", Action::Same)]
+        );
+    }
+
+    #[test]
+    fn the_agent_of_a_folder() {
+        for (folder, agent) in [
+            (".openclaw/workspace", "main"),
+            (".openclaw/workspace-Home Bot", "home-bot"),
+            ("bucket/agents/work", "work"),
+            ("bucket/agents", "main"),
+            ("/", "main"),
+        ] {
+            assert_eq!(agent_of(Path::new(folder)), agent, "{folder}");
+        }
+        assert_eq!(agent_id("  "), None);
+        assert_eq!(agent_id("Ü b").as_deref(), Some("--b"));
+    }
+}
