@@ -135,6 +135,31 @@ export interface RunContext {
   /** Tools of connected nodes. Native tools are the session's own. */
   readonly tools: readonly ToolBinding[];
   readonly nodes: readonly NodeEntry[];
+  /** What was approved of the agent's skills and of everyone's. Built-in ones need no approval. */
+  readonly skillPins: readonly SkillPin[];
+}
+/** What a skill's files must be for it to be used (promises S10, T14). */
+export interface SkillPin {
+  readonly scope: "agent" | "global";
+  readonly name: string;
+  readonly sha256: string;
+  /** What the owner was about to make of it; holds as well, and takes the place of `sha256` once it is seen. */
+  readonly next?: string;
+}
+export interface SeenSkill {
+  readonly scope: "agent" | "global";
+  readonly name: string;
+  readonly sha256: string;
+}
+/** A file of one of the agent's own skills that is about to be changed in the owner's name. */
+export interface SkillWriting {
+  readonly agentId: string;
+  /** `skills/NAME/FILE`. */
+  readonly path: string;
+  /** Of what the file will be; absent: it is deleted. */
+  readonly sha256?: string;
+  /** `agent:<session>` or `client:<id>`. */
+  readonly by: string;
 }
 /** What a model call may use. Fetched by effects/call-model only, never stored, never logged. */
 export interface ModelAccess {
@@ -177,6 +202,10 @@ export interface GatewayPort {
   searchableSessions(agentId: string, afterKey: string): Promise<readonly SearchableSession[]>;
   /** A message of one conversation to another. The caller has checked that it may. */
   sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
+  /** Skills as they were found. Pins what has no pin yet, and nothing else; answers every pin that holds for the agent. */
+  skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]>;
+  /** Before the owner's own conversation changes a skill's file: what it will be is approved beforehand. `skill.changed` when it is not what was approved now. */
+  skillWriting(writing: SkillWriting): Promise<Result<void>>;
 }
 export interface SessionToSession {
   readonly from: SessionIdentity;
@@ -430,6 +459,8 @@ export interface PromptInput {
   readonly agent: AgentConfig;
   readonly nodes: readonly NodeEntry[];
   readonly tools: readonly ToolDefinition[];
+  /** From the run context. Absent: the gateway is asked. */
+  readonly skillPins?: readonly SkillPin[];
   readonly model: ModelRef;
   readonly systemPromptOverride: string | undefined;
   readonly now: number;

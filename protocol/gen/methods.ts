@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "4911db73fb2271e5";
+export const PROTOCOL_FINGERPRINT = "6f283d7db7c325ee";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -1919,6 +1919,38 @@ export type SkillFile = {
   content: string;
 };
 
+/** The head of a SKILL.md, `metadata` being the part of it that counts. Other keys are ignored. */
+export type SkillFrontMatter = {
+  /** At most 128 characters. */
+  name?: string;
+  /** At most 8192 characters. */
+  description: string;
+  /** At most 1024 characters. */
+  homepage?: string;
+  always?: boolean;
+  metadata?: SkillMetadata;
+};
+
+/** What a SKILL.md says beside the common keys: the first of `gsv`, `openclaw` and `clawdbot` under `metadata`. */
+export type SkillMetadata = {
+  always?: boolean;
+  /** At most 32 characters. */
+  emoji?: string;
+  /** At most 1024 characters. */
+  homepage?: string;
+  requires?: SkillNeeds;
+  /** At most 16 items. */
+  install?: unknown[];
+};
+
+/** What a skill says it needs. */
+export type SkillNeeds = {
+  /** At most 64 items. */
+  capabilities?: Capability[];
+  /** At most 64 items. */
+  bins?: string[];
+};
+
 /** A machine as skills see it. */
 export type SkillNode = {
   nodeId: NodeId;

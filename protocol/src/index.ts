@@ -26,4 +26,4 @@ import "./health.ts";
 export { errors, events, limits, methods, services, types } from "./dsl.ts";
 export { CONFIG_DEFAULTS, SECRET_PATHS } from "./config.ts";
 /** Types that need a validator although they are neither params nor payloads. */
-export const VALIDATED = ["Frame", "GsvConfig"] as const;
+export const VALIDATED = ["Frame", "GsvConfig", "SkillFrontMatter"] as const;

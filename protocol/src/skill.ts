@@ -7,6 +7,30 @@ const SkillRequirements = struct("SkillRequirements", "What a skill needs on one
   /** Programs that it says it uses. Machines don't report theirs, so these are shown and not checked. */
   bins: t.optional(t.array(t.string(128), 64)),
 });
+const SkillMetadata = struct(
+  "SkillMetadata",
+  "What a SKILL.md says beside the common keys: the first of `gsv`, `openclaw` and `clawdbot` under `metadata`.",
+  {
+    always: t.optional(t.bool()),
+    emoji: t.optional(t.string(32)),
+    homepage: t.optional(t.string(1024)),
+    requires: t.optional(
+      struct("SkillNeeds", "What a skill says it needs.", {
+        capabilities: t.optional(t.array(Capability, 64)),
+        bins: t.optional(t.array(t.string(128), 64)),
+      }),
+    ),
+    /** Texts, or the steps of other programs. Only ever shown. */
+    install: t.optional(t.array(t.json(), 16)),
+  },
+);
+struct("SkillFrontMatter", "The head of a SKILL.md, `metadata` being the part of it that counts. Other keys are ignored.", {
+  name: t.optional(t.string(128, { minLength: 1 })),
+  description: t.string(8192, { minLength: 1 }),
+  homepage: t.optional(t.string(1024)),
+  always: t.optional(t.bool()),
+  metadata: t.optional(SkillMetadata),
+});
 const SkillScope = enumOf("SkillScope", "Whose it is: the agent's own, every agent's, or built in. The first of a name is used.", [
   "agent",
   "global",

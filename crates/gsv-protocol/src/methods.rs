@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "4911db73fb2271e5";
+pub const PROTOCOL_FINGERPRINT: &str = "6f283d7db7c325ee";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

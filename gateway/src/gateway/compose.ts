@@ -4,6 +4,7 @@
  */
 import type { Env } from "../env.ts";
 import type { NativeTools, SearchPort, SessionPort } from "../ports.ts";
+import { createSkillLibrary, type SkillLibrary } from "../skills/library.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
 import { type AgentFilesStore, createAgentFiles } from "../workspace/agent-files.ts";
 import { type ArchiveReader, createArchiveReader } from "../workspace/archive-reader.ts";
@@ -18,6 +19,7 @@ export interface Parts {
   workspace(env: Env): WorkspaceStore;
   archives(env: Env): ArchiveReader;
   agentFiles(env: Env): AgentFilesStore;
+  skills(env: Env): SkillLibrary;
 }
 
 export const parts: Parts = {
@@ -27,4 +29,5 @@ export const parts: Parts = {
   workspace: (env) => createWorkspaceStore(env.STORAGE),
   archives: (env) => createArchiveReader(env.STORAGE),
   agentFiles: (env) => createAgentFiles(env.STORAGE),
+  skills: (env) => createSkillLibrary(env.STORAGE),
 };

@@ -23,9 +23,12 @@ import type {
   SearchAnswer,
   SearchInput,
   SearchableSession,
-  SessionNews,
   SessionToSession,
   SessionToSessionSent,
+  SeenSkill,
+  SessionNews,
+  SkillPin,
+  SkillWriting,
   ToolDispatch,
 } from "../ports.ts";
 import { Alarms } from "./alarms.ts";
@@ -47,12 +50,14 @@ import { Nodes } from "./registry/nodes.ts";
 import { PendingCalls } from "./registry/pending-calls.ts";
 import { Sessions } from "./registry/sessions.ts";
 import { type TokenGrant, Tokens } from "./registry/tokens.ts";
+import { SkillPins } from "./registry/skills.ts";
 import { canonicalKey } from "./routing/session-keys.ts";
 import { RunWaits } from "./run-waits.ts";
 import type { Services } from "./services.ts";
 import { sessionPorts } from "./session-ports.ts";
 import { type UploadAsked, type UploadPlace, Uploads } from "./uploads.ts";
 import { sendToSession } from "./session-to-session.ts";
+import { GatewaySkills } from "./skills.ts";
 
 /** Machines that were connected when the last life ended have this long to come back before they count as gone. */
 const RETURN_MS = 4000;
@@ -80,6 +85,7 @@ const RESUME_AT_ONCE = 8;
 export class Gateway extends DurableObject<Env> implements GatewayPort {
   readonly #services: Services;
   readonly #uploads = new Uploads();
+  readonly #pins: SkillPins;
   readonly #failures = new FailureWindow(LIMITS.authFailuresPerMinute);
   readonly #log: Logger;
   readonly #helloTimers = new Map<WebSocket, ReturnType<typeof setTimeout>>();
@@ -103,6 +109,8 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const nodes = new Nodes(storage);
     const audit = new Audit(storage, clock);
     const runWaits = new RunWaits();
+    const pins = new SkillPins(storage);
+    this.#pins = pins;
     const ask = sessionPorts((key) => parts.session(env, key), log);
     const arm = (): void => alarms.arm();
     const calls = new ClientCalls({ pending: new PendingCalls(storage), connections, now, arm, freshName: randomName });
@@ -150,7 +158,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       // A node that comes, goes or comes back has another connection; nothing else changes what it offers.
       contextVersion: () => {
         const online = connections.nodes().map((node) => node.conn);
-        return `${config.version()}/${nodes.version()}/${online.sort().join(",")}/${nodeLinks.returning().join(",")}`;
+        return `${config.version()}/${nodes.version()}/${pins.version()}/${online.sort().join(",")}/${nodeLinks.returning().join(",")}`;
       },
       ask,
       runWaits,
@@ -160,6 +168,16 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       agentFiles: parts.agentFiles(env),
       searchIndex: (agentId) => parts.search(env, agentId),
       native: parts.nativeTools(env),
+      skills: new GatewaySkills({
+        library: parts.skills(env),
+        pins,
+        config,
+        nodes,
+        isOnline: (nodeId) => nodeLinks.isExpected(nodeId),
+        audit,
+        now,
+        background,
+      }),
       port: this,
       closeToken,
       background,
@@ -331,6 +349,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       agent,
       tools: nodeLinks.bindings(),
       nodes: nodes.list((nodeId) => nodeLinks.isExpected(nodeId)),
+      skillPins: this.#pins.list(agent.id).map(pinOnly),
     };
   }
 
@@ -380,4 +399,14 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
   async sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>> {
     return sendToSession(this.#services, input);
   }
+
+  async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {
+    return this.#services.skills.seen(agentId, seen).map(pinOnly);
+  }
+
+  async skillWriting(writing: SkillWriting): Promise<Result<void>> {
+    return this.#services.skills.writing(writing);
+  }
 }
+/** Sessions need no names of people. */
+const pinOnly = ({ scope, name, sha256, next }: SkillPin): SkillPin => ({ scope, name, sha256, ...(next === undefined ? {} : { next }) });

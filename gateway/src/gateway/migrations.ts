@@ -33,4 +33,13 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
       sql.exec("ALTER TABLE pending_calls ADD COLUMN grace_until INTEGER");
     },
   },
+  {
+    name: "skills: what was approved",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE skill_pins(
+        agent_id TEXT NOT NULL, name TEXT NOT NULL, sha256 TEXT NOT NULL, approved_at INTEGER NOT NULL, approved_by TEXT NOT NULL,
+        next_sha256 TEXT, next_at INTEGER, next_by TEXT, PRIMARY KEY(agent_id, name)
+      ) STRICT, WITHOUT ROWID`);
+    },
+  },
 ];

@@ -16,6 +16,7 @@ import type { Nodes } from "./registry/nodes.ts";
 import type { Sessions } from "./registry/sessions.ts";
 import type { Tokens } from "./registry/tokens.ts";
 import type { RunWaits } from "./run-waits.ts";
+import type { GatewaySkills } from "./skills.ts";
 import type { AskSession } from "./session-ports.ts";
 
 /** Chance and digests. */
@@ -52,6 +53,7 @@ export interface Services {
   /** Who waits for the end of a run. */
   readonly runWaits: RunWaits;
   readonly native: NativeTools;
+  readonly skills: GatewaySkills;
   /** The gateway as sessions and native tools see it. */
   readonly port: GatewayPort;
   /** Closes every connection that uses a token; says how many. */

@@ -11,6 +11,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { AssembledPrompt, PromptInput } from "../ports.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import { type LocalDay, localDay } from "./dates.ts";
+import { visible } from "../skills/hidden.ts";
 import { FENCE_RULE, fence, nested } from "./fence.ts";
 import { isMeaningful } from "./heartbeat.ts";
 import { headingOf, type PromptSection as Section, SECTIONS, type SectionId, validateNoOverride } from "./layers.ts";
@@ -129,7 +130,7 @@ function runtime(input: PromptInput, day: LocalDay): Section {
 
 function skills(list: readonly PromptSkill[]): Section | undefined {
   if (list.length === 0) return undefined;
-  const plain = (text: string): string => clean(text, 1024).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  const plain = (text: string): string => clean(visible(text, 1024), 1024).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
   const entries = list.map(
     (skill) =>
       `  <skill>\n    <name>${plain(skill.name)}</name>\n    <description>${plain(skill.description)}</description>\n    <location>${plain(skill.location)}</location>\n  </skill>`,

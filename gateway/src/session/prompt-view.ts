@@ -35,6 +35,7 @@ export async function promptView(input: PromptViewInput): Promise<Result<Session
     config: context.config,
     agent: context.agent,
     nodes: context.nodes,
+    skillPins: context.skillPins,
     tools: offered,
     model: chosen,
     systemPromptOverride: settings.systemPrompt,

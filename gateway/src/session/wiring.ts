@@ -13,7 +13,7 @@ function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, ai?: SpeechA
   return {
     gateway,
     model: createModelClient(),
-    prompts: createPromptSource(bucket),
+    prompts: createPromptSource(bucket, gateway),
     native: createNativeTools(bucket),
     archives: createArchives(bucket),
     files: createResultFiles(bucket),

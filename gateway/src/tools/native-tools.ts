@@ -6,7 +6,7 @@
  */
 import type { NativeTools } from "../ports.ts";
 import type { Bucket } from "../workspace/bucket.ts";
-import { createWorkspaceStore } from "../workspace/store.ts";
+import { createFiles } from "./files.ts";
 import { GATEWAY_TOOLS } from "./gateway-tools.ts";
 import { MEMORY_TOOLS } from "./memory-tools.ts";
 import { SESSION_TOOLS } from "./session-tools.ts";
@@ -16,7 +16,7 @@ import { WORKSPACE_TOOLS } from "./workspace-tools.ts";
 const TOOLS: readonly Tool[] = [...WORKSPACE_TOOLS, ...GATEWAY_TOOLS, ...SESSION_TOOLS, ...MEMORY_TOOLS];
 
 export function createNativeTools(bucket: Bucket): NativeTools {
-  const store = createWorkspaceStore(bucket);
+  const files = createFiles(bucket);
   const byName = new Map(TOOLS.map((entry) => [entry.definition.name, entry]));
   return {
     definitions: TOOLS.map(({ definition }) => definition),
@@ -24,7 +24,7 @@ export function createNativeTools(bucket: Bucket): NativeTools {
       const found = byName.get(name);
       if (!found) return { ok: false, error: { reason: "tool.unknown", message: `There is no tool \`${name.slice(0, 128)}\`.` } };
       try {
-        return await found.run(args, context, store);
+        return await found.run(args, context, files);
       } catch {
         return { ok: false, error: { reason: "internal", message: `The tool \`${name}\` failed inside GSV. The log has the details.` } };
       }

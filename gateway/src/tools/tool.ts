@@ -1,13 +1,13 @@
 /** What one native tool is made of: its definition, its arguments, what it does. Decides nothing. */
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { GsvError, NativeToolContext, Result } from "../ports.ts";
-import type { WorkspaceStore } from "../workspace/store.ts";
 import { type Arguments, readArguments } from "./arguments.ts";
+import type { Files } from "./files.ts";
 
 export type Outcome = { ok: true; result: unknown } | { ok: false; error: GsvError };
 export interface Tool {
   readonly definition: ToolDefinition;
-  readonly run: (args: Arguments, context: NativeToolContext, store: WorkspaceStore) => Promise<Outcome>;
+  readonly run: (args: Arguments, context: NativeToolContext, files: Files) => Promise<Outcome>;
 }
 export const MAX_PATH_CHARS = 1024;
 
@@ -28,15 +28,15 @@ export function tool<S extends Parameters<typeof readArguments>[1]>(
   run: (
     args: Extract<ReturnType<typeof readArguments<S>>, { ok: true }>["value"],
     context: NativeToolContext,
-    store: WorkspaceStore,
+    files: Files,
   ) => Promise<Outcome>,
   more: Pick<ToolDefinition, "timeoutMs"> = {},
 ): Tool {
   return {
     definition: { name, description, inputSchema: { type: "object", properties, required }, idempotent: true, ...more },
-    async run(args, context, store) {
+    async run(args, context, files) {
       const read = readArguments(args, shape);
-      return read.ok ? run(read.value, context, store) : read;
+      return read.ok ? run(read.value, context, files) : read;
     },
   };
 }

@@ -1,10 +1,11 @@
 /** The agent's own files, as tools. Changes are conditional on what was read and remember their call (promises P8). */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Result } from "../ports.ts";
 import { MAX_RESULT_BYTES } from "../workspace/results.ts";
 import { mayList, mayRead, writeRefusal } from "./access.ts";
 import { flag, integer, optional, text } from "./arguments.ts";
 import { edit, readPart } from "./text-edit.ts";
-import { denied, MAX_PATH_CHARS, type Outcome, outcome, type Tool, tool, writer } from "./tool.ts";
+import { denied, MAX_PATH_CHARS, type Outcome, outcome, type Tool, tool } from "./tool.ts";
 
 const path = text(MAX_PATH_CHARS);
 const content = text(LIMITS.workspaceFileBytes);
@@ -24,11 +25,20 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
     },
     ["path"],
     { path, offset: optional(integer(1, 1e9)), limit: optional(integer(1, 1e6)), column: optional(integer(0, 1e9)) },
-    async ({ path, offset, limit, column }, { identity }, store) => {
+    async ({ path, offset, limit, column }, context, files) => {
+      const { identity } = context;
       if (!mayRead(identity, path)) return notReadable();
-      const file = await store.read(identity.agentId, path, MAX_RESULT_BYTES);
+      const lines = { offset: offset ?? 1, limit, column: column ?? 0 };
+      const approved = await files.skill(path, context);
+      if (approved)
+        return outcome(approved, (content) => {
+          const part = readPart(content, lines);
+          const texts = part.note === undefined ? [part.text] : [part.text, part.note];
+          return { path, totalLines: part.totalLines, content: texts.map((text) => ({ type: "text", text })) };
+        });
+      const file = await files.read(identity.agentId, path, MAX_RESULT_BYTES);
       return outcome(file, ({ path, content, size, etag, lastModified }) => {
-        const part = readPart(content, { offset: offset ?? 1, limit, column: column ?? 0 });
+        const part = readPart(content, lines);
         return {
           path,
           size,
@@ -46,20 +56,14 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
     { path: PATH, content: { type: "string" }, append: { type: "boolean" } },
     ["path", "content"],
     { path, content, append: optional(flag) },
-    async ({ path, content, append }, { identity, callId }, store) => {
+    async ({ path, content, append }, context, files) => {
+      const { identity, callId } = context;
       const refused = writeRefusal(identity, path);
       if (refused) return { ok: false, error: refused };
       const add = (current: string | undefined): string =>
         current === undefined || current === "" || current.endsWith("\n") ? `${current ?? ""}${content}` : `${current}\n${content}`;
-      return outcome(
-        await store.update(
-          identity.agentId,
-          path,
-          (current) => ({ ok: true, value: append === true ? add(current) : content }),
-          callId,
-          writer(identity),
-        ),
-      );
+      const next = (current: string | undefined): Result<string> => ({ ok: true, value: append === true ? add(current) : content });
+      return outcome(await files.change(path, context, (options) => files.update(identity.agentId, path, next, callId, options)));
     },
   ),
   tool(
@@ -68,43 +72,33 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
     { path: PATH, oldString: { type: "string" }, newString: { type: "string" }, replaceAll: { type: "boolean" } },
     ["path", "oldString", "newString"],
     { path, oldString: content, newString: content, replaceAll: optional(flag) },
-    async ({ path, oldString, newString, replaceAll }, { identity, callId }, store) => {
+    async ({ path, oldString, newString, replaceAll }, context, files) => {
+      const { identity, callId } = context;
       const refused = writeRefusal(identity, path);
       if (refused) return { ok: false, error: refused };
       let count = 0;
-      const done = await store.update(
-        identity.agentId,
-        path,
-        (current) => {
-          if (current === undefined)
-            return { ok: false, error: { reason: "path.not_found", message: `There is no file \`${path}\` in the workspace.` } };
-          const edited = edit(current, oldString, newString, replaceAll === true);
-          if (!edited.ok) return edited;
-          count = edited.value.count;
-          return { ok: true, value: edited.value.text };
-        },
-        callId,
-        writer(identity),
-      );
+      const next = (current: string | undefined): Result<string> => {
+        if (current === undefined)
+          return { ok: false, error: { reason: "path.not_found", message: `There is no file \`${path}\` in the workspace.` } };
+        const edited = edit(current, oldString, newString, replaceAll === true);
+        if (!edited.ok) return edited;
+        count = edited.value.count;
+        return { ok: true, value: edited.value.text };
+      };
+      const done = await files.change(path, context, (options) => files.update(identity.agentId, path, next, callId, options));
       return outcome(done, (written) => ({ ...written, ...(count === 0 ? {} : { replaced: count }) }));
     },
   ),
-  tool(
-    "gsv__DeleteFile",
-    "Deletes a file of your own workspace.",
-    { path: PATH },
-    ["path"],
-    { path },
-    async ({ path }, { identity }, store) => {
-      const refused = writeRefusal(identity, path);
-      if (refused) return { ok: false, error: refused };
-      const gone = await store.delete(identity.agentId, path);
-      // A call that runs again finds nothing, and what was asked for holds all the same.
-      if (!gone.ok && gone.error.reason === "path.not_found")
-        return { ok: true, result: { path, deleted: false, note: "There is no such file." } };
-      return outcome(gone);
-    },
-  ),
+  tool("gsv__DeleteFile", "Deletes a file of your own workspace.", { path: PATH }, ["path"], { path }, async ({ path }, context, files) => {
+    const { identity } = context;
+    const refused = writeRefusal(identity, path);
+    if (refused) return { ok: false, error: refused };
+    const gone = await files.change(path, context, (options) => files.delete(identity.agentId, path, options));
+    // A call that runs again finds nothing, and what was asked for holds all the same.
+    if (!gone.ok && gone.error.reason === "path.not_found")
+      return { ok: true, result: { path, deleted: false, note: "There is no such file." } };
+    return outcome(gone);
+  }),
   tool(
     "gsv__ListFiles",
     "Lists the files and folders directly in a folder of your own workspace.",

@@ -6,6 +6,7 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { LocalDay } from "../prompt/dates.ts";
 import type { Result } from "../ports.ts";
+import { SkillFolders } from "../skills/load.ts";
 import { type Bucket, decodeStart, failure, hasBody, readStart } from "./bucket.ts";
 import { agentFolder, dailyPath, fileKey, MARKER, MEMORY_FOLDER } from "./keys.ts";
 
@@ -81,12 +82,15 @@ async function daily(bucket: Bucket, key: string, known: CachedFile | undefined)
 
 export class WorkspaceCache {
   readonly #bucket: Bucket;
+  /** The skills beside the files: checked by themselves, because few writes touch them. */
+  readonly skills: SkillFolders;
   readonly #entries = new Map<string, Entry>();
   /** Rises with each write, so that a load that began before it is not taken for fresh. */
   readonly #generations = new Map<string, number>();
 
   constructor(bucket: Bucket) {
     this.#bucket = bucket;
+    this.skills = new SkillFolders(bucket);
   }
   /** Something of this agent was written: compare before the next use. */
   invalidate(agentId: string): void {

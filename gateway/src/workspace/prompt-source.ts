@@ -1,10 +1,11 @@
 /** The system prompt of an agent: its files through the cache, put together by prompt/. Makes a new agent's files first. */
-import { type PromptFiles, assemble } from "../prompt/assemble.ts";
+import { type PromptFiles, type PromptSkill, assemble } from "../prompt/assemble.ts";
 import { localDay } from "../prompt/dates.ts";
 import type { AssembledPrompt, PromptInput, PromptSource } from "../ports.ts";
 import type { Bucket } from "./bucket.ts";
 import { type AgentFiles, cacheOf, type PromptFileName } from "./cache.ts";
 import { ensureDefaults } from "./defaults.ts";
+import { PromptSkills, type SeenPort } from "../skills/read.ts";
 
 const FIELDS: Readonly<Record<PromptFileName, keyof Omit<PromptFiles, "skills">>> = {
   "SOUL.md": "soul",
@@ -23,15 +24,17 @@ function toPromptFiles({ files, today, yesterday }: AgentFiles): PromptFiles {
 
 interface Made {
   readonly loaded: AgentFiles;
+  readonly skills: readonly PromptSkill[];
   readonly day: string;
   readonly input: PromptInput;
   readonly prompt: AssembledPrompt;
 }
 /** Whether the same prompt would come out: everything that goes in but the time of the day, which it never shows. */
-function isSame(made: Made, loaded: AgentFiles, day: string, input: PromptInput): boolean {
+function isSame(made: Made, loaded: AgentFiles, skills: readonly PromptSkill[], day: string, input: PromptInput): boolean {
   const before = made.input;
   return (
     made.loaded === loaded &&
+    made.skills === skills &&
     made.day === day &&
     before.identity === input.identity &&
     before.config === input.config &&
@@ -45,21 +48,29 @@ function isSame(made: Made, loaded: AgentFiles, day: string, input: PromptInput)
   );
 }
 
-export function createPromptSource(bucket: Bucket): PromptSource {
+export function createPromptSource(bucket: Bucket, gateway: SeenPort): PromptSource {
   const cache = cacheOf(bucket);
+  const skills = new PromptSkills(bucket, gateway);
   let made: Made | undefined;
   return {
     async assemble(input) {
       const { agentId } = input.identity;
       const day = localDay(input.now, input.config.userTimezone);
-      let loaded = await cache.load(agentId, day, input.now);
+      let [loaded, listed] = await Promise.all([cache.load(agentId, day, input.now), skills.list(input)]);
+      if (!listed.ok) return listed;
       if (!loaded.ok) return loaded;
       const ensured = await ensureDefaults(bucket, agentId, loaded.value);
       if (!ensured.ok) return ensured;
       if (ensured.value) loaded = await cache.load(agentId, day, input.now);
       if (!loaded.ok) return loaded;
-      if (made === undefined || !isSame(made, loaded.value, day.today, input))
-        made = { loaded: loaded.value, day: day.today, input, prompt: assemble(toPromptFiles(loaded.value), input) };
+      if (made === undefined || !isSame(made, loaded.value, listed.value, day.today, input))
+        made = {
+          loaded: loaded.value,
+          skills: listed.value,
+          day: day.today,
+          input,
+          prompt: assemble({ ...toPromptFiles(loaded.value), skills: listed.value }, input),
+        };
       return { ok: true, value: made.prompt };
     },
   };

@@ -43,9 +43,15 @@ export type Step =
   | { readonly kind: "done" };
 export type Decide = (current: Current | undefined) => Result<Step>;
 
+/**
+ * Asked right before a file is changed, with what it will be (undefined: it is deleted). An error stops the change. Skills use it to
+ * say beforehand what may then be there.
+ */
+export type BeforeChange = (path: WorkspacePath, content: Uint8Array<ArrayBuffer> | undefined) => Promise<Result<void>>;
+
 export interface Replacer {
   /** `once`: a change that meets another's is a conflict, not tried again. */
-  replace(agentId: string, path: WorkspacePath, decide: Decide, once: boolean): Promise<Result<WorkspaceWritten>>;
+  replace(agentId: string, path: WorkspacePath, decide: Decide, once: boolean, before?: BeforeChange): Promise<Result<WorkspaceWritten>>;
   /** False: there was no such file. */
   remove(agentId: string, path: WorkspacePath): Promise<Result<boolean>>;
 }
@@ -126,7 +132,14 @@ export function createReplacer(
   const ABSENT: R2Conditional = { etagDoesNotMatch: "*" };
 
   /** One try: null when somebody else was quicker. */
-  async function attempt(agentId: string, path: WorkspacePath, found: Found, current: Current | undefined, decide: Decide) {
+  async function attempt(
+    agentId: string,
+    path: WorkspacePath,
+    found: Found,
+    current: Current | undefined,
+    decide: Decide,
+    before: BeforeChange | undefined,
+  ) {
     const step = decide(current);
     if (!step.ok) return step;
     if (step.value.kind === "done") {
@@ -137,6 +150,8 @@ export function createReplacer(
     const { bytes, calls, by } = step.value;
     if (bytes.length > LIMITS.workspaceFileBytes)
       return failure("file.too_large", `\`${path}\` would be ${bytes.length} bytes; files have at most ${LIMITS.workspaceFileBytes}.`);
+    const allowed = await before?.(path, bytes);
+    if (allowed?.ok === false) return allowed;
     let kept = 0;
     if (found.object && current) {
       const same = current.bytes !== undefined && sameBytes(current.bytes, bytes);
@@ -158,14 +173,14 @@ export function createReplacer(
   }
 
   return {
-    async replace(agentId, path, decide, once) {
+    async replace(agentId, path, decide, once, before) {
       for (let tries = 0; tries < CAS_TRIES; tries++) {
         const found = await look(agentId, path);
         if (!found.ok) return found;
         const { object } = found.value;
         const current = object ? await load(path, object) : undefined;
         if (current && !current.ok) return current;
-        const outcome = await attempt(agentId, path, found.value, current?.value, decide);
+        const outcome = await attempt(agentId, path, found.value, current?.value, decide, before);
         // A large file's content that was not needed after all.
         if (object && !object.bodyUsed) await drop(object);
         if (outcome) return outcome;

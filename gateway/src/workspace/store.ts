@@ -10,10 +10,11 @@ import { asText, type Bucket, failure, guarded } from "./bucket.ts";
 import { cacheOf, isCached } from "./cache.ts";
 import { fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, parseVersionId, versionId, type WorkspacePath } from "./keys.ts";
 import { refusal } from "./protection.ts";
-import { CAS_TRIES, conflict, createReplacer, isMark, sameBytes, type WorkspaceWritten } from "./replace.ts";
+import { builtinFile, builtinPaths } from "../skills/builtin/index.ts";
+import { type BeforeChange, CAS_TRIES, conflict, createReplacer, isMark, sameBytes, type WorkspaceWritten } from "./replace.ts";
 import { byOf, createVersions, idOf, type Version } from "./versions.ts";
 
-export { CAS_TRIES, type WorkspaceWritten };
+export { type BeforeChange, CAS_TRIES, type WorkspaceWritten };
 
 export interface WorkspaceListing {
   /** "" for the workspace itself. */
@@ -36,6 +37,7 @@ export interface WorkspaceFile {
 /** Who makes a change: `client:<id>`, `agent:<session>`. Kept with what is written. */
 export interface ChangeOptions {
   readonly by?: string;
+  readonly before?: BeforeChange;
 }
 export interface WriteOptions extends ChangeOptions {
   /** An etag, a version's name, or `absent`: write only when the file is still like that. */
@@ -59,7 +61,7 @@ export interface WorkspaceStore {
   /** Reads, changes, writes back, up to CAS_TRIES times over; once for a callId, however often it is run. */
   update(agentId: string, path: string, change: Change, callId: string, options?: ChangeOptions): Promise<Result<WorkspaceWritten>>;
   /** What it was stays among its versions. */
-  delete(agentId: string, path: string): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
+  delete(agentId: string, path: string, options?: ChangeOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
   readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
   /** Makes the file what that version was; what it is now becomes a version. */
@@ -89,6 +91,7 @@ export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.no
   const versions = createVersions(bucket);
   const replacer = createReplacer(bucket, versions, now, (agentId, path) => {
     if (isCached(path)) cacheOf(bucket).invalidate(agentId);
+    if (path.startsWith("skills/")) cacheOf(bucket).skills.invalidate({ scope: "agent", agentId });
   });
   const notFound = async (agentId: string, path: WorkspacePath) => {
     const inside = await guarded("be searched", () => bucket.list({ prefix: folderPrefix(agentId, path), limit: 1 }));
@@ -114,7 +117,7 @@ export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.no
     return { ok: true, value: { path, content, size: found.size, lastModified: at.toISOString(), etag } };
   }
   /** Makes the file these bytes, once or, when nobody said what it must be, over whatever others make of it meanwhile. */
-  const become = (agentId: string, path: WorkspacePath, bytes: Uint8Array<ArrayBuffer>, { ifMatch, by }: WriteOptions) =>
+  const become = (agentId: string, path: WorkspacePath, bytes: Uint8Array<ArrayBuffer>, { ifMatch, by, before }: WriteOptions) =>
     replacer.replace(
       agentId,
       path,
@@ -126,6 +129,7 @@ export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.no
         return { ok: true, value: { kind: "put", bytes, calls: current?.calls ?? [], ...(by === undefined ? {} : { by }) } };
       },
       ifMatch !== undefined,
+      before,
     );
   async function version(agentId: string, path: WorkspacePath, given: string) {
     const parsed = parseVersionId(given);
@@ -160,6 +164,7 @@ export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.no
           if (files.size + directories.size > MAX_LIST_ENTRIES) truncated ||= cursor !== undefined;
         } while (cursor !== undefined && !truncated);
       }
+      for (const path of builtinPaths(folder.value)) (path.endsWith("/") ? directories : files).add(path.replace(/\/$/, ""));
       if (folder.value !== "" && files.size === 0 && directories.size === 0) {
         const file = await guarded("be searched", () => bucket.head(prefix.slice(0, -1)));
         if (file.ok && file.value) return failure("path.invalid", `\`${folder.value}\` is a file, not a folder.`);
@@ -177,6 +182,8 @@ export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.no
       if (!object.ok) return object;
       const found = object.value;
       if (found && isMark(found)) await guarded("be closed", () => found.body.cancel());
+      const builtin = found && !isMark(found) ? undefined : builtinFile(path.value);
+      if (builtin !== undefined) return { ok: true, value: { path: path.value, ...builtin } };
       if (!found || isMark(found)) return notFound(agentId, path.value);
       return textOf(path.value, found, maxBytes, found.etag, found.uploaded);
     },
@@ -186,7 +193,7 @@ export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.no
       return path.ok ? become(agentId, path.value, encode(content), options) : path;
     },
 
-    async update(agentId, given, change, callId, { by } = {}) {
+    async update(agentId, given, change, callId, { by, before } = {}) {
       const path = changeable(given);
       if (!path.ok) return path;
       return replacer.replace(
@@ -210,12 +217,15 @@ export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.no
           };
         },
         false,
+        before,
       );
     },
 
-    async delete(agentId, given) {
+    async delete(agentId, given, { before } = {}) {
       const path = changeable(given);
       if (!path.ok) return path;
+      const allowed = await before?.(path.value, undefined);
+      if (allowed?.ok === false) return allowed;
       const gone = await replacer.remove(agentId, path.value);
       if (!gone.ok) return gone;
       return gone.value ? { ok: true, value: { path: path.value, deleted: true } } : notFound(agentId, path.value);

@@ -18,8 +18,6 @@ type Role = keyof typeof ROLES;
 const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, name);
 const methods = Object.keys(METHODS).filter(isMethod);
 const NOT_SERVED: ReadonlySet<string> = new Set([
-  "skills.status",
-  "skills.update",
   "heartbeat.start",
   "heartbeat.trigger",
   "transfer.meta",

@@ -92,8 +92,7 @@ describe("the first frame", () => {
     });
     const { features } = hello as { features: { methods: string[]; events: string[] } };
     expect(features.methods).toContain("chat.send");
-    for (const unserved of ["transfer.meta", "skills.status", "channel.start", "tool.result", "connect"])
-      expect(features.methods).not.toContain(unserved);
+    for (const unserved of ["transfer.meta", "channel.start", "tool.result", "connect"]) expect(features.methods).not.toContain(unserved);
     expect(features.events).toEqual(["chat", "presence", "session", "tool.progress"]);
   });
 

@@ -146,6 +146,8 @@ export class Stage {
       search: () => Promise.resolve({ ok: true, value: { hits: [], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve([]),
       sendToSession: () => Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } }),
+      skillsSeen: () => Promise.resolve([]),
+      skillWriting: () => Promise.resolve({ ok: true, value: undefined }),
     };
     const archives = createArchives(bucket);
     return {
@@ -199,6 +201,7 @@ export class Stage {
       agent: { id: asAgentId("main") },
       tools: this.tools,
       nodes: [],
+      skillPins: [],
     };
   }
   call(index: number): Promise<ModelCall> {

@@ -305,6 +305,8 @@ export class World {
       search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
       searchableSessions: () => remote(() => []),
       sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),
+      skillsSeen: () => remote(() => []),
+      skillWriting: () => remote(() => ({ ok: true as const, value: undefined })),
     };
     return {
       gateway,
@@ -404,6 +406,7 @@ export class World {
         binding("old", "Read", false, true),
       ],
       nodes: [],
+      skillPins: [],
     };
   }
 

@@ -2,11 +2,13 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { GatewayPort, NativeToolContext } from "../../src/ports.ts";
 import { createNativeTools } from "../../src/tools/native-tools.ts";
-import { newAgent, textAt } from "./support.ts";
+import { firstUse, newAgent, textAt } from "./support.ts";
 
 const tools = createNativeTools(env.STORAGE);
 const asked: unknown[] = [];
-const gateway: Pick<GatewayPort, "configGet" | "sessionsList" | "nodeLogs"> = {
+const gateway: Pick<GatewayPort, "configGet" | "sessionsList" | "nodeLogs" | "skillsSeen" | "skillWriting"> = {
+  ...firstUse(),
+  skillWriting: async () => ({ ok: true, value: undefined }),
   async configGet(path) {
     asked.push(["configGet", path]);
     return path === "nope"

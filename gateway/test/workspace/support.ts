@@ -1,5 +1,6 @@
 /** What the workspace tests share: a bucket that counts and can fail, and names that no other test uses. */
 import { env } from "cloudflare:workers";
+import type { GatewayPort, SkillPin } from "../../src/ports.ts";
 import type { Bucket } from "../../src/workspace/bucket.ts";
 
 type Operation = keyof Bucket;
@@ -59,3 +60,18 @@ export function value<T>(result: { ok: true; value: T } | { ok: false; error: { 
 }
 export const reason = (result: { ok: true } | { ok: false; error: { reason: string } }): string => (result.ok ? "ok" : result.error.reason);
 export const textAt = async (key: string): Promise<string | undefined> => (await env.STORAGE.get(key))?.text();
+/** A gateway that takes each skill as it finds it first, and nothing else after that. */
+export function firstUse(pins: SkillPin[] = []): Pick<GatewayPort, "skillsSeen"> & { readonly pins: SkillPin[]; readonly asked: string[] } {
+  const asked: string[] = [];
+  return {
+    pins,
+    asked,
+    async skillsSeen(_agentId, seen) {
+      for (const skill of seen) {
+        asked.push(skill.name);
+        if (!pins.some(({ scope, name }) => scope === skill.scope && name === skill.name)) pins.push(skill);
+      }
+      return [...pins];
+    },
+  };
+}

@@ -205,6 +205,9 @@ import type {
   SkillEntry,
   SkillEntryConfig,
   SkillFile,
+  SkillFrontMatter,
+  SkillMetadata,
+  SkillNeeds,
   SkillNode,
   SkillRequirements,
   SkillRequiresConfig,
@@ -484,6 +487,9 @@ export function checkSessionsListResult(value: unknown): value is SessionsListRe
 export function checkSkillEntry(value: unknown): value is SkillEntry;
 export function checkSkillEntryConfig(value: unknown): value is SkillEntryConfig;
 export function checkSkillFile(value: unknown): value is SkillFile;
+export function checkSkillFrontMatter(value: unknown): value is SkillFrontMatter;
+export function checkSkillMetadata(value: unknown): value is SkillMetadata;
+export function checkSkillNeeds(value: unknown): value is SkillNeeds;
 export function checkSkillNode(value: unknown): value is SkillNode;
 export function checkSkillRequirements(value: unknown): value is SkillRequirements;
 export function checkSkillRequiresConfig(value: unknown): value is SkillRequiresConfig;

@@ -10,6 +10,7 @@ import { configMethods } from "./config.ts";
 import { nodeMethods } from "./node.ts";
 import { searchMethods } from "./search.ts";
 import { sessionMethods } from "./session.ts";
+import { skillMethods } from "./skill.ts";
 import { tokenMethods } from "./token.ts";
 import { toolMethods } from "./tool.ts";
 import { workspaceMethods } from "./workspace.ts";
@@ -24,6 +25,7 @@ export const HANDLERS: Handlers = {
   ...archiveMethods,
   ...agentMethods,
   ...tokenMethods,
+  ...skillMethods,
   ...auditMethods,
   ...channelMethods,
   ...searchMethods,

@@ -2,12 +2,23 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { ANSWER_BYTES, answerBytes, textPage } from "../../workspace/text-page.ts";
 import { MAX_RESULT_BYTES } from "../../workspace/results.ts";
+import { sha256Of } from "../../skills/folder.ts";
+import type { ChangeOptions } from "../../workspace/store.ts";
 import { fail, succeed } from "../outcome.ts";
 import type { Caller, Handler, Handlers, Services } from "../services.ts";
 
 const agentOf = (services: Services, agentId: string | undefined): string => agentId ?? services.config.defaultAgentId();
-/** Kept with what is written, so that its versions say who wrote them. */
-const writer = ({ connection }: Caller): { by: string } => ({ by: `client:${connection.principal.id}` });
+/** Who writes is kept with the file, so that its versions say it; and what the owner makes of a skill is approved (gateway rule SK4). */
+function writer(services: Services, { connection }: Caller, agentId: string): Required<ChangeOptions> {
+  const by = `client:${connection.principal.id}`;
+  return {
+    by,
+    before: async (path, content) =>
+      path.startsWith("skills/")
+        ? services.skills.writing({ agentId, path, by, ...(content === undefined ? {} : { sha256: await sha256Of(content) }) })
+        : { ok: true, value: undefined },
+  };
+}
 
 const list: Handler<"workspace.list"> = async (services, _caller, params) => {
   const listed = await services.workspace.list(agentOf(services, params.agentId), params.path);
@@ -39,13 +50,16 @@ const read: Handler<"workspace.read"> = async (services, _caller, { agentId, pat
 };
 
 const write: Handler<"workspace.write"> = async (services, caller, { agentId, path, content, ifMatch }) => {
-  const options = { ...writer(caller), ...(ifMatch === undefined ? {} : { ifMatch }) };
-  const written = await services.workspace.write(agentOf(services, agentId), path, content, options);
+  const agent = agentOf(services, agentId);
+  const options = { ...writer(services, caller, agent), ...(ifMatch === undefined ? {} : { ifMatch }) };
+  const written = await services.skills.whileWriting(agent, path, () => services.workspace.write(agent, path, content, options));
   return written.ok ? succeed({ ...written.value, written: true }) : written;
 };
 
-const remove: Handler<"workspace.delete"> = async (services, _caller, params) => {
-  const removed = await services.workspace.delete(agentOf(services, params.agentId), params.path);
+const remove: Handler<"workspace.delete"> = async (services, caller, { agentId, path }) => {
+  const agent = agentOf(services, agentId);
+  const options = writer(services, caller, agent);
+  const removed = await services.skills.whileWriting(agent, path, () => services.workspace.delete(agent, path, options));
   return removed.ok ? succeed({ path: removed.value.path, deleted: true }) : removed;
 };
 
@@ -57,8 +71,9 @@ const log: Handler<"workspace.log"> = async (services, _caller, params) => {
 };
 
 const restore: Handler<"workspace.restore"> = async (services, caller, { agentId, path, version, ifMatch }) => {
-  const options = { ...writer(caller), ...(ifMatch === undefined ? {} : { ifMatch }) };
-  return services.workspace.restore(agentOf(services, agentId), path, version, options);
+  const agent = agentOf(services, agentId);
+  const options = { ...writer(services, caller, agent), ...(ifMatch === undefined ? {} : { ifMatch }) };
+  return services.skills.whileWriting(agent, path, () => services.workspace.restore(agent, path, version, options));
 };
 
 export const workspaceMethods = {

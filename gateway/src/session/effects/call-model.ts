@@ -192,6 +192,7 @@ export class ModelCaller {
         config: context.config,
         agent: context.agent,
         nodes: context.nodes,
+        skillPins: context.skillPins,
         tools: offeredTools(this.#ports.native.definitions, context.tools),
         model: modelAt(modelsFor(run, state.settings, context.agent, context.config), run.modelIndex),
         systemPromptOverride: state.settings.systemPrompt,

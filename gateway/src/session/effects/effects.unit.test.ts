@@ -52,6 +52,7 @@ const context: RunContext = {
   agent: { id: asAgentId("main") },
   tools: [],
   nodes: [],
+  skillPins: [],
 };
 const USAGE = { input: 1, output: 1, total: 2 };
 const replied = (text: string): ModelOutcome => ({
@@ -287,6 +288,8 @@ describe("DispatchTool", () => {
       search: none,
       searchableSessions: none,
       sendToSession: none,
+      skillsSeen: none,
+      skillWriting: none,
       dispatchTool: ({ args }) => {
         assert.deepEqual(args, { command: "ls" });
         order.push("dispatch");
