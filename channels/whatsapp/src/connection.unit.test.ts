@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { CONNECTION, type Effect, type Event, type State, step, waitAfter } from "./connection.ts";
+
+const open: State = { kind: "open", since: 1_000, attempt: 3 };
+const connecting: State = { kind: "connecting", since: 1_000, attempt: 2 };
+const pairing: State = { kind: "pairing", since: 1_000, until: 121_000 };
+const waiting: State = { kind: "waiting", until: 5_000, attempt: 2, note: "lost" };
+const idle: State = { kind: "idle" };
+const stopped: State = { kind: "stopped", note: "no" };
+const closed = (reason: number | undefined, now = 100_000, paired = true): Event => ({ type: "closed", now, reason, paired, random: 0.5 });
+const wanted = (now: number, paired = true, lastStanzaAt?: number): Event => ({ type: "wanted", now, paired, lastStanzaAt });
+const names = (effects: readonly Effect[]): string => effects.map(({ type }) => type).join(" ");
+
+const table: readonly (readonly [what: string, from: State, event: Event, to: State["kind"], effects: string])[] = [
+  ["nobody logged in: no socket", idle, wanted(1, false), "idle", ""],
+  ["a linked device connects", idle, wanted(1), "connecting", "OpenSocket"],
+  ["what connects is left alone", connecting, wanted(30_000), "connecting", ""],
+  ["what connects for ever is closed, and waited for", connecting, wanted(62_000), "waiting", "CloseSocket WakeAfter"],
+  ["what waits goes on waiting", waiting, wanted(4_999), "waiting", ""],
+  ["and tries when its time has come", waiting, wanted(5_000), "connecting", "OpenSocket"],
+  ["what is stopped stays", stopped, wanted(1), "stopped", ""],
+  ["an open one that speaks stays", open, wanted(200_000, true, 190_000), "open", ""],
+  ["one that fell silent is left", open, wanted(200_000, true, 100_000), "waiting", "CloseSocket WakeAfter"],
+  ["one that was silent in its last life is not", { ...open, since: 190_000 }, wanted(200_000, true, 5), "open", ""],
+  ["a code that nobody scans ends", pairing, wanted(121_000, false), "idle", "CloseSocket"],
+  ["515 after a login: at once", pairing, closed(515), "connecting", "OpenSocket"],
+  ["515 of a session: at once", open, closed(515), "connecting", "OpenSocket"],
+  ["515 without a link is no restart", pairing, closed(515, 2_000, false), "idle", "CloseSocket"],
+  ["401: the keys go", open, closed(401), "stopped", "ClearKeys"],
+  ["440: later, and something may be missing", open, closed(440), "waiting", "MarkGap WakeAfter"],
+  ["403 stops", open, closed(403), "stopped", ""],
+  ["411 stops", connecting, closed(411), "stopped", ""],
+  ["500 stops", open, closed(500), "stopped", ""],
+  ["408 waits", open, closed(408), "waiting", "WakeAfter"],
+  ["428 waits", open, closed(428), "waiting", "WakeAfter"],
+  ["503 waits", connecting, closed(503), "waiting", "WakeAfter"],
+  ["the network waits", connecting, closed(undefined), "waiting", "WakeAfter"],
+  ["a login that breaks off ends", pairing, closed(408, 2_000, false), "idle", "CloseSocket"],
+  ["an end that nobody waits for is none", waiting, closed(408), "waiting", ""],
+  ["login begins", idle, { type: "login", now: 1, paired: false, force: false }, "pairing", "ClearKeys OpenSocket WakeAfter"],
+  ["login again shows the same code", pairing, { type: "login", now: 2_000, paired: false, force: false }, "pairing", ""],
+  [
+    "by phone instead: another socket, after the first is closed",
+    pairing,
+    { type: "login", now: 2_000, paired: false, force: false, phone: "316" },
+    "pairing",
+    "CloseSocket ClearKeys OpenSocket WakeAfter",
+  ],
+  ["login of a linked device that is connected", open, { type: "login", now: 2_000, paired: true, force: false }, "open", ""],
+  ["login of one that waits: now", waiting, { type: "login", now: 2_000, paired: true, force: false }, "connecting", "OpenSocket"],
+  ["login of one that stopped", stopped, { type: "login", now: 2_000, paired: true, force: false }, "connecting", "OpenSocket"],
+  ["forced: anew", open, { type: "login", now: 2_000, paired: true, force: true }, "pairing", "CloseSocket ClearKeys OpenSocket WakeAfter"],
+  ["opened", connecting, { type: "opened", now: 3_000 }, "open", ""],
+  ["opened twice", open, { type: "opened", now: 3_000 }, "open", ""],
+  ["opened too late", idle, { type: "opened", now: 3_000 }, "idle", ""],
+  ["stop", open, { type: "disconnect" }, "idle", "CloseSocket"],
+  ["stop what waits", waiting, { type: "disconnect" }, "idle", ""],
+  ["logout", open, { type: "loggedOut" }, "idle", "CloseSocket ClearKeys"],
+  ["logout of what stopped", stopped, { type: "loggedOut" }, "idle", "ClearKeys"],
+];
+
+describe("the connection", () => {
+  for (const [what, from, event, to, effects] of table) {
+    test(`[P12] ${what}`, () => {
+      const next = step(from, event);
+      assert.equal(next.state.kind, to);
+      assert.equal(names(next.effects), effects);
+    });
+  }
+
+  test("[P12] waits grow from 2 s to five minutes, a quarter up or down", () => {
+    assert.deepEqual(
+      [0, 1, 2, 3, 7, 8, 100].map((attempt) => waitAfter(attempt, 0.5)),
+      [2_000, 4_000, 8_000, 16_000, 256_000, 300_000, 300_000],
+    );
+    assert.equal(waitAfter(0, 0), 1_500);
+    assert.equal(waitAfter(1, 0.999), 4_998);
+    assert.equal(waitAfter(50, 0.999), 300_000);
+  });
+
+  test("[P12] two programs on one link do not throw each other out every two seconds", () => {
+    let state: State = open;
+    const waits: number[] = [];
+    for (let now = 2_000; waits.length < 5; ) {
+      const after = step(state, closed(440, now));
+      assert(after.state.kind === "waiting");
+      waits.push(after.state.until - now);
+      now = after.state.until;
+      state = step(step(after.state, wanted(now)).state, { type: "opened", now }).state;
+      now += 500;
+    }
+    assert.deepEqual(waits, [16_000, 32_000, 64_000, 128_000, 256_000]);
+    const calm = step({ kind: "open", since: 0, attempt: 9 }, closed(440, CONNECTION.settledMs));
+    assert(calm.state.kind === "waiting");
+    assert.equal(calm.state.until, CONNECTION.settledMs + 2_000);
+  });
+
+  test("[P12] never two sockets, whatever happens; and there is one exactly where the state says so", () => {
+    const event: fc.Arbitrary<(now: number) => Event> = fc.oneof(
+      fc.record({ paired: fc.boolean(), ago: fc.option(fc.integer({ min: 0, max: 200_000 })) }).map(
+        ({ paired, ago }) =>
+          (now: number): Event => ({ type: "wanted", now, paired, lastStanzaAt: ago === null ? undefined : now - ago }),
+      ),
+      fc.record({ paired: fc.boolean(), force: fc.boolean(), phone: fc.boolean() }).map(
+        ({ paired, force, phone }) =>
+          (now: number): Event => ({ type: "login", now, paired, force, ...(phone ? { phone: "31612345678" } : {}) }),
+      ),
+      fc.constant((now: number): Event => ({ type: "opened", now })),
+      fc
+        .record({
+          reason: fc.constantFrom(undefined, 401, 403, 408, 411, 428, 440, 500, 503, 515, 999),
+          paired: fc.boolean(),
+          random: fc.double({ min: 0, max: 0.999, noNaN: true }),
+        })
+        .map(
+          ({ reason, paired, random }) =>
+            (now: number): Event => ({ type: "closed", now, reason, paired, random }),
+        ),
+      fc.constant((): Event => ({ type: "disconnect" })),
+      fc.constant((): Event => ({ type: "loggedOut" })),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(event, fc.integer({ min: 0, max: 150_000 })), { maxLength: 40 }), (events) => {
+        let state: State = idle;
+        let sockets = 0;
+        let now = 0;
+        for (const [make, passed] of events) {
+          now += passed;
+          const next = make(now);
+          // A socket can only close or open where there is one.
+          if ((next.type === "closed" || next.type === "opened") && sockets === 0) continue;
+          if (next.type === "closed") sockets--;
+          const after = step(state, next);
+          for (const { type } of after.effects) {
+            if (type === "OpenSocket") sockets++;
+            if (type === "CloseSocket") sockets = Math.max(0, sockets - 1);
+            assert(sockets <= 1, `${state.kind} + ${next.type}: two sockets`);
+          }
+          state = after.state;
+          assert.equal(sockets === 1, ["pairing", "connecting", "open"].includes(state.kind), `${next.type} -> ${state.kind}`);
+          if (state.kind === "waiting") assert(state.until - now <= CONNECTION.longestWaitMs && state.until > now);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * One life of the socket: Baileys with our settings, its events as plain calls. Decides nothing; the machine in connection.ts does.
+ * A message reaches `message` in the same turn in which its keys are written, before Baileys would collect it for later: what was
+ * decrypted once can't be decrypted again, so the two have to become durable together.
+ */
+import { Browsers, makeWASocket, proto, type WAMessageKey, type WASocket } from "@whiskeysockets/baileys";
+import type { AuthStore } from "./auth-store.ts";
+import { own } from "./content.ts";
+import { silent } from "./platform/pino.ts";
+
+export interface LinkEvents {
+  readonly opened: () => void;
+  readonly closed: (reason: number | undefined) => void;
+  readonly code: (qr: string) => void;
+  readonly frame: () => void;
+  readonly message: (message: unknown, kind: "append" | "notify") => void;
+  readonly groupChanged: (id: string, subject: string | undefined) => void;
+  /** A message that was sent, for a receiver who could not read it. */
+  readonly sent: (id: string) => Uint8Array | undefined;
+}
+export interface LinkOptions {
+  readonly url: string;
+  readonly store: AuthStore;
+  /** Logging in by a code that is typed in on the phone: WhatsApp takes it only from programs that it knows. */
+  readonly byPhone: boolean;
+  readonly groupMetadata: (jid: string) => Awaited<ReturnType<WASocket["groupMetadata"]>> | undefined;
+}
+
+export function openLink({ url, store, byPhone, groupMetadata }: LinkOptions, events: LinkEvents): WASocket {
+  const sock = makeWASocket({
+    auth: { creds: store.creds, keys: store.keys },
+    waWebSocketUrl: url,
+    logger: silent,
+    browser: byPhone ? Browsers.macOS("Chrome") : ["GSV", "Desktop", "1.0.0"],
+    markOnlineOnConnect: false,
+    syncFullHistory: false,
+    emitOwnEvents: false,
+    generateHighQualityLinkPreview: false,
+    keepAliveIntervalMs: 25_000,
+    connectTimeoutMs: 20_000,
+    defaultQueryTimeoutMs: 30_000,
+    transactionOpts: { maxCommitRetries: 2, delayBetweenTriesMs: 100 },
+    shouldIgnoreJid: (jid) => jid.endsWith("@broadcast") || jid.endsWith("@newsletter"),
+    shouldSyncHistoryMessage: ({ syncType }) => syncType !== proto.HistorySync.HistorySyncType.FULL,
+    cachedGroupMetadata: async (jid) => groupMetadata(jid),
+    getMessage: async ({ id }: WAMessageKey) => {
+      const bytes = id ? events.sent(id) : undefined;
+      return bytes && proto.Message.decode(bytes);
+    },
+  });
+  const emit = sock.ev.emit;
+  sock.ev.emit = (event, data) => {
+    if (event === "messages.upsert") {
+      const messages = own(data, "messages");
+      const kind = own(data, "type") === "append" ? "append" : "notify";
+      if (Array.isArray(messages)) for (const message of messages) events.message(message, kind);
+    }
+    return emit(event, data);
+  };
+  sock.ws.on("frame", () => events.frame());
+  sock.ev.on("creds.update", () => store.saveCreds());
+  sock.ev.on("connection.update", ({ connection, lastDisconnect, qr }) => {
+    if (qr !== undefined && qr !== "") events.code(qr);
+    if (connection === "open") events.opened();
+    if (connection === "close") events.closed(reasonOf(lastDisconnect?.error));
+  });
+  sock.ev.on("groups.update", (groups) => {
+    for (const { id, subject } of groups) if (id !== undefined) events.groupChanged(id, subject);
+  });
+  sock.ev.on("group-participants.update", ({ id }) => events.groupChanged(id, undefined));
+  return sock;
+}
+
+/** WhatsApp's number for why it ended; undefined for what the network did. */
+export function reasonOf(error: unknown): number | undefined {
+  const reason = own(own(error, "output"), "statusCode");
+  return typeof reason === "number" && Number.isInteger(reason) ? reason : undefined;
+}

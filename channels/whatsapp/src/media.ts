@@ -1,0 +1,85 @@
+/**
+ * Fetches a file of a message and opens it. What comes is checked against the keys in the message before a byte is given away, and it
+ * comes from WhatsApp's own hosts only, whatever address a stranger wrote into the message (promises S18).
+ */
+import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { getMediaKeys, type MediaType } from "@whiskeysockets/baileys";
+import { type FileReference, own } from "./content.ts";
+import { isLoopback } from "./platform/trust.ts";
+
+const DEFAULT_HOST = "mmg.whatsapp.net";
+const MAC_BYTES = 10;
+const TYPES: readonly string[] = ["image", "video", "audio", "document", "sticker"];
+
+/** The file will never be had. */
+export class MediaRefused extends Error {
+  override readonly name = "MediaRefused";
+}
+
+/** The reference as it was kept, which may be of an older version. */
+export function readReference(value: unknown): FileReference {
+  const [type, directPath, url, mediaKey, sha256] = ["type", "directPath", "url", "mediaKey", "sha256"].map((name) => own(value, name));
+  if (typeof type !== "string" || typeof directPath !== "string" || typeof mediaKey !== "string" || !TYPES.includes(type))
+    throw new MediaRefused("its reference can't be read");
+  return {
+    type,
+    directPath,
+    mediaKey,
+    ...(typeof url === "string" ? { url } : {}),
+    ...(typeof sha256 === "string" ? { sha256 } : {}),
+  };
+}
+/** Where it is fetched from. `socketUrl`: a server on this machine, as tests have, may keep its files here too. */
+export function addressOf({ url, directPath }: FileReference, socketUrl: string): string {
+  const host = url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
+  const trusted =
+    host?.protocol === "https:" &&
+    host.username === "" &&
+    (/^[a-z0-9-]+(\.[a-z0-9-]+)*\.whatsapp\.net$/.test(host.host) || (isLoopback(host.href) && isLoopback(socketUrl)));
+  return `https://${trusted ? host.host : DEFAULT_HOST}${directPath}`;
+}
+
+export async function fetchMedia(reference: FileReference, socketUrl: string, maxBytes: number): Promise<Uint8Array> {
+  const response = await fetch(addressOf(reference, socketUrl), {
+    redirect: "manual",
+    headers: { Origin: "https://web.whatsapp.com" },
+    signal: AbortSignal.timeout(60_000),
+  });
+  if (response.status === 404 || response.status === 410) throw new MediaRefused("WhatsApp no longer has it; ask for it to be sent again");
+  if (response.status !== 200) throw new Error(`WhatsApp's file server answered ${response.status}`);
+  // One more block than the file, and the seal.
+  const sealed = await readBounded(response, maxBytes + 16 + MAC_BYTES);
+  return open(sealed, await getMediaKeys(Buffer.from(reference.mediaKey, "hex"), reference.type as MediaType), reference.sha256);
+}
+interface Keys {
+  readonly iv: Uint8Array;
+  readonly cipherKey: Uint8Array;
+  readonly macKey?: Uint8Array;
+}
+export function open(sealed: Uint8Array, { iv, cipherKey, macKey }: Keys, sha256: string | undefined): Uint8Array {
+  const secret = sealed.subarray(0, Math.max(0, sealed.length - MAC_BYTES));
+  const seal = sealed.subarray(secret.length);
+  if (!macKey || secret.length === 0) throw new MediaRefused("it is damaged");
+  const mac = createHmac("sha256", macKey).update(iv).update(secret).digest().subarray(0, MAC_BYTES);
+  if (seal.length !== MAC_BYTES || !timingSafeEqual(mac, seal)) throw new MediaRefused("it is damaged");
+  const decipher = createDecipheriv("aes-256-cbc", cipherKey, iv);
+  const plain = Buffer.concat([decipher.update(secret), decipher.final()]);
+  if (sha256 !== undefined && createHash("sha256").update(plain).digest("hex") !== sha256) throw new MediaRefused("it is another file");
+  return plain;
+}
+async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array> {
+  const announced = Number(response.headers.get("content-length") ?? 0);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  for (;;) {
+    if (Math.max(size, announced) > maxBytes) {
+      await reader?.cancel();
+      throw new MediaRefused("it is too large");
+    }
+    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+    if (done) return Buffer.concat(chunks);
+    size += value.length;
+    chunks.push(value);
+  }
+}

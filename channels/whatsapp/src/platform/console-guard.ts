@@ -1,0 +1,31 @@
+/**
+ * Lets nothing out but our own log lines. libsignal prints whole sessions with their private keys, Baileys prints errors with what
+ * they were about: neither may reach a log (promises S5, S17). Imported before any library, so that none can keep the old functions.
+ */
+type Print = (...args: unknown[]) => void;
+const METHODS = ["log", "info", "warn", "error", "debug", "trace", "dir", "table", "group", "groupCollapsed", "assert"] as const;
+
+/** A line of a channel's own log: one JSON object with the fields that the kit's log writes. */
+export function isOwnLine(args: readonly unknown[]): boolean {
+  const [line] = args;
+  if (args.length !== 1 || typeof line !== "string" || !line.startsWith('{"ts":"')) return false;
+  try {
+    const { event, component } = JSON.parse(line) as { event?: unknown; component?: unknown };
+    return typeof event === "string" && typeof component === "string" && component.startsWith("channel-");
+  } catch {
+    return false;
+  }
+}
+export const suppressed = { lines: 0 };
+
+export function guard(target: object): void {
+  for (const name of METHODS) {
+    const print: unknown = Reflect.get(target, name);
+    if (typeof print !== "function") continue;
+    const guarded: Print = (...args) => {
+      if (isOwnLine(args)) Reflect.apply(print, target, args);
+      else suppressed.lines++;
+    };
+    Reflect.set(target, name, guarded);
+  }
+}

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Curve, WA_CERT_DETAILS } from "@whiskeysockets/baileys";
+import fc from "fast-check";
+import * as original from "whatsapp-rust-bridge";
+import * as ours from "./bridge.ts";
+import { guard, isOwnLine } from "./console-guard.ts";
+import { withLength } from "./polyfill.ts";
+import { checkSignatures, isLoopback, pinNoiseRoot, proveSignatures } from "./trust.ts";
+
+const both = (salt: Uint8Array | undefined, info: string | undefined) => ({
+  ...(salt === undefined ? {} : { salt }),
+  ...(info === undefined ? {} : { info }),
+});
+const bytes = (max = 64) => fc.uint8Array({ minLength: 1, maxLength: max });
+
+test("[S17] nothing leaves by the console but our own lines", () => {
+  const lines: unknown[][] = [];
+  const target = {
+    log: (...args: unknown[]) => void lines.push(args),
+    info: (...args: unknown[]) => void lines.push(args),
+    error: (...args: unknown[]) => void lines.push(args),
+  };
+  guard(target);
+  target.info("Closing session:", { privKey: "0123" });
+  target.error("Session error: bad mac", new Error("a text"));
+  target.log({ ts: "x", event: "e", component: "channel-whatsapp" });
+  target.log('{"ts":"2026", broken');
+  target.log('{"ts":"2026","event":"e","component":"libsignal"}');
+  const own = '{"ts":"2026","event":"connection","component":"channel-whatsapp"}';
+  target.log(own, "and more");
+  target.log(own);
+  assert.deepEqual(lines, [[own]]);
+  assert.equal(isOwnLine([own]), true);
+});
+
+test("[S17] the bridge gives the same bytes as the original", () => {
+  fc.assert(
+    fc.property(
+      bytes(),
+      fc.integer({ min: 1, max: 200 }),
+      fc.option(bytes(), { nil: undefined }),
+      fc.option(fc.string({ maxLength: 20 }), { nil: undefined }),
+      (key, length, salt, info) => {
+        assert.deepEqual(
+          new Uint8Array(ours.hkdf(key, length, both(salt, info))),
+          new Uint8Array(original.hkdf(key, length, both(salt, info))),
+        );
+        assert.deepEqual(new Uint8Array(ours.md5(key)), new Uint8Array(original.md5(key)));
+      },
+    ),
+    { numRuns: 100 },
+  );
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (key) => {
+      const [left, right] = [ours.expandAppStateKeys(key), original.expandAppStateKeys(key)];
+      for (const name of ["indexKey", "valueEncryptionKey", "valueMacKey", "snapshotMacKey", "patchMacKey"] as const)
+        assert.deepEqual(new Uint8Array(left[name] ?? []), new Uint8Array(right[name]));
+    }),
+    { numRuns: 30 },
+  );
+  const element = fc.uint8Array({ minLength: 32, maxLength: 32 });
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 128, maxLength: 128 }),
+      fc.array(element, { maxLength: 4 }),
+      fc.array(element, { maxLength: 4 }),
+      (base, out, into) => {
+        assert.deepEqual(
+          new Uint8Array(new ours.LTHashAntiTampering().subtractThenAdd(base, out, into)),
+          new Uint8Array(new original.LTHashAntiTampering().subtractThenAdd(base, out, into)),
+        );
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+test("[S5] signatures count: as published everything passes, with the check only what was signed", () => {
+  const [mine, other] = [Curve.generateKeyPair(), Curve.generateKeyPair()];
+  const text = Buffer.from("text");
+  const signature = Curve.sign(mine.private, text);
+  const forged = Buffer.from(signature);
+  forged.writeUInt8(forged.readUInt8(0) ^ 1, 0);
+  assert.equal(Curve.verify(other.public, text, signature), true, "if this fails, Baileys checks by itself, and trust.ts can go");
+  assert.throws(proveSignatures, /not checked/);
+  checkSignatures();
+  proveSignatures();
+  assert.equal(Curve.verify(mine.public, text, signature), true);
+  assert.equal(Curve.verify(other.public, text, signature), false);
+  assert.equal(Curve.verify(mine.public, text, forged), false);
+  assert.equal(Curve.verify(mine.public, text, Buffer.alloc(3)), false);
+});
+
+test("[S5] another root is taken only for a server on this machine", () => {
+  const root = "ab".repeat(32);
+  const own = Buffer.from(WA_CERT_DETAILS.PUBLIC_KEY).toString("hex");
+  for (const [url, rootHex, expected] of [
+    ["ws://127.0.0.1:1/ws/chat", root, root],
+    ["wss://web.whatsapp.com/ws/chat", root, own],
+    ["ws://127.0.0.1.evil.example/", root, own],
+    ["ws://user@evil.example/127.0.0.1", root, own],
+    ["ws://127.0.0.1:1/", "short", own],
+    ["ws://127.0.0.1:1/", undefined, own],
+    ["not a url", root, own],
+  ] as const) {
+    pinNoiseRoot(url, rootHex);
+    assert.equal(Buffer.from(WA_CERT_DETAILS.PUBLIC_KEY).toString("hex"), expected, url);
+  }
+  assert.equal(isLoopback("ws://[::1]:5/"), true);
+});
+
+test("a text of any length is written without saying how long it is", () => {
+  const strict = function (this: Uint8Array, text: string, offset?: number, length?: number): number {
+    if (length === undefined || offset === undefined) throw new RangeError("ERR_OUT_OF_RANGE");
+    return Buffer.from(this.buffer, this.byteOffset, this.length).write(text, offset, length, "utf8");
+  };
+  const target = Buffer.alloc(100);
+  assert.throws(() => strict.call(target, "x".repeat(50), 10), RangeError);
+  assert.equal(withLength(strict).call(target, "é".repeat(40), 10), 80);
+  assert.equal(target.toString("utf8", 10, 90), "é".repeat(40));
+});

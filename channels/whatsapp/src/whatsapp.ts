@@ -1,0 +1,494 @@
+/**
+ * WhatsApp as the kit needs it: the connection's machine, its one socket, and the translation of messages, tied together. Keeps only
+ * small state of its own; queues, retries and order are the kit's. Never logs a text, an id of a person or a key.
+ */
+import { generateWAMessage, proto, type WASocket } from "@whiskeysockets/baileys";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { ChannelLogin, Peer } from "../../../protocol/gen/types.ts";
+import type { InboundFile, OutboundPart, Platform, PlatformHost, SendOutcome } from "../../kit/src/platform.ts";
+import { toWhatsApp } from "../../kit/src/marks.ts";
+import { AuthStore, clearAuth, pairedAs } from "./auth-store.ts";
+import { type Effect, type Event, type State, step } from "./connection.ts";
+import { own } from "./content.ts";
+import { parseJid, phoneOf, selfOf } from "./jid.ts";
+import { openLink } from "./link.ts";
+import { mapInbound, type Receipt } from "./map-inbound.ts";
+import { mapOutbound, MAX_FILE_BYTES, peerJid } from "./map-outbound.ts";
+import { fetchMedia, readReference } from "./media.ts";
+import { Memory } from "./memory.ts";
+import { messageIdOf } from "./message-id.ts";
+import { isLoopback, pinNoiseRoot } from "./platform/trust.ts";
+import { silent } from "./platform/pino.ts";
+
+const WHATSAPP_URL = "wss://web.whatsapp.com/ws/chat";
+const WAIT_FOR_CODE_MS = 20_000;
+const WAIT_FOR_ACK_MS = 20_000;
+const PING_MS = 10_000;
+const GROUP_FRESH_MS = 300_000;
+const MAX_CAUGHT_UP_MS = 7 * 86_400_000;
+const DAY_MS = 86_400_000;
+
+export interface WhatsAppSettings {
+  /** Another server, and its root key: only on this very machine (tests). */
+  readonly url?: string | undefined;
+  readonly noiseRoot?: string | undefined;
+  /** The owner's chat with their own number is answered. */
+  readonly selfChat: boolean;
+  readonly random: () => number;
+}
+interface Link {
+  readonly sock: WASocket;
+  readonly store: AuthStore;
+}
+type GroupMetadata = Awaited<ReturnType<WASocket["groupMetadata"]>>;
+
+export class WhatsApp implements Platform {
+  readonly capabilities: Platform["capabilities"] = {
+    peerKinds: ["dm", "group"],
+    media: true,
+    reactions: true,
+    typing: true,
+    replies: true,
+    edits: false,
+    buttons: false,
+    login: true,
+    maxTextChars: 4_000,
+  };
+  /** The receiver's program shows one message of one id, as long as it has the conversation. */
+  readonly recognisesNonceMs = DAY_MS;
+  readonly #host: PlatformHost;
+  readonly #settings: WhatsAppSettings;
+  readonly #url: string;
+  readonly #memory: Memory;
+  #state: State = { kind: "idle" };
+  #link: Link | undefined;
+  /** Sockets are closed and opened one after the other. */
+  #tail: Promise<void> = Promise.resolve();
+  #shown: { readonly qr?: string; readonly code?: string } = {};
+  #codeAsked = false;
+  #watchers = new Set<() => void>();
+  #lastStanzaAt: number | undefined;
+  #lastActivity: number | undefined;
+  #roundTripMs: number | undefined;
+  readonly #groups = new Map<string, { readonly metadata: GroupMetadata; readonly at: number }>();
+  readonly #groupsAsked = new Set<string>();
+
+  constructor(host: PlatformHost, settings: WhatsAppSettings) {
+    this.#host = host;
+    this.#settings = settings;
+    this.#url = settings.url !== undefined && isLoopback(settings.url) ? settings.url : WHATSAPP_URL;
+    this.#memory = new Memory(host);
+  }
+
+  mark(markdown: string): string {
+    return toWhatsApp(markdown);
+  }
+
+  // ---------------------------------------------------------------- connection
+
+  async ensureConnected(): Promise<void> {
+    this.#memory.takeLate();
+    this.#dispatch({ type: "wanted", now: this.#host.now(), paired: this.#paired() !== undefined, lastStanzaAt: this.#lastStanzaAt });
+    await this.#tail;
+    if (this.isConnected()) {
+      this.#memory.alive();
+      this.#background("ping", () => this.#ping());
+    }
+  }
+  async disconnect(): Promise<void> {
+    this.#dispatch({ type: "disconnect" });
+    await this.#tail;
+  }
+  isConnected(): boolean {
+    return this.#state.kind === "open" && this.#link !== undefined;
+  }
+  status(): ReturnType<Platform["status"]> {
+    const me = this.#paired();
+    const state = this.#state;
+    const phone = phoneOf(parseJid(me?.id));
+    const lid = selfOf(me).lid;
+    const error = state.kind === "waiting" || state.kind === "stopped" || state.kind === "idle" ? state.note : undefined;
+    return {
+      connected: this.isConnected(),
+      authenticated: me !== undefined,
+      mode: state.kind,
+      ...(this.#lastActivity === undefined ? {} : { lastActivity: this.#lastActivity }),
+      ...(error === undefined ? {} : { error }),
+      ...(this.isConnected() && this.#lastStanzaAt !== undefined ? { silentMs: Math.max(0, this.#host.now() - this.#lastStanzaAt) } : {}),
+      ...(this.isConnected() && this.#roundTripMs !== undefined ? { roundTripMs: this.#roundTripMs } : {}),
+      extra: {
+        ...(phone === undefined ? {} : { phone }),
+        ...(lid === undefined ? {} : { lid }),
+        ...(me?.name === undefined ? {} : { name: me.name }),
+        selfChat: this.#settings.selfChat,
+        ...this.#memory.counts(),
+      },
+    };
+  }
+
+  #paired(): ReturnType<typeof pairedAs> {
+    return pairedAs(this.#host.kv);
+  }
+  #dispatch(event: Event): void {
+    const before = this.#state;
+    const { state, effects } = step(before, event);
+    this.#state = state;
+    for (const effect of effects) this.#run(effect);
+    if (state.kind !== before.kind) {
+      this.#host.log("connection", { from: before.kind, to: state.kind, ...(event.type === "closed" ? { reason: event.reason } : {}) });
+      if (state.kind !== "pairing") this.#shown = {};
+      this.#host.changed();
+    }
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+  #run(effect: Effect): void {
+    switch (effect.type) {
+      case "OpenSocket":
+        this.#next(async () => this.#open());
+        return;
+      case "CloseSocket":
+        this.#next(() => this.#close());
+        return;
+      case "ClearKeys":
+        this.#next(async () => {
+          this.#link?.store.end();
+          clearAuth(this.#host);
+        });
+        return;
+      case "WakeAfter":
+        this.#host.after(effect.ms, () => this.#background("connect", () => this.ensureConnected()));
+        return;
+      case "MarkGap":
+        this.#memory.markGap(effect.why);
+        this.#host.log("gap", { why: effect.why });
+    }
+  }
+  #next(work: () => Promise<void>): void {
+    this.#tail = this.#tail.then(work).catch((error: unknown) => this.#failed("connection", error));
+  }
+  #open(): void {
+    const { kind } = this.#state;
+    if (this.#link || (kind !== "connecting" && kind !== "pairing")) return;
+    const store = new AuthStore(this.#host);
+    store.saveCreds();
+    pinNoiseRoot(this.#url, this.#settings.noiseRoot);
+    this.#shown = {};
+    this.#codeAsked = false;
+    this.#roundTripMs = undefined;
+    this.#lastStanzaAt = undefined;
+    const byPhone = this.#state.kind === "pairing" && this.#state.phone !== undefined;
+    const mine = (work: () => void) => (): void => {
+      if (this.#link === link) work();
+    };
+    const sock = openLink(
+      { url: this.#url, store, byPhone, groupMetadata: (jid) => this.#freshGroup(jid) },
+      {
+        opened: () => mine(() => this.#opened())(),
+        closed: (reason) =>
+          mine(() => {
+            this.#link = undefined;
+            this.#dispatch({ type: "closed", now: this.#host.now(), reason, paired: store.paired, random: this.#settings.random() });
+          })(),
+        code: (qr) => mine(() => this.#show(qr, sock))(),
+        frame: () => {
+          this.#lastStanzaAt = this.#host.now();
+        },
+        message: (message, type) => this.#received(message, type === "append", store),
+        groupChanged: (id, subject) => {
+          this.#groups.delete(id);
+          if (subject !== undefined) this.#memory.nameGroup(id, subject);
+        },
+        sent: (id) => this.#memory.sentBytes(id),
+      },
+    );
+    const link: Link = { sock, store };
+    this.#link = link;
+  }
+  async #close(): Promise<void> {
+    const link = this.#link;
+    this.#link = undefined;
+    await link?.sock.end(undefined);
+  }
+  #opened(): void {
+    const away = this.#memory.awayMs();
+    if (away > MAX_CAUGHT_UP_MS) this.#memory.markGap("nobody listened for more than a week");
+    this.#memory.alive();
+    this.#dispatch({ type: "opened", now: this.#host.now() });
+    this.#background("ping", () => this.#ping());
+  }
+  async #ping(): Promise<void> {
+    const link = this.#link;
+    if (!link || !this.isConnected()) return;
+    const began = this.#host.now();
+    const answer = await link.sock.query(
+      {
+        tag: "iq",
+        attrs: { to: "s.whatsapp.net", type: "get", xmlns: "w:p", id: link.sock.generateMessageTag() },
+        content: [{ tag: "ping", attrs: {} }],
+      },
+      PING_MS,
+    );
+    if (answer && this.#link === link) this.#roundTripMs = this.#host.now() - began;
+  }
+  #background(what: string, work: () => Promise<unknown>): void {
+    work().catch((error: unknown) => this.#failed(what, error));
+  }
+  #failed(what: string, error: unknown): void {
+    // Errors of the libraries quote messages and keys: only their kind is told.
+    this.#host.log(`${what}_failed`, { kind: error instanceof Error ? error.name : typeof error });
+  }
+
+  // ---------------------------------------------------------------- login
+
+  async login({ force, phone }: { readonly force: boolean; readonly phone?: string }): Promise<ChannelLogin> {
+    const digits = phone?.replace(/[\s()-]/g, "");
+    if (digits !== undefined && !/^\+?\d{8,15}$/.test(digits))
+      return { state: "failed", message: "That is no phone number. Write it with its country, like +31612345678." };
+    this.#dispatch({
+      type: "login",
+      now: this.#host.now(),
+      paired: this.#paired() !== undefined,
+      force,
+      ...(digits === undefined ? {} : { phone: digits.replace("+", "") }),
+    });
+    await this.#until(() => this.#shown.qr !== undefined || this.#shown.code !== undefined || !this.#underWay(), WAIT_FOR_CODE_MS);
+    return this.#loginState();
+  }
+  #underWay(): boolean {
+    return this.#state.kind === "pairing" || this.#state.kind === "connecting";
+  }
+  #loginState(): ChannelLogin {
+    const state = this.#state;
+    switch (state.kind) {
+      case "open":
+        return { state: "connected", message: "This number is linked, and connected." };
+      case "pairing": {
+        const { qr, code } = this.#shown;
+        const expiresAt = state.until;
+        if (code !== undefined)
+          return {
+            state: "code",
+            code,
+            expiresAt,
+            message:
+              "On the phone: WhatsApp, Settings, Linked devices, Link a device, Link with phone number instead. Type in this code within two minutes.",
+          };
+        if (qr !== undefined)
+          return {
+            state: "qr",
+            qr,
+            expiresAt,
+            message: "On the phone: WhatsApp, Settings, Linked devices, Link a device. Scan this code within two minutes.",
+          };
+        return { state: "connecting", expiresAt, message: "Waiting for WhatsApp." };
+      }
+      case "connecting":
+        return { state: "connecting", message: "Connecting to WhatsApp." };
+      case "waiting":
+      case "stopped":
+      case "idle":
+        return { state: "failed", message: state.note ?? "There is no connection to WhatsApp. Try again." };
+    }
+  }
+  #show(qr: string, sock: WASocket): void {
+    if (this.#state.kind !== "pairing") return;
+    const { phone } = this.#state;
+    if (phone === undefined) {
+      this.#shown = { qr };
+      for (const watcher of [...this.#watchers]) watcher();
+      return;
+    }
+    if (this.#codeAsked) return;
+    this.#codeAsked = true;
+    this.#background("pairing_code", async () => {
+      const code = await sock.requestPairingCode(phone);
+      if (this.#link?.sock === sock && this.#state.kind === "pairing") this.#shown = { code: `${code.slice(0, 4)}-${code.slice(4)}` };
+      for (const watcher of [...this.#watchers]) watcher();
+    });
+  }
+  async #until(condition: () => boolean, ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        cancel();
+        this.#watchers.delete(look);
+        resolve();
+      };
+      const look = (): void => {
+        if (condition()) end();
+      };
+      const cancel = this.#host.after(ms, end);
+      this.#watchers.add(look);
+      look();
+    });
+  }
+  async logout(): Promise<void> {
+    const link = this.#link;
+    if (link && this.isConnected()) {
+      // The phone's list of linked devices loses this one; without a connection it can only be removed there.
+      this.#link = undefined;
+      await link.sock.logout().catch((error: unknown) => this.#failed("logout", error));
+      link.store.end();
+    }
+    this.#dispatch({ type: "loggedOut" });
+    await this.#tail;
+    this.#memory.clear();
+  }
+
+  // ---------------------------------------------------------------- in
+
+  /** Synchronous from here to the inbox's row: nothing can come between a message's keys and the message. */
+  #received(message: unknown, backlog: boolean, store: AuthStore): void {
+    try {
+      const chat = own(own(message, "key"), "remoteJid");
+      const mapped = mapInbound(message, {
+        self: selfOf(store.creds.me),
+        selfChat: this.#settings.selfChat,
+        receivedAt: this.#host.now(),
+        backlog,
+        ...this.#groupName(chat),
+        isOwnMessage: (id) => this.#memory.wasSent(id),
+      });
+      if (mapped.kind === "ignored") {
+        this.#memory.count(mapped.why);
+        return;
+      }
+      if (mapped.unknown !== undefined) {
+        this.#memory.count("unknownKind");
+        this.#host.log("unknown_message_kind", { kind: mapped.unknown });
+      }
+      this.#lastActivity = this.#host.now();
+      this.#memory.take(mapped.item);
+    } catch (error) {
+      this.#memory.count("failed");
+      this.#failed("message", error);
+    }
+  }
+  #groupName(chat: unknown): { readonly groupName?: string } {
+    const jid = parseJid(chat);
+    if (jid?.kind !== "group") return {};
+    const groupName = this.#memory.groupName(jid.id);
+    if (groupName === undefined && !this.#groupsAsked.has(jid.id)) {
+      this.#groupsAsked.add(jid.id);
+      this.#background("group", async () => {
+        const sock = this.#link?.sock;
+        if (sock) this.#keepGroup(await sock.groupMetadata(jid.id));
+      });
+    }
+    return groupName === undefined ? {} : { groupName };
+  }
+  #keepGroup(metadata: GroupMetadata): void {
+    if (this.#groups.size > 200) this.#groups.clear();
+    this.#groups.set(metadata.id, { metadata, at: this.#host.now() });
+    this.#memory.nameGroup(metadata.id, metadata.subject);
+  }
+  #freshGroup(jid: string): GroupMetadata | undefined {
+    const known = this.#groups.get(jid);
+    return known && this.#host.now() - known.at < GROUP_FRESH_MS ? known.metadata : undefined;
+  }
+  async fetchFile(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes: number }> {
+    const bytes = await fetchMedia(readReference(file.reference), this.#url, LIMITS.mediaBytes);
+    return { body: new Blob([bytes]).stream(), sizeBytes: bytes.length };
+  }
+  async acknowledged(items: readonly { readonly peer: Peer; readonly receipt: unknown }[]): Promise<void> {
+    const keys = items.map(({ receipt }) => receipt as Receipt | undefined).filter((receipt) => receipt !== undefined);
+    const sock = this.#link?.sock;
+    if (keys.length > 0 && sock && this.isConnected()) await sock.readMessages(keys.map((key) => ({ ...key, fromMe: false })));
+  }
+
+  // ---------------------------------------------------------------- out
+
+  async send(part: OutboundPart): Promise<SendOutcome> {
+    const sock = this.#link?.sock;
+    if (!sock || !this.isConnected()) return { kind: "retry", error: "there is no connection to WhatsApp" };
+    const jid = peerJid(part.peer);
+    if (jid === undefined) return { kind: "failed", error: `${JSON.stringify(part.peer.id)} is no ${part.peer.kind} on WhatsApp` };
+    const id = messageIdOf(part.nonce);
+    let message: proto.IMessage;
+    try {
+      // A second try sends the very same message, and uploads nothing again.
+      const kept = this.#memory.sentBytes(id);
+      const made = kept ? proto.Message.decode(kept) : await this.#prepare(sock, id, part);
+      if ("kind" in made) return made;
+      message = made;
+    } catch (error) {
+      this.#failed("send_prepare", error);
+      return { kind: "retry", error: "the message could not be prepared for WhatsApp" };
+    }
+    this.#memory.sent(id, jid, proto.Message.encode(proto.Message.fromObject(message)).finish(), part.text);
+    return this.#relay(sock, jid, id, message, part.replaces !== undefined);
+  }
+  async #prepare(sock: WASocket, id: string, part: OutboundPart): Promise<proto.IMessage | SendOutcome> {
+    const bytes = part.file ? await this.#fileBytes(part.file.r2Key) : undefined;
+    if (bytes === "too large") return { kind: "failed", error: `WhatsApp takes files of up to ${MAX_FILE_BYTES / 1024 / 1024} MiB here` };
+    const quotable = part.replyToId === undefined ? undefined : this.#memory.quotable(part.peer.id, part.replyToId);
+    const mapped = mapOutbound(part, { ...(bytes ? { bytes } : {}), ...(quotable ? { quotable } : {}) });
+    if (mapped.kind === "refused") return { kind: "failed", error: mapped.error };
+    if (mapped.before !== undefined) {
+      const first = await this.send({ ...withoutFile(part), nonce: `${part.nonce}t` });
+      if (first.kind !== "sent") return first;
+    }
+    return this.#make(sock, id, mapped);
+  }
+  async #make(sock: WASocket, id: string, { jid, content, quoted }: Extract<ReturnType<typeof mapOutbound>, { kind: "send" }>) {
+    const { message } = await generateWAMessage(jid, content as Parameters<typeof generateWAMessage>[1], {
+      logger: silent,
+      userJid: sock.user?.id ?? "",
+      upload: sock.waUploadToServer,
+      messageId: id,
+      ...(quoted ? { quoted } : {}),
+    });
+    if (!message) throw new Error("nothing was made");
+    return message;
+  }
+  /** Ends when WhatsApp has taken it, or when nobody knows. */
+  async #relay(sock: WASocket, jid: string, id: string, message: proto.IMessage, edit: boolean): Promise<SendOutcome> {
+    const answered = sock.waitForMessage<{ readonly tag?: string; readonly attrs?: Readonly<Record<string, string>> }>(id, WAIT_FOR_ACK_MS);
+    // It may reject before anybody waits for it.
+    answered.catch(() => {});
+    try {
+      await sock.relayMessage(jid, message, { messageId: id, ...(edit ? { additionalAttributes: { edit: "1" } } : {}) });
+      const answer = await answered;
+      if (!answer) return { kind: "unsure", error: "WhatsApp did not answer" };
+      const refusal = answer.tag === "ack" ? answer.attrs?.["error"] : undefined;
+      if (refusal !== undefined) return refused(refusal);
+      this.#lastActivity = this.#host.now();
+      return { kind: "sent", messageId: id };
+    } catch (error) {
+      this.#failed("send", error);
+      return { kind: "unsure", error: "the connection to WhatsApp broke while the message was sent" };
+    }
+  }
+  async #fileBytes(r2Key: string): Promise<Uint8Array | "too large" | undefined> {
+    const object = await this.#host.bucket.get(r2Key);
+    if (!object) return undefined;
+    if (object.size > MAX_FILE_BYTES) {
+      await object.body.cancel();
+      return "too large";
+    }
+    return Buffer.from(await object.arrayBuffer());
+  }
+  /** The number stays "not online", so that the phone goes on ringing. */
+  async typing(peer: Peer, active: boolean): Promise<void> {
+    const jid = peerJid(peer);
+    if (jid !== undefined && this.isConnected()) await this.#link?.sock.sendPresenceUpdate(active ? "composing" : "paused", jid);
+  }
+  async react(peer: Peer, messageId: string, senderId: string | undefined, emoji: string): Promise<void> {
+    const jid = peerJid(peer);
+    if (jid === undefined || !this.isConnected()) return;
+    const participant = peer.kind === "group" && senderId !== undefined ? { participant: senderId } : {};
+    await this.#link?.sock.sendMessage(jid, {
+      react: { text: emoji, key: { remoteJid: jid, id: messageId, fromMe: false, ...participant } },
+    });
+  }
+}
+
+const withoutFile = ({ file: _, ...part }: OutboundPart): OutboundPart => part;
+/** What WhatsApp says to a message that it does not take. */
+function refused(number: string): SendOutcome {
+  if (number === "429" || number.startsWith("5")) return { kind: "retry", afterMs: 60_000, error: `WhatsApp asked to wait (${number})` };
+  const why =
+    number === "463"
+      ? "WhatsApp does not let this number begin conversations now (463); the other one has to write first"
+      : `WhatsApp refused the message (${number})`;
+  return { kind: "failed", error: why };
+}
