@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use gsv_protocol::types::SearchSource;
 
 use crate::units::parse_duration;
 
@@ -95,6 +96,8 @@ pub enum Command {
     /// The agent's files
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
+    /// Find text in files, conversations and transcripts
+    Search(Search),
     /// What was done, by whom
     Audit(Audit),
     /// Look for what is wrong, and say how to mend it
@@ -465,6 +468,48 @@ pub enum WorkspaceCommand {
         #[command(flatten)]
         agent: Agent,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Words must all occur. Also understood: '\"a phrase\"', OR, -word, word* (quote the whole query for the shell, as in: gsv search 'boat* -\"blue boat\"')."
+)]
+pub struct Search {
+    /// What to look for
+    #[arg(required = true)]
+    pub query: Vec<String>,
+    /// Where to look, more than once or with commas [default: everywhere]
+    #[arg(long = "in", value_name = "WHERE", value_enum, value_delimiter = ',')]
+    pub sources: Vec<Where>,
+    /// Only this conversation
+    #[arg(short, long, value_name = "KEY")]
+    pub session: Option<String>,
+    /// Of this agent [default: the default agent]
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub limit: Option<u8>,
+    /// Leave out the first ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=10000))]
+    pub offset: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Where {
+    Workspace,
+    Sessions,
+    Archives,
+}
+
+impl From<Where> for SearchSource {
+    fn from(place: Where) -> Self {
+        match place {
+            Where::Workspace => Self::Workspace,
+            Where::Sessions => Self::Sessions,
+            Where::Archives => Self::Archives,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -82,6 +82,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Prompt(command) => block_on(commands::prompt::run(&context, command)),
         Command::Token(command) => block_on(commands::token::run(&context, command)),
         Command::Workspace(command) => block_on(commands::workspace::run(&context, command)),
+        Command::Search(args) => block_on(commands::search::run(&context, args)),
         Command::Audit(args) => block_on(commands::audit::run(&context, args)),
         Command::Doctor => block_on(commands::doctor::run(&context)),
     }

@@ -502,6 +502,66 @@ fn an_edit_without_a_change_or_with_a_failed_editor_writes_nothing() {
 }
 
 #[test]
+fn p5_4_search_shows_hits_their_places_and_how_to_open_them() {
+    let hits = json!([
+        {"source": "workspace", "path": "MEMORY.md", "position": 3, "at": 1, "snippet": "the \u{e000}boat\u{e001} is blue", "score": 2.0},
+        {"source": "archives", "path": "sessions/a.jsonl.gz", "position": 0, "role": "toolResult", "snippet": "a \u{e000}boat\u{e001}", "score": 1.0},
+        {"source": "sessions", "sessionKey": "agent:main:main", "role": "user", "snippet": "my \u{e000}boat\u{e001}", "score": 1.0},
+    ]);
+    let answer = json!({"hits": hits, "more": true, "notes": ["1,200 messages are not indexed yet; search again."]});
+    let run = asked(
+        &["search", "boat -blue", "red*", "--in", "workspace,archives", "--in", "sessions", "-s", "main", "--agent", "main", "--limit", "3"],
+        "search.query",
+        &json!({"query": "boat -blue red*", "agentId": "main", "sources": ["workspace", "archives", "sessions"], "sessionKey": "main", "limit": 3}),
+        &answer,
+    )
+    .ok();
+    assert!(
+        run.stdout.contains("MEMORY.md:3") && run.stdout.contains("the boat is blue"),
+        "{run:?}"
+    );
+    assert!(
+        run.stdout.contains("tool result") && run.stdout.contains("agent:main:main"),
+        "{run:?}"
+    );
+    for words in [
+        "1,200 messages",
+        "--offset 3",
+        "gsv workspace cat MEMORY.md",
+        "gsv session show sessions/a.jsonl.gz",
+    ] {
+        assert!(run.stderr.contains(words), "{words}: {run:?}");
+    }
+    let run = asked(
+        &["search", "boat", "--json"],
+        "search.query",
+        &json!({"query": "boat"}),
+        &answer,
+    )
+    .ok();
+    assert_eq!(run.json(), answer);
+    let run = asked(
+        &["search", "nothing"],
+        "search.query",
+        &json!({"query": "nothing"}),
+        &json!({"hits": [], "more": false, "notes": []}),
+    )
+    .ok();
+    assert!(
+        run.stdout.is_empty() && run.stderr.contains("Nothing was found."),
+        "{run:?}"
+    );
+    let run = refused(
+        &["search", "!!"],
+        "search.query",
+        585,
+        "search.bad_query",
+        "There is nothing to search for.",
+    );
+    assert!(run.failed(2).stderr.contains("nothing to search for"));
+}
+
+#[test]
 fn s16_audit_entries_are_listed_and_a_broken_chain_is_told() {
     let entry = json!({"seq": 2, "at": 1, "actor": "client:cli", "action": "config.set", "decision": "allowed", "prevHash": "a", "hash": "b"});
     let run = asked(

@@ -16,7 +16,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 28] = [
+    let commands: [&[&str]; 29] = [
         &[],
         &["chat"],
         &["up"],
@@ -42,6 +42,7 @@ fn help_texts() {
         &["workspace"],
         &["workspace", "put"],
         &["workspace", "edit"],
+        &["search"],
         &["audit"],
         &["doctor"],
         &["completions"],

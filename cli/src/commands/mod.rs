@@ -10,6 +10,7 @@ pub mod gateway;
 pub mod local_config;
 pub mod node;
 pub mod prompt;
+pub mod search;
 pub mod session;
 pub mod status;
 pub mod token;

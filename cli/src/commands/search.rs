@@ -1,0 +1,162 @@
+//! `gsv search`.
+
+use gsv_protocol::methods::SearchQuery;
+use gsv_protocol::types::{AgentId, SearchHit, SearchQueryParams, SearchQueryResult, SearchSource, SessionKey};
+
+use super::Context;
+use crate::args::Search;
+use crate::clean::clean;
+use crate::exit::Outcome;
+use crate::output::{Output, Style};
+use crate::units::time;
+
+const MARK_BEGIN: char = '\u{e000}';
+const MARK_END: char = '\u{e001}';
+
+pub async fn run(context: &Context, args: Search) -> Outcome {
+    let client = context.connect().await?;
+    let params = SearchQueryParams {
+        query: args.query.join(" "),
+        agent_id: args.agent.map(AgentId),
+        sources: (!args.sources.is_empty()).then(|| args.sources.into_iter().map(SearchSource::from).collect()),
+        session_key: args.session.map(SessionKey),
+        limit: args.limit,
+        offset: args.offset,
+    };
+    let offset = u64::from(params.offset.unwrap_or(0));
+    let agent = params.agent_id.clone();
+    let result = client.call::<SearchQuery>(params).await?;
+    client.close().await;
+    if context.out.json {
+        context.out.json_document(&result);
+        return Ok(());
+    }
+    show(context.out, &result, offset, agent.as_ref());
+    Ok(())
+}
+
+fn show(out: Output, result: &SearchQueryResult, offset: u64, agent: Option<&AgentId>) {
+    for hit in &result.hits {
+        let mut head = vec![out.paint(Style::Cyan, &clean(&place(hit)))];
+        head.extend(hit.role.as_deref().map(|role| clean(role_word(role))));
+        head.extend(hit.at.map(time));
+        out.line(&head.join("  "));
+        out.line(&format!("    {}", highlighted(out, &hit.snippet)));
+    }
+    if result.hits.is_empty() {
+        out.aside("Nothing was found.");
+    }
+    for note in &result.notes {
+        out.warn(&clean(note));
+    }
+    if result.more {
+        out.aside(&format!(
+            "There is more: --offset {}",
+            offset + result.hits.len() as u64
+        ));
+    }
+    for hint in hints(&result.hits, agent) {
+        out.aside(&clean(&hint));
+    }
+}
+
+/// Where it is, as the commands that open it take it.
+fn place(hit: &SearchHit) -> String {
+    let named = |position: &str| match (&hit.path, hit.position) {
+        (Some(path), Some(at)) => format!("{path}{position}{at}"),
+        (Some(path), None) => path.clone(),
+        (None, _) => String::new(),
+    };
+    match hit.source {
+        SearchSource::Workspace => named(":"),
+        SearchSource::Archives => named(" message "),
+        SearchSource::Sessions => hit.session_key.as_ref().map_or_else(String::new, |key| key.0.clone()),
+    }
+}
+
+fn role_word(role: &str) -> &str {
+    match role {
+        "toolResult" => "tool result",
+        other => other,
+    }
+}
+
+/// The first of each kind, as an example of how a hit is opened.
+fn hints(hits: &[SearchHit], agent: Option<&AgentId>) -> Vec<String> {
+    let agent = agent.map_or_else(String::new, |agent| format!(" --agent {agent}"));
+    let first = |source: SearchSource| hits.iter().find(|hit| hit.source == source);
+    let path = |hit: &SearchHit| hit.path.clone().unwrap_or_default();
+    [
+        first(SearchSource::Workspace).map(|hit| format!("Open a file: gsv workspace cat {}{agent}", path(hit))),
+        first(SearchSource::Archives).map(|hit| format!("Open a transcript: gsv session show {}{agent}", path(hit))),
+        first(SearchSource::Sessions).map(|hit| format!("Open a conversation: gsv session show {}", place(hit))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What matches in bold; without colour, as it is.
+fn highlighted(out: Output, snippet: &str) -> String {
+    let mut shown = String::with_capacity(snippet.len());
+    for (index, part) in snippet.split(MARK_BEGIN).enumerate() {
+        match part.split_once(MARK_END) {
+            Some((matched, rest)) if index > 0 => {
+                shown.push_str(&out.paint(Style::Bold, &clean(matched)));
+                shown.push_str(&clean(rest));
+            }
+            _ => shown.push_str(&clean(part)),
+        }
+    }
+    shown.replace(['\n', MARK_END], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t19_marks_become_bold_or_nothing_and_escapes_are_removed() {
+        let plain = Output::plain();
+        assert_eq!(
+            highlighted(plain, "a \u{e000}bo\u{1b}[31mat\u{e001} is\nblue \u{e001} \u{e000}x"),
+            "a boat is blue   x"
+        );
+    }
+
+    #[test]
+    fn places_are_what_other_commands_take() {
+        let hit = |source, path: Option<&str>, key: Option<&str>| SearchHit {
+            source,
+            path: path.map(str::to_owned),
+            session_key: key.map(|key| SessionKey(key.to_owned())),
+            session_id: None,
+            role: None,
+            at: None,
+            position: Some(3),
+            snippet: String::new(),
+            score: 1.0,
+        };
+        let hits = [
+            hit(SearchSource::Workspace, Some("MEMORY.md"), None),
+            hit(
+                SearchSource::Archives,
+                Some("sessions/a.jsonl.gz"),
+                Some("agent:main:main"),
+            ),
+            hit(SearchSource::Sessions, None, Some("agent:main:main")),
+        ];
+        assert_eq!(
+            hits.iter().map(place).collect::<Vec<_>>(),
+            ["MEMORY.md:3", "sessions/a.jsonl.gz message 3", "agent:main:main"]
+        );
+        assert_eq!(
+            hints(&hits, Some(&AgentId("work".to_owned()))),
+            [
+                "Open a file: gsv workspace cat MEMORY.md --agent work",
+                "Open a transcript: gsv session show sessions/a.jsonl.gz --agent work",
+                "Open a conversation: gsv session show agent:main:main",
+            ]
+        );
+    }
+}
