@@ -296,8 +296,39 @@ pub enum SessionCommand {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
         keep: Option<u32>,
     },
-    /// Its earlier incarnations
+    /// Its earlier conversations and what was put away of the present one, as transcripts
     History(SessionKey),
+    /// A conversation to read: the present one, or a transcript
+    Show {
+        /// A conversation's key, a transcript of `history`, or a session id [default: as in `get`]
+        #[arg(value_name = "SESSION|TRANSCRIPT")]
+        target: Option<String>,
+        /// At most so many messages
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        limit: Option<u64>,
+        /// Skip so many from the beginning
+        #[arg(long, value_name = "N")]
+        offset: Option<u64>,
+        #[command(flatten)]
+        agent: Agent,
+    },
+    /// Save a conversation: all of it, also what was put away
+    Export {
+        /// A conversation's key, a transcript of `history`, or a session id [default: as in `get`]
+        #[arg(value_name = "SESSION|TRANSCRIPT")]
+        target: Option<String>,
+        /// How [default: by the file's ending, else jsonl]
+        #[arg(long, value_enum)]
+        format: Option<ExportFormat>,
+        /// Where to [default: stdout]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace the file if there is one
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        agent: Agent,
+    },
     /// Its last messages
     Preview {
         #[command(flatten)]
@@ -307,6 +338,14 @@ pub enum SessionCommand {
     },
     /// Change its settings
     Set(SessionSet),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One message a line, as they are stored
+    Jsonl,
+    /// To read
+    Markdown,
 }
 
 #[derive(Debug, Args)]
@@ -461,10 +500,37 @@ pub enum WorkspaceCommand {
         #[command(flatten)]
         agent: Agent,
     },
-    /// Delete a file
+    /// Delete a file (`restore` brings it back)
     Rm {
         /// Such as memory/2026-11-21.md
         path: String,
+        #[command(flatten)]
+        agent: Agent,
+    },
+    /// What a file was before, the newest first
+    Log {
+        /// Such as SOUL.md, also one that was deleted
+        path: String,
+        #[command(flatten)]
+        agent: Agent,
+    },
+    /// What changed between two versions of a file
+    Diff {
+        /// Such as SOUL.md
+        path: String,
+        /// A version of `log`: its number, its name or the beginning of it, or `now` [default: 1, the last before now]
+        from: Option<String>,
+        /// The same [default: now]
+        to: Option<String>,
+        #[command(flatten)]
+        agent: Agent,
+    },
+    /// Make a file what it was before; what it is now stays in `log`
+    Restore {
+        /// Such as SOUL.md
+        path: String,
+        /// A version of `log`: its number, its name or the beginning of it [default: 1, the last before now]
+        version: Option<String>,
         #[command(flatten)]
         agent: Agent,
     },

@@ -103,6 +103,7 @@ pub fn link_failure(error: &LinkError) -> Failure {
             next: String::new(),
             reason: Some(error.reason().to_owned()),
             lines: Vec::new(),
+            details: None,
         },
     }
 }

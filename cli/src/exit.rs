@@ -6,6 +6,7 @@ use std::io;
 
 use gsv_protocol::ErrorReason;
 use gsv_protocol::types::ErrorShape;
+use serde_json::Value;
 
 /// Exit statuses. The contract's error table carries the same numbers per reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Failure {
     pub reason: Option<String>,
     /// Further lines shown as they are: the end of a log, a list.
     pub lines: Vec<String>,
+    /// What the gateway said for programs.
+    pub details: Option<Box<Value>>,
 }
 
 pub type Outcome<T = ()> = Result<T, Failure>;
@@ -72,6 +75,7 @@ impl Failure {
             next: next.into(),
             reason: None,
             lines: Vec::new(),
+            details: None,
         }
     }
 
@@ -91,7 +95,10 @@ impl Failure {
     /// An error that the gateway answered with. The table gives the exit status and, when the message is its own, the
     /// next step; a reason that this version does not know counts as plain failure.
     pub fn from_wire(error: &ErrorShape) -> Self {
-        Self::from_reason(&error.reason, &error.message, error.retryable.unwrap_or(false))
+        Self {
+            details: error.details.clone().map(Box::new),
+            ..Self::from_reason(&error.reason, &error.message, error.retryable.unwrap_or(false))
+        }
     }
 
     pub fn from_reason(reason: &str, message: &str, retryable: bool) -> Self {
@@ -118,6 +125,7 @@ impl Failure {
             next: next.to_owned(),
             reason: Some(reason.to_owned()),
             lines: Vec::new(),
+            details: None,
         }
     }
 

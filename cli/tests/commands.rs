@@ -239,13 +239,6 @@ fn previews_show_messages_and_other_session_commands_ask_the_right_thing() {
         &json!({"ok": true, "trimmedMessages": 1, "keptMessages": 4}),
     )
     .ok();
-    asked(
-        &["session", "history", "main"],
-        "session.history",
-        &json!({"sessionKey": "main"}),
-        &json!({"sessionKey": "main", "currentSessionId": "c", "previousSessionIds": ["a"]}),
-    )
-    .ok();
     let stats = json!({"sessionKey": "main", "sessionId": "s", "messageCount": 2, "tokens": {"input": 1, "output": 1, "total": 2}, "createdAt": 1, "updatedAt": 2, "uptime": 1, "isProcessing": true, "queueSize": 2});
     assert!(
         asked(
@@ -406,13 +399,14 @@ fn workspace_files_are_listed_read_written_and_removed() {
         connection.error(&request, 530, "workspace.conflict", "The file was changed meanwhile.");
     });
     run.failed(1);
-    asked(
+    let gone = asked(
         &["workspace", "rm", "a"],
         "workspace.delete",
         &json!({"path": "a"}),
         &json!({"path": "a", "deleted": true}),
     )
     .ok();
+    assert!(gone.stderr.contains("`gsv workspace restore a` brings it back"));
 }
 
 /// `gsv workspace edit` with an editor that runs a line of shell on the file.

@@ -169,7 +169,7 @@ fn tool_line(out: Output, tool: &ChatTool) -> String {
 }
 
 /// The value of the one argument that says what a call does; all of them when none does.
-fn args_summary(args: &Value) -> String {
+pub fn args_summary(args: &Value) -> String {
     const TELLING: [&str; 6] = ["command", "path", "pattern", "query", "url", "action"];
     let telling = TELLING.iter().find_map(|key| args.get(key).and_then(Value::as_str));
     match telling {

@@ -6,6 +6,7 @@ pub mod audit;
 pub mod chat;
 pub mod config;
 pub mod doctor;
+pub mod export;
 pub mod gateway;
 pub mod local_config;
 pub mod node;
@@ -15,6 +16,8 @@ pub mod session;
 pub mod status;
 pub mod token;
 pub mod tools;
+pub mod transcript;
+pub mod versions;
 pub mod workspace;
 
 use std::io::{self, IsTerminal, Read};

@@ -1,22 +1,23 @@
 //! `gsv session`.
 
+use gsv_protocol::errors;
 use gsv_protocol::methods::{
     SessionCompact, SessionGet, SessionHistory, SessionPatch, SessionPreview, SessionReset, SessionStats, SessionsList,
 };
 use gsv_protocol::types::{
-    ModelRef, ResetMode, ResetPolicy, ResetPolicyPatch, RunState, SessionCompactParams, SessionGetParams,
+    AgentId, ModelRef, ResetMode, ResetPolicy, ResetPolicyPatch, RunState, SessionCompactParams, SessionGetParams,
     SessionGetResult, SessionHistoryParams, SessionKey, SessionPatchParams, SessionPreviewParams, SessionResetParams,
     SessionSettings, SessionStatsParams, SessionStatsResult, SessionsListParams, ThinkLevel, TokenUsage,
 };
 use serde_json::Value;
 
-use super::Context;
+use super::{Context, export, transcript};
 use crate::args::{Reset, SessionCommand, SessionSet, Think};
 use crate::clean::clean;
 use crate::exit::{Failure, Outcome};
 use crate::output::Style;
 use crate::table::Table;
-use crate::units::{ago, dollars, grouped, now_ms, time};
+use crate::units::{ago, bytes, dollars, grouped, now_ms, time};
 
 pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
     match command {
@@ -26,6 +27,19 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
         SessionCommand::Reset(session) => reset(context, key(session.key)?).await,
         SessionCommand::Compact { session, keep } => compact(context, key(session.key)?, keep).await,
         SessionCommand::History(session) => history(context, key(session.key)?).await,
+        SessionCommand::Show {
+            target,
+            limit,
+            offset,
+            agent,
+        } => transcript::show(context, target, agent.agent.map(AgentId), offset.unwrap_or(0), limit).await,
+        SessionCommand::Export {
+            target,
+            format,
+            output,
+            force,
+            agent,
+        } => export::run(context, target, agent.agent.map(AgentId), format, output, force).await,
         SessionCommand::Preview { session, limit } => preview(context, key(session.key)?, limit).await,
         SessionCommand::Set(args) => set(context, args).await,
     }
@@ -221,19 +235,60 @@ async fn compact(context: &Context, session_key: SessionKey, keep: Option<u32>) 
 async fn history(context: &Context, session_key: SessionKey) -> Outcome {
     let client = context.connect().await?;
     let result = client
-        .call::<SessionHistory>(SessionHistoryParams { session_key })
+        .call::<SessionHistory>(SessionHistoryParams {
+            session_key: session_key.clone(),
+        })
         .await?;
+    let archives = match transcript::archives(&client, None, Some(session_key)).await {
+        Ok(archives) => archives,
+        // A gateway of before has none to tell of.
+        Err(failure) if failure.is(&errors::PROTOCOL_UNKNOWN_METHOD) || failure.is(&errors::METHOD_NOT_SERVED) => {
+            Vec::new()
+        }
+        Err(failure) => return Err(failure),
+    };
     client.close().await;
     if context.out.json {
-        context.out.json_document(&result);
+        let archives = serde_json::to_value(&archives).unwrap_or_default();
+        let mut document = serde_json::to_value(&result).unwrap_or_default();
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert("archives".to_owned(), archives);
+        }
+        context.out.json_document(&document);
         return Ok(());
     }
-    let mut table = Table::new(["CONVERSATION", "NOW"]);
-    for id in result.previous_session_ids {
-        table.row(&[id, String::new()]);
+    let mut table = Table::new(["TRANSCRIPT", "KIND", "ARCHIVED", "MESSAGES", "SIZE"]);
+    for id in &result.previous_session_ids {
+        if !archives.iter().any(|archive| &archive.session_id == id) {
+            table.row(&[
+                id.clone(),
+                "no transcript".to_owned(),
+                String::new(),
+                String::new(),
+                String::new(),
+            ]);
+        }
     }
-    table.row(&[result.current_session_id, "current".to_owned()]);
+    for archive in archives.iter().rev() {
+        table.row(&[
+            archive.path.clone(),
+            transcript::kind_word(archive.kind).to_owned(),
+            time(archive.archived_at),
+            archive.message_count.map(grouped).unwrap_or_default(),
+            bytes(archive.size_bytes),
+        ]);
+    }
+    table.row(&[
+        result.current_session_id,
+        "now".to_owned(),
+        String::new(),
+        String::new(),
+        String::new(),
+    ]);
     context.out.table(&table);
+    if !archives.is_empty() {
+        context.out.aside("Read one with `gsv session show TRANSCRIPT`.");
+    }
     Ok(())
 }
 

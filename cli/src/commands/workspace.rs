@@ -14,7 +14,7 @@ use gsv_protocol::types::{
     WorkspaceWriteParams, WorkspaceWriteResult,
 };
 
-use super::{Context, read_stdin};
+use super::{Context, read_stdin, versions};
 use crate::args::{Agent, WorkspaceCommand};
 use crate::clean::{clean, one_line};
 use crate::client::Client;
@@ -40,6 +40,13 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
         } => put(context, path, file, if_match, agent_id(agent)).await,
         WorkspaceCommand::Edit { path, agent } => edit(context, path, agent_id(agent)).await,
         WorkspaceCommand::Rm { path, agent } => remove(context, path, agent_id(agent)).await,
+        WorkspaceCommand::Log { path, agent } => versions::log(context, path, agent_id(agent)).await,
+        WorkspaceCommand::Diff { path, from, to, agent } => {
+            versions::diff(context, path, from, to, agent_id(agent)).await
+        }
+        WorkspaceCommand::Restore { path, version, agent } => {
+            versions::restore(context, path, version, agent_id(agent)).await
+        }
     }
 }
 
@@ -137,7 +144,10 @@ async fn remove(context: &Context, path: String, agent_id: Option<AgentId>) -> O
     if context.out.json {
         context.out.json_document(&result);
     } else {
-        context.out.aside(&format!("{} deleted", one_line(&result.path, 200)));
+        let path = one_line(&result.path, 200);
+        context.out.aside(&format!(
+            "{path} deleted; `gsv workspace restore {path}` brings it back"
+        ));
     }
     Ok(())
 }
@@ -180,7 +190,7 @@ async fn edit(context: &Context, path: String, agent_id: Option<AgentId>) -> Out
 }
 
 /// A file may be larger than an answer: then it comes in parts. One that changes in between is read again.
-async fn read_whole(
+pub async fn read_whole(
     client: &Client,
     path: &str,
     agent_id: Option<AgentId>,
