@@ -2,8 +2,10 @@
  * How many tokens something takes, where no provider has said it (product P5.3: characters / 4 x 1.2). Pure, and cheap enough
  * for every model call. An estimate: never for money.
  */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
-import type { ContentBlock, Message, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports.ts";
+import { isTextLike } from "../media/kinds.ts";
+import type { ContentBlock, MediaBlock, Message, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports.ts";
 
 /** What providers count for one picture of usual size; its bytes say nothing. */
 export const IMAGE_TOKENS = 1_600;
@@ -25,11 +27,13 @@ function charsOfBlock(block: ContentBlock | TextBlock | ThinkingBlock | ToolCall
       return block.name.length + JSON.stringify(block.arguments).length;
     case "image":
       return IMAGE_CHARS;
-    // What is said in a recording goes to the model as text; other files as a note with their name.
+    // Text files go to the model as text; what is said in a recording too; other files as a note with their name.
     default:
-      return (block.transcript?.length ?? 0) + (block.filename?.length ?? 0) + MESSAGE_CHARS;
+      return (block.transcript?.length ?? 0) + (block.filename?.length ?? 0) + MESSAGE_CHARS + charsInside(block);
   }
 }
+const charsInside = ({ type, mimeType, filename, sizeBytes = 0 }: MediaBlock): number =>
+  type === "document" && isTextLike(mimeType, filename) ? Math.min(sizeBytes, LIMITS.inlineDocumentBytes) : 0;
 /** What a message takes of the model's window, in characters. */
 export function charsOfMessage({ content }: Message): number {
   if (typeof content === "string") return content.length + MESSAGE_CHARS;

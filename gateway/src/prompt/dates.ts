@@ -44,3 +44,16 @@ function dayOf(now: number, timeZone: string): LocalDay {
   const yesterday = new Date(Date.parse(`${today}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
   return { today, yesterday, weekday: parts.get("weekday") ?? "", timeZone: zone };
 }
+
+const clocks = new Map<string, Intl.DateTimeFormat>();
+/** HH:MM on the clocks there. */
+export function localTime(now: number, timeZone: string): string {
+  const { zone } = formatterFor(timeZone === "" ? "UTC" : timeZone);
+  let clock = clocks.get(zone);
+  if (!clock) {
+    clock = new Intl.DateTimeFormat("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    if (clocks.size >= MAX_ZONES) clocks.clear();
+    clocks.set(zone, clock);
+  }
+  return clock.format(now);
+}

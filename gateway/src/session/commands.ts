@@ -9,7 +9,7 @@ export type Command =
   | { readonly name: "status" }
   | { readonly name: "help" }
   | { readonly name: "new" | "reset" }
-  /** `keep` absent: the default. */
+  /** `keep` absent: with a summary. */
   | { readonly name: "compact"; readonly keep?: number }
   /** Without a model: show it. `clear`: back to the configured one. */
   | { readonly name: "model"; readonly model?: ModelRef; readonly clear?: true }
@@ -28,7 +28,8 @@ export const HELP_TEXT = [
   "/status            what the session is doing, its model and its size",
   "/stop              stop the run; waiting messages start next",
   "/new, /reset       archive the conversation and start a fresh one",
-  "/compact [N]       archive all but the last N messages",
+  "/compact           archive older messages; a summary takes their place",
+  "/compact N         archive all but the last N messages, without a summary",
   "/model [P/ID]      show the model, or use this one from now on (`/model default`: the configured one)",
   "/think [LEVEL]     show how long the model may think, or set it (`/think default`)",
   `                   levels: ${LEVELS}`,
@@ -131,6 +132,8 @@ export interface StatusView {
   readonly step: number | undefined;
   readonly waiting: number;
   readonly messages: number;
+  readonly context: { readonly tokens?: number; readonly window?: number };
+  readonly compactions: number;
   readonly tokens: { readonly input: number; readonly output: number; readonly costUsd?: number };
   readonly model: string | undefined;
   readonly thinkLevel: string | undefined;
@@ -143,9 +146,15 @@ export function statusText(view: StatusView): string {
     `Session: ${view.sessionKey} (${view.sessionId})`,
     `State: ${view.state}${view.step === undefined ? "" : `, step ${view.step}`}${view.waiting > 0 ? `, ${view.waiting} waiting` : ""}`,
     `Model: ${view.model ?? "as configured"}${view.thinkLevel === undefined ? "" : `, thinking ${view.thinkLevel}`}`,
-    `Messages: ${view.messages}`,
+    `Messages: ${view.messages}${view.compactions === 0 ? "" : `, after ${view.compactions} ${view.compactions === 1 ? "compaction" : "compactions"}`}`,
+    ...contextText(view.context),
     `Tokens: ${view.tokens.input} in, ${view.tokens.output} out${cost}`,
   ].join("\n");
+}
+function contextText({ tokens, window }: StatusView["context"]): readonly string[] {
+  const grouped = (count: number): string => Math.round(count).toLocaleString("en-US");
+  if (tokens === undefined) return [];
+  return [`Context: ${grouped(tokens)}${window === undefined ? "" : ` of ${grouped(window)}`} tokens`];
 }
 export function directiveOnlyText(directives: Directives): string {
   const parts = [

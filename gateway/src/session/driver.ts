@@ -2,15 +2,28 @@
  * One session at work: the applier, the pump, the clock and the one alarm, wired together. Knows nothing of Durable Objects or of
  * who asks; what the platform gives comes in through `DriverHost`. Decides nothing about runs: the machine does.
  */
-import type { GatewayPort, ModelClient, NativeTools, PromptSource, Result, SessionIdentity, SessionMedia } from "../ports.ts";
+import type {
+  EffectiveConfig,
+  GatewayPort,
+  MemoryFiles,
+  ModelClient,
+  NativeTools,
+  PromptSource,
+  Result,
+  SessionIdentity,
+  SessionMedia,
+} from "../ports.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
+import { appendMemory } from "./effects/append-memory.ts";
 import { archive, type ArchiveStore } from "./effects/archive.ts";
 import { ModelCaller } from "./effects/call-model.ts";
 import { cancelTool } from "./effects/cancel-tool.ts";
+import { deleteMedia } from "./effects/delete-media.ts";
 import { Deliverer } from "./effects/deliver.ts";
 import { dispatchTool } from "./effects/dispatch-tool.ts";
 import { type ResultFiles, storeResult } from "./effects/store-result.ts";
+import { summarize } from "./effects/summarize.ts";
 import { History } from "./history.ts";
 import type { Step } from "./machine/draft.ts";
 import type { Effect } from "./machine/effect.ts";
@@ -20,18 +33,21 @@ import { archiveEffectId, modelEffectId, type State } from "./machine/state.ts";
 import { promptView } from "./prompt-view.ts";
 import { Publisher } from "./publisher.ts";
 import { type Flight, type FlightEnd, Pump } from "./pump.ts";
-import { RunContexts } from "./run-context.ts";
+import { modelsFor, RunContexts } from "./run-context.ts";
 import type { SessionStore } from "./store/session-store.ts";
-import { asRunId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
+import { asRunId, asSessionKey, type SessionPromptResult, type ModelRef } from "../../../protocol/gen/types.ts";
 
 /** What the session needs from elsewhere; made in wiring.ts, replaced in tests. */
 export interface SessionParts {
   readonly gateway: GatewayPort;
   readonly model: ModelClient;
+  /** Tokens that fit the model, as far as is known. */
+  readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
   readonly prompts: PromptSource;
   readonly native: NativeTools;
   readonly archives: ArchiveStore;
   readonly files: ResultFiles;
+  readonly memory: MemoryFiles;
   readonly media: SessionMedia;
 }
 export interface DriverHost {
@@ -75,6 +91,8 @@ export class SessionDriver {
   #alarmAt: number | undefined;
   #waiting = new Map<string, (end: ArchiveEnd) => void>();
   #ends = new Map<string, ArchiveEnd>();
+  readonly #media = new Map<string, number>();
+  readonly #mediaAsked = new Map<string, () => void>();
   #changed: () => void = () => {};
 
   constructor(host: DriverHost, parts: SessionParts) {
@@ -92,7 +110,8 @@ export class SessionDriver {
     this.contexts = new RunContexts(parts.gateway, () => this.#key());
     this.#caller = new ModelCaller({
       state: () => this.#applier.state,
-      messages: () => this.history.messages,
+      history: () => this.history,
+      contextWindow: parts.contextWindow,
       contexts: this.contexts,
       prompts: parts.prompts,
       model: parts.model,
@@ -115,8 +134,20 @@ export class SessionDriver {
     return this.#applier.state;
   }
   get history(): History {
-    this.#history ??= new History(this.#contextRows());
+    this.#history ??= new History(this.#contextRows(), this.#applier.state?.summary);
     return this.#history;
+  }
+  /** What the conversation takes of the model's window, and how much fits, as far as is known without asking anybody. */
+  get contextSize(): { readonly tokens?: number; readonly window?: number } {
+    const state = this.state;
+    const context = this.contexts.known;
+    if (!state) return {};
+    const tokens = this.#caller.contextTokens(state, this.#history);
+    const model = context && modelsFor({ directives: {} }, state.settings, context.agent, context.config)[0];
+    return {
+      ...(tokens === undefined ? {} : { tokens }),
+      ...(context && model ? { window: this.#parts.contextWindow(model, context.config) } : {}),
+    };
   }
   /** Text of the model call under way, as far as those who follow have been sent it: their next delta begins right behind. */
   get live(): ModelCaller["live"] {
@@ -206,7 +237,8 @@ export class SessionDriver {
     if (this.#history) {
       for (const row of step.append) this.#history.append(row);
       for (const row of step.amend) this.#history.amend(row);
-      if (before && step.state.contextFrom !== before.contextFrom) this.#history.trimTo(step.state.contextFrom);
+      if (before && (step.state.contextFrom !== before.contextFrom || step.state.summary !== before.summary))
+        this.#history.trimTo(step.state.contextFrom, step.state.summary);
     }
     deliverer.written(step.append);
     for (const { runId, text, step: at } of step.status) this.tell(runId, text, at);
@@ -267,6 +299,30 @@ export class SessionDriver {
             sleep: (ms, signal) => this.#sleep(ms, signal),
           }),
         );
+      case "Summarize":
+        return end(
+          summarize(effect, flight, {
+            state,
+            history: () => this.history,
+            contexts: this.contexts,
+            model: this.#parts.model,
+            contextWindow: this.#parts.contextWindow,
+            wall: this.#host.wall,
+            sleep: (ms, signal) => this.#sleep(ms, signal),
+            failed: (what, error) => this.#failed(what, error),
+          }),
+        );
+      case "AppendMemory":
+        return appendMemory(effect, flight, { state, text: (id) => store.resultText(id), memory: this.#parts.memory, commit });
+      case "DeleteMedia":
+        return deleteMedia(effect, flight, {
+          state,
+          rows: (from, limit) => store.rows(from, limit),
+          queued: () => store.queued(),
+          media: this.#parts.media,
+          commit,
+          deleted: (id, count) => this.#mediaGone(id, count),
+        });
       case "StoreResult":
         return storeResult(effect, flight, { state, text: (callId) => store.resultText(callId), files: this.#parts.files, commit });
     }
@@ -289,6 +345,24 @@ export class SessionDriver {
     this.#ends.set(end.requestId, end);
     const oldest = this.#ends.keys().next();
     if (this.#ends.size > ENDS_KEPT && !oldest.done) this.#ends.delete(oldest.value);
+  }
+
+  /** How many files a reset's deletion took away; undefined when that is not known in time. Once. */
+  async mediaDeleted(effectId: string, withinMs: number): Promise<number | undefined> {
+    const timer = new AbortController();
+    const told = new Promise<void>((resolve) => this.#mediaAsked.set(effectId, resolve));
+    if (!this.#media.has(effectId)) await Promise.race([told, this.#sleep(withinMs, timer.signal)]);
+    timer.abort();
+    this.#mediaAsked.delete(effectId);
+    const count = this.#media.get(effectId);
+    this.#media.delete(effectId);
+    return count;
+  }
+  #mediaGone(effectId: string, count: number): void {
+    this.#media.set(effectId, count);
+    this.#mediaAsked.get(effectId)?.();
+    const oldest = this.#media.keys().next();
+    if (this.#media.size > ENDS_KEPT && !oldest.done) this.#media.delete(oldest.value);
   }
 
   // ---------------------------------------------------------------- time

@@ -1,20 +1,28 @@
 /**
  * The conversation in memory, ready for the model: read from the log once in a life of the object, then only appended to, so
- * that a message costs the same after ten as after two thousand. Memory only: the log is the truth.
+ * that a message costs the same after ten as after two thousand. Before it stands the summary of what was archived. Memory only:
+ * the log and the state are the truth.
  */
+import { tokensOfMessage } from "../models/estimate.ts";
 import { isMediaBlock, type Message } from "../ports.ts";
-import { isMessageRow, type LogRow, type MessageRow, seqSpan, type UserRow } from "./machine/log.ts";
+import { isMessageRow, type LogRow, type MessageRow, type UserRow } from "./machine/log.ts";
+import type { Summary } from "./machine/state.ts";
+import type { Weighed } from "./pressure.ts";
+import { summaryMessage } from "./view.ts";
 
-export interface Cut {
-  /** Where the conversation goes on. */
-  readonly contextFrom: number;
-  readonly trimmed: number;
-  readonly kept: number;
+/** A message as the model gets it, the row that it is from, and what it costs. */
+export interface Item extends Weighed {
+  readonly message: Message;
+  /** Tokens of this one and of all before it. */
+  readonly upto: number;
 }
 
 export class History {
   #rows: LogRow[] = [];
+  #items: Item[] = [];
+  /** What the model gets; the summary is not among the items. */
   #messages: Message[] = [];
+  #summary: Message | undefined;
   /** For the next user message: what happened outside of the conversation. */
   #notes: string[] = [];
 
@@ -22,7 +30,16 @@ export class History {
   #unheard = new Set<number>();
 
   /** Rows of the conversation in order. */
-  constructor(rows: Iterable<LogRow> = []) {
+  constructor(rows: Iterable<LogRow> = [], summary?: Summary) {
+    this.#begin(rows, summary && summaryMessage(summary));
+  }
+  #begin(rows: Iterable<LogRow>, summary: Message | undefined): void {
+    this.#rows = [];
+    this.#items = [];
+    this.#notes = [];
+    this.#unheard = new Set();
+    this.#summary = summary;
+    this.#messages = summary ? [summary] : [];
     for (const row of rows) this.append(row);
   }
   append(row: LogRow): void {
@@ -34,11 +51,32 @@ export class History {
     }
     this.#rows.push(row);
     if (row.kind === "user" && isUnheard(row)) this.#unheard.add(row.seq);
-    this.#messages.push(row.kind === "user" && this.#notes.length > 0 ? withNotes(row.message, this.#notes.splice(0)) : row.message);
+    const message = row.kind === "user" && this.#notes.length > 0 ? withNotes(row.message, this.#notes.splice(0)) : row.message;
+    const tokens = tokensOfMessage(message);
+    this.#items.push({ row, message, tokens, upto: (this.#items.at(-1)?.upto ?? 0) + tokens });
+    this.#messages.push(message);
   }
   /** What the model gets. The list grows in place; nobody else may change it. */
   get messages(): readonly Message[] {
     return this.#messages;
+  }
+  /** The messages of the conversation without the summary, in order. */
+  get items(): readonly Item[] {
+    return this.#items;
+  }
+  /** Of the messages and the summary, estimated. */
+  get tokens(): number {
+    return (this.#items.at(-1)?.upto ?? 0) + (this.#summary ? tokensOfMessage(this.#summary) : 0);
+  }
+  /** Of the messages behind that row, estimated. */
+  tokensAfter(seq: number): number {
+    let low = 0;
+    for (let high = this.#items.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if ((this.#items[middle]?.row.seq ?? 0) > seq) high = middle;
+      else low = middle + 1;
+    }
+    return (this.#items.at(-1)?.upto ?? 0) - (this.#items[low - 1]?.upto ?? 0);
   }
   /** The log's own rows, as archives and previews want them. */
   *messageRows(): IterableIterator<MessageRow> {
@@ -54,18 +92,15 @@ export class History {
   }
   /** A row has got another body. */
   amend(row: UserRow): void {
-    this.#rebuild(this.#rows.map((old) => (old.seq === row.seq ? row : old)));
+    const rows = this.#rows.map((old) => (old.seq === row.seq ? row : old));
+    this.#begin(rows, this.#summary);
   }
   /** After a reset or compaction. */
-  trimTo(contextFrom: number): void {
-    this.#rebuild(this.#rows.filter((row) => row.seq >= contextFrom));
-  }
-  #rebuild(rows: readonly LogRow[]): void {
-    this.#rows = [];
-    this.#messages = [];
-    this.#notes = [];
-    this.#unheard = new Set();
-    for (const row of rows) this.append(row);
+  trimTo(contextFrom: number, summary?: Summary): void {
+    this.#begin(
+      this.#rows.filter((row) => row.seq >= contextFrom),
+      summary && summaryMessage(summary),
+    );
   }
 }
 const isUnheard = ({ message: { content } }: UserRow): boolean =>
@@ -76,20 +111,4 @@ function withNotes(message: Extract<Message, { role: "user" }>, notes: readonly 
   const content =
     typeof message.content === "string" ? `${text}\n\n${message.content}` : [{ type: "text" as const, text }, ...message.content];
   return { ...message, content };
-}
-
-/**
- * Where to cut so that at least `keep` of these messages stay: always before a user message, so that no call is ever parted from
- * its result. `from` and `upto` are the archive's borders.
- */
-export function cutFor(rows: readonly MessageRow[], keep: number, from: number, upto: number): Cut {
-  if (keep === 0) return { contextFrom: upto + 1, trimmed: rows.length, kept: 0 };
-  const latest = Math.max(0, rows.length - keep);
-  for (let index = latest; index > 0; index--) {
-    const before = rows[index - 1];
-    // Notices just before the user message belong to it, so the cut is right after the last message that goes.
-    if (rows[index]?.kind === "user" && before)
-      return { contextFrom: before.seq + seqSpan(before), trimmed: index, kept: rows.length - index };
-  }
-  return { contextFrom: from, trimmed: 0, kept: rows.length };
 }

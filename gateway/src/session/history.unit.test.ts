@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { cutFor, History } from "./history.ts";
-import type { AssistantRow, LogRow, MessageRow, NoticeRow, ToolResultRow, UserRow } from "./machine/log.ts";
+import { History } from "./history.ts";
+import type { AssistantRow, LogRow, NoticeRow, UserRow } from "./machine/log.ts";
 import { cutMiddle, fitImages, head, jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
 import { advance, CLOCK_SLACK_MS } from "./clock.ts";
 
@@ -32,16 +32,6 @@ const assistant = (seq: number, calls = 0): AssistantRow => ({
     stopReason: "stop",
     timestamp: 0,
   },
-});
-const result = (seq: number): ToolResultRow => ({
-  seq,
-  at: 0,
-  runId: "r",
-  kind: "toolResult",
-  step: 1,
-  callId: "c",
-  outcome: "ok",
-  message: { role: "toolResult", toolCallId: "c", toolName: "t", content: [], isError: false, timestamp: 0 },
 });
 const notice = (seq: number, forModel?: string): NoticeRow => ({
   seq,
@@ -77,18 +67,6 @@ describe("the conversation in memory", () => {
     history.trimTo(3);
     assert.deepEqual(history.messages, new History(rows.slice(2)).messages);
   });
-});
-
-describe("[P17] where a compaction cuts", () => {
-  const rows: MessageRow[] = [user(1), assistant(2, 1), result(4), assistant(5), user(6), assistant(7), user(9), assistant(10)];
-  test("before a user message, keeping at least as many as asked for", () => {
-    assert.deepEqual(cutFor(rows, 2, 1, 11), { contextFrom: 8, trimmed: 6, kept: 2 });
-    assert.deepEqual(cutFor(rows, 3, 1, 11), { contextFrom: 6, trimmed: 4, kept: 4 });
-    assert.deepEqual(cutFor(rows, 1, 1, 11), { contextFrom: 8, trimmed: 6, kept: 2 });
-  });
-  test("notices before the first message that stays, stay with it", () => assert.equal(cutFor(rows, 2, 1, 11).contextFrom, 8));
-  test("never between a call and its result", () => assert.deepEqual(cutFor(rows, 6, 1, 11), { contextFrom: 1, trimmed: 0, kept: 8 }));
-  test("a reset takes everything", () => assert.deepEqual(cutFor(rows, 0, 1, 11), { contextFrom: 12, trimmed: 8, kept: 0 }));
 });
 
 describe("text that fits", () => {

@@ -39,8 +39,7 @@ import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./comman
 import type { SessionDriver } from "./driver.ts";
 import { describePatch, execMessage, type IntakeMessage, takeIn, withFiles } from "./intake.ts";
 import type { Answer, ArchiveEnd, EventBody } from "./machine/event.ts";
-import { COMPACT_KEEP } from "./machine/limits.ts";
-import { isOwnCallId, type State } from "./machine/state.ts";
+import { activeRun, isOwnCallId, shownState, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
 import { runEnd, searchRows } from "./search-view.ts";
@@ -53,6 +52,8 @@ const POLICY_FRESH_MS = 60_000;
 const POLICY_WAIT_MS = 2_000;
 /** They must not overtake a message that was sent before them. */
 const AFTER_FILES: ReadonlySet<string> = new Set(["new", "reset", "compact"]);
+/** Whoever asked for a reset waits this long to be told how many files went; they go in any case. */
+const MEDIA_WAIT_MS = 2_000;
 const NOT_FOUND: Result<never> = {
   ok: false,
   error: { reason: "session.not_found", message: "There is no such session: nobody has said anything in it yet." },
@@ -226,7 +227,7 @@ export class SessionService implements SessionPort {
       case "reset":
         return this.#archiveCommand(command.name, once({ type: "Reset" }));
       case "compact":
-        return this.#archiveCommand(command.name, once({ type: "Compact", keep: command.keep ?? COMPACT_KEEP }));
+        return this.#archiveCommand(command.name, once({ type: "Compact", ...(command.keep === undefined ? {} : { keep: command.keep }) }));
     }
   }
   async #archiveCommand(command: string, { answer, duplicate }: Applied): Promise<Result<ChatSendResult>> {
@@ -240,7 +241,9 @@ export class SessionService implements SessionPort {
     const response =
       end.kind === "reset"
         ? `A fresh conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${end.archived} messages) is archived.`}`
-        : `${end.trimmed} messages were archived, ${end.kept} stay.`;
+        : end.trimmed === 0
+          ? `There is nothing to put away: ${end.kept} messages stay.`
+          : `${end.trimmed} messages were archived${end.summarized ? " and summarised" : ""}, ${end.kept} stay.`;
     return ok({ status: "command", command, response });
   }
 
@@ -258,10 +261,12 @@ export class SessionService implements SessionPort {
     if (!state) return `Session: ${identity.key}\nState: new, nobody has said anything yet`;
     const { run } = state;
     return statusText({
-      state: run.phase,
-      step: run.phase === "thinking" || run.phase === "acting" ? run.step : undefined,
+      state: shownState(run),
+      step: activeRun(run)?.step,
       waiting: state.queue.count,
       messages: state.messageCount,
+      context: this.#driver.contextSize,
+      compactions: state.compactions,
       tokens: state.usage,
       model: this.#modelName(),
       thinkLevel: this.#thinkLevel(),
@@ -329,7 +334,7 @@ export class SessionService implements SessionPort {
   // ---------------------------------------------------------------- looking
 
   get(): Promise<Result<SessionGetResult>> {
-    return this.#look((state) => getView(state, this.#driver.contexts.known?.config.session.defaultResetPolicy));
+    return this.#look((state) => getView(state, this.#driver.contexts.known?.config.session.defaultResetPolicy, this.#driver.contextSize));
   }
   stats(): Promise<Result<SessionStatsResult>> {
     return this.#look((state) => statsView(state, this.#driver.wall()));
@@ -383,7 +388,8 @@ export class SessionService implements SessionPort {
     const end = await this.#archived({ type: "Reset" });
     if (!end.ok) return end;
     if (end.value.kind !== "reset") throw bug("a reset");
-    const { oldSessionId, newSessionId, archived, key, tokens } = end.value;
+    const { oldSessionId, newSessionId, archived, key, tokens, memoriesTo, mediaEffect } = end.value;
+    const mediaDeleted = await this.#driver.mediaDeleted(mediaEffect, MEDIA_WAIT_MS);
     return ok({
       ok: true,
       sessionKey: asSessionKey(this.#driver.state?.identity.key ?? ""),
@@ -392,14 +398,23 @@ export class SessionService implements SessionPort {
       archivedMessages: archived,
       ...(key === undefined ? {} : { archivedTo: key }),
       tokensCleared: tokens,
+      ...(memoriesTo === undefined ? {} : { memoriesTo }),
+      ...(mediaDeleted === undefined ? {} : { mediaDeleted }),
     });
   }
   async compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>> {
-    const end = await this.#archived({ type: "Compact", keep: keepMessages ?? COMPACT_KEEP });
+    const end = await this.#archived({ type: "Compact", ...(keepMessages === undefined ? {} : { keep: keepMessages }) });
     if (!end.ok) return end;
     if (end.value.kind !== "compact") throw bug("a compaction");
-    const { trimmed, kept, key } = end.value;
-    return ok({ ok: true, trimmedMessages: trimmed, keptMessages: kept, ...(key === undefined ? {} : { archivedTo: key }) });
+    const { trimmed, kept, key, summarized, memoriesTo } = end.value;
+    return ok({
+      ok: true,
+      trimmedMessages: trimmed,
+      keptMessages: kept,
+      summarized,
+      ...(key === undefined ? {} : { archivedTo: key }),
+      ...(memoriesTo === undefined ? {} : { memoriesTo }),
+    });
   }
   async #archived(event: EventBody): Promise<Result<Extract<ArchiveEnd, { ok: true }>>> {
     const { answer } = this.#driver.apply(event);

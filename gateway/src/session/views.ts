@@ -15,7 +15,7 @@ import { fitting } from "../workspace/shorten.ts";
 import { rowEvents } from "./events.ts";
 import { CALLS_PER_REPLY } from "./machine/limits.ts";
 import type { MessageRow } from "./machine/log.ts";
-import type { State } from "./machine/state.ts";
+import { activeRun, shownState, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import type { Delta } from "./publisher.ts";
 import { effectivePolicy } from "./reset-policy.ts";
@@ -26,7 +26,11 @@ import type { ResetPolicyConfig } from "../../../protocol/gen/types.ts";
 const ANSWER_BYTES = LIMITS.frameBytes - 65_536;
 const ROWS_AT_ONCE = 500;
 
-export function getView(state: State, configured: ResetPolicyConfig | undefined): SessionGetResult {
+export function getView(
+  state: State,
+  configured: ResetPolicyConfig | undefined,
+  context: { readonly tokens?: number; readonly window?: number },
+): SessionGetResult {
   return {
     sessionId: state.sessionId,
     sessionKey: asSessionKey(state.identity.key),
@@ -39,13 +43,16 @@ export function getView(state: State, configured: ResetPolicyConfig | undefined)
     ...(state.lastResetAt === undefined ? {} : { lastResetAt: state.lastResetAt }),
     previousSessionIds: [...state.previousSessionIds],
     ...(state.label === undefined ? {} : { label: state.label }),
-    state: state.run.phase,
+    state: shownState(state.run),
     lastSeq: state.nextSeq - 1,
+    ...(context.tokens === undefined ? {} : { contextTokens: Math.round(context.tokens) }),
+    ...(context.window === undefined ? {} : { contextWindow: context.window }),
+    compactions: state.compactions,
   };
 }
 export function statsView(state: State, wall: number): SessionStatsResult {
   const { run } = state;
-  const busy = run.phase === "thinking" || run.phase === "acting";
+  const active = activeRun(run);
   return {
     sessionKey: asSessionKey(state.identity.key),
     sessionId: state.sessionId,
@@ -57,8 +64,8 @@ export function statsView(state: State, wall: number): SessionStatsResult {
     isProcessing: run.phase !== "idle",
     queueSize: state.queue.count,
     state: run.phase,
-    ...(busy ? { runId: asRunId(run.runId), steps: run.step } : {}),
-    runsCompleted: state.runCount - (busy ? 1 : 0),
+    ...(active ? { runId: asRunId(active.runId), steps: active.step } : {}),
+    runsCompleted: state.runCount - (active ? 1 : 0),
   };
 }
 export const historyView = (state: State): SessionHistoryResult => ({
@@ -136,10 +143,11 @@ export function eventsView(
       from = last.seq + 1;
     }
   }
-  const active = run.phase === "thinking" || run.phase === "acting" ? { runId: asRunId(run.runId), step: run.step } : {};
+  const under = activeRun(run);
+  const active = under ? { runId: asRunId(under.runId), step: under.step } : {};
   const shown =
     run.phase === "thinking" ? { attempt: run.attempt, ...(live === undefined || live.text === "" ? {} : { text: live.text }) } : {};
-  return { ok: true, value: { sessionKey: asSessionKey(key), seq: state.nextSeq - 1, events, state: run.phase, ...active, ...shown } };
+  return { ok: true, value: { sessionKey: asSessionKey(key), seq: state.nextSeq - 1, events, state: shownState(run), ...active, ...shown } };
 }
 /** No row takes more numbers than an answer with the most calls. */
 const ROW_SPAN = CALLS_PER_REPLY + 1;

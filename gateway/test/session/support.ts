@@ -20,6 +20,7 @@ import type { Session } from "../../src/session/session-do.ts";
 import { wiring } from "../../src/session/wiring.ts";
 import { createSessionMedia, type SessionMediaDeps } from "../../src/media/session-media.ts";
 import { createArchives } from "../../src/workspace/archives.ts";
+import { createMemoryFiles } from "../../src/workspace/memory.ts";
 import { createResultFiles } from "../../src/workspace/results.ts";
 
 /** Waits until `probe` gives something; fails saying what was waited for. */
@@ -103,6 +104,10 @@ export class Stage {
   contexts = 0;
   assembled = 0;
   bucketAway = false;
+  /** Tokens of every model's window. */
+  window = 1_000_000;
+  compaction: RunContext["config"]["compaction"];
+  provider = "demo";
   tools: readonly ToolBinding[] = [];
   /** Who turns recordings into text. */
   speech: SessionMediaDeps = {};
@@ -184,6 +189,8 @@ export class Stage {
             : archives.put(input),
       },
       files: createResultFiles(bucket),
+      contextWindow: () => this.window,
+      memory: createMemoryFiles(bucket),
       media: createSessionMedia(bucket, this.speech),
     };
   }
@@ -191,7 +198,8 @@ export class Stage {
     return {
       version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}`,
       config: {
-        model: { provider: "demo", id: "demo", fallbacks: [] },
+        model: { provider: this.provider, id: "demo", fallbacks: [] },
+        ...(this.compaction === undefined ? {} : { compaction: this.compaction }),
         timeouts: { llmMs: 600_000, toolMs: 60_000 },
         limits: { stepsPerRun: 50, runMs: 1_800_000, runCostUsd: 1 },
         session: { mainKey: "main", defaultResetPolicy: this.resetPolicy },
@@ -241,9 +249,9 @@ export interface TestSession {
   readonly port: SessionPort;
   readonly send: (id: string, text?: string) => Promise<Result<ChatSendResult>>;
 }
-export function newSession(): TestSession {
+export function newSession({ isMain = false }: { readonly isMain?: boolean } = {}): TestSession {
   const key = `agent:main:cli:dm:t${++names}-${crypto.randomUUID().slice(0, 8)}`;
-  const identity: SessionIdentity = { key, ref: `ref${names}`, agentId: "main", isMain: false };
+  const identity: SessionIdentity = { key, ref: `ref${names}`, agentId: "main", isMain };
   const stub = (): DurableObjectStub<Session> => env.SESSION.getByName(key);
   return {
     identity,

@@ -35,6 +35,8 @@ export class MemoryStore implements SessionStore {
   #inside = false;
   /** Every row ever written, in order; what was pruned or archived too. */
   readonly everything: LogRow[] = [];
+  /** Texts for daily files, as they were decided on. */
+  readonly memories: string[] = [];
   /** Keys of messages in the order in which they were accepted. */
   readonly accepted: string[] = [];
   writes = 0;
@@ -42,6 +44,7 @@ export class MemoryStore implements SessionStore {
   #added: LogRow[] = [];
   #amended: LogRow[] = [];
   #takenIn: string[] = [];
+  #learnt: string[] = [];
 
   transaction<T>(work: () => T): T {
     if (this.#inside) throw new Error("a transaction inside a transaction");
@@ -50,11 +53,13 @@ export class MemoryStore implements SessionStore {
     this.#added = [];
     this.#amended = [];
     this.#takenIn = [];
+    this.#learnt = [];
     try {
       const result = work();
       this.everything.push(...this.#added);
       for (const row of this.#amended) this.everything[this.everything.findIndex(({ seq }) => seq === row.seq)] = row;
       this.accepted.push(...this.#takenIn);
+      this.memories.push(...this.#learnt);
       return result;
     } catch (error) {
       this.#tables = before;
@@ -82,6 +87,12 @@ export class MemoryStore implements SessionStore {
   }
   queueHead(): QueuedMessage | undefined {
     return this.#message(this.#queued()[0]);
+  }
+  queued(): readonly IncomingMessage[] {
+    return this.#queued().map(({ body }) => {
+      const incoming: IncomingMessage = JSON.parse(body);
+      return incoming;
+    });
   }
   queuedRun(runId: string): QueuedMessage | undefined {
     return this.#message(this.#queued().find((message) => message.run === runId));
@@ -111,6 +122,7 @@ export class MemoryStore implements SessionStore {
       queue.set(id, { id, run: op.incoming.runId, bytes: op.bytes, body: JSON.stringify(op.incoming) });
     }
     for (const op of step.results) {
+      if (op.op === "keep" && op.callId.startsWith("memory/")) this.#learnt.push(op.text);
       if (op.op === "keep") results.set(op.callId, op.text);
       else results.delete(op.callId);
     }

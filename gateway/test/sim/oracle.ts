@@ -1,7 +1,7 @@
 /** What must be true of any history: checked on the disk after each commit, and on everything once the world has come to rest. */
-import type { SessionNews } from "../../src/ports.ts";
+import { isMediaBlock, type Message, type SessionNews } from "../../src/ports.ts";
 import { rowEvents } from "../../src/session/events.ts";
-import { isMessageRow, type LogRow, type MessageRow } from "../../src/session/machine/log.ts";
+import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
 import { textOf } from "../../src/session/machine/text.ts";
 import type { World } from "./world.ts";
 import { IDENTITY, LIMITS_OF_RUN } from "./world.ts";
@@ -94,6 +94,8 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   checkTools(world, rows);
   checkResults(world, rows);
   checkArchives(world, rows);
+  checkMemories(world);
+  checkMedia(world, rows.filter((row) => row.seq >= state.contextFrom));
   checkClients(world, rows);
 }
 
@@ -149,26 +151,60 @@ function checkResults(world: World, rows: readonly LogRow[]): void {
   }
 }
 
-/** [P17] Archives and what is left are everything that was ever said, in order, nothing twice. */
+/**
+ * [P17] [K25] [K26] Each message is in exactly one place: the archives that were used, one after the other, and what is left are
+ * everything that was ever said, in order. An archive that was put and not used is harmless.
+ */
 function checkArchives(world: World, rows: readonly LogRow[]): void {
   const state = world.disk.load();
   if (!state) return;
   const messages = rows.filter(isMessageRow);
   const left = messages.filter((row) => row.seq >= state.contextFrom);
   if (left.length !== state.messageCount) world.problem(`the conversation has ${left.length} messages and says ${state.messageCount}`);
-  const text = (row: MessageRow): string => JSON.stringify(row.message);
-  const whole = messages.map(text);
-  const archived = [...world.archives.values()].flatMap((archive) => archive.map((message) => JSON.stringify(message)));
-  const gone = messages.filter((row) => row.seq < state.contextFrom).map(text);
-  // An archive that was put and not used is harmless, so every message that is gone must be in one, not the other way round.
-  const has = new Map<string, number>();
-  for (const message of archived) has.set(message, (has.get(message) ?? 0) + 1);
-  for (const message of gone) {
-    const count = has.get(message) ?? 0;
-    if (count === 0) world.problem(`a message left the conversation without being archived: ${message.slice(0, 80)}`);
-    else has.set(message, count - 1);
+  const text = (message: Message): string => JSON.stringify(message);
+  const gone = messages.filter((row) => row.seq < state.contextFrom).map((row) => text(row.message));
+  const used = rows.flatMap((row) => (row.kind === "notice" && row.archive ? [row.archive] : []));
+  if (new Set(used.map(({ key }) => key)).size !== used.length) world.problem("two turns of the conversation name the same archive");
+  const archived: string[] = [];
+  for (const { key, count } of used) {
+    const whole = world.archives.get(key) ?? [];
+    // A session's own transcript may begin with the summary of what earlier parts have.
+    const own = whole.filter((message, index) => index > 0 || !isSummary(message));
+    if (own.length !== count) world.problem(`${key} has ${own.length} messages and should have ${count}`);
+    archived.push(...own.map(text));
   }
-  if (gone.length + left.length !== whole.length) world.problem("messages are lost");
+  const first = gone.findIndex((message, index) => message !== archived[index]);
+  if (gone.length !== archived.length || first !== -1)
+    world.problem(
+      `${gone.length} messages left the conversation, ${archived.length} are archived; the first that differs: ${(gone[first] ?? "").slice(0, 120)}`,
+    );
+  const resets = rows.filter((row) => row.kind === "notice" && row.notice === "reset").length;
+  if (resets !== state.previousSessionIds.length) world.problem(`${resets} resets made ${state.previousSessionIds.length} earlier sessions`);
+  world.compactions = rows.filter((row) => row.kind === "notice" && row.notice === "compacted").length;
+}
+const isSummary = (message: Message): boolean =>
+  message.role === "user" && typeof message.content === "string" && message.content.startsWith("[Summary made by GSV");
+
+/** [R5] A reset deletes no file of a message that is part of the fresh conversation. */
+function checkMedia(world: World, rows: readonly LogRow[]): void {
+  for (const row of rows) {
+    if (row.kind !== "user" || typeof row.message.content === "string") continue;
+    for (const block of row.message.content)
+      if (isMediaBlock(block) && !world.media.has(block.r2Key)) world.problem(`the file ${block.r2Key} of ${row.messageId} is gone`);
+  }
+}
+
+/** [K27] [W17] What was learnt is in the daily files, each of it exactly once, and nothing else is. */
+function checkMemories(world: World): void {
+  let whole = [...world.memoryFiles.values()].map(({ text }) => text).join("");
+  for (const text of world.disk.memories) {
+    const at = whole.indexOf(text);
+    if (at === -1) world.problem(`what was learnt is not in a daily file: ${text}`);
+    else whole = whole.slice(0, at) + whole.slice(at + text.length);
+  }
+  if (whole !== "") world.problem(`the daily files have more than was learnt: ${whole.slice(0, 200)}`);
+  const facts = world.disk.memories.flatMap((text) => text.match(/fact-\d+\./g) ?? []);
+  if (new Set(facts).size !== facts.length) world.problem("a memory was written down twice");
 }
 
 /** [P11] What a client got, doubles dropped, is every event of the log, in order. */

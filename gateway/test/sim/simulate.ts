@@ -14,6 +14,8 @@ export interface Scenario {
   readonly silences?: boolean;
   /** Aborts, resets, compactions, settings, process ends. */
   readonly actions?: boolean;
+  /** A window so small that it fills again and again. */
+  readonly window?: number;
   /** The only jump of the wall clock, at this moment; without it, faults may bring one. */
   readonly jump?: { readonly atMs: number; readonly byMs: number };
 }
@@ -37,13 +39,14 @@ const MAX_STEPS = 20_000;
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export async function simulate(scenario: Scenario): Promise<Report> {
-  const { seed, messages, crashRate = 0, crashAt, faults = false, actions = false, silences = false, jump } = scenario;
+  const { seed, messages, crashRate = 0, crashAt, faults = false, actions = false, silences = false, window, jump } = scenario;
   const world = new World({
     seed,
     crashRate,
     faults,
     ...(crashAt === undefined ? {} : { crashAt }),
     ...(silences ? { idleMinutes: 1 } : {}),
+    ...(window === undefined ? {} : { window }),
   });
   const busyMs = silences ? 5 * BUSY_MS : BUSY_MS;
   const { rng, time } = world;
@@ -110,7 +113,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
         ),
       );
     if (rng.chance(0.5)) plan(() => void world.call((service) => service.reset()).catch(() => {}));
-    if (rng.chance(0.5)) plan(() => void world.call((service) => service.compact(rng.int(1, 6))).catch(() => {}));
+    if (rng.chance(0.5)) plan(() => void world.call((service) => service.compact(rng.chance(0.5) ? rng.int(1, 6) : undefined)).catch(() => {}));
     if (rng.chance(0.2)) plan(() => void world.call((service) => service.patch({ label: "sim" })).catch(() => {}));
     for (let count = rng.int(0, 2); count > 0; count--) {
       const eventId = `x${count}`;

@@ -18,6 +18,8 @@ import {
 import { type DriverHost, SessionDriver, type SessionParts } from "../../src/session/driver.ts";
 import type { ArchiveInput } from "../../src/session/effects/archive.ts";
 import { SessionService } from "../../src/session/session-service.ts";
+import { SUMMARY_SYSTEM } from "../../src/session/summary.ts";
+import { tokensOfMessages } from "../../src/models/estimate.ts";
 import type { SessionStore } from "../../src/session/store/session-store.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { FakeNode, type NodePorts } from "./nodes.ts";
@@ -35,6 +37,8 @@ export interface WorldOptions {
   readonly faults: boolean;
   /** Reset policy of the configuration; manual by default. */
   readonly idleMinutes?: number;
+  /** Tokens of the model's window; so many by default that it never fills. */
+  readonly window?: number;
 }
 const isUnheard = (message: Message): boolean =>
   message.role === "user" &&
@@ -63,6 +67,12 @@ export class World {
   readonly disk = new MemoryStore();
   readonly nodes: readonly FakeNode[];
   readonly archives = new Map<string, readonly Message[]>();
+  /** Daily files, and what each remembers of who wrote to it. */
+  readonly memoryFiles = new Map<string, { text: string; readonly keys: Set<string> }>();
+  /** Media in the bucket: when it came, and whether somebody still needs it. */
+  readonly media = new Map<string, number>();
+  summaries = 0;
+  compactions = 0;
   readonly results = new Map<string, string>();
   /** What one faithful client got, in order, doubles included. */
   readonly received: SessionNews[] = [];
@@ -190,6 +200,7 @@ export class World {
       load: () => living(() => disk.load()),
       seen: (key) => living(() => disk.seen(key)),
       queueHead: () => living(() => disk.queueHead()),
+      queued: () => living(() => disk.queued()),
       queuedRun: (runId) => living(() => disk.queuedRun(runId)),
       write: (before, step, seen) => living(() => disk.write(before, step, seen)),
       rows: (from, limit) => living(() => disk.rows(from, limit)),
@@ -330,7 +341,9 @@ export class World {
             return { ok: true as const, result: `out ${callId} ` };
           }),
       },
+      contextWindow: () => this.#options.window ?? 1_000_000,
       archives: { put: (input) => this.#remote(isDead, () => this.#putArchive(input)) },
+      memory: { append: (_agent, date, text, key) => remote(() => this.#appendMemory(date, text, key)) },
       files: {
         put: (_agent, path, text) =>
           remote(() => {
@@ -341,18 +354,16 @@ export class World {
           }),
       },
       media: {
-        takeAttachments: ({ messageId, attachments }) =>
-          remote(() => ({
-            ok: true as const,
-            value: {
-              blocks: attachments.map(({ mimeType }, index) => ({
-                type: "audio" as const,
-                r2Key: `media/s/${messageId}-${index}`,
-                mimeType,
-              })),
-              notes: [],
-            },
-          })).catch((error: unknown) => {
+        takeAttachments: ({ messageId, attachments, now }) =>
+          remote(() => {
+            const blocks = attachments.map(({ mimeType }, index) => ({
+              type: "audio" as const,
+              r2Key: `media/s/${messageId}-${index}`,
+              mimeType,
+            }));
+            for (const { r2Key } of blocks) this.media.set(r2Key, now);
+            return { ok: true as const, value: { blocks, notes: [] } };
+          }).catch((error: unknown) => {
             if (!(error instanceof NetworkError)) throw error;
             return { ok: false as const, error: { reason: "storage.failed" as const, message: "The bucket is away." } };
           }),
@@ -365,7 +376,7 @@ export class World {
             throw error;
           });
         },
-        delete: () => remote(() => ({ ok: true as const, value: 0 })),
+        delete: (_key, before, keep) => remote(() => this.#deleteMedia(before, keep)),
       },
     };
   }
@@ -377,8 +388,31 @@ export class World {
       // Torn: what is there is not what was put. The store may say so, or a count that is wrong.
       if (messages.length > 1) return { ok: true, value: { key, sha256: "", count: messages.length - 1 } };
     }
-    this.archives.set(key, messages);
-    return { ok: true, value: { key, sha256: "", count: messages.length } };
+    // Never overwritten with something else, as the real one.
+    let name = key;
+    for (let more = 1; ; more++) {
+      const there = this.archives.get(name);
+      if (!there || JSON.stringify(there) === JSON.stringify(messages)) break;
+      name = `${key}-${more}`;
+    }
+    this.archives.set(name, messages);
+    return { ok: true, value: { key: name, sha256: "", count: messages.length } };
+  }
+  #appendMemory(date: string, text: string, key: string): Awaited<ReturnType<SessionParts["memory"]["append"]>> {
+    if (this.faulty && this.rng.chance(0.2))
+      return { ok: false, error: { reason: "workspace.conflict", message: "The file was changed meanwhile." } };
+    const path = `memory/${date}.md`;
+    const file = this.memoryFiles.get(path) ?? { text: "", keys: new Set<string>() };
+    this.memoryFiles.set(path, file);
+    if (!file.keys.has(key)) file.text += text;
+    file.keys.add(key);
+    return { ok: true, value: { path } };
+  }
+  #deleteMedia(before: number, keep: ReadonlySet<string>): Awaited<ReturnType<SessionParts["media"]["delete"]>> {
+    if (this.faulty && this.rng.chance(0.2)) return { ok: false, error: { reason: "storage.failed", message: "The bucket is away." } };
+    const gone = [...this.media].filter(([key, at]) => at < before && !keep.has(key));
+    for (const [key] of gone) this.media.delete(key);
+    return { ok: true, value: gone.length };
   }
 
   context(): RunContext {
@@ -389,7 +423,7 @@ export class World {
       ledger,
     });
     const config: RunContext["config"] = {
-      model: { provider: "demo", id: "demo", fallbacks: [] },
+      model: { provider: "sim", id: "sim", fallbacks: [] },
       timeouts: { llmMs: LLM_MS, toolMs: TOOL_MS },
       limits: LIMITS_OF_RUN,
       session: { mainKey: "main", defaultResetPolicy: idleMinutes === undefined ? { mode: "manual" } : { mode: "idle", idleMinutes } },
@@ -397,7 +431,7 @@ export class World {
     };
     return {
       version: "v1",
-      config: { ...config, model: { ...config.model, fallbacks: [{ provider: "demo", id: "second" }] } },
+      config: { ...config, model: { ...config.model, fallbacks: [{ provider: "sim", id: "second" }] } },
       agent: { id: asAgentId(IDENTITY.agentId) },
       tools: [
         binding("lap", "Bash", true, false),
@@ -412,10 +446,12 @@ export class World {
 
   #model(isDead: () => boolean, request: ModelRequest): Promise<ModelOutcome> {
     this.modelCalls += 1;
+    if (request.systemPrompt === SUMMARY_SYSTEM) return this.#summary(isDead, request);
     if (!isDead() && request.messages.some(isUnheard)) this.problem("the model was asked before a recording was turned into text");
     const problem = requestProblem(request.messages);
     if (problem !== undefined) this.problem(`the model was asked with a broken history: ${problem}`);
-    const said = this.disk.load()?.messageCount;
+    const state = this.disk.load();
+    const said = state && state.messageCount + (state.summary ? 1 : 0);
     if (!isDead() && said !== request.messages.length)
       this.problem(`the model was shown ${request.messages.length} messages of a conversation of ${said}`);
     return new Promise((resolve) => {
@@ -439,8 +475,43 @@ export class World {
       });
     });
   }
+  /** A call for a summary or memories: slow, failing, wordy or mute, like any other. Each fact is told once. */
+  #summary(isDead: () => boolean, request: ModelRequest): Promise<ModelOutcome> {
+    this.summaries += 1;
+    if (request.messages.length !== 1 || request.tools.length !== 0) this.problem("a summary was asked for as a conversation");
+    const number = this.summaries;
+    return new Promise((resolve) => {
+      if (isDead()) return;
+      try {
+        this.border();
+      } catch {
+        return;
+      }
+      const takes = this.faulty && this.rng.chance(0.03) ? 400_000 : this.rng.int(5, 2_000);
+      this.time.after(takes, () => {
+        if (isDead() || request.signal.aborted) return;
+        try {
+          this.border();
+        } catch {
+          return;
+        }
+        if (this.faulty && this.rng.chance(0.25)) {
+          const retryable = this.rng.chance(0.8);
+          resolve({ kind: "failed", error: { reason: "model.overloaded", message: "The model is overloaded." }, retryable });
+          return;
+        }
+        const memories = this.rng.chance(0.7) ? `- fact-${number}.` : "";
+        const text = `<summary>gist-${number}</summary><memories>${memories}</memories>`;
+        const said = this.faulty && this.rng.chance(0.05) ? (this.rng.chance(0.5) ? "" : "no tags") : text;
+        resolve(this.#said(said, [], tokensOfMessages(request.messages)));
+      });
+    });
+  }
   #outcome(request: ModelRequest): ModelOutcome {
     const { rng: random } = this;
+    const tokens = tokensOfMessages(request.messages);
+    if (this.#options.window !== undefined && (tokens > this.#options.window || random.chance(this.faulty ? 0.03 : 0)))
+      return { kind: "failed", error: { reason: "model.context_overflow", message: "Too long." }, retryable: false };
     if (this.faulty && random.chance(0.12)) {
       const retryable = random.chance(0.85);
       return {
@@ -477,7 +548,10 @@ export class World {
         : random.chance(0.5)
           ? `step ${this.modelCalls}`
           : "";
-    const usage = { input: 10, output: 5, total: 15, costUsd: 0.001 };
+    return this.#said(text, calls, tokens);
+  }
+  #said(text: string, calls: Extract<ModelOutcome, { kind: "replied" }>["calls"], tokens: number): ModelOutcome {
+    const usage = { input: tokens, output: 5, total: tokens + 5, costUsd: 0.001 };
     return {
       kind: "replied",
       calls,
@@ -489,10 +563,10 @@ export class World {
           ...calls.map((call) => ({ type: "toolCall" as const, id: call.providerId, name: call.name, arguments: call.arguments })),
         ],
         api: "sim",
-        provider: "demo",
-        model: "demo",
+        provider: "sim",
+        model: "sim",
         usage,
-        stopReason: count > 0 ? "toolUse" : "stop",
+        stopReason: calls.length > 0 ? "toolUse" : "stop",
         timestamp: this.time.wall(),
       },
     };

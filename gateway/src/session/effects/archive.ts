@@ -3,11 +3,11 @@
  * rows that nobody changes, so doing it again writes the same object. Removes nothing itself.
  */
 import type { GsvError, Message, Result } from "../../ports.ts";
-import { cutFor } from "../history.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { MessageRow } from "../machine/log.ts";
 import { archiveEffectId, type State } from "../machine/state.ts";
+import { summaryMessage } from "../view.ts";
 
 export interface ArchiveInput {
   readonly agentId: string;
@@ -36,10 +36,10 @@ const TIMEOUT_MS = 60_000;
 export async function archive(effect: EffectOf<"Archive">, ports: ArchivePorts): Promise<EventBody | undefined> {
   const state = ports.state();
   const run = state?.run;
-  if (!state || run?.phase !== "archiving" || archiveEffectId(run) !== effect.id) return undefined;
-  const rows = [...ports.messages()].filter((row) => row.seq >= run.from && row.seq <= run.upto);
-  const cut = cutFor(rows, run.keep, run.from, run.upto);
-  if (cut.trimmed === 0) return { type: "Archived", effectId: effect.id, count: 0, contextFrom: cut.contextFrom, kept: cut.kept };
+  if (!state || run?.phase !== "archiving" || run.stage !== "archive" || archiveEffectId(run) !== effect.id) return undefined;
+  const messages: Message[] = [...ports.messages()].filter((row) => row.seq >= run.from && row.seq <= run.upto).map((row) => row.message);
+  // The summary is in no other transcript, so the session's own begins with it.
+  const before = run.kind === "reset" && state.summary ? [summaryMessage(state.summary)] : [];
   const { identity, sessionId, usage } = state;
   const timer = new AbortController();
   const failed = (error: GsvError): Result<never> => ({ ok: false, error });
@@ -51,7 +51,7 @@ export async function archive(effect: EffectOf<"Archive">, ports: ArchivePorts):
         sessionId,
         ...(run.kind === "compact" ? { part: run.archivedAt } : {}),
         archivedAt: run.archivedAt,
-        messages: rows.slice(0, cut.trimmed).map((row) => row.message),
+        messages: [...before, ...messages],
         tokens: { input: usage.input, output: usage.output, total: usage.total },
       })
       .catch(() => failed({ reason: "storage.failed", message: "The bucket did not answer as it should." })),
@@ -61,12 +61,5 @@ export async function archive(effect: EffectOf<"Archive">, ports: ArchivePorts):
   ]);
   timer.abort();
   if (!put.ok) return { type: "ArchiveFailed", effectId: effect.id, error: put.error };
-  return {
-    type: "Archived",
-    effectId: effect.id,
-    key: put.value.key,
-    count: put.value.count,
-    contextFrom: cut.contextFrom,
-    kept: cut.kept,
-  };
+  return { type: "Archived", effectId: effect.id, key: put.value.key, count: put.value.count - before.length };
 }

@@ -2,7 +2,10 @@
  * CallModel: one call of the model, its text streamed to clients as it comes. Gathers what the call needs, times it out as a
  * whole, and reports exactly one event. Never retries: that is the machine's. Keys are fetched here and dropped here.
  */
+import type { ModelRef } from "../../../../protocol/gen/types.ts";
+import { tokensOfText, tokensOfTool } from "../../models/estimate.ts";
 import type {
+  EffectiveConfig,
   GsvError,
   Message,
   ModelAccess,
@@ -13,19 +16,23 @@ import type {
   RunContext,
   SessionMedia,
 } from "../../ports.ts";
+import type { History } from "../history.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { UserRow } from "../machine/log.ts";
-import { modelEffectId, type State, type Thinking } from "../machine/state.ts";
+import { type CutPlan, modelEffectId, type State, type Thinking } from "../machine/state.ts";
+import { keepBeside, planCut, roomIn } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import { budgetOf, modelsFor, type RunContexts, thinkLevelFor } from "../run-context.ts";
 import { offeredTools, resolveCall } from "../tools.ts";
+import { fitView } from "../view.ts";
 import { hear } from "./hear.ts";
 
 export interface CallModelPorts {
   readonly state: () => State | undefined;
-  readonly messages: () => readonly Message[];
+  readonly history: () => History;
+  readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
   readonly contexts: RunContexts;
   readonly prompts: PromptSource;
   readonly model: ModelClient;
@@ -47,11 +54,26 @@ interface Turn {
   readonly ordinal: number;
   readonly system: string;
 }
+/** What is to be done about the size of the context before a call. */
+interface Sized {
+  /** Tokens that the messages may take, and whether they take more. */
+  readonly budget: number;
+  readonly tight: boolean;
+  /** There is too little room, and this could leave. */
+  readonly plan?: CutPlan;
+  /** Where to cut if the model says that it is too much all the same. */
+  readonly halved: () => CutPlan | undefined;
+}
+/** A cut that frees less of what is allowed than this is not worth its calls of the model. */
+const LEAST_FREED = 1 / 16;
+/** However large prompt and tools are, the conversation gets this much of the window. */
+const LEAST_SHARE = 1 / 8;
 
 export class ModelCaller {
   readonly #ports: CallModelPorts;
   #turn: Turn | undefined;
   #live: Delta | undefined;
+  #fixed: { readonly system: string; readonly version: string; readonly tokens: number } | undefined;
 
   constructor(ports: CallModelPorts) {
     this.#ports = ports;
@@ -83,6 +105,7 @@ export class ModelCaller {
         readonly models?: number;
         readonly streamed?: boolean;
         readonly outcome?: ModelOutcome & { kind: "failed" };
+        readonly plan?: CutPlan | undefined;
       } = {},
     ): EventBody => ({
       type: "ModelFailed",
@@ -94,6 +117,7 @@ export class ModelCaller {
       ...(more.context ? { budget: budgetOf(more.context.config) } : {}),
       ...(more.outcome?.retryAfterMs === undefined ? {} : { retryAfterMs: more.outcome.retryAfterMs }),
       ...(more.outcome?.usage === undefined ? {} : { usage: more.outcome.usage }),
+      ...(more.plan ? { plan: more.plan } : {}),
     });
     const gathered = await this.#gather(run).catch((error: unknown) => {
       this.#ports.failed("gathering what a model call needs", error);
@@ -113,10 +137,16 @@ export class ModelCaller {
 
     const { config } = context;
     const { native } = this.#ports;
-    let offset = 0;
     const model = modelAt(models, run.modelIndex);
+    const tools = offeredTools(native.definitions, context.tools);
+    const sized = this.#sized(run, state, context, model, this.#fixedTokens(system.value, context.version, tools));
+    if (sized.plan) return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config) };
+    let offset = 0;
     // A copy: the history grows in place, and an aborted call may live on for a while.
-    const messages = await this.#ports.media.hydrate([...this.#ports.messages()], this.#ports.model.takesImages(model, config));
+    const given = [...this.#ports.history().messages];
+    const whole = await this.#ports.media.hydrate(given, this.#ports.model.takesImages(model, config));
+    // Files that were put in may be more than was thought.
+    const messages = sized.tight || whole !== given ? fitView(whole, sized.budget) : whole;
     if (flight.signal.aborted) return undefined;
     const outcome = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
       this.#ports.model.call({
@@ -125,7 +155,7 @@ export class ModelCaller {
         access,
         systemPrompt: system.value,
         messages,
-        tools: offeredTools(native.definitions, context.tools),
+        tools,
         thinkLevel: thinkLevelFor(run, state.settings, config),
         maxTokens: state.settings.maxTokens,
         cacheKey: state.sessionId,
@@ -144,7 +174,13 @@ export class ModelCaller {
     );
     if (flight.signal.aborted) return undefined;
     if (outcome.kind === "failed")
-      return failed(outcome.error, outcome.retryable, { context, models: models.length, streamed: offset > 0, outcome });
+      return failed(outcome.error, outcome.retryable, {
+        context,
+        models: models.length,
+        streamed: offset > 0,
+        outcome,
+        ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
+      });
     const table = { native: native.definitions, tools: context.tools, nodes: context.nodes, toolMs: config.timeouts.toolMs };
     return {
       type: "ModelReplied",
@@ -154,6 +190,40 @@ export class ModelCaller {
       usage: outcome.usage,
       budget: budgetOf(config),
     };
+  }
+
+  /** Product rule P5.3. The window is the called model's own; what its last answer counted is believed. */
+  #sized(run: Thinking, state: State, { config }: RunContext, model: ModelRef, fixed: number): Sized {
+    const history = this.#ports.history();
+    const room = roomIn(this.#ports.contextWindow(model, config), config.compaction);
+    const keep = keepBeside(room, fixed);
+    const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(keep / 2));
+    const known = knownTokens(state, model, history);
+    const tokens = known ?? fixed + history.tokens;
+    const overflowed = (run.overflows ?? 0) > 0;
+    // Against what the provider counted: its tokens may be more than ours.
+    const scale = known === undefined ? 1 : Math.max(1, known / (fixed + history.tokens));
+    const allow = (allowed: number): number =>
+      Math.max(Math.floor(room.window * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
+    if (tokens <= room.threshold && !overflowed) return { budget: allow(room.threshold), tight: false, halved };
+    const enabled = config.compaction?.enabled !== false;
+    const wanted = enabled && !overflowed && run.roomMade === undefined && this.#ports.wall() >= state.autoResetAfter;
+    const plan = wanted ? planCut(history.items, keep) : undefined;
+    const freed = plan ? (history.items[plan.count - 1]?.upto ?? 0) : 0;
+    // Only where nothing else helps less is shown: what is left out here comes back as soon as there is room.
+    const budget = allow(overflowed ? Math.floor(room.threshold / 2) : enabled ? room.threshold : room.window);
+    return { budget, tight: true, halved, ...(plan && freed >= room.threshold * LEAST_FREED ? { plan } : {}) };
+  }
+  /** Of the prompt and the tools; measured when one of them is another. */
+  #fixedTokens(system: string, version: string, tools: ReturnType<typeof offeredTools>): number {
+    if (this.#fixed?.system !== system || this.#fixed.version !== version)
+      this.#fixed = { system, version, tokens: tools.reduce((sum, tool) => sum + tokensOfTool(tool), tokensOfText(system)) };
+    return this.#fixed.tokens;
+  }
+  /** What the context takes now, as far as is known without asking anybody. */
+  contextTokens(state: State, history: History | undefined): number | undefined {
+    if (state.context) return state.context.tokens + (history?.tokensAfter(state.context.seq) ?? 0);
+    return history && this.#fixed ? this.#fixed.tokens + history.tokens : undefined;
   }
 
   async #gather(
@@ -248,6 +318,8 @@ export class ModelCaller {
     }
   }
 }
+const knownTokens = ({ context }: State, model: ModelRef, history: History): number | undefined =>
+  context?.model === `${model.provider}/${model.id}` ? context.tokens + history.tokensAfter(context.seq) : undefined;
 function modelAt(models: ReturnType<typeof modelsFor>, index: number): ReturnType<typeof modelsFor>[number] {
   const model = models[Math.min(index, models.length - 1)];
   if (!model) throw new Error("no model to ask");

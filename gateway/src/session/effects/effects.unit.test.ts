@@ -7,6 +7,7 @@ import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import { newborn, type State } from "../machine/state.ts";
+import { History } from "../history.ts";
 import type { Delta } from "../publisher.ts";
 import { type Flight, Pump } from "../pump.ts";
 import { RunContexts } from "../run-context.ts";
@@ -54,6 +55,9 @@ const context: RunContext = {
   nodes: [],
   skillPins: [],
 };
+const history = new History([
+  { seq: 1, at: 0, runId: "run", kind: "user", messageId: "m", origin: "o", message: { role: "user", content: "hi", timestamp: 0 } },
+]);
 const USAGE = { input: 1, output: 1, total: 2 };
 const replied = (text: string): ModelOutcome => ({
   kind: "replied",
@@ -83,7 +87,8 @@ describe("CallModel", () => {
     const [deltas, asked, requests, sleeps]: [Delta[], string[][], ModelRequest[], (() => void)[]] = [[], [], [], []];
     const caller = new ModelCaller({
       state: () => thinking,
-      messages: () => [{ role: "user", content: "hi", timestamp: 0 }],
+      history: () => history,
+      contextWindow: () => 100_000,
       contexts: new RunContexts(
         {
           runContext: (_key, known) => Promise.resolve(known === "v1" ? null : context),
@@ -448,13 +453,20 @@ describe("the others", () => {
       kind: "reset",
       requestId: "q",
       cause: "asked",
-      keep: 0,
+      stage: "archive",
       ordinal: 1,
       attempt: 0,
       failures: 0,
       from: 1,
       upto: 1,
       count: 1,
+      restarts: 0,
+      kept: 0,
+      firstAt: 0,
+      lastAt: 0,
+      cursor: 1,
+      chunks: 0,
+      plain: false,
       archivedAt: 5,
       newSessionId: "s2",
       deadline: 0,
@@ -474,7 +486,7 @@ describe("the others", () => {
         effect,
         ports(() => Promise.resolve({ ok: true, value: { key: "k", sha256: "h", count: 1 } }), never),
       ),
-      { type: "Archived", effectId: "a1/0", key: "k", count: 1, contextFrom: 2, kept: 0 },
+      { type: "Archived", effectId: "a1/0", key: "k", count: 1 },
     );
     assert.equal(
       (

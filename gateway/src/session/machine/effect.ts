@@ -42,6 +42,28 @@ export interface Deliver {
   readonly id: string;
   readonly upto: number;
 }
+/** Plan where to cut, or summarise the next chunk, by the archive's stage. Ends in Planned, Summarized or SummarizeFailed. */
+export interface Summarize {
+  readonly type: "Summarize";
+  readonly id: string;
+  readonly notBefore: number;
+}
+/** Add a text to a daily file; it is kept beside, under the effect's id. Never given up. Ends in EffectDone. */
+export interface AppendMemory {
+  readonly type: "AppendMemory";
+  readonly id: string;
+  /** YYYY-MM-DD */
+  readonly date: string;
+}
+/** Delete media of a conversation that is over. Ends in EffectDone. */
+export interface DeleteMedia {
+  readonly type: "DeleteMedia";
+  readonly id: string;
+  /** Wall time: what was stored later belongs to the fresh conversation. */
+  readonly before: number;
+  /** The fresh conversation's first row; what it names stays. */
+  readonly from: number;
+}
 /** Put the transcript away. Ends in Archived or ArchiveFailed. */
 export interface Archive {
   readonly type: "Archive";
@@ -54,5 +76,5 @@ export interface StoreResult {
   readonly id: string;
   readonly callId: string;
 }
-export type Effect = CallModel | DispatchTool | CancelTool | Deliver | Archive | StoreResult;
+export type Effect = CallModel | DispatchTool | CancelTool | Deliver | Summarize | Archive | AppendMemory | DeleteMedia | StoreResult;
 export type EffectOf<T extends Effect["type"]> = Extract<Effect, { readonly type: T }>;

@@ -5,7 +5,7 @@
 import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { AssistantMessage, ContentBlock, GsvError, SessionIdentity } from "../../ports.ts";
 import type { UserRow } from "./log.ts";
-import type { Budget, IncomingMessage, QueuedMessage } from "./state.ts";
+import type { Budget, CutPlan, IncomingMessage, MemoryDay, QueuedMessage } from "./state.ts";
 
 export interface Stamp {
   /** The session's clock, ms. */
@@ -85,6 +85,30 @@ export type EventBody =
       readonly models: number;
       /** Some text had come: the run was getting further. */
       readonly streamed: boolean;
+      /** The context is too large for the model, and this could leave it. */
+      readonly plan?: CutPlan;
+    }
+  /** The model was not asked: there would be too little room for an answer. */
+  | { readonly type: "ContextFull"; readonly effectId: string; readonly plan: CutPlan; readonly budget: Budget }
+  /** Where an asked compaction cuts. No plan: nothing can leave. */
+  | { readonly type: "Planned"; readonly effectId: string; readonly plan?: CutPlan }
+  /** One chunk is in the summary, or its memories are found. `cursor`: where the next one begins. */
+  | {
+      readonly type: "Summarized";
+      readonly effectId: string;
+      readonly cursor: number;
+      readonly summary: string;
+      /** All that were gathered, those of earlier chunks too. */
+      readonly memories: string;
+      readonly day?: MemoryDay;
+      readonly usage?: Usage;
+    }
+  | {
+      readonly type: "SummarizeFailed";
+      readonly effectId: string;
+      readonly error: GsvError;
+      readonly retryable: boolean;
+      readonly usage?: Usage;
     }
   /** `nodeId` absent: a native tool's. */
   | {
@@ -107,21 +131,17 @@ export type EventBody =
   /** `calls` absent: the node keeps no ledger. */
   | { readonly type: "NodeChanged"; readonly nodeId: string; readonly online: boolean; readonly calls?: readonly NodeCall[] }
   | { readonly type: "Delivered"; readonly upto: number }
-  /** A CancelTool or StoreResult has ended, or is given up. */
+  /** A CancelTool, StoreResult, AppendMemory or DeleteMedia has ended, or is given up. */
   | { readonly type: "EffectDone"; readonly effectId: string }
-  /** Put and read back. `contextFrom` is where the conversation goes on, `kept` how many messages that leaves. */
-  | {
-      readonly type: "Archived";
-      readonly effectId: string;
-      readonly key?: string;
-      readonly count: number;
-      readonly contextFrom: number;
-      readonly kept: number;
-    }
+  /** An effect failed so often that people should know. It is tried on. */
+  | { readonly type: "Parked"; readonly effectId: string; readonly text: string }
+  /** Put and read back. `count` messages are in it. */
+  | { readonly type: "Archived"; readonly effectId: string; readonly key: string; readonly count: number }
   | { readonly type: "ArchiveFailed"; readonly effectId: string; readonly error: GsvError }
   | { readonly type: "Abort"; readonly runId?: string }
   | { readonly type: "Reset" }
-  | { readonly type: "Compact"; readonly keep: number }
+  /** Without a number: a summary takes the place of older messages. */
+  | { readonly type: "Compact"; readonly keep?: number }
   | {
       readonly type: "SettingsPatched";
       readonly settings?: SessionSettings;
@@ -160,6 +180,10 @@ export type ArchiveEnd =
       readonly newSessionId: string;
       readonly archived: number;
       readonly key?: string;
+      /** Path of the daily file. */
+      readonly memoriesTo?: string;
+      /** The effect that deletes the media. */
+      readonly mediaEffect: string;
       readonly tokens: { readonly input: number; readonly output: number; readonly total: number; readonly costUsd?: number };
     }
   | {
@@ -168,6 +192,8 @@ export type ArchiveEnd =
       readonly requestId: string;
       readonly trimmed: number;
       readonly kept: number;
+      readonly summarized: boolean;
       readonly key?: string;
+      readonly memoriesTo?: string;
     }
   | { readonly ok: false; readonly requestId: string; readonly error: GsvError };

@@ -31,9 +31,17 @@ export function checkState(state: State): void {
   const models = ofType(outbox, "CallModel");
   must(models.length === (run.phase === "thinking" ? 1 : 0), () => `${run.phase} with ${models.length} model calls`);
   if (run.phase === "thinking") must(models[0]?.id === modelEffectId(run), () => "thinking about another call than the open one");
-  const archives = ofType(outbox, "Archive");
+  const archives = [...ofType(outbox, "Archive"), ...ofType(outbox, "Summarize")];
   must(archives.length === (run.phase === "archiving" ? 1 : 0), () => `${run.phase} with ${archives.length} archives`);
-  if (run.phase === "archiving") must(archives[0]?.id === archiveEffectId(run), () => "archiving something else than the open effect");
+  must((state.work !== undefined) === (run.phase === "archiving"), () => `${run.phase} ${state.work ? "with" : "without"} work on an archive`);
+  if (run.phase === "archiving") {
+    must(archives[0]?.id === archiveEffectId(run), () => "archiving something else than the open effect");
+    must((archives[0]?.type === "Archive") === (run.stage === "archive"), () => `${run.stage} with ${archives[0]?.type ?? "nothing"}`);
+    must(run.from === state.contextFrom && run.upto < state.nextSeq, () => "archiving rows that are not the beginning of the conversation");
+    must(run.cursor >= run.from && run.cursor <= run.upto + 1, () => "summarising outside of what is archived");
+    must(run.stage === "plan" || run.count + run.kept === state.messageCount, () => "the archive and what stays are not the conversation");
+    must(run.kind === "compact" || (run.kept === 0 && !run.resume), () => "a reset that keeps something");
+  }
   const dispatches = ofType(outbox, "DispatchTool");
   if (run.phase !== "acting") must(dispatches.length === 0, () => `${run.phase} with open calls`);
   else {
@@ -82,7 +90,32 @@ function checkRows(before: State, step: Step): void {
       step.state.outbox.some((effect) => effect.type === "Deliver" && effect.upto === seq - 1),
       () => "events without a delivery",
     );
-  if (step.append.some(isMessageRow)) must(step.state !== before, () => "rows without a state");
+  const messages = step.append.filter(isMessageRow).length;
+  if (messages > 0) must(step.state !== before, () => "rows without a state");
+  checkMoved(before, step, messages);
+  for (const { id, type } of step.effects)
+    if (type === "AppendMemory")
+      must(
+        step.results.some((op) => op.op === "keep" && op.callId === id && op.text !== ""),
+        () => `${id} has no text`,
+      );
+}
+/** [P17] Messages leave the conversation only behind an archive that was read back, all of those in it and no others. */
+function checkMoved(before: State, { state }: Step, added: number): void {
+  if (state.contextFrom === before.contextFrom) {
+    must(state.messageCount === before.messageCount + added, () => "messages came or went without a row");
+    return;
+  }
+  const { run } = before;
+  if (run.phase !== "archiving") {
+    must(before.messageCount === 0 && state.messageCount === added, () => "messages left the conversation without an archive");
+    return;
+  }
+  must(run.stage === "archive" || run.archivedTo !== undefined, () => "messages left before their archive was there");
+  must(
+    state.contextFrom === run.upto + 1 && state.messageCount === before.messageCount - run.count + added,
+    () => "other messages left than those in the archive",
+  );
 }
 function checkOrder(row: LogRow, open: Set<string>): void {
   switch (row.kind) {

@@ -13,8 +13,12 @@ export const SEALED_CALLS = 64;
 export const ARCHIVE_ATTEMPTS = 3;
 /** After a failed archive, resets by policy wait this long, so that a broken bucket doesn't slow down every message. */
 export const AUTO_RESET_PAUSE_MS = 600_000;
-/** Messages that `/compact` keeps when no number is given. */
-export const COMPACT_KEEP = 20;
+/** Tries of one model call of a summary before a note stands in. */
+export const SUMMARY_ATTEMPTS = 3;
+/** Texts for daily files that wait for the bucket; beyond that nothing more is picked from conversations. */
+export const WAITING_MEMORIES = 32;
+/** The user's newest message, quoted beside the summary when it has left the context. */
+export const TASK_CHARS = 8_000;
 /** Earlier incarnations that are remembered by name. */
 export const PREVIOUS_SESSIONS = 10_000;
 /** The beginning of a result that clients get with the `tool` event. */

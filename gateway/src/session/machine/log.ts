@@ -55,6 +55,8 @@ export interface NoticeRow extends RowBase {
   readonly reason?: string;
   readonly forModel?: string;
   readonly usage?: Usage;
+  /** The archive that this says has been made: where, and the messages in it. */
+  readonly archive?: { readonly key: string; readonly count: number };
 }
 export type LogRow = UserRow | AssistantRow | ToolResultRow | NoticeRow;
 export type MessageRow = UserRow | AssistantRow | ToolResultRow;

@@ -7,10 +7,10 @@ import type { Step } from "./draft.ts";
 import type { EffectOf } from "./effect.ts";
 import type { Answer, CallTarget, EventBody, ReplyCall, Stamp } from "./event.ts";
 import { checkStep, InvariantError } from "./invariants.ts";
-import { ARCHIVE_ATTEMPTS, LIMITS } from "./limits.ts";
-import type { LogRow } from "./log.ts";
+import { ARCHIVE_ATTEMPTS, LIMITS, SUMMARY_ATTEMPTS } from "./limits.ts";
+import { isMessageRow, type LogRow, type MessageRow } from "./log.ts";
 import { reduce } from "./reduce.ts";
-import { type IncomingMessage, newborn, type QueuedMessage, type State } from "./state.ts";
+import { type CutPlan, type IncomingMessage, newborn, type QueuedMessage, shownState, type State, type Thinking } from "./state.ts";
 import { jsonBytes, textOf } from "./text.ts";
 
 const IDENTITY: SessionIdentity = { key: "agent:main:main", ref: "ref0000000", agentId: "main", isMain: true };
@@ -72,7 +72,7 @@ class Bench {
     };
     return this.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes: jsonBytes(incoming) }).answer;
   }
-  effect<T extends "CallModel" | "Archive" | "Deliver" | "DispatchTool" | "CancelTool" | "StoreResult">(type: T): EffectOf<T> {
+  effect<T extends "CallModel" | "Archive" | "Summarize" | "AppendMemory" | "DeleteMedia" | "Deliver" | "DispatchTool" | "CancelTool" | "StoreResult">(type: T): EffectOf<T> {
     const found = this.state.outbox.find((effect): effect is EffectOf<T> => effect.type === type);
     assert.ok(found, `no ${type} is open: ${JSON.stringify(this.state.outbox)}`);
     return found;
@@ -119,6 +119,42 @@ class Bench {
   }
   result(callId: string, text: string, nodeId = "lap"): Answer | undefined {
     return this.apply({ type: "ToolResult", callId, nodeId, content: [{ type: "text", text }], outcome: "ok" }).answer;
+  }
+  /** The one that keeps all before that row. */
+  plan(contextFrom: number, more: { task?: string } = {}): CutPlan {
+    const messages = this.log.filter((row): row is MessageRow => isMessageRow(row) && row.seq >= this.state.contextFrom);
+    const gone = messages.filter((row) => row.seq < contextFrom);
+    return { contextFrom, count: gone.length, kept: messages.length - gone.length, firstAt: 1, lastAt: 2, ...more };
+  }
+  full(plan: CutPlan): Step {
+    return this.apply({ type: "ContextFull", effectId: this.effect("CallModel").id, plan, budget: BUDGET });
+  }
+  summarize(more: { cursor?: number; summary?: string; memories?: string; usage?: Usage } = {}): Step {
+    const { run } = this.state;
+    assert.ok(run.phase === "archiving", `${run.phase} instead of archiving`);
+    return this.apply({
+      type: "Summarized",
+      effectId: this.effect("Summarize").id,
+      cursor: run.upto + 1,
+      summary: "what was said",
+      memories: "",
+      day: { date: "2026-03-01", time: "14:30" },
+      ...more,
+    });
+  }
+  summaryFails(retryable = true): Step {
+    const error = { reason: "model.overloaded", message: "The model is overloaded." } as const;
+    return this.apply({ type: "SummarizeFailed", effectId: this.effect("Summarize").id, error, retryable });
+  }
+  archive(key = "k"): Step {
+    const { run } = this.state;
+    assert.ok(run.phase === "archiving", `${run.phase} instead of archiving`);
+    return this.apply({ type: "Archived", effectId: this.effect("Archive").id, key, count: run.count });
+  }
+  thinking(): Thinking {
+    const { run } = this.state;
+    assert.ok(run.phase === "thinking", `${run.phase} instead of thinking`);
+    return run;
   }
   notices(): string[] {
     return this.log.flatMap((row) => (row.kind === "notice" ? [`${row.notice}:${row.reason ?? ""}`] : []));
@@ -196,7 +232,8 @@ describe("messages", () => {
     b.reply("one");
     b.apply({ type: "Reset" });
     assert.equal(b.say("b")?.type, "accepted");
-    b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 2, contextFrom: 3, kept: 0 });
+    b.archive();
+    b.summarize();
     assert.equal(b.state.run.phase, "thinking");
     assert.equal(b.log.at(-1)?.kind, "user");
   });
@@ -757,7 +794,9 @@ describe("reset and compaction", () => {
     const b = talked();
     b.apply({ type: "Reset" });
     assert.equal(b.state.contextFrom, 1);
-    const { ended } = b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 2, contextFrom: 3, kept: 0 });
+    assert.equal(b.archive().ended.length, 0);
+    assert.equal(b.state.contextFrom, 1);
+    const { ended } = b.summarize();
     assert.equal(ended[0]?.ok, true);
     assert.equal(b.state.contextFrom, 3);
     assert.deepEqual(b.state.previousSessionIds, ["s1"]);
@@ -768,7 +807,7 @@ describe("reset and compaction", () => {
   test("[R5] [P17] [W16] a wrong count or a failure removes nothing, and is told after three tries", () => {
     const b = talked();
     b.apply({ type: "Reset" });
-    b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 1, contextFrom: 3, kept: 0 });
+    b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 1 });
     assert.equal(b.state.run.phase, "archiving");
     let ended: Step["ended"] = [];
     for (let n = 1; n < ARCHIVE_ATTEMPTS; n++) {
@@ -794,7 +833,7 @@ describe("reset and compaction", () => {
     assert.ok(first.phase === "archiving" && second.phase === "archiving");
     assert.deepEqual([second.archivedAt, second.newSessionId, second.upto], [first.archivedAt, first.newSessionId, first.upto]);
     assert.equal(b.effect("Archive").id, "a1/1");
-    assert.equal(b.apply({ type: "Archived", effectId: "a1/0", key: "k", count: 2, contextFrom: 3, kept: 0 }).append.length, 0);
+    assert.equal(b.apply({ type: "Archived", effectId: "a1/0", key: "k", count: 2 }).append.length, 0);
   });
   test("[R5] a reset during a run stops it visibly first", () => {
     const b = new Bench();
@@ -812,7 +851,8 @@ describe("reset and compaction", () => {
     b.say("c");
     b.reply("two");
     assert.equal(b.state.run.phase, "archiving");
-    b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 2, contextFrom: 3, kept: 2 });
+    b.apply({ type: "Planned", effectId: b.effect("Summarize").id, plan: b.plan(3) });
+    b.archive();
     assert.equal(b.state.messageCount, 3);
     assert.equal(b.log.at(-1)?.runId, "run-c");
   });
@@ -820,7 +860,7 @@ describe("reset and compaction", () => {
     const b = talked();
     const { ended, answer } = b.apply({ type: "Compact", keep: 20 });
     assert.deepEqual(ended, [
-      { ok: true, kind: "compact", requestId: answer?.type === "archiving" ? answer.requestId : "", trimmed: 0, kept: 2 },
+      { ok: true, kind: "compact", requestId: answer?.type === "archiving" ? answer.requestId : "", trimmed: 0, kept: 2, summarized: false },
     ]);
     assert.equal(b.state.run.phase, "idle");
   });
@@ -836,7 +876,8 @@ describe("reset and compaction", () => {
     b.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes: 50, resetDue: "daily" });
     assert.equal(b.queue.length, 1);
     assert.equal(b.state.run.phase, "archiving");
-    b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 2, contextFrom: 3, kept: 0 });
+    b.archive();
+    b.summarize();
     assert.equal(b.state.messageCount, 1);
     assert.equal(b.log.at(-1)?.runId, "run-b");
   });
@@ -867,6 +908,336 @@ describe("reset and compaction", () => {
       "accepted",
     );
     assert.equal(b.state.run.phase, "thinking");
+  });
+});
+
+describe("compaction", () => {
+  /** Two exchanges, and a run that has made one step; its calls are answered, and the model is to be asked again. */
+  const busy = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.say("b");
+    b.reply("two");
+    b.say("c");
+    b.reply("", [call()]);
+    b.result("ref0000000/r3/1/0", "found it");
+    return b;
+  };
+  test("[R7] [P17] a run that needs room waits, and goes on as a new attempt once the archive is safe", () => {
+    const b = busy();
+    b.full(b.plan(3));
+    assert.equal(b.state.run.phase, "archiving");
+    assert.equal(shownState(b.state.run), "thinking");
+    assert.match(b.last?.status[0]?.text ?? "", /Making room: summarising 2 older messages/);
+    b.summarize();
+    assert.equal(b.state.contextFrom, 1);
+    b.archive("agents/main/sessions/s1-part1.jsonl.gz");
+    assert.deepEqual([b.state.contextFrom, b.state.messageCount, b.state.compactions], [3, 5, 1]);
+    assert.deepEqual(b.state.summary, { text: "what was said", count: 2, at: 1_000_000 });
+    assert.deepEqual([b.thinking().step, b.thinking().attempt], [2, 1]);
+    assert.equal(b.state.work, undefined);
+    assert.deepEqual(b.log.at(-1)?.kind === "notice" && b.log.at(-1), {
+      ...b.log.at(-1),
+      archive: { key: "agents/main/sessions/s1-part1.jsonl.gz", count: 2 },
+    });
+    b.reply("done");
+    assert.equal(b.log.filter((row) => row.kind === "assistant" && row.runId === "run-c" && row.calls.length === 0).length, 1);
+  });
+  test("[R7] a plan that is not one for this conversation makes no compaction: the model is asked with what there is", () => {
+    const b = busy();
+    b.full({ ...b.plan(3), kept: 1 });
+    assert.equal(b.thinking().roomMade, true);
+  });
+  test("[R7] the completion of a call that was given up for room is dropped", () => {
+    const b = busy();
+    const { id } = b.effect("CallModel");
+    b.full(b.plan(3));
+    const step = b.apply({ type: "ContextFull", effectId: id, plan: b.plan(3), budget: BUDGET });
+    assert.deepEqual([step.append.length, step.effects.length], [0, 0]);
+  });
+  test("[R8] chunks go on where the last one ended, and each has all failures to itself", () => {
+    const b = busy();
+    b.full(b.plan(5));
+    b.summarize({ cursor: 2, summary: "first", memories: "- a" });
+    assert.deepEqual(b.state.work, { summary: "first", memories: "- a", day: { date: "2026-03-01", time: "14:30" } });
+    for (let n = 1; n < SUMMARY_ATTEMPTS; n++) b.summaryFails();
+    b.summarize({ cursor: 3, summary: "second", memories: "- a\n- b" });
+    for (let n = 1; n < SUMMARY_ATTEMPTS; n++) b.summaryFails();
+    b.summarize({ summary: "third", memories: "- a\n- b" });
+    b.archive();
+    assert.equal(b.state.summary?.text, "third");
+    assert.equal(b.effect("AppendMemory").date, "2026-03-01");
+    assert.equal(b.results.get(b.effect("AppendMemory").id), "### Extracted from context compaction (14:30)\n- a\n- b\n");
+  });
+  test("[R8] a kill repeats the chunk that was under way, not those before it", () => {
+    const b = busy();
+    b.full(b.plan(5));
+    b.summarize({ cursor: 3, summary: "first" });
+    const { id } = b.effect("Summarize");
+    b.apply({ type: "Woke" });
+    assert.ok(b.state.run.phase === "archiving" && b.state.run.cursor === 3);
+    assert.equal(b.state.work?.summary, "first");
+    const late = b.apply({ type: "Summarized", effectId: id, cursor: 5, summary: "from the grave", memories: "" });
+    assert.equal(late.effects.length, 0);
+  });
+  test("[R8] [W16] a model that fails stops nothing: a note says how many, when and where, and what there is of a summary stays", () => {
+    const b = busy();
+    b.full(b.plan(5));
+    b.summarize({ cursor: 3, summary: "the first half" });
+    for (let n = 0; n < SUMMARY_ATTEMPTS; n++) b.summaryFails();
+    b.archive("agents/main/sessions/part.jsonl.gz");
+    assert.equal(b.state.contextFrom, 5);
+    assert.match(b.state.summary?.text ?? "", /^the first half\n\n\[The later part of 4 earlier messages .*agents\/main\/sessions\/part\.jsonl\.gz/);
+    assert.equal(b.state.run.phase, "thinking");
+  });
+  test("[R8] a failure that trying again can't mend is not tried again", () => {
+    const b = busy();
+    b.full(b.plan(5));
+    b.summaryFails(false);
+    assert.ok(b.effect("Archive"));
+    b.archive();
+    assert.match(b.state.summary?.text ?? "", /^\[4 earlier messages/);
+  });
+  test("[R8] more chunks than allowed: the rest goes without a summary", () => {
+    const b = new Bench();
+    for (let n = 0; n < 40; n++) {
+      b.say(`m${n}`);
+      b.reply("yes");
+    }
+    b.apply({ type: "Compact" });
+    b.apply({ type: "Planned", effectId: b.effect("Summarize").id, plan: b.plan(79) });
+    for (let n = 0; n < LIMITS.compactionChunks; n++) b.summarize({ cursor: 2 + n, summary: "so far" });
+    assert.ok(b.effect("Archive"));
+    const { ended } = b.archive();
+    assert.match(b.state.summary?.text ?? "", /^so far\n\n\[The later part/);
+    assert.ok(ended[0]?.ok && ended[0].kind === "compact" && ended[0].summarized && ended[0].trimmed === 78 && ended[0].kept === 2);
+  });
+  test("[R8] a summary costs the session and the run", () => {
+    const b = busy();
+    const before = b.state.usage;
+    b.full(b.plan(3));
+    b.summarize({ usage: { input: 100, output: 10, total: 110, costUsd: 2 } });
+    assert.equal(b.state.usage.total, before.total + 110);
+    b.archive();
+    // The run's budget is used up, so it ends visibly, and the room that was made stays.
+    assert.deepEqual(b.notices().slice(-1), ["error:budget.cost"]);
+    assert.equal(b.state.run.phase, "idle");
+    assert.equal(b.state.contextFrom, 3);
+  });
+  test("[P17] [W16] an archive that fails removes nothing, and the run goes on without", () => {
+    const b = busy();
+    b.full(b.plan(3));
+    b.summarize({ memories: "- a" });
+    for (let n = 0; n < ARCHIVE_ATTEMPTS; n++)
+      b.apply({ type: "ArchiveFailed", effectId: b.effect("Archive").id, error: { reason: "storage.failed", message: "away" } });
+    assert.deepEqual([b.state.contextFrom, b.state.messageCount, b.state.summary, b.results.size], [1, 7, undefined, 0]);
+    assert.equal(b.thinking().roomMade, true);
+    assert.ok(b.state.autoResetAfter > b.now);
+  });
+  test("[P17] a wrong count removes nothing", () => {
+    const b = busy();
+    b.full(b.plan(3));
+    b.summarize();
+    b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 1 });
+    assert.equal(b.state.contextFrom, 1);
+    assert.equal(b.state.run.phase, "archiving");
+  });
+  test("[R3] /stop while room is made ends the run and removes nothing", () => {
+    const b = busy();
+    b.full(b.plan(3));
+    b.say("d");
+    const { answer } = b.apply({ type: "Abort" });
+    assert.deepEqual(answer, { type: "aborted", wasRunning: true, runId: "run-c", cancelled: 0 });
+    assert.deepEqual([b.state.contextFrom, b.state.work], [1, undefined]);
+    assert.equal(b.thinking().runId, "run-d");
+    assert.equal(b.log.filter((row) => row.runId === "run-c" && row.kind === "notice" && row.notice === "aborted").length, 1);
+  });
+  test("[R3] /stop ends a compaction that was asked for, and whoever asked is told", () => {
+    const b = busy();
+    b.reply("three");
+    b.apply({ type: "Compact" });
+    const { ended, answer } = b.apply({ type: "Abort" });
+    assert.equal(answer?.type === "aborted" && answer.wasRunning, true);
+    assert.equal(ended[0]?.ok, false);
+    assert.deepEqual([b.state.run.phase, b.state.contextFrom, b.state.outbox.some((effect) => effect.type === "Summarize")], ["idle", 1, false]);
+  });
+  test("[R5] a reset while room is made ends the run visibly and archives everything", () => {
+    const b = busy();
+    b.full(b.plan(3));
+    assert.equal(b.apply({ type: "Reset" }).answer?.type, "archiving");
+    assert.deepEqual(b.notices(), ["aborted:run.aborted"]);
+    assert.ok(b.state.run.phase === "archiving" && b.state.run.kind === "reset" && b.state.run.count === 7);
+    assert.equal(b.apply({ type: "Reset" }).answer?.type, "refused");
+  });
+  test("[P4.4] on overflow room is made once; a second one in the step ends with what to do", () => {
+    const b = busy();
+    const overflow = (plan?: CutPlan): Step =>
+      b.apply({
+        type: "ModelFailed",
+        effectId: b.effect("CallModel").id,
+        error: { reason: "model.context_overflow", message: "Too long." },
+        retryable: false,
+        models: 2,
+        streamed: false,
+        budget: BUDGET,
+        ...(plan ? { plan } : {}),
+      });
+    overflow(b.plan(3));
+    assert.ok(b.state.run.phase === "archiving" && b.state.run.cause === "overflow");
+    b.summarize();
+    b.archive();
+    assert.equal(b.thinking().overflows, 1);
+    overflow(b.plan(5));
+    assert.deepEqual(b.notices().slice(-1), ["error:model.context_overflow"]);
+    assert.match(b.log.at(-1)?.kind === "notice" ? (b.log.at(-1) as { text: string }).text : "", /\/new/);
+    // The next step, and the next message, may overflow anew.
+    b.say("d");
+    assert.equal(b.thinking().overflows, undefined);
+  });
+  test("[P4.4] where nothing can leave, the model is asked once more with less", () => {
+    const b = new Bench();
+    b.say("a");
+    b.apply({
+      type: "ModelFailed",
+      effectId: b.effect("CallModel").id,
+      error: { reason: "model.context_overflow", message: "Too long." },
+      retryable: false,
+      models: 1,
+      streamed: false,
+    });
+    assert.deepEqual([b.thinking().overflows, b.thinking().roomMade], [1, true]);
+  });
+  test("[R6] /compact N archives without asking the model, and a summary that is there stays", () => {
+    const b = busy();
+    b.full(b.plan(3));
+    b.summarize({ summary: "the beginning" });
+    b.archive();
+    b.reply("three");
+    b.apply({ type: "Compact", keep: 2 });
+    b.apply({ type: "Planned", effectId: b.effect("Summarize").id, plan: b.plan(5) });
+    const { ended } = b.archive();
+    assert.ok(ended[0]?.ok && ended[0].kind === "compact" && !ended[0].summarized && ended[0].trimmed === 2);
+    assert.deepEqual([b.state.summary?.text, b.state.summary?.count], ["the beginning", 4]);
+  });
+  test("[R9] the user's newest message is quoted when the cut is inside its run, until a newer one is there", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [call()]);
+    b.result("ref0000000/r1/1/0", "one");
+    b.reply("", [call()]);
+    b.result("ref0000000/r1/2/0", "two");
+    const second = b.log.findLast((row) => row.kind === "assistant")?.seq ?? 0;
+    b.full(b.plan(second, { task: "say a" }));
+    b.summarize();
+    b.archive();
+    assert.equal(b.state.summary?.task, "say a");
+    b.reply("", [call()]);
+    b.result("ref0000000/r1/3/0", "three");
+    b.full(b.plan(b.log.findLast((row) => row.kind === "assistant")?.seq ?? 0));
+    b.summarize();
+    b.archive();
+    assert.equal(b.state.summary?.task, "say a");
+    b.reply("done");
+    b.say("b");
+    b.reply("two");
+    b.apply({ type: "Compact" });
+    b.apply({ type: "Planned", effectId: b.effect("Summarize").id, plan: b.plan(b.log.findLast((row) => row.kind === "user")?.seq ?? 0) });
+    b.summarize();
+    b.archive();
+    assert.equal(b.state.summary?.task, undefined);
+  });
+  test("what a provider counted is known until the conversation or the model changes", () => {
+    const b = busy();
+    assert.deepEqual(b.state.context, { tokens: 15, seq: 6, model: "p/m" });
+    b.full(b.plan(3));
+    b.summarize();
+    b.archive();
+    assert.deepEqual([b.state.context], [undefined]);
+    b.reply("three");
+    assert.equal(b.state.context?.model, "p/m");
+    b.apply({ type: "SettingsPatched", settings: { model: { provider: "x", id: "y" } }, text: "x" });
+    assert.equal(b.state.context, undefined);
+  });
+});
+
+describe("reset, step by step", () => {
+  const over = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.apply({ type: "Reset" });
+    return b;
+  };
+  test("[K26] [R5] archive, memories, then one commit: fresh id, zero tokens, media to be deleted; what came meanwhile opens it", () => {
+    const b = over();
+    b.say("b");
+    b.archive("agents/main/sessions/s1.jsonl.gz");
+    assert.deepEqual([b.state.sessionId, b.state.contextFrom], ["s1", 1]);
+    const { ended } = b.summarize({ memories: "- likes tea" });
+    assert.ok(ended[0]?.ok && ended[0].kind === "reset");
+    assert.deepEqual(
+      [ended[0].archived, ended[0].key, ended[0].memoriesTo, ended[0].tokens.total],
+      [2, "agents/main/sessions/s1.jsonl.gz", "memory/2026-03-01.md", 15],
+    );
+    assert.deepEqual([b.state.previousSessionIds, b.state.usage.total, b.state.messageCount], [["s1"], 0, 1]);
+    assert.deepEqual([b.effect("DeleteMedia").before, b.effect("DeleteMedia").from], [1_000_000, 3]);
+    assert.match(b.results.get(b.effect("AppendMemory").id) ?? "", /- likes tea/);
+    assert.equal(b.log.at(-1)?.runId, "run-b");
+  });
+  test("[K26] killed between archive and memories, the archive is not made again", () => {
+    const b = over();
+    b.archive("k1");
+    b.apply({ type: "Woke" });
+    assert.ok(b.effect("Summarize"));
+    const { ended } = b.summarize();
+    assert.ok(ended[0]?.ok && ended[0].key === "k1");
+    assert.equal(b.state.previousSessionIds.length, 1);
+  });
+  test("[R5] memories that can't be picked are skipped with a word about it", () => {
+    const b = over();
+    b.archive();
+    for (let n = 0; n < SUMMARY_ATTEMPTS; n++) b.summaryFails();
+    assert.equal(b.state.sessionId === "s1", false);
+    assert.match(b.log.at(-1)?.kind === "notice" ? (b.log.at(-1) as { text: string }).text : "", /because the model failed/);
+  });
+  test("[S8] only the owner's own conversation is remembered", () => {
+    const b = new Bench();
+    b.state = { ...b.state, identity: { ...IDENTITY, isMain: false } };
+    const incoming: IncomingMessage = { messageId: "a", runId: "r", origin: "o", message: { role: "user", content: "hi", timestamp: 0 }, directives: {} };
+    b.apply({ type: "UserMessage", identity: { ...IDENTITY, isMain: false }, incoming, bytes: 9 });
+    b.reply("one");
+    b.apply({ type: "Reset" });
+    assert.equal(b.archive().ended[0]?.ok, true);
+  });
+  test("[K27] [W17] what was learnt stays in its row until the file has it, and holds up nothing", () => {
+    const b = over();
+    b.archive();
+    b.summarize({ memories: "- likes tea" });
+    const { id } = b.effect("AppendMemory");
+    b.say("b");
+    b.reply("two");
+    b.apply({ type: "Parked", effectId: id, text: "The bucket is away." });
+    assert.equal(b.results.size, 1);
+    b.apply({ type: "EffectDone", effectId: id });
+    assert.equal(b.results.size, 0);
+    assert.equal(b.state.outbox.some((effect) => effect.id === id), false);
+  });
+  test("[R5] a reset drops the summary, and the archive of a conversation that had one counts without it", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.say("b");
+    b.reply("two");
+    b.apply({ type: "Compact" });
+    b.apply({ type: "Planned", effectId: b.effect("Summarize").id, plan: b.plan(3) });
+    b.summarize();
+    b.archive();
+    assert.ok(b.state.summary);
+    b.apply({ type: "Reset" });
+    b.archive();
+    b.summarize();
+    assert.deepEqual([b.state.summary, b.state.compactions], [undefined, 0]);
   });
 });
 

@@ -7,10 +7,11 @@
 import { appendNotice, type Draft, finishDraft, settle, type Step, startDraft } from "./draft.ts";
 import type { Event, EventOf } from "./event.ts";
 import { actingTick, actingWoke, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
-import { archived, archiveFailed, compactAsked, resetAsked, restartArchive } from "./phase/archiving.ts";
+import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
+import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { endByAbort } from "./phase/ending.ts";
 import { becomeIdle, execEnded, userMessage } from "./phase/idle.ts";
-import { modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
+import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, modelEffectId, type State } from "./state.ts";
 
 export type { Step } from "./draft.ts";
@@ -48,6 +49,16 @@ function handle(d: Draft, event: Event): void {
       return;
     case "EffectDone":
       return effectDone(d, event);
+    case "Parked":
+      return parked(d, event);
+    case "ContextFull":
+      return contextFull(d, event);
+    case "Planned":
+      return planned(d, event);
+    case "Summarized":
+      return summarized(d, event);
+    case "SummarizeFailed":
+      return summarizeFailed(d, event);
     case "Archived":
       return archived(d, event);
     case "ArchiveFailed":
@@ -74,8 +85,23 @@ function unhandled(event: never): never {
 
 function effectDone(d: Draft, event: EventOf<"EffectDone">): void {
   const effect = d.state.outbox.find((candidate) => candidate.id === event.effectId);
-  if (effect?.type === "StoreResult") d.results.push({ op: "drop", callId: effect.callId });
-  if (effect?.type === "StoreResult" || effect?.type === "CancelTool") settle(d, effect.id);
+  switch (effect?.type) {
+    case "StoreResult":
+      d.results.push({ op: "drop", callId: effect.callId });
+      return settle(d, effect.id);
+    case "AppendMemory":
+      d.results.push({ op: "drop", callId: effect.id });
+      return settle(d, effect.id);
+    case "CancelTool":
+    case "DeleteMedia":
+      return settle(d, effect.id);
+    default:
+      return;
+  }
+}
+/** Told to people; the effect stays open. */
+function parked(d: Draft, event: EventOf<"Parked">): void {
+  if (d.state.outbox.some((effect) => effect.id === event.effectId)) appendNotice(d, { notice: "note", runId: "", text: event.text });
 }
 
 /** Rule R3. Named or not: a run that has not begun is taken off the queue, any other id means nothing. */
@@ -86,6 +112,12 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
   if (busy && (event.runId === undefined || event.runId === run.runId)) {
     const cancelled = endByAbort(d, run, "Stopped by the user.");
     d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled };
+    becomeIdle(d);
+    return;
+  }
+  if (run.phase === "archiving" && run.kind === "compact" && (event.runId === undefined || event.runId === run.resume?.runId)) {
+    d.answer = { type: "aborted", wasRunning: true, cancelled: 0, ...(run.resume ? { runId: run.resume.runId } : {}) };
+    stopCompaction(d, run, "Stopped by the user.");
     becomeIdle(d);
     return;
   }
@@ -108,6 +140,9 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
   if (cleared.has("systemPrompt")) delete settings.systemPrompt;
   if (cleared.has("maxTokens")) delete settings.maxTokens;
   if (event.settings || cleared.size > 0) state.settings = settings;
+  // Another model counts differently, and another prompt weighs differently.
+  if (event.settings?.model || event.settings?.systemPrompt !== undefined || cleared.has("model") || cleared.has("systemPrompt"))
+    delete state.context;
   if (event.label !== undefined) state.label = event.label;
   if (cleared.has("label")) delete state.label;
   if (event.resetPolicy) state.resetPolicy = { ...state.resetPolicy, ...event.resetPolicy };

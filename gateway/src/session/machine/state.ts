@@ -1,6 +1,6 @@
 /**
  * What a session is, between two events. Pure data, JSON-safe; stored as one row (settings and earlier incarnations, which are
- * large and change seldom, in rows of their own).
+ * large and change seldom, in rows of their own; the same for the summary and for what a compaction has gathered so far).
  *
  *   idle      -- UserMessage -->                 thinking     (or archiving first, when the reset policy says so)
  *   thinking  -- ModelReplied, no calls -->      idle | thinking (the next in the queue)
@@ -8,8 +8,13 @@
  *   thinking  -- ModelFailed, lost, retryable--> thinking     (attempt + 1)
  *   thinking, acting -- error, abort, budget --> idle | thinking | archiving (a compaction that waited)
  *   acting    -- last ToolResult or deadline --> thinking     (step + 1)
+ *   thinking  -- ContextFull, overflow -->       archiving    (the run waits behind it, in `resume`)
  *   idle      -- Reset, Compact -->              archiving
- *   archiving -- Archived, ArchiveFailed -->     idle | thinking
+ *   archiving -- Planned, Summarized -->         archiving    (the next stage, or the next chunk)
+ *   archiving -- Archived, ArchiveFailed -->     archiving | idle | thinking
+ *
+ * A compaction goes plan -> summarize -> archive (one with a number of messages: plan -> archive), a reset archive -> summarize.
+ * Whatever the way, the conversation moves on in one commit, after its archive was read back.
  *
  * Durations run on the session's own clock (`now`, see ../clock.ts), which no jump of the wall clock moves; `wall` is for people.
  */
@@ -53,6 +58,10 @@ export interface Thinking extends RunCore {
   /** Times that this step's call was lost and started again. */
   readonly restarts: number;
   readonly deadline: number;
+  /** Times that the model said that this step's context is too large for it. */
+  readonly overflows?: number;
+  /** Room was made for this step already, or could not be: it is asked with what there is. */
+  readonly roomMade?: true;
 }
 /** One call whose result the model waits for. */
 export interface OpenCall {
@@ -90,26 +99,88 @@ export interface ArchiveIntent {
   readonly kind: ArchiveKind;
   /** Who waits for the end. */
   readonly requestId: string;
-  readonly cause: "asked" | "daily" | "idle";
-  /** Compaction: messages to keep at least. */
-  readonly keep: number;
+  /** `pressure`, `overflow`: a run needs room, nobody asked. */
+  readonly cause: "asked" | "daily" | "idle" | "pressure" | "overflow";
+  /** Compaction without a summary: messages to keep at least. */
+  readonly keep?: number;
 }
+/** Where a compaction cuts. */
+export interface CutPlan {
+  /** The conversation goes on here. */
+  readonly contextFrom: number;
+  /** Messages that go, and that stay. */
+  readonly count: number;
+  readonly kept: number;
+  /** Wall times of the first and the last message that go. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** The newest message of the user, word for word, when it is among those that go (the cut is inside its run). */
+  readonly task?: string;
+}
+/** A run that waits until there is room for its next model call. */
+export type WaitingRun = Omit<Thinking, "phase" | "deadline">;
 export interface Archiving extends ArchiveIntent {
   readonly phase: "archiving";
+  /** `plan`: where to cut is not known yet. */
+  readonly stage: "plan" | "summarize" | "archive";
   /** Names the effects of this archive; rises with each one of the session's life. */
   readonly ordinal: number;
+  /** Every start of an effect has its own number. */
   readonly attempt: number;
-  /** Failures so far. */
+  /** Of the present stage or chunk: failures, and times that it was lost and started again. */
   readonly failures: number;
-  /** Rows that the archive is made from: seq in [from, upto]. */
+  readonly restarts: number;
+  /** Rows that leave the conversation: seq in [from, upto]. */
   readonly from: number;
   readonly upto: number;
-  /** Messages among them. */
+  /** Messages among them, and messages that stay. */
   readonly count: number;
+  readonly kept: number;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** The summary (or the memories of a reset) has everything before this. */
+  readonly cursor: number;
+  /** Model calls that came to an end. */
+  readonly chunks: number;
+  /** The model failed for good, or there was too much: a note stands for what is not in the summary. */
+  readonly plain: boolean;
   /** Wall time, part of the key of a compaction's archive; fixed here, so that doing it again writes the same object. */
   readonly archivedAt: number;
   readonly newSessionId: string;
+  /** A reset's archive, once it has been read back. */
+  readonly archivedTo?: string;
   readonly deadline: number;
+  readonly resume?: WaitingRun;
+}
+/** What an archive has gathered so far. Large, so in a row of its own; there is one exactly while an archive is made. */
+export interface ArchiveWork {
+  readonly summary: string;
+  readonly memories: string;
+  /** Where memories go: the daily file, and the time in their heading. */
+  readonly day?: MemoryDay;
+  readonly task?: string;
+}
+export interface MemoryDay {
+  /** YYYY-MM-DD and HH:MM, in the user's time zone. */
+  readonly date: string;
+  readonly time: string;
+}
+/** What stands for the messages that compactions took out. */
+export interface Summary {
+  readonly text: string;
+  readonly task?: string;
+  /** Messages that it stands for. */
+  readonly count: number;
+  /** Wall time. */
+  readonly at: number;
+}
+/** What the context took at the last answer, as the provider counted it. */
+export interface KnownContext {
+  readonly tokens: number;
+  /** The answer's row: what came later is estimated. */
+  readonly seq: number;
+  /** `provider/id`: another model counts differently. */
+  readonly model: string;
 }
 export type Run = Idle | Thinking | Acting | Archiving;
 export type ActiveRun = Thinking | Acting;
@@ -156,8 +227,13 @@ export interface State {
   readonly sealed: readonly SealedCall[];
   /** A compaction that waits for the end of the run. */
   readonly afterRun?: ArchiveIntent;
-  /** No reset by policy before this (wall time). */
+  /** No reset by policy, and no compaction for want of room, before this (wall time). */
   readonly autoResetAfter: number;
+  /** Of the present conversation. */
+  readonly compactions: number;
+  readonly context?: KnownContext;
+  readonly summary?: Summary;
+  readonly work?: ArchiveWork;
 }
 
 /** A message on its way into the log; in the queue it is exactly this. */
@@ -206,6 +282,7 @@ export const newborn = ({ identity, sessionId, wall }: Birth): State => ({
   outbox: [],
   sealed: [],
   autoResetAfter: 0,
+  compactions: 0,
 });
 
 // ---------------------------------------------------------------- names that derive from the state
@@ -215,7 +292,19 @@ export const modelEffectId = (run: Pick<Thinking, "ordinal" | "step" | "attempt"
   `r${run.ordinal}/t${run.step}/m${run.attempt}`;
 export const dispatchEffectId = (run: Pick<RunCore, "ordinal" | "step">, call: Pick<OpenCall, "index" | "dispatch">): string =>
   `r${run.ordinal}/t${run.step}/d${call.index}.${call.dispatch}`;
-export const archiveEffectId = (run: Pick<Archiving, "ordinal" | "attempt">): string => `a${run.ordinal}/${run.attempt}`;
+/** Of the one effect that an archive has open. */
+export const archiveEffectId = (run: Pick<Archiving, "ordinal" | "attempt" | "stage">): string =>
+  `${run.stage === "archive" ? "a" : "s"}${run.ordinal}/${run.attempt}`;
+export const memoryEffectId = (ordinal: number): string => `memory/${ordinal}`;
+/** Of a daily file, under the agent's folder. `date` is YYYY-MM-DD. */
+export const memoryPath = (date: string): string => `memory/${date}.md`;
+export const mediaEffectId = (ordinal: number): string => `media/${ordinal}`;
+/** What clients are told: they know no archive with a run behind it. */
+export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archiving" =>
+  run.phase === "archiving" && run.resume ? "thinking" : run.phase;
+/** The run that is under way, or waits until there is room. */
+export const activeRun = (run: Run): Thinking | Acting | WaitingRun | undefined =>
+  run.phase === "thinking" || run.phase === "acting" ? run : run.phase === "archiving" ? run.resume : undefined;
 export const deliverEffectId = (upto: number): string => `deliver/${upto}`;
 export const cancelEffectId = (count: number): string => `cancel/${count}`;
 export const storeEffectId = (callId: string): string => `store/${callId}`;

@@ -23,9 +23,11 @@ export function decodeRow({ seq, kind, run, at, body }: StoredRow): LogRow {
 }
 
 /** The state's parts: what changes with every message, and what seldom does and can be large. */
-export type StatePart = "session" | "settings" | "previous";
+export type StatePart = "session" | "settings" | "previous" | "summary" | "work";
 export function encodeState(before: State | undefined, state: State): readonly (readonly [StatePart, string])[] {
-  const { settings, previousSessionIds, ...core } = state;
+  const { settings, previousSessionIds, summary, work, ...core } = state;
+  const large = (name: "summary" | "work", old: unknown, now: unknown): readonly (readonly [StatePart, string])[] =>
+    old === now ? [] : [[name, bounded(JSON.stringify(now ?? null), LIMITS.rowBytes, `the ${name}`)]];
   return [
     ["session", bounded(JSON.stringify(core), STATE_ROW_BYTES, "the state row")],
     ...(before?.settings === settings || (!before && Object.keys(settings).length === 0)
@@ -34,16 +36,32 @@ export function encodeState(before: State | undefined, state: State): readonly (
     ...(before?.previousSessionIds === previousSessionIds || (!before && previousSessionIds.length === 0)
       ? []
       : [["previous", bounded(JSON.stringify(previousSessionIds), LIMITS.rowBytes, "the list of earlier sessions")] as const]),
+    ...large("summary", before?.summary, summary),
+    ...large("work", before?.work, work),
   ];
 }
 export function decodeState(parts: ReadonlyMap<string, string>): State | undefined {
   const core = parts.get("session");
   if (core === undefined) return undefined;
-  return {
-    ...JSON.parse(core),
+  const read = JSON.parse(core);
+  const large = (name: "summary" | "work"): Partial<State> => {
+    const value: unknown = JSON.parse(parts.get(name) ?? "null");
+    return value === null ? {} : { [name]: value };
+  };
+  return upToDate({
+    ...read,
     settings: JSON.parse(parts.get("settings") ?? "{}"),
     previousSessionIds: JSON.parse(parts.get("previous") ?? "[]"),
-  };
+    ...large("summary"),
+    ...large("work"),
+  });
+}
+/** A session that an earlier version has written. An archive that it was in the middle of begins anew: nothing had been removed. */
+function upToDate(state: State & { readonly compactions?: number }): State {
+  const { run, compactions = 0 } = state;
+  if (run.phase !== "archiving" || run.stage !== undefined) return compactions === state.compactions ? state : { ...state, compactions };
+  const outbox = state.outbox.filter((effect) => effect.type !== "Archive");
+  return { ...state, compactions, run: { phase: "idle" }, outbox, autoResetAfter: 0 };
 }
 
 /** Half a million UTF-16 units are at most 768 KiB of UTF-8: a part always fits its row. */

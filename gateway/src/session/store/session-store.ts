@@ -5,7 +5,7 @@
 import type { Answer } from "../machine/event.ts";
 import type { Step } from "../machine/draft.ts";
 import type { LogRow } from "../machine/log.ts";
-import type { QueuedMessage, State } from "../machine/state.ts";
+import type { IncomingMessage, QueuedMessage, State } from "../machine/state.ts";
 
 /** Remembers what a key was answered, for as long as `LIMITS.dedupeMs`. */
 export interface SeenEntry {
@@ -21,6 +21,8 @@ export interface SessionStore {
   load(): State | undefined;
   seen(key: string): Answer | undefined;
   queueHead(): QueuedMessage | undefined;
+  /** All that wait, in order. Seldom asked: the queue is bounded, but may be large. */
+  queued(): readonly IncomingMessage[];
   /** The first waiting message of that run. */
   queuedRun(runId: string): QueuedMessage | undefined;
   /** `before` undefined: the session begins. Only inside a transaction. */

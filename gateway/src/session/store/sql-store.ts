@@ -70,6 +70,12 @@ export class SqlStore implements SessionStore {
     this.#head ??= this.#queued("SELECT id, bytes, body FROM queue ORDER BY id LIMIT 1");
     return this.#head;
   }
+  queued(): readonly IncomingMessage[] {
+    return this.#all<{ body: string }>("SELECT body FROM queue ORDER BY id").map(({ body }) => {
+      const incoming: IncomingMessage = JSON.parse(body);
+      return incoming;
+    });
+  }
   queuedRun(runId: string): QueuedMessage | undefined {
     return this.#queued("SELECT id, bytes, body FROM queue WHERE run = ? ORDER BY id LIMIT 1", runId);
   }

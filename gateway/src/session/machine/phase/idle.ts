@@ -2,7 +2,7 @@
 import { type Draft, append, appendNotice, open } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LIMITS } from "../limits.ts";
-import { type ActiveRun, type IncomingMessage, modelEffectId, type Thinking } from "../state.ts";
+import { type ActiveRun, type IncomingMessage, modelEffectId, type Thinking, type WaitingRun } from "../state.ts";
 import { textOf } from "../text.ts";
 import { beginArchive } from "./archiving.ts";
 
@@ -33,7 +33,7 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   }
   d.answer = { type: "accepted", runId: incoming.runId, queued: true };
   // The message that brought the reset about waits durably like any other; it opens the fresh conversation.
-  if (reset !== undefined) beginArchive(d, { kind: "reset", requestId: d.at.freshId, cause: reset, keep: 0 });
+  if (reset !== undefined) beginArchive(d, { kind: "reset", requestId: d.at.freshId, cause: reset });
 }
 
 /** A background process ended: the agent is woken. Never refused, since nobody is there to send it again later. */
@@ -76,21 +76,25 @@ function startRun(d: Draft, incoming: IncomingMessage): number {
   return row.seq;
 }
 
-export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline">;
-export function runBase(run: ActiveRun): RunBase {
+export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "roomMade">;
+export function runBase(run: ActiveRun | WaitingRun): RunBase {
   const { ordinal, runId, messageId, directives, startedAt, progressAt, step, modelIndex, spent, budget } = run;
   return { ordinal, runId, messageId, directives, startedAt, progressAt, step, modelIndex, spent, ...(budget ? { budget } : {}) };
 }
+export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "roomMade"> {
+  readonly waitMs: number;
+}
+/** What another attempt at the same step takes along. */
+export const sameStep = ({ restarts, overflows, roomMade }: WaitingRun): Pick<Again, "restarts" | "overflows" | "roomMade"> => ({
+  restarts,
+  ...(overflows === undefined ? {} : { overflows }),
+  ...(roomMade === undefined ? {} : { roomMade }),
+});
 /** The one way into thinking: a new attempt, with its effect and its lease. */
 export function think(
   d: Draft,
   base: RunBase,
-  again: { readonly attempt: number; readonly tries: number; readonly restarts: number; readonly waitMs: number } = {
-    attempt: 0,
-    tries: 0,
-    restarts: 0,
-    waitMs: 0,
-  },
+  again: Again = { attempt: 0, tries: 0, restarts: 0, waitMs: 0 },
 ): void {
   const notBefore = d.at.now + again.waitMs;
   const run: Thinking = {
@@ -98,7 +102,7 @@ export function think(
     phase: "thinking",
     attempt: again.attempt,
     tries: again.tries,
-    restarts: again.restarts,
+    ...sameStep({ ...base, ...again }),
     deadline: notBefore + LIMITS.leaseMs,
   };
   d.state.run = run;

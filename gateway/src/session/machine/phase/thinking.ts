@@ -18,7 +18,8 @@ import {
 import { fitAssistant, head, jsonBytes, textOf } from "../text.ts";
 import { deadlineOf } from "./acting.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
-import { runBase, think } from "./idle.ts";
+import { runBase, sameStep, think } from "./idle.ts";
+import { makeRoom } from "./archiving.ts";
 
 /** The thinking run that this completion belongs to; undefined drops the completion. */
 function current(d: Draft, effectId: string): Thinking | undefined {
@@ -43,7 +44,8 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
       { ...event.message, content: event.message.content.filter((block) => block.type !== "toolCall") },
       MESSAGE_ROW_BYTES,
     );
-    append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: [], runUsage: spent });
+    const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: [], runUsage: spent });
+    knowContext(d, event, row.seq);
     endWithAnswer(d);
     return;
   }
@@ -58,6 +60,14 @@ export function transcribed(d: Draft, { effectId, row }: EventOf<"Transcribed">)
   d.state.run = { ...run, progressAt: d.at.now };
 }
 
+/** What the provider counted is truer than any estimate. Some count nothing. */
+function knowContext(d: Draft, { usage, message }: EventOf<"ModelReplied">, seq: number): void {
+  const tokens = usage.input + usage.output + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+  if (usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0) > 0)
+    d.state.context = { tokens, seq, model: `${message.provider}/${message.model}` };
+  else delete d.state.context;
+}
+
 /** Calls become rows and effects; those that can't be made become error results, and the run goes on. */
 function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
   const calls = event.calls
@@ -70,6 +80,7 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
     name: call.name,
   }));
   const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: refs });
+  knowContext(d, event, row.seq);
   const open_: OpenCall[] = [];
   const effects: DispatchTool[] = [];
   for (const [index, call] of calls.entries()) {
@@ -192,7 +203,7 @@ export function nextStep(d: Draft, run: ActiveRun): void {
   think(d, { ...runBase(run), step: run.step + 1, progressAt: d.at.now });
 }
 
-type Failure = Pick<EventOf<"ModelFailed">, "error" | "retryable" | "retryAfterMs" | "usage" | "budget" | "models" | "streamed">;
+type Failure = Pick<EventOf<"ModelFailed">, "error" | "retryable" | "retryAfterMs" | "usage" | "budget" | "models" | "streamed" | "plan">;
 export function modelFailed(d: Draft, event: EventOf<"ModelFailed">): void {
   const run = current(d, event.effectId);
   if (run) failed(d, run, event);
@@ -208,6 +219,7 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
     ...(failure.budget ? { budget: failure.budget } : {}),
     ...(failure.streamed ? { progressAt: d.at.now } : {}),
   };
+  if (failure.error.reason === "model.context_overflow") return overflowed(d, run, failure);
   if (!failure.retryable) return endWithError(d, run, failure.error);
   const over = overBudget(d, run, run.step);
   if (over) return endWithError(d, run, over);
@@ -218,17 +230,41 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   if (tries < LIMITS.modelAttempts && retryAfter <= LIMITS.modelRetryAfterMaxMs) {
     const waitMs = Math.max(Math.round(backoff(tries) * (0.75 + d.at.jitter / 2)), retryAfter);
     status(d, run.runId, run.step, `${failure.error.message} Trying again in ${Math.max(1, Math.round(waitMs / 1000))} s.`);
-    return think(d, runBase(run), { attempt, tries, restarts: run.restarts, waitMs });
+    return think(d, runBase(run), { ...sameStep(run), attempt, tries, waitMs });
   }
   if (run.modelIndex + 1 < failure.models) {
     status(d, run.runId, run.step, `${failure.error.message} Trying the next model.`);
     return think(
       d,
       { ...runBase(run), modelIndex: run.modelIndex + 1, progressAt: d.at.now },
-      { attempt, tries: 0, restarts: run.restarts, waitMs: 0 },
+      { ...sameStep(run), attempt, tries: 0, waitMs: 0 },
     );
   }
   endWithError(d, run, failure.error);
+}
+/** Once in a step: room is made, or, where nothing can leave, the model is shown less. */
+function overflowed(d: Draft, run: Thinking, failure: Failure): void {
+  const overflows = (run.overflows ?? 0) + 1;
+  if (overflows > 1)
+    return endWithError(d, run, {
+      reason: "model.context_overflow",
+      message:
+        "The conversation does not fit the model, although it was made smaller. Send a shorter message, start afresh with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
+    });
+  const over = overBudget(d, run, run.step);
+  if (over) return endWithError(d, run, over);
+  const again: Thinking = { ...run, overflows };
+  if (failure.plan && makeRoom(d, again, failure.plan, "overflow")) return;
+  think(d, runBase(run), { ...sameStep(again), attempt: run.attempt + 1, tries: run.tries, roomMade: true, waitMs: 0 });
+}
+/** There would be no room for an answer: the oldest messages go first, and the run goes on behind them. */
+export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
+  const run = current(d, event.effectId);
+  if (!run) return;
+  settle(d, event.effectId);
+  const known: Thinking = { ...run, budget: event.budget };
+  if (makeRoom(d, known, event.plan, "pressure")) return;
+  think(d, runBase(known), { ...sameStep(known), attempt: run.attempt + 1, tries: run.tries, roomMade: true, waitMs: 0 });
 }
 /** 1, 2, 4, 8 s. */
 const backoff = (tries: number): number => LIMITS.modelBackoffMs * 2 ** (tries - 1);
@@ -244,5 +280,5 @@ export function restartThinking(d: Draft, before: Thinking): void {
   const restarts = run.restarts + 1;
   if (restarts > LIMITS.recoveryAttempts || isStuck(d, run)) return endWithError(d, run, noProgress(d, run));
   status(d, run.runId, run.step, "Resuming after an interruption.");
-  think(d, runBase(run), { attempt: run.attempt + 1, tries: run.tries, restarts, waitMs: 0 });
+  think(d, runBase(run), { ...sameStep(run), attempt: run.attempt + 1, tries: run.tries, restarts, waitMs: 0 });
 }

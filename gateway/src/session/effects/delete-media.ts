@@ -1,0 +1,51 @@
+/** DeleteMedia: after a reset the old conversation's files go (product rule P3.2), but none that the fresh one or a waiting message names. */
+import { type ContentBlock, isMediaBlock, type Message, type SessionMedia } from "../../ports.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { EventBody } from "../machine/event.ts";
+import type { LogRow } from "../machine/log.ts";
+import type { IncomingMessage, State } from "../machine/state.ts";
+import type { Flight, FlightEnd } from "../pump.ts";
+import { retryLater } from "./append-memory.ts";
+
+export interface DeleteMediaPorts {
+  readonly state: () => State | undefined;
+  /** Rows with seq >= from, in order, at most `limit`. */
+  readonly rows: (from: number, limit: number) => readonly LogRow[];
+  readonly queued: () => readonly IncomingMessage[];
+  readonly media: Pick<SessionMedia, "delete">;
+  readonly commit: (event: EventBody) => void;
+  readonly deleted: (effectId: string, count: number) => void;
+}
+const ROWS_AT_ONCE = 200;
+
+export async function deleteMedia(effect: EffectOf<"DeleteMedia">, flight: Flight, ports: DeleteMediaPorts): Promise<FlightEnd> {
+  const key = ports.state()?.identity.key;
+  if (key !== undefined) {
+    const gone = await ports.media.delete(key, effect.before, keep(effect, ports));
+    if (!gone.ok)
+      return retryLater(
+        effect,
+        flight,
+        ports.commit,
+        `Files of the old conversation could not be deleted yet: ${gone.error.message} It is tried again.`,
+      );
+    ports.deleted(effect.id, gone.value);
+  }
+  ports.commit({ type: "EffectDone", effectId: effect.id });
+  return "done";
+}
+function keep({ from }: EffectOf<"DeleteMedia">, { rows, queued }: DeleteMediaPorts): ReadonlySet<string> {
+  const keys = new Set<string>();
+  const take = ({ role, content }: Message): void => {
+    if (role === "assistant" || typeof content === "string") return;
+    for (const block of content satisfies readonly ContentBlock[]) if (isMediaBlock(block)) keys.add(block.r2Key);
+  };
+  for (const { message } of queued()) take(message);
+  for (let at = from; ; ) {
+    const page = rows(at, ROWS_AT_ONCE);
+    for (const row of page) if (row.kind !== "notice") take(row.message);
+    const last = page.at(-1);
+    if (!last || page.length < ROWS_AT_ONCE) return keys;
+    at = last.seq + 1;
+  }
+}

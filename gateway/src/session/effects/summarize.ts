@@ -1,0 +1,199 @@
+/**
+ * Summarize: plans where an asked compaction cuts, or has the model summarise the next chunk of what is to be archived, or pick
+ * memories from it before a reset. One call of the model at most, one event. Never retries and removes nothing: that is the machine's.
+ */
+import type { EffectiveConfig, GsvError, ModelClient, ModelOutcome, RunContext } from "../../ports.ts";
+import type { ModelRef } from "../../../../protocol/gen/types.ts";
+import { localDay, localTime } from "../../prompt/dates.ts";
+import type { History, Item } from "../history.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { EventBody } from "../machine/event.ts";
+import { LIMITS } from "../machine/limits.ts";
+import { seqSpan } from "../machine/log.ts";
+import { archiveEffectId, type Archiving, type CutPlan, type MemoryDay, type State } from "../machine/state.ts";
+import { textOf } from "../machine/text.ts";
+import { keepBeside, planCut, planTrim, roomIn, summaryChars } from "../pressure.ts";
+import type { Flight } from "../pump.ts";
+import { modelsFor, type RunContexts } from "../run-context.ts";
+import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
+
+export interface SummarizePorts {
+  readonly state: () => State | undefined;
+  readonly history: () => History;
+  readonly contexts: RunContexts;
+  readonly model: ModelClient;
+  readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
+  readonly wall: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly failed: (what: string, error: unknown) => void;
+}
+/** Over the model client's own bound, for one that does not keep it. */
+const GUARD_MS = 5_000;
+const SUMMARY_TOKENS = 8_000;
+/** A conversation in which the user said less than this has nothing to remember. */
+const LEAST_SAID_CHARS = 8;
+/** What prompts weigh where nothing is known: only for compactions that are asked for. */
+const USUAL_PROMPT_TOKENS = 2_000;
+
+/** Undefined: it is not wanted any more. */
+export async function summarize(effect: EffectOf<"Summarize">, flight: Flight, ports: SummarizePorts): Promise<EventBody | undefined> {
+  const state = ports.state();
+  const run = state?.run;
+  if (!state || run?.phase !== "archiving" || run.stage === "archive" || archiveEffectId(run) !== effect.id) return undefined;
+  if (run.stage === "plan" && run.keep !== undefined) return planned(effect.id, planTrim(ports.history().items, run.keep));
+  const failed = (error: GsvError, retryable: boolean): EventBody =>
+    run.stage === "plan"
+      ? planned(effect.id, planCut(ports.history().items, 0))
+      : { type: "SummarizeFailed", effectId: effect.id, error, retryable };
+  const context = await ports.contexts.current().catch((error: unknown) => {
+    ports.failed("asking for what a summary needs", error);
+    return undefined;
+  });
+  if (!context) return failed({ reason: "internal", message: "The gateway could not say how to call the model." }, true);
+  const model = modelFor(run, state, context);
+  const window = ports.contextWindow(model, context.config);
+  if (run.stage === "plan") return planned(effect.id, forced(ports.history(), window, context.config));
+  try {
+    return await chunk(effect, run, state, { ports, context, model, window, flight });
+  } catch (error) {
+    ports.failed("summarising", error);
+    return failed({ reason: "internal", message: "Summarising failed inside GSV. The log has the details." }, true);
+  }
+}
+const planned = (effectId: string, plan: CutPlan | undefined): EventBody => ({ type: "Planned", effectId, ...(plan ? { plan } : {}) });
+
+/** Asked for, so something should go even where there is room: all but about the last quarter. */
+function forced(history: History, window: number, config: EffectiveConfig): CutPlan | undefined {
+  const room = keepBeside(roomIn(window, config.compaction), USUAL_PROMPT_TOKENS);
+  return planCut(history.items, Math.min(room, Math.floor(history.tokens / 4)));
+}
+function modelFor(run: Archiving, state: State, { config, agent }: RunContext): ModelRef {
+  if (config.compaction?.model) return config.compaction.model;
+  const models = modelsFor(run.resume ?? { directives: {} }, state.settings, agent, config);
+  const model = models[Math.min(run.resume?.modelIndex ?? 0, models.length - 1)];
+  if (!model) throw new Error("no model to ask");
+  return model;
+}
+
+interface Turn {
+  readonly ports: SummarizePorts;
+  readonly context: RunContext;
+  readonly model: ModelRef;
+  readonly window: number;
+  readonly flight: Flight;
+}
+async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State, turn: Turn): Promise<EventBody | undefined> {
+  const { ports, context, model, window, flight } = turn;
+  const { config } = context;
+  const work = state.work ?? { summary: "", memories: "" };
+  const items = ports.history().items.filter(({ row }) => row.seq >= run.cursor && row.seq <= run.upto);
+  const purpose = run.kind === "reset" ? "memories" : "summary";
+  const memories = state.identity.isMain && config.compaction?.extractMemories !== false;
+  const all: EventBody = { type: "Summarized", effectId: effect.id, cursor: run.upto + 1, summary: work.summary, memories: work.memories };
+  if (items.length === 0 || (purpose === "memories" && (!memories || !worthIt(items)))) return all;
+  // The demo model follows phrases; it can't read.
+  if (model.provider === "demo")
+    return purpose === "memories"
+      ? all
+      : {
+          type: "SummarizeFailed",
+          effectId: effect.id,
+          error: { reason: "model.not_configured", message: "The demo model can't summarise." },
+          retryable: false,
+        };
+  const part = nextChunk(
+    items.map(({ message }) => message),
+    Math.max(64, Math.floor(window / 4)),
+  );
+  const next = items[part.taken - 1]?.row;
+  const most = summaryChars(window);
+  const access = await ports.contexts.access(context, model.provider);
+  const outcome = await guarded(turn, (signal) =>
+    ports.model.call({
+      model,
+      config,
+      access,
+      systemPrompt: SUMMARY_SYSTEM,
+      messages: [
+        {
+          role: "user",
+          content: summaryPrompt({
+            purpose,
+            memories,
+            transcript: part.transcript,
+            summary: work.summary,
+            found: work.memories,
+            summaryChars: most,
+            memoriesChars: LIMITS.memoriesChars,
+          }),
+          timestamp: ports.wall(),
+        },
+      ],
+      tools: [],
+      thinkLevel: undefined,
+      maxTokens: Math.min(SUMMARY_TOKENS, Math.max(256, Math.floor(window / 4))),
+      cacheKey: `${state.sessionId}-summary`,
+      timeoutMs: LIMITS.summarizeMs,
+      signal,
+      now: ports.wall,
+      onText: () => {},
+    }),
+  );
+  if (flight.signal.aborted) return undefined;
+  if (outcome.kind === "failed") {
+    const { error, retryable, usage } = outcome;
+    return { type: "SummarizeFailed", effectId: effect.id, error, retryable, ...(usage ? { usage } : {}) };
+  }
+  const answer = readAnswer(textOf(outcome.message.content), purpose);
+  if (purpose === "summary" && answer.summary === "")
+    return {
+      type: "SummarizeFailed",
+      effectId: effect.id,
+      error: { reason: "model.bad_answer", message: "The model's summary was empty." },
+      retryable: true,
+      usage: outcome.usage,
+    };
+  const found = memories ? asMemories(answer.memories, LIMITS.memoriesChars) : "";
+  return {
+    type: "Summarized",
+    effectId: effect.id,
+    cursor: next ? next.seq + seqSpan(next) : run.upto + 1,
+    summary: answer.summary.slice(0, most).toWellFormed(),
+    memories: [work.memories, found].filter((text) => text !== "").join("\n"),
+    usage: outcome.usage,
+    day: dayOf(run.kind === "reset" ? state.updatedAt : ports.wall(), config.userTimezone),
+  };
+}
+const worthIt = (items: readonly Item[]): boolean =>
+  items.reduce((sum, { row }) => {
+    if (row.kind !== "user") return sum;
+    const { content } = row.message;
+    return sum + (typeof content === "string" ? content.length : textOf(content).length);
+  }, 0) >= LEAST_SAID_CHARS;
+const dayOf = (at: number, timezone: string): MemoryDay => ({ date: localDay(at, timezone).today, time: localTime(at, timezone) });
+
+/** Ends in time, whatever the client does. */
+async function guarded({ ports, flight }: Turn, call: (signal: AbortSignal) => Promise<ModelOutcome>): Promise<ModelOutcome> {
+  const inner = new AbortController();
+  const timer = new AbortController();
+  const stop = (): void => inner.abort();
+  flight.signal.addEventListener("abort", stop);
+  const late = ports.sleep(LIMITS.summarizeMs + GUARD_MS, timer.signal).then((): ModelOutcome => ({
+    kind: "failed",
+    error: { reason: "model.timeout", message: "The model did not finish the summary in time." },
+    retryable: true,
+  }));
+  const aborted = new Promise<ModelOutcome>((resolve) =>
+    flight.signal.addEventListener("abort", () =>
+      resolve({ kind: "failed", error: { reason: "run.aborted", message: "The summary is not wanted any more." }, retryable: false }),
+    ),
+  );
+  try {
+    if (flight.signal.aborted) inner.abort();
+    return await Promise.race([call(inner.signal), late, aborted]);
+  } finally {
+    timer.abort();
+    inner.abort();
+    flight.signal.removeEventListener("abort", stop);
+  }
+}

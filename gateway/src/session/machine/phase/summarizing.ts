@@ -1,0 +1,78 @@
+/**
+ * The part of an archive that asks the model: where to cut, the rolling summary, the memories. Each chunk is a commit of its
+ * own, so that a crash repeats one call at most. A model that fails never stops a compaction or a reset. Pure.
+ */
+import { type Draft, addUsage, countUsage, settle, status } from "../draft.ts";
+import type { EventOf } from "../event.ts";
+import { LIMITS, SUMMARY_ATTEMPTS } from "../limits.ts";
+import { archiveEffectId, type Archiving } from "../state.ts";
+import { head } from "../text.ts";
+import type { Usage } from "../../../../../protocol/gen/types.ts";
+import { backoff, current, fits, nextStage, nothingToDo, startStage, startSummary } from "./archiving.ts";
+import { becomeIdle } from "./idle.ts";
+import { freshStart, goOn } from "./turnover.ts";
+
+export function planned(d: Draft, event: EventOf<"Planned">): void {
+  const run = current(d, event.effectId);
+  if (run?.stage !== "plan") return;
+  settle(d, event.effectId);
+  if (event.plan && fits(d, event.plan)) return startSummary(d, { ...run, attempt: run.attempt + 1, restarts: 0 }, event.plan);
+  delete d.state.work;
+  nothingToDo(d, run, d.state.messageCount);
+  becomeIdle(d);
+}
+
+export function summarized(d: Draft, event: EventOf<"Summarized">): void {
+  const run = current(d, event.effectId);
+  if (run?.stage !== "summarize") return;
+  settle(d, event.effectId);
+  const { work } = d.state;
+  d.state.work = {
+    ...work,
+    summary: head(event.summary, LIMITS.summaryChars),
+    memories: head(event.memories, LIMITS.memoriesChars),
+    ...(event.day ? { day: event.day } : {}),
+  };
+  const further = event.cursor > run.cursor;
+  const cursor = Math.min(run.upto + 1, further ? event.cursor : run.upto + 1);
+  const chunks = run.chunks + 1;
+  const went: Archiving = { ...spent(d, run, event.usage), cursor, chunks, plain: !further };
+  if (cursor > run.upto) return summaryDone(d, went);
+  if (chunks >= LIMITS.compactionChunks) return summaryDone(d, { ...went, plain: true });
+  startStage(d, nextStage(went, "summarize"));
+}
+
+export function summarizeFailed(d: Draft, event: EventOf<"SummarizeFailed">): void {
+  const before = current(d, event.effectId);
+  if (before?.stage !== "summarize") return;
+  settle(d, event.effectId);
+  const failures = before.failures + 1;
+  const run: Archiving = { ...spent(d, before, event.usage), failures };
+  if (!event.retryable || failures >= SUMMARY_ATTEMPTS) return summaryDone(d, { ...run, plain: true });
+  const waitMs = backoff(d, failures);
+  status(
+    d,
+    run.resume?.runId ?? "",
+    run.resume?.step ?? 0,
+    `${event.error.message} Trying to summarise again in ${Math.max(1, Math.round(waitMs / 1000))} s.`,
+  );
+  startStage(d, { ...run, attempt: run.attempt + 1 }, waitMs);
+}
+/** Started again too often: a note stands in. */
+export function summarizeLost(d: Draft, run: Archiving): void {
+  settle(d, archiveEffectId(run));
+  summaryDone(d, { ...run, plain: true });
+}
+
+/** Summaries cost what they cost, in the session and in the run that they are made for. */
+function spent(d: Draft, run: Archiving, usage: Usage | undefined): Archiving {
+  if (usage) countUsage(d, usage);
+  const { resume } = run;
+  if (!resume) return run;
+  return { ...run, resume: { ...resume, progressAt: d.at.now, ...(usage ? { spent: addUsage(resume.spent, usage) } : {}) } };
+}
+function summaryDone(d: Draft, run: Archiving): void {
+  if (run.kind === "compact") return startStage(d, nextStage(run, "archive"));
+  freshStart(d, run, run.archivedTo);
+  goOn(d, run);
+}

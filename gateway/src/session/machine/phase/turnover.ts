@@ -1,0 +1,117 @@
+/**
+ * The one commit in which a conversation moves on: its archive has been read back, so the rows in it leave the context, what
+ * was learnt is put down for the daily file, and what waited goes on. Pure.
+ */
+import { type Draft, appendNotice, open } from "../draft.ts";
+import { LIMITS, PREVIOUS_SESSIONS } from "../limits.ts";
+import { type Archiving, mediaEffectId, memoryEffectId, memoryPath, NO_USAGE, type Summary } from "../state.ts";
+import { head } from "../text.ts";
+import { endWithError, overBudget } from "./ending.ts";
+import { becomeIdle, runBase, sameStep, think } from "./idle.ts";
+
+export function compacted(d: Draft, run: Archiving, key: string): void {
+  const { state, at } = d;
+  const { work } = state;
+  const old = state.summary;
+  const asked = run.keep === undefined;
+  const missing = run.plain ? standIn(run, key) : "";
+  // The note is what must not be cut off.
+  const text = asked ? [head(work?.summary ?? "", LIMITS.summaryChars - missing.length), missing].filter((part) => part !== "").join("\n\n") : (old?.text ?? "");
+  const summary: Summary = {
+    text,
+    count: (old?.count ?? 0) + run.count,
+    at: at.wall,
+    ...(work?.task === undefined ? {} : { task: work.task }),
+  };
+  if (text !== "" || summary.task !== undefined) state.summary = summary;
+  else delete state.summary;
+  const memoriesTo = learn(d, run);
+  leave(d, run);
+  state.compactions += 1;
+  appendNotice(d, {
+    notice: "compacted",
+    runId: "",
+    text: `${run.count} earlier messages were archived and left the context${asked ? "; a summary stands for them" : ""}; ${run.kept} stay.`,
+    archive: { key, count: run.count },
+  });
+  if (run.cause === "asked")
+    d.ended.push({
+      ok: true,
+      kind: "compact",
+      requestId: run.requestId,
+      trimmed: run.count,
+      kept: run.kept,
+      summarized: asked && !(run.plain && run.chunks === 0),
+      key,
+      ...(memoriesTo === undefined ? {} : { memoriesTo }),
+    });
+}
+/** What the model is told in the place of a summary that could not be made. */
+function standIn({ cursor, from, count, firstAt, lastAt, chunks }: Archiving, key: string): string {
+  const day = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
+  const what = cursor === from || chunks === 0 ? `${count} earlier messages` : `The later part of ${count} earlier messages`;
+  return `[${what} (${day(firstAt)} to ${day(lastAt)} UTC) could not be summarised. Nothing is lost: they are archived in ${key}, and gsv__Search finds them.]`;
+}
+
+export function freshStart(d: Draft, run: Archiving, key: string | undefined): void {
+  const { state, at } = d;
+  const { sessionId: oldSessionId, usage: tokens } = state;
+  const memoriesTo = learn(d, run);
+  leave(d, run);
+  state.previousSessionIds = [...state.previousSessionIds, oldSessionId].slice(-PREVIOUS_SESSIONS);
+  state.sessionId = run.newSessionId;
+  state.usage = NO_USAGE;
+  state.compactions = 0;
+  delete state.summary;
+  state.lastResetAt = at.wall;
+  state.updatedAt = at.wall;
+  const mediaEffect = mediaEffectId(run.ordinal);
+  open(d, { type: "DeleteMedia", id: mediaEffect, before: run.archivedAt, from: state.contextFrom });
+  const why = { asked: "", daily: " for a new day", idle: " after a long silence", pressure: "", overflow: "" }[run.cause];
+  const learnt = run.plain ? " What to remember of it could not be picked out, because the model failed." : "";
+  appendNotice(d, {
+    notice: "reset",
+    runId: "",
+    text: `A fresh conversation begins${why}. ${run.count === 0 ? "The old one was empty." : `The old one (${run.count} messages) is archived.`}${learnt}`,
+    ...(key === undefined ? {} : { archive: { key, count: run.count } }),
+  });
+  d.ended.push({
+    ok: true,
+    kind: "reset",
+    requestId: run.requestId,
+    oldSessionId,
+    newSessionId: run.newSessionId,
+    archived: run.count,
+    tokens,
+    mediaEffect,
+    ...(key === undefined ? {} : { key }),
+    ...(memoriesTo === undefined ? {} : { memoriesTo }),
+  });
+}
+
+function leave(d: Draft, run: Archiving): void {
+  const { state } = d;
+  state.contextFrom = run.upto + 1;
+  state.messageCount -= run.count;
+  delete state.context;
+  delete state.work;
+}
+/** The text is kept in its row until the daily file has it. Gives the file's path. */
+function learn(d: Draft, run: Archiving): string | undefined {
+  const { work } = d.state;
+  if (!work?.day || work.memories.trim() === "") return undefined;
+  const id = memoryEffectId(run.ordinal);
+  const { date, time } = work.day;
+  d.results.push({ op: "keep", callId: id, text: `### Extracted from context compaction (${time})\n${work.memories.trim()}\n` });
+  open(d, { type: "AppendMemory", id, date });
+  return memoryPath(date);
+}
+
+/** The archive is over, one way or the other: the run behind it goes on, or whatever waits next. */
+export function goOn(d: Draft, run: Archiving): void {
+  const { resume } = run;
+  if (!resume) return becomeIdle(d);
+  const over = overBudget(d, { ...resume, phase: "thinking", deadline: run.deadline }, resume.step);
+  if (over) return endWithError(d, { ...resume, phase: "thinking", deadline: run.deadline }, over);
+  think(d, runBase(resume), { ...sameStep(resume), attempt: resume.attempt + 1, tries: resume.tries, roomMade: true, waitMs: 0 });
+}

@@ -1,0 +1,96 @@
+/**
+ * How full the model's window is, and where a compaction cuts (product rule P5.3). Pure: tokens decide, never the number of
+ * messages. What a provider has counted is believed; the rest is estimated (models/estimate.ts).
+ */
+import type { CompactionConfig } from "../../../protocol/gen/types.ts";
+import { tokensOfChars } from "../models/estimate.ts";
+import type { ContentBlock } from "../ports.ts";
+import { LIMITS, TASK_CHARS } from "./machine/limits.ts";
+import { type MessageRow, seqSpan } from "./machine/log.ts";
+import type { CutPlan } from "./machine/state.ts";
+import { cutMiddle, textOf } from "./machine/text.ts";
+
+export interface Room {
+  readonly window: number;
+  /** More than this and there would be too little left for the answer. */
+  readonly threshold: number;
+  /** Of the last messages, to stay word for word. */
+  readonly keep: number;
+}
+const DEFAULT_RESERVE = 20_000;
+const DEFAULT_KEEP = 20_000;
+export function roomIn(window: number, config: CompactionConfig | undefined): Room {
+  const reserve = Math.min(config?.reserveTokens ?? DEFAULT_RESERVE, Math.floor(window / 2));
+  const threshold = Math.max(1, window - reserve);
+  return { window, threshold, keep: Math.min(config?.keepRecentTokens ?? DEFAULT_KEEP, Math.floor(threshold / 2)) };
+}
+/** A summary must leave most of a small window to the conversation. */
+export const summaryChars = (window: number): number => Math.max(400, Math.min(LIMITS.summaryChars, Math.floor((window / 8 / 1.2) * 4)));
+/**
+ * Of what stays after a compaction: at most half of what the prompt and a summary leave, so that the next compaction is not due at
+ * once. `fixed`: tokens of the prompt and the tools.
+ */
+export const keepBeside = ({ window, threshold, keep }: Room, fixed: number): number =>
+  Math.max(0, Math.min(keep, Math.floor((threshold - fixed - tokensOfChars(summaryChars(window))) / 2)));
+
+/** A message of the conversation with what it costs. */
+export interface Weighed {
+  readonly row: MessageRow;
+  readonly tokens: number;
+}
+/**
+ * Where to cut so that about `keep` tokens stay. Never between a call and its result; it may be inside a run, before an answer whose
+ * calls are all answered. The last complete exchange stays, and so does the newest message of the user: as it is, or, when the run
+ * that it began is too long, quoted beside the summary. Undefined: nothing can leave.
+ */
+export function planCut(items: readonly Weighed[], keep: number): CutPlan | undefined {
+  const latest = lastExchange(items);
+  let at = items.length;
+  for (let tokens = 0; at > 0; at--) {
+    tokens += items[at - 1]?.tokens ?? 0;
+    if (tokens > keep) break;
+  }
+  at = Math.min(at, latest);
+  while (at < latest && items[at]?.row.kind === "toolResult") at += 1;
+  at = atBeginning(items, at, latest, keep);
+  return at <= 0 ? undefined : cutBefore(items, at);
+}
+/** A message of the user is the better place, where it costs no more than half of what may stay. */
+function atBeginning(items: readonly Weighed[], from: number, latest: number, keep: number): number {
+  let given = 0;
+  for (let at = from; at <= latest; at++) {
+    if (items[at]?.row.kind === "user") return at;
+    given += items[at]?.tokens ?? 0;
+    if (given > keep / 2) return from;
+  }
+  return from;
+}
+/** Index where the last complete exchange begins: an answer (with its results), and the message of the user right before it. */
+function lastExchange(items: readonly Weighed[]): number {
+  const answer = items.findLastIndex(({ row }) => row.kind === "assistant");
+  if (answer === -1) return items.findLastIndex(({ row }) => row.kind === "user");
+  return items[answer - 1]?.row.kind === "user" ? answer - 1 : answer;
+}
+/** `/compact N`: before a message of the user, so that at least `keep` messages stay. */
+export function planTrim(items: readonly Weighed[], keep: number): CutPlan | undefined {
+  for (let at = Math.max(0, items.length - keep); at > 0; at--) if (items[at]?.row.kind === "user") return cutBefore(items, at);
+  return undefined;
+}
+function cutBefore(items: readonly Weighed[], at: number): CutPlan | undefined {
+  const [first, last] = [items[0]?.row, items[at - 1]?.row];
+  if (!first || !last) return undefined;
+  const newest = items.findLastIndex(({ row }) => row.kind === "user");
+  const user = newest >= 0 && newest < at ? items[newest]?.row : undefined;
+  const task = user?.kind === "user" ? quoted(user.message.content) : undefined;
+  // Notices right before the first message that stays, stay with it.
+  return {
+    contextFrom: last.seq + seqSpan(last),
+    count: at,
+    kept: items.length - at,
+    firstAt: first.at,
+    lastAt: last.at,
+    ...(task === undefined || task === "" ? {} : { task }),
+  };
+}
+const quoted = (content: string | readonly ContentBlock[]): string =>
+  cutMiddle(typeof content === "string" ? content : textOf(content), TASK_CHARS, (missing) => `[... ${missing} characters are in the archive ...]`);
