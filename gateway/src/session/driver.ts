@@ -93,6 +93,7 @@ export class SessionDriver {
   #ends = new Map<string, ArchiveEnd>();
   readonly #media = new Map<string, number>();
   readonly #mediaAsked = new Map<string, () => void>();
+  #files: Promise<unknown> = Promise.resolve();
   #changed: () => void = () => {};
 
   constructor(host: DriverHost, parts: SessionParts) {
@@ -315,14 +316,17 @@ export class SessionDriver {
       case "AppendMemory":
         return appendMemory(effect, flight, { state, text: (id) => store.resultText(id), memory: this.#parts.memory, commit });
       case "DeleteMedia":
-        return deleteMedia(effect, flight, {
-          state,
-          rows: (from, limit) => store.rows(from, limit),
-          queued: () => store.queued(),
-          media: this.#parts.media,
-          commit,
-          deleted: (id, count) => this.#mediaGone(id, count),
-        });
+        return this.withFiles(() =>
+          deleteMedia(effect, flight, {
+            state,
+            rows: (from, limit) => store.rows(from, limit),
+            queued: () => store.queued(),
+            media: this.#parts.media,
+            sleep: (ms, signal) => this.#sleep(ms, signal),
+            commit,
+            deleted: (id, count) => this.#mediaGone(id, count),
+          }),
+        );
       case "StoreResult":
         return storeResult(effect, flight, { state, text: (callId) => store.resultText(callId), files: this.#parts.files, commit });
     }
@@ -347,6 +351,15 @@ export class SessionDriver {
     if (this.#ends.size > ENDS_KEPT && !oldest.done) this.#ends.delete(oldest.value);
   }
 
+  /**
+   * One at a time: a message's files are stored and the message is committed, or a reset's files are deleted. Else a deletion could
+   * take the files of a message that nobody knows of yet.
+   */
+  withFiles<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#files.then(work);
+    this.#files = turn.catch(() => {});
+    return turn;
+  }
   /** How many files a reset's deletion took away; undefined when that is not known in time. Once. */
   async mediaDeleted(effectId: string, withinMs: number): Promise<number | undefined> {
     const timer = new AbortController();

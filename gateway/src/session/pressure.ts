@@ -93,4 +93,8 @@ function cutBefore(items: readonly Weighed[], at: number): CutPlan | undefined {
   };
 }
 const quoted = (content: string | readonly ContentBlock[]): string =>
-  cutMiddle(typeof content === "string" ? content : textOf(content), TASK_CHARS, (missing) => `[... ${missing} characters are in the archive ...]`);
+  cutMiddle(
+    typeof content === "string" ? content : textOf(content),
+    TASK_CHARS,
+    (missing) => `[... ${missing} characters are in the archive ...]`,
+  );

@@ -99,7 +99,9 @@ export class SessionService implements SessionPort {
         if (this.#turns > 0 && AFTER_FILES.has(intake.command.name)) await this.#turn;
         return this.#command(input, intake.command);
       case "message":
-        return this.#inTurn((input.attachments?.length ?? 0) > 0, () => this.#message(input, intake));
+        return (input.attachments?.length ?? 0) > 0
+          ? this.#inTurn(true, () => this.#driver.withFiles(() => this.#message(input, intake)))
+          : this.#inTurn(false, () => this.#message(input, intake));
     }
   }
 

@@ -40,7 +40,9 @@ export function summaryPrompt(ask: SummaryAsk): string {
           `Write one summary that takes in both the summary so far and this part, in at most ${ask.summaryChars} characters, between <summary> and </summary>. ${WHAT_STAYS}`,
         ]
       : []),
-    ...(memories ? [`Write new memories in at most ${ask.memoriesChars} characters between <memories> and </memories>. ${WHAT_TO_REMEMBER}`] : []),
+    ...(memories
+      ? [`Write new memories in at most ${ask.memoriesChars} characters between <memories> and </memories>. ${WHAT_TO_REMEMBER}`]
+      : []),
   ];
   return parts.join("\n\n");
 }
@@ -58,13 +60,17 @@ export function readAnswer(text: string, purpose: SummaryAsk["purpose"]): Summar
     .replace(/<\/?(summary|memories)>/gi, "")
     .trim();
   if (purpose === "memories") return { summary: "", memories: nothing(memories ?? rest) ? "" : (memories ?? rest) };
-  return { summary: summary === undefined || summary === "" ? rest : summary, memories: memories === undefined || nothing(memories) ? "" : memories };
+  return {
+    summary: summary === undefined || summary === "" ? rest : summary,
+    memories: memories === undefined || nothing(memories) ? "" : memories,
+  };
 }
 function tagged(text: string, name: string): string | undefined {
   const found = [...text.matchAll(new RegExp(`<${name}>([\\s\\S]*?)(?=</${name}>|<(?:summary|memories)>|$)`, "gi"))].at(-1);
   return found?.[1]?.trim();
 }
-const nothing = (text: string): boolean => /^[\s\-*(["'`]*(none|nothing|no (new )?memories|n\/a|empty|keine|nichts)?[\s\-*)\]"'`.!]*$/i.test(text);
+const nothing = (text: string): boolean =>
+  /^[\s\-*(["'`]*(none|nothing|no (new )?memories|n\/a|empty|keine|nichts)?[\s\-*)\]"'`.!]*$/i.test(text);
 
 /** Memories as they may stand in a daily file: headings, rules and open fences of their own would make them something else. */
 export function asMemories(text: string, chars: number): string {
@@ -72,12 +78,17 @@ export function asMemories(text: string, chars: number): string {
     .split("\n")
     .map((line) =>
       line
-        .replace(/^(\s{0,3})#{1,6}(\s+|$)(.*?)\s*#*\s*$/, (_all, _indent: string, _space: string, title: string) => (title === "" ? "" : `**${title}**`))
+        .replace(/^(\s{0,3})#{1,6}(\s+|$)(.*?)\s*#*\s*$/, (_all, _indent: string, _space: string, title: string) =>
+          title === "" ? "" : `**${title}**`,
+        )
         .replace(/^\s{0,3}(=+|-{2,}|\*{3,}|_{3,})\s*$/, "")
         .replace(/^(\s{0,3})(`{3,}|~{3,})/, "$1'''")
         .replaceAll("<!--", "&lt;!--"),
     );
-  return lines.join("\n").replace(/\n{3,}/g, "\n\n").trim();
+  return lines
+    .join("\n")
+    .replace(/\n{3,}/g, "\n\n")
+    .trim();
 }
 
 // ---------------------------------------------------------------- the transcript
@@ -125,7 +136,8 @@ export function nextChunk(messages: readonly Message[], tokens: number): Chunk {
   for (const message of messages) {
     let line = asLine(message);
     const cost = tokensOfText(`${line}\n`);
-    if (cost > tokens) line = `${head(line, Math.max(40, Math.floor(tokens)))} [... this message has ${line.length} characters, too many to be summarised; it is in the archive]`;
+    if (cost > tokens)
+      line = `${head(line, Math.max(40, Math.floor(tokens)))} [... this message has ${line.length} characters, too many to be summarised; it is in the archive]`;
     const weight = Math.min(cost, tokensOfText(`${line}\n`));
     if (taken > 0 && used + weight > tokens) break;
     lines.push(line);

@@ -91,7 +91,8 @@ function shortCall(block: ToolCallBlock, text: (whole: string) => string): ToolC
       return short;
     }
     if (Array.isArray(value)) return value.map(inner);
-    if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([name, held]) => [name, inner(held)]));
+    if (typeof value === "object" && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([name, held]) => [name, inner(held)]));
     return value;
   };
   const args = Object.fromEntries(Object.entries(block.arguments).map(([name, held]) => [name, inner(held)]));

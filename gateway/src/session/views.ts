@@ -147,7 +147,10 @@ export function eventsView(
   const active = under ? { runId: asRunId(under.runId), step: under.step } : {};
   const shown =
     run.phase === "thinking" ? { attempt: run.attempt, ...(live === undefined || live.text === "" ? {} : { text: live.text }) } : {};
-  return { ok: true, value: { sessionKey: asSessionKey(key), seq: state.nextSeq - 1, events, state: shownState(run), ...active, ...shown } };
+  return {
+    ok: true,
+    value: { sessionKey: asSessionKey(key), seq: state.nextSeq - 1, events, state: shownState(run), ...active, ...shown },
+  };
 }
 /** No row takes more numbers than an answer with the most calls. */
 const ROW_SPAN = CALLS_PER_REPLY + 1;

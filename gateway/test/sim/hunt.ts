@@ -14,13 +14,20 @@ export interface Tally {
   histories: number;
   kills: number;
   rows: number;
+  compactions: number;
+  resets: number;
 }
-export const tally = (): Tally => ({ histories: 0, kills: 0, rows: 0 });
+export const tally = (): Tally => ({ histories: 0, kills: 0, rows: 0, compactions: 0, resets: 0 });
 async function one(scenario: Scenario, sum: Tally): Promise<number> {
   const report = await simulate(scenario);
   sum.histories += 1;
   sum.kills += report.kills;
   sum.rows += report.rows.length;
+  for (const row of report.rows) {
+    if (row.kind !== "notice" || !row.archive) continue;
+    if (row.notice === "compacted") sum.compactions += 1;
+    if (row.notice === "reset") sum.resets += 1;
+  }
   return report.borders;
 }
 
@@ -38,6 +45,19 @@ export async function exhaustive(seeds: number, sum: Tally): Promise<void> {
     for (let crashAt = 1; crashAt <= borders + 4; crashAt++) await one({ ...scenario, crashAt }, sum);
   }
 }
+/** One crash, at each border of histories that are compacted and reset again and again. */
+export async function turnovers(seeds: number, sum: Tally): Promise<void> {
+  for (let seed = 1; seed <= seeds; seed++) {
+    const scenario: Scenario = { seed, messages: 3, window: 260, turnover: true };
+    const borders = await one(scenario, sum);
+    for (let crashAt = 1; crashAt <= borders + 4; crashAt++) await one({ ...scenario, crashAt }, sum);
+  }
+}
+/** Everything going wrong, with a window that fills at every other message. */
+export async function crowded(from: number, seeds: number, sum: Tally): Promise<void> {
+  for (let seed = from; seed < from + seeds; seed++)
+    await one({ ...randomScenario(seed), messages: 8, window: seed % 2 === 0 ? 300 : 500, turnover: true }, sum);
+}
 export const randomScenario = (seed: number): Scenario => ({
   seed,
   messages: 5,
@@ -45,6 +65,7 @@ export const randomScenario = (seed: number): Scenario => ({
   faults: true,
   actions: true,
   silences: seed % 4 === 0,
+  ...(seed % 3 === 1 ? { window: 400 } : {}),
 });
 export async function random(from: number, seeds: number, sum: Tally): Promise<void> {
   for (let seed = from; seed < from + seeds; seed++) await one(randomScenario(seed), sum);
@@ -69,6 +90,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const sum = tally();
   try {
     await kept(sum);
+    await crowded(1, 80, sum);
+    await turnovers(3, sum);
     await exhaustive(Number(process.argv[3] ?? 6), sum);
     await jumps(1, 60, sum);
     await random(1, Number(process.argv[2] ?? 300), sum);

@@ -1,7 +1,7 @@
 /** The simulator finds each of the deliberate mistakes of mutants.ts, and nothing in the program as it is. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -15,10 +15,9 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 /** A copy of what the simulator needs, with one change. */
 function copy(name: string, mutant: Mutant | undefined): string {
   const home = join(scratch, name);
-  mkdirSync(join(home, "gateway", "src"), { recursive: true });
-  for (const path of ["protocol/gen", "gateway/src/session", "gateway/src/ports.ts", "gateway/src/platform", "gateway/test/sim"]) {
-    cpSync(join(root, path), join(home, path), { recursive: true });
-  }
+  mkdirSync(join(home, "gateway"), { recursive: true });
+  for (const path of ["protocol/gen", "gateway/src", "gateway/test/sim"]) cpSync(join(root, path), join(home, path), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(home, "node_modules"));
   writeFileSync(join(home, "package.json"), '{ "type": "module" }');
   if (mutant) {
     const file = join(home, "gateway", mutant.file);

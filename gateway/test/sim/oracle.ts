@@ -95,7 +95,10 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   checkResults(world, rows);
   checkArchives(world, rows);
   checkMemories(world);
-  checkMedia(world, rows.filter((row) => row.seq >= state.contextFrom));
+  checkMedia(
+    world,
+    rows.filter((row) => row.seq >= state.contextFrom),
+  );
   checkClients(world, rows);
 }
 
@@ -179,8 +182,8 @@ function checkArchives(world: World, rows: readonly LogRow[]): void {
       `${gone.length} messages left the conversation, ${archived.length} are archived; the first that differs: ${(gone[first] ?? "").slice(0, 120)}`,
     );
   const resets = rows.filter((row) => row.kind === "notice" && row.notice === "reset").length;
-  if (resets !== state.previousSessionIds.length) world.problem(`${resets} resets made ${state.previousSessionIds.length} earlier sessions`);
-  world.compactions = rows.filter((row) => row.kind === "notice" && row.notice === "compacted").length;
+  if (resets !== state.previousSessionIds.length)
+    world.problem(`${resets} resets made ${state.previousSessionIds.length} earlier sessions`);
 }
 const isSummary = (message: Message): boolean =>
   message.role === "user" && typeof message.content === "string" && message.content.startsWith("[Summary made by GSV");

@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { exhaustive, jumps, kept, random, tally } from "./hunt.ts";
+import { crowded, exhaustive, jumps, kept, random, tally, turnovers } from "./hunt.ts";
 
 const factor = Math.max(1, Number(process.env["GSV_SIM_FACTOR"] ?? "1"));
 const RANDOM = 2_000;
@@ -22,6 +22,20 @@ test("[P1] [P3] [P4] [P6] [P7] [P10] [P11] [P12] [P17] [W1] [W3] one crash, at e
   await exhaustive(24 * factor, sum);
   assert.ok(sum.kills > 500, `only ${sum.kills} crashes happened`);
   t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+});
+
+test("[P17] [K25] [K26] [K27] [W16] [W17] [W18] one crash, at each commit and effect border of compactions and resets", async (t) => {
+  const sum = tally();
+  await turnovers(10 * factor, sum);
+  assert.ok(sum.kills > 500 && sum.compactions > 500, `only ${sum.kills} crashes and ${sum.compactions} compactions`);
+  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.compactions} compactions, ${sum.resets} resets`);
+});
+
+test("[P17] [K25] [K26] [K27] [W16] [W17] [P4.4] random histories with a window that fills at every other message", async (t) => {
+  const sum = tally();
+  await crowded(1, 500 * factor, sum);
+  assert.ok(sum.compactions > 2 * sum.histories && sum.resets > sum.histories / 2, `${sum.compactions} compactions, ${sum.resets} resets`);
+  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.compactions} compactions, ${sum.resets} resets`);
 });
 
 test("[P20] a jump of the wall clock by a day ends nothing early", async (t) => {

@@ -16,6 +16,8 @@ export interface Scenario {
   readonly actions?: boolean;
   /** A window so small that it fills again and again. */
   readonly window?: number;
+  /** One compaction and one reset are asked for, whatever else happens. */
+  readonly turnover?: boolean;
   /** The only jump of the wall clock, at this moment; without it, faults may bring one. */
   readonly jump?: { readonly atMs: number; readonly byMs: number };
 }
@@ -39,7 +41,18 @@ const MAX_STEPS = 20_000;
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export async function simulate(scenario: Scenario): Promise<Report> {
-  const { seed, messages, crashRate = 0, crashAt, faults = false, actions = false, silences = false, window, jump } = scenario;
+  const {
+    seed,
+    messages,
+    crashRate = 0,
+    crashAt,
+    faults = false,
+    actions = false,
+    silences = false,
+    window,
+    turnover = false,
+    jump,
+  } = scenario;
   const world = new World({
     seed,
     crashRate,
@@ -113,7 +126,8 @@ export async function simulate(scenario: Scenario): Promise<Report> {
         ),
       );
     if (rng.chance(0.5)) plan(() => void world.call((service) => service.reset()).catch(() => {}));
-    if (rng.chance(0.5)) plan(() => void world.call((service) => service.compact(rng.chance(0.5) ? rng.int(1, 6) : undefined)).catch(() => {}));
+    if (rng.chance(0.5))
+      plan(() => void world.call((service) => service.compact(rng.chance(0.5) ? rng.int(1, 6) : undefined)).catch(() => {}));
     if (rng.chance(0.2)) plan(() => void world.call((service) => service.patch({ label: "sim" })).catch(() => {}));
     for (let count = rng.int(0, 2); count > 0; count--) {
       const eventId = `x${count}`;
@@ -128,6 +142,10 @@ export async function simulate(scenario: Scenario): Promise<Report> {
         });
       });
     }
+  }
+  if (turnover) {
+    plan(() => void world.call((service) => service.compact(undefined)).catch(() => {}));
+    plan(() => void world.call((service) => service.reset()).catch(() => {}));
   }
   if (faults) {
     for (let count = rng.int(0, 5); count > 0; count--) plan(() => breakNode(world));

@@ -72,7 +72,6 @@ export class World {
   /** Media in the bucket: when it came, and whether somebody still needs it. */
   readonly media = new Map<string, number>();
   summaries = 0;
-  compactions = 0;
   readonly results = new Map<string, string>();
   /** What one faithful client got, in order, doubles included. */
   readonly received: SessionNews[] = [];

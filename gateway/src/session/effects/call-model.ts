@@ -7,7 +7,6 @@ import { tokensOfText, tokensOfTool } from "../../models/estimate.ts";
 import type {
   EffectiveConfig,
   GsvError,
-  Message,
   ModelAccess,
   ModelClient,
   ModelOutcome,

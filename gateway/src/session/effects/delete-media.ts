@@ -13,15 +13,24 @@ export interface DeleteMediaPorts {
   readonly rows: (from: number, limit: number) => readonly LogRow[];
   readonly queued: () => readonly IncomingMessage[];
   readonly media: Pick<SessionMedia, "delete">;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly commit: (event: EventBody) => void;
   readonly deleted: (effectId: string, count: number) => void;
 }
 const ROWS_AT_ONCE = 200;
+/** Messages with files wait while it is at work. */
+const TIMEOUT_MS = 20_000;
+const AWAY = { ok: false, error: { reason: "storage.failed", message: "The bucket did not answer." } } as const;
 
 export async function deleteMedia(effect: EffectOf<"DeleteMedia">, flight: Flight, ports: DeleteMediaPorts): Promise<FlightEnd> {
   const key = ports.state()?.identity.key;
   if (key !== undefined) {
-    const gone = await ports.media.delete(key, effect.before, keep(effect, ports));
+    const timer = new AbortController();
+    const gone = await Promise.race([
+      ports.media.delete(key, effect.before, keep(effect, ports)).catch(() => AWAY),
+      ports.sleep(TIMEOUT_MS, timer.signal).then(() => AWAY),
+    ]);
+    timer.abort();
     if (!gone.ok)
       return retryLater(
         effect,

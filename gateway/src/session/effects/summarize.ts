@@ -178,11 +178,13 @@ async function guarded({ ports, flight }: Turn, call: (signal: AbortSignal) => P
   const timer = new AbortController();
   const stop = (): void => inner.abort();
   flight.signal.addEventListener("abort", stop);
-  const late = ports.sleep(LIMITS.summarizeMs + GUARD_MS, timer.signal).then((): ModelOutcome => ({
-    kind: "failed",
-    error: { reason: "model.timeout", message: "The model did not finish the summary in time." },
-    retryable: true,
-  }));
+  const late = ports.sleep(LIMITS.summarizeMs + GUARD_MS, timer.signal).then(
+    (): ModelOutcome => ({
+      kind: "failed",
+      error: { reason: "model.timeout", message: "The model did not finish the summary in time." },
+      retryable: true,
+    }),
+  );
   const aborted = new Promise<ModelOutcome>((resolve) =>
     flight.signal.addEventListener("abort", () =>
       resolve({ kind: "failed", error: { reason: "run.aborted", message: "The summary is not wanted any more." }, retryable: false }),

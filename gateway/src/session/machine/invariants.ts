@@ -33,7 +33,10 @@ export function checkState(state: State): void {
   if (run.phase === "thinking") must(models[0]?.id === modelEffectId(run), () => "thinking about another call than the open one");
   const archives = [...ofType(outbox, "Archive"), ...ofType(outbox, "Summarize")];
   must(archives.length === (run.phase === "archiving" ? 1 : 0), () => `${run.phase} with ${archives.length} archives`);
-  must((state.work !== undefined) === (run.phase === "archiving"), () => `${run.phase} ${state.work ? "with" : "without"} work on an archive`);
+  must(
+    (state.work !== undefined) === (run.phase === "archiving"),
+    () => `${run.phase} ${state.work ? "with" : "without"} work on an archive`,
+  );
   if (run.phase === "archiving") {
     must(archives[0]?.id === archiveEffectId(run), () => "archiving something else than the open effect");
     must((archives[0]?.type === "Archive") === (run.stage === "archive"), () => `${run.stage} with ${archives[0]?.type ?? "nothing"}`);

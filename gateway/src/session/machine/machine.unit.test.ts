@@ -72,7 +72,18 @@ class Bench {
     };
     return this.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes: jsonBytes(incoming) }).answer;
   }
-  effect<T extends "CallModel" | "Archive" | "Summarize" | "AppendMemory" | "DeleteMedia" | "Deliver" | "DispatchTool" | "CancelTool" | "StoreResult">(type: T): EffectOf<T> {
+  effect<
+    T extends
+      | "CallModel"
+      | "Archive"
+      | "Summarize"
+      | "AppendMemory"
+      | "DeleteMedia"
+      | "Deliver"
+      | "DispatchTool"
+      | "CancelTool"
+      | "StoreResult",
+  >(type: T): EffectOf<T> {
     const found = this.state.outbox.find((effect): effect is EffectOf<T> => effect.type === type);
     assert.ok(found, `no ${type} is open: ${JSON.stringify(this.state.outbox)}`);
     return found;
@@ -860,7 +871,14 @@ describe("reset and compaction", () => {
     const b = talked();
     const { ended, answer } = b.apply({ type: "Compact", keep: 20 });
     assert.deepEqual(ended, [
-      { ok: true, kind: "compact", requestId: answer?.type === "archiving" ? answer.requestId : "", trimmed: 0, kept: 2, summarized: false },
+      {
+        ok: true,
+        kind: "compact",
+        requestId: answer?.type === "archiving" ? answer.requestId : "",
+        trimmed: 0,
+        kept: 2,
+        summarized: false,
+      },
     ]);
     assert.equal(b.state.run.phase, "idle");
   });
@@ -988,7 +1006,10 @@ describe("compaction", () => {
     for (let n = 0; n < SUMMARY_ATTEMPTS; n++) b.summaryFails();
     b.archive("agents/main/sessions/part.jsonl.gz");
     assert.equal(b.state.contextFrom, 5);
-    assert.match(b.state.summary?.text ?? "", /^the first half\n\n\[The later part of 4 earlier messages .*agents\/main\/sessions\/part\.jsonl\.gz/);
+    assert.match(
+      b.state.summary?.text ?? "",
+      /^the first half\n\n\[The later part of 4 earlier messages .*agents\/main\/sessions\/part\.jsonl\.gz/,
+    );
     assert.equal(b.state.run.phase, "thinking");
   });
   test("[R8] a failure that trying again can't mend is not tried again", () => {
@@ -1060,7 +1081,10 @@ describe("compaction", () => {
     const { ended, answer } = b.apply({ type: "Abort" });
     assert.equal(answer?.type === "aborted" && answer.wasRunning, true);
     assert.equal(ended[0]?.ok, false);
-    assert.deepEqual([b.state.run.phase, b.state.contextFrom, b.state.outbox.some((effect) => effect.type === "Summarize")], ["idle", 1, false]);
+    assert.deepEqual(
+      [b.state.run.phase, b.state.contextFrom, b.state.outbox.some((effect) => effect.type === "Summarize")],
+      ["idle", 1, false],
+    );
   });
   test("[R5] a reset while room is made ends the run visibly and archives everything", () => {
     const b = busy();
@@ -1204,7 +1228,13 @@ describe("reset, step by step", () => {
   test("[S8] only the owner's own conversation is remembered", () => {
     const b = new Bench();
     b.state = { ...b.state, identity: { ...IDENTITY, isMain: false } };
-    const incoming: IncomingMessage = { messageId: "a", runId: "r", origin: "o", message: { role: "user", content: "hi", timestamp: 0 }, directives: {} };
+    const incoming: IncomingMessage = {
+      messageId: "a",
+      runId: "r",
+      origin: "o",
+      message: { role: "user", content: "hi", timestamp: 0 },
+      directives: {},
+    };
     b.apply({ type: "UserMessage", identity: { ...IDENTITY, isMain: false }, incoming, bytes: 9 });
     b.reply("one");
     b.apply({ type: "Reset" });
@@ -1221,7 +1251,10 @@ describe("reset, step by step", () => {
     assert.equal(b.results.size, 1);
     b.apply({ type: "EffectDone", effectId: id });
     assert.equal(b.results.size, 0);
-    assert.equal(b.state.outbox.some((effect) => effect.id === id), false);
+    assert.equal(
+      b.state.outbox.some((effect) => effect.id === id),
+      false,
+    );
   });
   test("[R5] a reset drops the summary, and the archive of a conversation that had one counts without it", () => {
     const b = new Bench();

@@ -91,11 +91,7 @@ export const sameStep = ({ restarts, overflows, roomMade }: WaitingRun): Pick<Ag
   ...(roomMade === undefined ? {} : { roomMade }),
 });
 /** The one way into thinking: a new attempt, with its effect and its lease. */
-export function think(
-  d: Draft,
-  base: RunBase,
-  again: Again = { attempt: 0, tries: 0, restarts: 0, waitMs: 0 },
-): void {
+export function think(d: Draft, base: RunBase, again: Again = { attempt: 0, tries: 0, restarts: 0, waitMs: 0 }): void {
   const notBefore = d.at.now + again.waitMs;
   const run: Thinking = {
     ...base,

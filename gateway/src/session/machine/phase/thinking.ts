@@ -44,7 +44,15 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
       { ...event.message, content: event.message.content.filter((block) => block.type !== "toolCall") },
       MESSAGE_ROW_BYTES,
     );
-    const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: [], runUsage: spent });
+    const row = append(d, {
+      kind: "assistant",
+      runId: run.runId,
+      step: run.step,
+      attempt: run.attempt,
+      message,
+      calls: [],
+      runUsage: spent,
+    });
     knowContext(d, event, row.seq);
     endWithAnswer(d);
     return;

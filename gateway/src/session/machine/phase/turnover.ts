@@ -16,7 +16,9 @@ export function compacted(d: Draft, run: Archiving, key: string): void {
   const asked = run.keep === undefined;
   const missing = run.plain ? standIn(run, key) : "";
   // The note is what must not be cut off.
-  const text = asked ? [head(work?.summary ?? "", LIMITS.summaryChars - missing.length), missing].filter((part) => part !== "").join("\n\n") : (old?.text ?? "");
+  const text = asked
+    ? [head(work?.summary ?? "", LIMITS.summaryChars - missing.length), missing].filter((part) => part !== "").join("\n\n")
+    : (old?.text ?? "");
   const summary: Summary = {
     text,
     count: (old?.count ?? 0) + run.count,
