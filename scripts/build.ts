@@ -29,8 +29,8 @@ import { run } from "./lib/run.ts";
 
 const TARGET = join(ROOT, "dist", "runtime");
 const WRANGLER_CONFIG = join(ROOT, "gateway", "wrangler.jsonc");
-/** What a cold start on the edge may have to load. */
-const BUDGET_GZIP_BYTES = 300 * 1024;
+/** What a cold start on the edge may have to load. Of it, model clients are 100 KiB and the YAML parser 30 KiB. */
+const BUDGET_GZIP_BYTES = 384 * 1024;
 /** Everything that the result depends on. */
 const INPUTS = [
   "gateway/src",

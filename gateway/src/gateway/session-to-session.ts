@@ -8,6 +8,7 @@
 import type { Result, RunEnd, SessionToSession, SessionToSessionSent } from "../ports.ts";
 import { fence } from "../prompt/fence.ts";
 import { fail, succeed } from "./outcome.ts";
+import { unknownAgent } from "./methods/session-key.ts";
 import { canonicalKey, isOwnersOwn } from "./routing/session-keys.ts";
 import type { Services } from "./services.ts";
 
@@ -24,9 +25,11 @@ type Needs = Pick<Services, "ask" | "config" | "sessions" | "runWaits" | "clock"
 
 export async function sendToSession(services: Needs, input: SessionToSession): Promise<Result<SessionToSessionSent>> {
   const { from, callId, message } = input;
-  const target = canonicalKey(input.to, services.config.mainKey());
+  // Without an agent a key is of the agent that asks.
+  const target = canonicalKey(input.to, services.config.mainKey(), from.agentId);
   if (!target.ok) return fail("session.bad_key", `This is not a session key: ${target.problem}.`);
   const { key, address } = target;
+  if (!services.config.hasAgent(address.agentId)) return unknownAgent(services, address.agentId);
   if (key === from.key) return fail("tool.bad_args", "This is the conversation that you are in. Name another one.");
   if (address.agentId !== from.agentId && services.sessions.find(key) === undefined)
     return fail("session.not_found", `There is no session ${key}. gsv__SessionsList shows those that there are.`);

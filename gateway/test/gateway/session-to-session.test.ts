@@ -126,14 +126,17 @@ describe("[SS2] who may send, and where", () => {
     const sent = await port().sendToSession(message(more));
     return sent.ok ? "ok" : sent.error.reason;
   };
-  it("not to itself, not to what is no key, not to an unknown session of another agent", async () => {
+  it("not to itself, not to what is no key, not to an agent that is not there, not to an unknown session of another one", async () => {
     const { of } = sessions();
+    await (await client()).ok("config.set", { path: "agents.list", value: [{ id: "work", default: true }] });
     expect(await reason({ to: FROM })).toBe("tool.bad_args");
-    expect(await reason({ to: "main" })).toBe("tool.bad_args");
+    expect(await reason({ to: "main" }), "without an agent: its own").toBe("tool.bad_args");
     expect(await reason({ to: "what?" })).toBe("session.bad_key");
-    expect(await reason({ to: "agent:nobody:main" })).toBe("session.not_found");
+    expect(await reason({ to: "agent:nobody:main" })).toBe("agent.unknown");
+    expect(await reason({ to: "agent:work:main" })).toBe("session.not_found");
     expect(of("send")).toEqual([]);
     expect(await reason({ to: "agent:main:cli:dm:not-yet" })).toBe("ok");
+    await (await client()).ok("config.unset", { path: "agents.list" });
   });
   it("[T6] conversations that write to each other are cut off after three", async () => {
     const { of } = sessions();
