@@ -1,0 +1,162 @@
+/**
+ * After a session was lost: what was written meanwhile, read from the history of the channels that are known (promises P2). It is
+ * handed over as backlog, oldest first, through the same door as everything else, so that doubles fall away. Bounded; what may be
+ * missing all the same is said. The plan is durable, so that a restart goes on with it.
+ */
+import type { API } from "@discordjs/core/http-only";
+import type { PlatformHost } from "../../kit/src/platform.ts";
+import type { Directory } from "./directory.ts";
+import { asId, asObject, type Fields, idAtTime, isNewerId, timeOfId } from "./map-reading.ts";
+import { failureOf } from "./rest-client.ts";
+
+export const BACKFILL = {
+  channels: 50,
+  perChannel: 100,
+  maxAgeMs: 86_400_000,
+  /** New messages wait so long for the older ones. */
+  holdMs: 10_000,
+  /** Servers tell of their channels right after the start. */
+  serversMs: 1_500,
+  tries: 3,
+  /** The time that is kept of the last life is up to an alarm old. */
+  marginMs: 60_000,
+} as const;
+
+interface Gap {
+  readonly from: number;
+  readonly until: number;
+}
+/** What the owner is told. */
+export interface Missed extends Gap {
+  readonly channels: number;
+  readonly taken: number;
+}
+export interface BackfillPorts {
+  readonly host: PlatformHost;
+  readonly directory: Directory;
+  readonly run: <T>(request: (api: API) => Promise<T>) => Promise<T>;
+  /** Takes a message of the history. */
+  readonly take: (message: Fields, guildId: string | undefined) => boolean;
+  readonly serversToCome: () => number;
+  /** New messages may come now. */
+  readonly release: () => void;
+}
+
+export class Backfill {
+  readonly #ports: BackfillPorts;
+  #running = false;
+  #holding = false;
+
+  constructor(ports: BackfillPorts) {
+    this.#ports = ports;
+  }
+
+  get holds(): boolean {
+    return this.#holding;
+  }
+  get missed(): Missed | undefined {
+    return this.#ports.host.kv.get<Missed>("missed");
+  }
+  /** In the transaction in which a new session begins. */
+  plan(): void {
+    const { host } = this.#ports;
+    const alive = host.kv.get<number>("alive");
+    const before = host.kv.get<Gap>("gap");
+    if (alive === undefined) return;
+    host.kv.put("gap", { from: before?.from ?? alive, until: host.now() } satisfies Gap);
+    this.#holding = true;
+  }
+  /** Does what is planned. Never throws; nothing when it is at work. */
+  async work(): Promise<void> {
+    const { host, release } = this.#ports;
+    const gap = host.kv.get<Gap>("gap");
+    if (!gap || this.#running) return;
+    this.#running = true;
+    this.#holding = true;
+    const letGo = (): void => {
+      this.#holding = false;
+      release();
+    };
+    const cancel = host.after(BACKFILL.holdMs, letGo);
+    try {
+      await this.#fill(gap);
+    } catch (error) {
+      host.log("backfill_failed", { error: error instanceof Error ? error.name : "unknown" });
+    } finally {
+      cancel();
+      this.#running = false;
+      letGo();
+      host.changed();
+    }
+  }
+
+  async #fill(gap: Gap): Promise<void> {
+    const { host } = this.#ports;
+    const began = host.now();
+    while (this.#ports.serversToCome() > 0 && host.now() - began < BACKFILL.serversMs) await this.#pause(50);
+    const all = this.#targets(gap);
+    let incomplete = Math.max(0, all.length - BACKFILL.channels);
+    let taken = 0;
+    for (const target of all.slice(0, BACKFILL.channels)) {
+      const result = await this.#channel(target);
+      taken += result.taken;
+      if (!result.whole) incomplete++;
+    }
+    host.transaction(() => {
+      host.kv.delete("gap");
+      if (incomplete > 0) host.kv.put("missed", { ...gap, channels: incomplete, taken } satisfies Missed);
+    });
+    host.log("backfilled", { channels: all.length, taken, incomplete });
+  }
+  #targets(gap: Gap): readonly { readonly channelId: string; readonly after: string; readonly guildId?: string }[] {
+    const { directory, host } = this.#ports;
+    const oldest = idAtTime(host.now() - BACKFILL.maxAgeMs);
+    const since = idAtTime(gap.from - BACKFILL.marginMs);
+    const later = (left: string, right: string): string => (isNewerId(left, right) ? left : right);
+    const known = directory.conversations().flatMap(({ channelId, last, guildId }) => {
+      const newest = directory.newest.get(channelId);
+      // The server has said that there is nothing new.
+      if (newest !== undefined && !isNewerId(newest, last)) return [];
+      return [{ channelId, after: later(last, oldest), ...(guildId === undefined ? {} : { guildId }) }];
+    });
+    const unread = directory.unread().flatMap(({ channelId, newest }) => {
+      const guildId = directory.place(channelId)?.guildId;
+      return isNewerId(newest, since) ? [{ channelId, after: later(since, oldest), ...(guildId === undefined ? {} : { guildId }) }] : [];
+    });
+    return [...known, ...unread];
+  }
+  async #channel(target: {
+    readonly channelId: string;
+    readonly after: string;
+    readonly guildId?: string;
+  }): Promise<{ readonly whole: boolean; readonly taken: number }> {
+    const { host, run, take } = this.#ports;
+    for (let attempt = 1; attempt <= BACKFILL.tries; attempt++) {
+      try {
+        const page: unknown = await run((api) =>
+          api.channels.getMessages(target.channelId, { after: target.after, limit: BACKFILL.perChannel }),
+        );
+        const messages = (Array.isArray(page) ? page.slice(0, BACKFILL.perChannel) : [])
+          .flatMap((entry: unknown) => asObject(entry) ?? [])
+          .flatMap((message) => {
+            const id = asId(message["id"]);
+            return id !== undefined && host.now() - timeOfId(id) < BACKFILL.maxAgeMs ? [{ id, message }] : [];
+          })
+          .toSorted((left, right) => (isNewerId(left.id, right.id) ? 1 : -1));
+        let taken = 0;
+        for (const { message } of messages) if (take(message, target.guildId)) taken++;
+        return { whole: messages.length < BACKFILL.perChannel, taken };
+      } catch (error) {
+        const { status } = failureOf(error);
+        // A channel that the bot may not read any more has missed nothing for it.
+        if (status === 403 || status === 404) return { whole: true, taken: 0 };
+        if (status !== undefined && status >= 400 && status < 500 && status !== 429) break;
+        await this.#pause(500 * attempt);
+      }
+    }
+    return { whole: false, taken: 0 };
+  }
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#ports.host.after(ms, resolve));
+  }
+}

@@ -1,0 +1,322 @@
+/**
+ * The connection to Discord's gateway: @discordjs/ws speaks the protocol (hello, heartbeats, identify, resume, zombies), the machine in
+ * connection.ts decides what follows a close, and this drives both. The position in Discord's stream is kept in the same transaction as
+ * the message before it, and nowhere else (promises W25): what was not kept is played again by RESUME.
+ */
+import type { REST } from "@discordjs/rest";
+import { type SessionInfo, WebSocketManager, WebSocketShardEvents } from "@discordjs/ws";
+import type { PlatformHost } from "../../kit/src/platform.ts";
+import {
+  type Connection,
+  type ConnectionEffect,
+  type ConnectionEvent,
+  type IdentifyBudget,
+  identifyWaitMs,
+  isSpent,
+  stepConnection,
+} from "./connection.ts";
+import { asNumber, asObject, type Fields } from "./map-reading.ts";
+import { failureOf } from "./rest-client.ts";
+import { botOfToken, isGatewayAddress, type Settings } from "./settings.ts";
+
+/** GUILDS, GUILD_MESSAGES, GUILD_MESSAGE_REACTIONS, DIRECT_MESSAGES, DIRECT_MESSAGE_REACTIONS, MESSAGE_CONTENT. */
+export const INTENTS = (1 << 0) | (1 << 9) | (1 << 10) | (1 << 12) | (1 << 13) | (1 << 15);
+/** Events that brought nothing move the kept position only now and then. */
+const MAX_LAG = 25;
+
+interface StoredSession {
+  readonly sessionId: string;
+  readonly resumeUrl: string;
+  readonly sequence: number;
+  readonly bot: string;
+  /** Differs from session to session. */
+  readonly epoch: string;
+}
+export interface SocketPorts {
+  readonly host: PlatformHost;
+  readonly rest: REST;
+  readonly settings: Settings;
+  readonly random: () => number;
+  /** Inside the transaction that moves the position. True: it left something that must not be lost. */
+  readonly dispatch: (event: { readonly type: string; readonly data: Fields; readonly name: string }) => boolean;
+  /** After the transaction of the event. */
+  readonly kept: () => void;
+  /** Events are kept back meanwhile: what was missed comes first. */
+  readonly holds: () => boolean;
+  readonly opened: (resumed: boolean) => void;
+}
+interface Payload {
+  readonly t: string;
+  readonly s: number;
+  readonly d: unknown;
+}
+const MAX_HELD = 500;
+
+export class GatewaySocket {
+  readonly #ports: SocketPorts;
+  #state: Connection = { at: "idle" };
+  #manager: WebSocketManager | undefined;
+  /** A session that READY has named and whose event is not kept yet. */
+  #fresh: SessionInfo | undefined;
+  #invalidSession = false;
+  #hello = false;
+  #heardAt = 0;
+  #roundTripMs: number | undefined;
+  #held: Payload[] = [];
+  #wake: () => void = () => {};
+  #gatewayUrl = "";
+
+  constructor(ports: SocketPorts) {
+    this.#ports = ports;
+  }
+
+  get state(): Connection {
+    return this.#state;
+  }
+  get heardAt(): number {
+    return this.#heardAt;
+  }
+  get roundTripMs(): number | undefined {
+    return this.#roundTripMs;
+  }
+  get identifiesLeft(): number | undefined {
+    return this.#ports.host.kv.get<IdentifyBudget>("identify")?.remaining;
+  }
+  /** Makes sure that there is a connection, or that one is being made or waited for. */
+  ensure(): void {
+    this.#step({ type: "wanted", heardAt: this.#heardAt });
+  }
+  close(): void {
+    this.#step({ type: "unwanted" });
+  }
+  /** Discord has refused the bot elsewhere. */
+  refuse(why: string): void {
+    this.#step({ type: "refused", why });
+  }
+  /** Started anew by a person: what was refused is tried again. */
+  reset(): void {
+    if (this.#state.at === "stopped") this.#state = { at: "idle" };
+  }
+
+  #step(event: ConnectionEvent): void {
+    const { host, random } = this.#ports;
+    const before = this.#state;
+    const [next, effects] = stepConnection(before, event, host.now(), random());
+    this.#state = next;
+    if (next.at !== before.at && (next.at === "waiting" || next.at === "stopped")) host.log(`gateway_${next.at}`, { why: next.why });
+    for (const effect of effects) this.#perform(effect);
+  }
+  #perform(effect: ConnectionEffect): void {
+    const { host } = this.#ports;
+    switch (effect.do) {
+      case "connect":
+        return this.#connect();
+      case "retire":
+        return this.#retire(effect.code);
+      case "forget-session":
+        return host.kv.delete("session");
+      case "wake":
+        this.#wake();
+        this.#wake = host.after(effect.afterMs, () => this.ensure());
+        return;
+      case "tell":
+        return host.changed();
+    }
+  }
+
+  // ---------------------------------------------------------------- one connection
+
+  #connect(): void {
+    const { settings, rest } = this.#ports;
+    this.#invalidSession = false;
+    this.#hello = false;
+    this.#fresh = undefined;
+    this.#held = [];
+    const manager: WebSocketManager = new WebSocketManager({
+      token: settings.token,
+      intents: INTENTS,
+      rest,
+      shardCount: 1,
+      shardIds: [0],
+      helloTimeout: 20_000,
+      readyTimeout: 30_000,
+      retrieveSessionInfo: () => (this.#manager === manager ? this.#session() : this.#never()),
+      updateSessionInfo: (_shard, session) => {
+        if (this.#manager === manager) this.#sessionChanged(session);
+      },
+      buildIdentifyThrottler: async () => ({ waitForIdentify: () => this.#mayIdentify(manager) }),
+    });
+    this.#manager = manager;
+    const mine = (work: () => void): void => {
+      if (this.#manager === manager) work();
+    };
+    manager.on(WebSocketShardEvents.Hello, () =>
+      mine(() => {
+        this.#hello = true;
+        this.#heard();
+      }),
+    );
+    manager.on(WebSocketShardEvents.HeartbeatComplete, ({ latency }) =>
+      mine(() => {
+        this.#heard();
+        this.#roundTripMs = Math.max(0, latency);
+      }),
+    );
+    manager.on(WebSocketShardEvents.Dispatch, (payload) => mine(() => this.#dispatched({ t: payload.t, s: payload.s, d: payload.d })));
+    manager.on(WebSocketShardEvents.Closed, (code) =>
+      mine(() => this.#step({ type: "closed", code, invalidSession: this.#invalidSession })),
+    );
+    // The library also says these by its events; without a listener they would be thrown.
+    manager.on(WebSocketShardEvents.Error, () => {});
+    manager.on(WebSocketShardEvents.SocketError, () => {});
+    void this.#open(manager);
+  }
+  async #open(manager: WebSocketManager): Promise<void> {
+    try {
+      const limit = await this.#askLimit(manager);
+      if (this.#manager !== manager) return;
+      const wait = this.#session() === null ? identifyWaitMs(limit, this.#lastIdentify(), this.#ports.host.now()) : 0;
+      if (wait > 0) {
+        const spent = isSpent(limit, this.#ports.host.now());
+        const hours = Math.ceil(wait / 3_600_000);
+        const error = spent
+          ? `The bot has begun nearly as many sessions as Discord allows in a day; the next one in ${hours} h. Sending still works.`
+          : "waiting for Discord's pace of new sessions";
+        return this.#step({ type: "failed", error, waitMs: wait });
+      }
+      await manager.connect();
+    } catch (error) {
+      if (this.#manager !== manager) return;
+      const failure = failureOf(error);
+      this.#step({
+        type: "failed",
+        error: failure.status === undefined ? "Discord can't be reached" : `Discord's gateway can't be asked for (${failure.status})`,
+        ...(failure.status === undefined ? {} : { status: failure.status }),
+        ...(failure.retryAfterMs === undefined ? {} : { waitMs: failure.retryAfterMs }),
+      });
+    }
+  }
+  /** Its socket is closed and its events are heard no more; the library's own attempts to come back end in `#never`. */
+  #retire(code: number): void {
+    const manager = this.#manager;
+    this.#manager = undefined;
+    this.#held = [];
+    this.#roundTripMs = undefined;
+    if (manager) void manager.destroy({ code, reason: "retired" }).catch(() => {});
+  }
+  #never(): Promise<never> {
+    return new Promise<never>(() => {});
+  }
+  #heard(): void {
+    this.#heardAt = this.#ports.host.now();
+  }
+
+  // ---------------------------------------------------------------- new sessions
+
+  #lastIdentify(): number {
+    return this.#ports.host.kv.get<number>("identified") ?? 0;
+  }
+  async #askLimit(manager: WebSocketManager): Promise<IdentifyBudget> {
+    const { host, settings } = this.#ports;
+    const { session_start_limit: limit, url } = await manager.fetchGatewayInformation();
+    if (!isGatewayAddress(url, settings.origin)) throw new Error("the gateway's address is not Discord's");
+    this.#gatewayUrl = url;
+    const total = asNumber(limit?.total, 1, 1_000_000) ?? 1_000;
+    const budget: IdentifyBudget = {
+      total,
+      remaining: asNumber(limit?.remaining, 0, total) ?? 0,
+      resetAt: host.now() + (asNumber(limit?.reset_after, 0, 172_800_000) ?? 0),
+      gapMs: 5_000 / (asNumber(limit?.max_concurrency, 1, 1_000) ?? 1),
+    };
+    host.kv.put("identify", budget);
+    return budget;
+  }
+  /** The last moment before IDENTIFY: counted before it is sent. */
+  async #mayIdentify(manager: WebSocketManager): Promise<void> {
+    if (this.#manager !== manager) return this.#never();
+    const { host } = this.#ports;
+    const budget = host.kv.get<IdentifyBudget>("identify");
+    host.transaction(() => {
+      if (budget) host.kv.put("identify", { ...budget, remaining: Math.max(0, budget.remaining - 1) });
+      host.kv.put("identified", host.now());
+    });
+  }
+
+  // ---------------------------------------------------------------- the session and its events
+
+  #stored(): StoredSession | undefined {
+    const { host, settings } = this.#ports;
+    const session = host.kv.get<StoredSession>("session");
+    return session?.bot === botOfToken(settings.token) ? session : undefined;
+  }
+  /** As the library sees it: never further than what is kept. */
+  #session(): SessionInfo | null {
+    if (this.#fresh) return this.#fresh;
+    const stored = this.#stored();
+    if (!stored) return null;
+    const { sessionId, sequence, resumeUrl } = stored;
+    // Where the session was begun is tried first; a few failures later, the way that everybody takes.
+    const resumeURL = resumeUrl === "" || ("attempt" in this.#state && this.#state.attempt > 3) ? this.#gatewayUrl : resumeUrl;
+    return { sessionId, sequence, resumeURL, shardId: 0, shardCount: 1 };
+  }
+  #sessionChanged(session: SessionInfo | null): void {
+    if (session) {
+      // Positions move with the events themselves.
+      if (session.sessionId !== this.#stored()?.sessionId) this.#fresh = session;
+      return;
+    }
+    // The library gives up a session when Discord says so on an open connection, and also when its own waiting ends.
+    if (this.#hello) this.#invalidSession = true;
+  }
+  #dispatched(payload: Payload): void {
+    this.#heard();
+    if (payload.t === "READY" || payload.t === "RESUMED") {
+      this.#handle(payload);
+      if (this.#manager) {
+        this.#step({ type: "opened" });
+        this.#ports.opened(payload.t === "RESUMED");
+      }
+      return;
+    }
+    if (this.#held.length === 0 && !this.#ports.holds()) return this.#handle(payload);
+    // Only messages have to wait in line. A command can't (Discord gives three seconds), and the rest has no order among them.
+    if (!payload.t.startsWith("MESSAGE_")) return this.#handle(payload, false);
+    this.#held.push(payload);
+    if (this.#held.length > MAX_HELD) this.release();
+  }
+  /** What was kept back, in its order. */
+  release(): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const payload of held) this.#handle(payload);
+  }
+  /** The event and its place in the stream, or neither. */
+  #handle({ t: type, s: sequence, d }: Payload, move = true): void {
+    const { host, settings, dispatch, kept } = this.#ports;
+    if (!this.#manager) return;
+    try {
+      host.transaction(() => {
+        const fresh = this.#fresh;
+        const before = this.#stored();
+        const session: StoredSession | undefined = fresh
+          ? {
+              sessionId: fresh.sessionId,
+              resumeUrl: isGatewayAddress(fresh.resumeURL, settings.origin) ? fresh.resumeURL : "",
+              sequence: 0,
+              bot: botOfToken(settings.token),
+              epoch: host.now().toString(36),
+            }
+          : before;
+        const data = asObject(d) ?? {};
+        const must = dispatch({ type, data, name: `${session?.epoch ?? ""}.${sequence}` });
+        if (!session || !move || sequence <= session.sequence) return;
+        if (must || fresh || type === "RESUMED" || sequence - session.sequence >= MAX_LAG) host.kv.put("session", { ...session, sequence });
+      });
+    } catch (error) {
+      this.#step({ type: "stuck", error: error instanceof Error ? error.message.slice(0, 200) : "unknown" });
+      return;
+    }
+    this.#fresh = undefined;
+    kept();
+  }
+}

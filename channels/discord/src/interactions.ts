@@ -1,0 +1,107 @@
+/**
+ * Slash commands and buttons: Discord wants a sign within three seconds, and then takes the answer for fifteen minutes. A command is
+ * acknowledged with "thinking" that only its sender sees, and its answer takes that place (an edit, which may safely be repeated). A
+ * button is acknowledged silently; what follows is an ordinary message.
+ */
+import type { API } from "@discordjs/core/http-only";
+import { ApplicationCommandType, MessageFlags } from "discord-api-types/v10";
+import type { PlatformHost } from "../../kit/src/platform.ts";
+import { APPLICATION_COMMANDS } from "./commands.ts";
+import type { Mapped } from "./map-inbound.ts";
+import { failureOf } from "./rest-client.ts";
+
+/** Discord's fifteen minutes, with room to spare. */
+const TOKEN_MS = 14 * 60_000;
+interface Open {
+  readonly token: string;
+  readonly at: number;
+  /** The part that stands in its place. */
+  readonly answer?: string;
+}
+export interface InteractionPorts {
+  readonly host: PlatformHost;
+  readonly run: <T>(request: (api: API) => Promise<T>) => Promise<T>;
+  readonly applicationId: () => string | undefined;
+}
+
+export class Interactions {
+  readonly #ports: InteractionPorts;
+  constructor(ports: InteractionPorts) {
+    this.#ports = ports;
+  }
+
+  /** In the transaction that takes it. Only commands have a place for their answer. */
+  open({ id, token, kind }: NonNullable<Mapped["interaction"]>): void {
+    if (kind === "command") this.#ports.host.kv.put(`i.${id}`, { token, at: this.#ports.host.now() } satisfies Open);
+  }
+  /** As soon as it is kept. */
+  async defer({ id, token, kind }: NonNullable<Mapped["interaction"]>): Promise<void> {
+    const { host, run } = this.#ports;
+    try {
+      await run((api) =>
+        kind === "command"
+          ? api.interactions.defer(id, token, { flags: MessageFlags.Ephemeral })
+          : api.interactions.deferMessageUpdate(id, token),
+      );
+    } catch (error) {
+      const { status, code } = failureOf(error);
+      host.log("defer_failed", { status, code });
+      // Too late, or taken by another: the answer goes to the channel.
+      if (status !== undefined && status >= 400 && status < 500) host.kv.delete(`i.${id}`);
+    }
+  }
+  /** The token that takes this part, while it lives. */
+  placeFor(id: string | undefined, partId: string): string | undefined {
+    const { host } = this.#ports;
+    const open = id === undefined ? undefined : host.kv.get<Open>(`i.${id}`);
+    if (!open || host.now() - open.at >= TOKEN_MS) return undefined;
+    return open.answer === undefined || open.answer === partId ? open.token : undefined;
+  }
+  answered(id: string, partId: string): void {
+    const { host } = this.#ports;
+    const open = host.kv.get<Open>(`i.${id}`);
+    if (open) host.kv.put(`i.${id}`, { ...open, answer: partId });
+  }
+  close(id: string): void {
+    this.#ports.host.kv.delete(`i.${id}`);
+  }
+  /** Those whose time is over; "thinking" without an answer would stay for ever. */
+  async sweep(): Promise<void> {
+    const { host, run } = this.#ports;
+    const applicationId = this.#ports.applicationId();
+    for (const key of host.kv.keys("i.")) {
+      const open = host.kv.get<Open>(key);
+      if (open && host.now() - open.at < TOKEN_MS) continue;
+      host.kv.delete(key);
+      if (!open || open.answer !== undefined || applicationId === undefined) continue;
+      await run((api) => api.interactions.deleteReply(applicationId, open.token)).catch(() => {});
+    }
+  }
+  /** Tells Discord of the commands, when they are not the ones it was told last. */
+  async register(): Promise<void> {
+    const { host, run } = this.#ports;
+    const applicationId = this.#ports.applicationId();
+    const told = `${applicationId}:${await hashOf(JSON.stringify(APPLICATION_COMMANDS))}`;
+    if (applicationId === undefined || host.kv.get<string>("commands") === told) return;
+    try {
+      await run((api) =>
+        api.applicationCommands.bulkOverwriteGlobalCommands(
+          applicationId,
+          APPLICATION_COMMANDS.map(({ options, ...command }) => ({
+            ...command,
+            type: ApplicationCommandType.ChatInput,
+            ...(options === undefined ? {} : { options: [...options] }),
+          })),
+        ),
+      );
+      host.kv.put("commands", told);
+    } catch (error) {
+      const { status, code } = failureOf(error);
+      host.log("commands_failed", { status, code });
+    }
+  }
+}
+async function hashOf(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return [...bytes.slice(0, 8)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

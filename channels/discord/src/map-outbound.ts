@@ -1,0 +1,129 @@
+/**
+ * The kit's messages as requests to Discord, and Discord's answers as outcomes (promises P9). Pure. Nobody is ever pinged by what the
+ * agent says: mentions in it are only text.
+ */
+import type { OutboundPart, SendOutcome } from "../../kit/src/platform.ts";
+
+/** What Discord takes from a bot in a server without boosts. */
+export const MAX_FILE_BYTES = 10 * 1024 * 1024;
+export const MAX_CHARS = 2_000;
+const MAX_BUTTONS = 5;
+const MAX_LABEL = 80;
+
+interface Button {
+  readonly type: 2;
+  readonly style: 1 | 2;
+  readonly label: string;
+  readonly custom_id: string;
+}
+export interface MessageBody {
+  readonly content: string;
+  readonly allowed_mentions: { readonly parse: []; readonly replied_user: false };
+  readonly nonce?: string;
+  readonly enforce_nonce?: boolean;
+  readonly message_reference?: { readonly message_id: string; readonly fail_if_not_exists: false };
+  readonly components?: readonly { readonly type: 1; readonly components: readonly Button[] }[];
+  readonly attachments?: readonly { readonly id: number; readonly filename: string }[];
+}
+const QUIET: MessageBody["allowed_mentions"] = { parse: [], replied_user: false };
+
+/** The message that an id of ours belongs to on Discord; `undefined`: none that could be referred to. */
+export const referenceOf = (id: string | undefined): string | undefined => (id === undefined ? undefined : /^([1-9]\d{4,19})(?:\.|$)/.exec(id)?.[1]);
+/** The interaction that a message came by. */
+export const interactionOf = (id: string | undefined): string | undefined =>
+  id === undefined ? undefined : /^i:([1-9]\d{4,19})$/.exec(id)?.[1];
+
+/** `filename`: the name of the file that goes with it. */
+export function toMessage(part: OutboundPart, filename: string | undefined): MessageBody {
+  const reference = referenceOf(part.replyToId);
+  return {
+    ...toEdit(part, filename),
+    nonce: part.nonce,
+    enforce_nonce: true,
+    ...(reference === undefined ? {} : { message_reference: { message_id: reference, fail_if_not_exists: false } }),
+  };
+}
+/** For a message that is there already: a second time changes nothing, so it needs no nonce. */
+export function toEdit(part: Pick<OutboundPart, "text" | "actions">, filename: string | undefined): MessageBody {
+  const buttons = (part.actions ?? []).slice(0, MAX_BUTTONS).map(
+    ({ id, label }, index): Button => ({
+      type: 2,
+      style: index === 0 ? 1 : 2,
+      label: [...label].slice(0, MAX_LABEL).join(""),
+      custom_id: id.slice(0, 100),
+    }),
+  );
+  return {
+    content: part.text.slice(0, MAX_CHARS),
+    allowed_mentions: QUIET,
+    ...(buttons.length === 0 ? {} : { components: [{ type: 1, components: buttons }] }),
+    ...(filename === undefined ? {} : { attachments: [{ id: 0, filename }] }),
+  };
+}
+/** An answer in the making, when it is shown first. */
+export function toLive(text: string, replyToId: string | undefined): MessageBody {
+  const reference = referenceOf(replyToId);
+  return {
+    ...toEdit({ text }, undefined),
+    ...(reference === undefined ? {} : { message_reference: { message_id: reference, fail_if_not_exists: false } }),
+  };
+}
+
+/** A name that Discord and a person's disk both take. */
+export function fileNameOf(name: string | undefined, mimeType: string): string {
+  const clean = (name ?? "")
+    .toWellFormed()
+    .replaceAll(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\\/:*?"<>|]/g, "_")
+    .replaceAll(/^[.\s]+/g, "")
+    .slice(-120)
+    .trim();
+  if (clean !== "") return clean;
+  const ending = (mimeType.split("/")[1] ?? "").replaceAll(/[^a-z0-9]/g, "").slice(0, 8);
+  return ending === "" || ending === "octetstream" ? "file" : `file.${ending}`;
+}
+const inMegabytes = (bytes: number): string => `${(bytes / (1024 * 1024)).toFixed(1)} MB`;
+/** What is said in place of a file that Discord would not take. */
+export const tooLargeNote = (filename: string, sizeBytes: number): string =>
+  `[The file ${JSON.stringify(filename)} has ${inMegabytes(sizeBytes)}. Discord takes at most ${inMegabytes(MAX_FILE_BYTES)} here, so it was not sent.]`;
+
+// ---------------------------------------------------------------- answers
+
+/** What is known of a request that went wrong. */
+export interface RestFailure {
+  readonly status?: number;
+  /** Discord's own number. */
+  readonly code?: number;
+  readonly retryAfterMs?: number;
+  readonly message: string;
+}
+/** What the sender of a message is told, in words. */
+const REFUSALS: ReadonlyMap<number, string> = new Map([
+  [10003, "The channel is gone from Discord."],
+  [10004, "The server is gone, or the bot was removed from it."],
+  [10008, "The message that was to be changed is gone."],
+  [10013, "Discord does not know this person."],
+  [50001, "The bot may not see this channel. Give it the permission View Channel."],
+  [50007, "This person does not take direct messages from the bot."],
+  [50013, "The bot may not write here. Give it the permissions Send Messages, Attach Files and Read Message History in this channel."],
+  [50024, "This can't be done in this kind of channel."],
+  [50083, "The thread is archived."],
+  [40005, "The file is too large for Discord."],
+  [20028, "Discord does not take more messages in this channel just now."],
+  [160005, "The thread is locked."],
+  [200000, "The server's own rules (AutoMod) have blocked the message."],
+  [200001, "The server's own rules (AutoMod) have blocked the message."],
+]);
+/** Not refused for ever. */
+const LATER: ReadonlySet<number> = new Set([20028]);
+
+export function outcomeOf(failure: RestFailure): SendOutcome {
+  const { status, code, retryAfterMs } = failure;
+  const words = code === undefined ? undefined : REFUSALS.get(code);
+  if (retryAfterMs !== undefined) return { kind: "retry", afterMs: Math.max(0, retryAfterMs), error: "Discord's rate limit" };
+  if (code !== undefined && LATER.has(code)) return { kind: "retry", afterMs: 30_000, error: words ?? failure.message };
+  if (status === 401) return { kind: "retry", error: "Discord does not accept the bot's token" };
+  if (status === 429) return { kind: "retry", error: "Discord's rate limit" };
+  if (status !== undefined && status >= 400 && status < 500)
+    return { kind: "failed", error: words ?? `Discord refuses the message (${status}${code === undefined ? "" : `, ${code}`}).` };
+  return { kind: "unsure", error: status === undefined ? `Discord did not answer: ${failure.message}` : `Discord failed (${status})` };
+}

@@ -1,0 +1,341 @@
+/**
+ * Discord as a platform of the kit: the gateway's events in, REST requests out, the truth about both. Rules that need no network are
+ * in the map-*.ts files and in connection.ts; queues and order are the kit's.
+ */
+import type { ChannelAccount, Peer } from "../../../protocol/gen/types.ts";
+import { toDiscord } from "../../kit/src/marks.ts";
+import type { InboundFile, OutboundPart, Platform, PlatformHost, SendOutcome } from "../../kit/src/platform.ts";
+import { Backfill } from "./backfill.ts";
+import { Directory } from "./directory.ts";
+import { FileGone, fetchAttachment, loadFile } from "./files.ts";
+import { GatewaySocket } from "./gateway-socket.ts";
+import { Interactions } from "./interactions.ts";
+import { mapDispatch, type Mapped, mapMessage, type Surroundings } from "./map-inbound.ts";
+import { interactionOf, MAX_CHARS, outcomeOf, referenceOf, toEdit, toLive, toMessage } from "./map-outbound.ts";
+import { asArray, asId, asNumber, asObject, type Fields } from "./map-reading.ts";
+import { failureOf, type RestClient, restClient } from "./rest-client.ts";
+import { type Settings, type SettingsOrWhy } from "./settings.ts";
+
+/** Discord says "the past few minutes"; this is what is relied on. */
+const RECOGNISES_NONCE_MS = 180_000;
+const MAX_ECHOES = 200;
+/** READY, `application.flags`: the bot may read messages (GATEWAY_MESSAGE_CONTENT, or its limited form for small bots). */
+const MAY_READ = (1 << 18) | (1 << 19);
+
+interface Bot {
+  readonly id: string;
+  readonly applicationId: string;
+  readonly name?: string;
+}
+const CAPABILITIES: Platform["capabilities"] = {
+  peerKinds: ["dm", "channel", "thread"],
+  media: true,
+  reactions: true,
+  typing: true,
+  replies: true,
+  edits: true,
+  buttons: true,
+  login: false,
+  maxTextChars: MAX_CHARS,
+};
+
+/** Without a usable token there is nothing but the reason. */
+export function discordPlatform(host: PlatformHost, read: SettingsOrWhy, random: () => number = Math.random): Platform {
+  return read.ok ? new DiscordPlatform(host, read.settings, random) : unusable(read.why);
+}
+function unusable(why: string): Platform {
+  return {
+    capabilities: CAPABILITIES,
+    recognisesNonceMs: 0,
+    mark: toDiscord,
+    ensureConnected: async () => {},
+    disconnect: async () => {},
+    isConnected: () => false,
+    status: () => ({ connected: false, authenticated: false, mode: "gateway", error: why }),
+    send: async () => ({ kind: "retry", error: why }),
+  };
+}
+
+class DiscordPlatform implements Platform {
+  readonly capabilities = CAPABILITIES;
+  readonly recognisesNonceMs = RECOGNISES_NONCE_MS;
+  readonly #host: PlatformHost;
+  readonly #settings: Settings;
+  readonly #client: RestClient;
+  readonly #directory: Directory;
+  readonly #socket: GatewaySocket;
+  readonly #backfill: Backfill;
+  readonly #interactions: Interactions;
+  #bot: Bot | undefined;
+  /** Servers that READY has named and that have not come yet. */
+  readonly #toCome = new Set<string>();
+  /** What came back from Discord of our own sends: nonce to message id. */
+  readonly #echoes = new Map<string, string>();
+  /** To be done when the transaction of the event is over. */
+  #afterwards: (() => void)[] = [];
+  #lastActivity: number | undefined;
+
+  constructor(host: PlatformHost, settings: Settings, random: () => number) {
+    this.#host = host;
+    this.#settings = settings;
+    this.#client = restClient(settings);
+    this.#directory = new Directory(host.kv);
+    this.#bot = host.kv.get<Bot>("bot");
+    const run = this.#client.run;
+    this.#interactions = new Interactions({ host, run, applicationId: () => this.#bot?.applicationId });
+    this.#backfill = new Backfill({
+      host,
+      run,
+      directory: this.#directory,
+      take: (message, guildId) => this.#takeLate(message, guildId),
+      serversToCome: () => this.#toCome.size,
+      release: () => this.#socket.release(),
+    });
+    this.#socket = new GatewaySocket({
+      host,
+      settings,
+      random,
+      rest: this.#client.rest,
+      dispatch: ({ type, data, name }) => this.#heard(type, data, name),
+      kept: () => {
+        const work = this.#afterwards;
+        this.#afterwards = [];
+        for (const each of work) each();
+      },
+      holds: () => this.#backfill.holds,
+      opened: () => this.#opened(),
+    });
+  }
+
+  mark(markdown: string): string {
+    return toDiscord(markdown);
+  }
+
+  // ---------------------------------------------------------------- the connection
+
+  async ensureConnected(): Promise<void> {
+    this.#socket.ensure();
+    if (this.#socket.state.at !== "connected") return;
+    this.#host.kv.put("alive", this.#host.now());
+    await this.#interactions.sweep();
+  }
+  async disconnect(): Promise<void> {
+    this.#socket.close();
+  }
+  isConnected(): boolean {
+    const { state } = this.#socket;
+    // Sending needs no socket; it is tried unless Discord is out of reach or does not want the bot.
+    return state.at === "connected" || state.at === "connecting" || (state.at === "waiting" && !state.offline);
+  }
+  status(): ReturnType<Platform["status"]> {
+    const { state, heardAt, roundTripMs, identifiesLeft } = this.#socket;
+    const connected = state.at === "connected";
+    const missed = this.#backfill.missed;
+    const warning = this.#host.kv.get<string>("warning");
+    const base: Pick<ChannelAccount, "connected" | "authenticated"> = { connected, authenticated: this.#bot !== undefined && state.at !== "stopped" };
+    return {
+      ...base,
+      mode: "gateway",
+      ...(state.at === "stopped" || state.at === "waiting" ? { error: state.why } : warning === undefined ? {} : { error: warning }),
+      ...(heardAt > 0 ? { silentMs: Math.max(0, this.#host.now() - heardAt) } : {}),
+      ...(connected && roundTripMs !== undefined ? { roundTripMs } : {}),
+      ...(this.#lastActivity === undefined ? {} : { lastActivity: this.#lastActivity }),
+      extra: {
+        socket: state.at,
+        servers: this.#directory.guildCount,
+        restWaiting: this.#client.waiting(),
+        ...(this.#bot?.name === undefined ? {} : { bot: this.#bot.name }),
+        ...(identifiesLeft === undefined ? {} : { sessionsLeftToday: identifiesLeft }),
+        ...(missed === undefined
+          ? {}
+          : {
+              mayHaveMissed: `Between ${new Date(missed.from).toISOString()} and ${new Date(missed.until).toISOString()} messages in ${missed.channels} channels may have been missed.`,
+            }),
+      },
+    };
+  }
+  #opened(): void {
+    this.#host.kv.put("alive", this.#host.now());
+    this.#quietly("backfill", this.#backfill.work());
+    this.#quietly("commands", this.#interactions.register());
+  }
+  #quietly(what: string, work: Promise<void>): void {
+    work.catch((error: unknown) => this.#host.log(`${what}_failed`, { error: error instanceof Error ? error.name : "unknown" }));
+  }
+
+  // ---------------------------------------------------------------- what comes in
+
+  /** Inside the transaction that moves the position in Discord's stream. */
+  #heard(type: string, data: Fields, name: string): boolean {
+    this.#afterwards = [];
+    if (type === "READY") return this.#ready(data);
+    if (this.#directory.hear(type, data, this.#bot?.id ?? "")) {
+      const id = asId(data["id"]);
+      if (id) this.#toCome.delete(id);
+      return false;
+    }
+    this.#echo(type, data);
+    const mapped = mapDispatch(type, data, this.#around(name));
+    return mapped !== undefined && this.#take(mapped);
+  }
+  #ready(data: Fields): boolean {
+    const user = asObject(data["user"]);
+    const application = asObject(data["application"]);
+    const id = asId(user?.["id"]);
+    const applicationId = asId(application?.["id"]) ?? id;
+    if (!id || !applicationId) throw new Error("Discord did not say who the bot is");
+    const name = user?.["username"];
+    this.#bot = { id, applicationId, ...(typeof name === "string" ? { name: name.slice(0, 80) } : {}) };
+    this.#host.kv.put("bot", this.#bot);
+    const flags = asNumber(application?.["flags"], 0, Number.MAX_SAFE_INTEGER);
+    if (flags !== undefined && (flags & MAY_READ) === 0) this.#warn();
+    else this.#host.kv.delete("warning");
+    this.#toCome.clear();
+    for (const guild of asArray(data["guilds"], 2_500)) {
+      const guildId = asId(asObject(guild)?.["id"]);
+      if (guildId) this.#toCome.add(guildId);
+    }
+    this.#backfill.plan();
+    return true;
+  }
+  #warn(): void {
+    this.#host.kv.put(
+      "warning",
+      "The bot may not read what people write in servers. Switch on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), and start the channel.",
+    );
+  }
+  #around(eventName: string, guildId?: string): Surroundings {
+    const directory = this.#directory;
+    const origin = this.#settings.origin;
+    return {
+      botId: this.#bot?.id ?? "",
+      now: this.#host.now(),
+      place: (channelId) => directory.place(channelId) ?? (guildId === undefined ? undefined : { type: 0, guildId }),
+      botRoles: (id) => directory.botRoles(id),
+      dmUser: (channelId) => directory.dmUser(channelId),
+      isOwnMessage: (messageId) => directory.isOwnMessage(messageId),
+      eventName,
+      ...(origin === undefined ? {} : { fileOrigin: origin }),
+    };
+  }
+  #take(mapped: Mapped): boolean {
+    if (mapped.contentMissing === true) {
+      this.#warn();
+      return false;
+    }
+    this.#directory.remember(mapped, this.#host.now());
+    if (!this.#host.take(mapped.item)) return false;
+    this.#lastActivity = this.#host.now();
+    const { interaction } = mapped;
+    if (interaction) {
+      this.#interactions.open(interaction);
+      this.#afterwards.push(() => this.#quietly("defer", this.#interactions.defer(interaction)));
+    }
+    return true;
+  }
+  /** History has no servers in its messages; the channel's is known. */
+  #takeLate(message: Fields, guildId: string | undefined): boolean {
+    return this.#host.transaction(() => {
+      const fields = guildId === undefined ? message : { ...message, guild_id: guildId };
+      const mapped = mapMessage(fields, this.#around("", guildId), true);
+      return mapped !== undefined && this.#take(mapped);
+    });
+  }
+  /** Discord tells of the bot's own messages too: the proof that a send arrived whose answer was lost. */
+  #echo(type: string, data: Fields): void {
+    if (type !== "MESSAGE_CREATE" || asObject(data["author"])?.["id"] !== this.#bot?.id) return;
+    const id = asId(data["id"]);
+    if (!id) return;
+    this.#directory.rememberOwn(id);
+    const { nonce } = data;
+    if (typeof nonce !== "string" || nonce.length > 25) return;
+    this.#echoes.set(nonce, id);
+    if (this.#echoes.size > MAX_ECHOES) for (const [oldest] of [...this.#echoes].slice(0, 1)) this.#echoes.delete(oldest);
+  }
+
+  // ---------------------------------------------------------------- what goes out
+
+  async send(part: OutboundPart): Promise<SendOutcome> {
+    const arrived = part.attempt > 1 ? this.#echoes.get(part.nonce) : undefined;
+    if (arrived !== undefined) return { kind: "sent", messageId: arrived };
+    try {
+      const loaded = await loadFile(this.#host.bucket, part);
+      const messageId = await this.#post(loaded.part, loaded.files, loaded.filename);
+      this.#directory.rememberOwn(messageId);
+      this.#lastActivity = this.#host.now();
+      return { kind: "sent", messageId };
+    } catch (error) {
+      if (error instanceof FileGone) return { kind: "failed", error: error.message };
+      return this.#failed(error);
+    }
+  }
+  #failed(error: unknown): SendOutcome {
+    const failure = failureOf(error);
+    if (failure.status === 401) this.#socket.refuse("Discord does not accept the bot's token any more. Make a new one (Bot, Reset Token), put it in the configuration, and start the channel.");
+    return outcomeOf(failure);
+  }
+  async #post(part: OutboundPart, files: readonly { name: string; data: Uint8Array; contentType: string }[], filename: string | undefined): Promise<string> {
+    const { run } = this.#client;
+    const interaction = interactionOf(part.replyToId);
+    const token = this.#interactions.placeFor(interaction, part.partId);
+    const applicationId = this.#bot?.applicationId;
+    if (interaction !== undefined && token !== undefined && applicationId !== undefined) {
+      try {
+        const message = await run((api) => api.interactions.editReply(applicationId, token, { ...toEdit(part, filename), files: [...files] } as Parameters<typeof api.interactions.editReply>[2]));
+        this.#interactions.answered(interaction, part.partId);
+        return message.id;
+      } catch (error) {
+        const { status } = failureOf(error);
+        if (status === undefined || (status !== 404 && status !== 400 && status !== 403)) throw error;
+        // Its time is over, or it was never acknowledged: everybody in the channel gets the answer.
+        this.#interactions.close(interaction);
+      }
+    }
+    const channelId = await this.#channelOf(part.peer);
+    const replaces = referenceOf(part.replaces);
+    if (replaces !== undefined) {
+      try {
+        return (await run((api) => api.channels.editMessage(channelId, replaces, { ...toEdit(part, filename), files: [...files] } as Parameters<typeof api.channels.editMessage>[2]))).id;
+      } catch (error) {
+        // Somebody has deleted it: then it is written anew.
+        if (failureOf(error).status !== 404) throw error;
+      }
+    }
+    return (await run((api) => api.channels.createMessage(channelId, { ...toMessage(part, filename), files: [...files] } as Parameters<typeof api.channels.createMessage>[1]))).id;
+  }
+  /** Direct messages go to a channel between the bot and the person, which Discord makes when it is asked for it. */
+  async #channelOf(peer: Peer): Promise<string> {
+    if (peer.kind !== "dm") return peer.id;
+    const known = this.#directory.dmChannel(peer.id);
+    if (known !== undefined) return known;
+    const { id } = await this.#client.run((api) => api.users.createDM(peer.id));
+    this.#directory.rememberDm(id, peer.id);
+    return id;
+  }
+  async fetchFile(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes?: number }> {
+    return fetchAttachment(file, this.#settings.origin);
+  }
+  async typing(peer: Peer, active: boolean): Promise<void> {
+    // It ends by itself.
+    if (!active) return;
+    const channelId = await this.#channelOf(peer);
+    await this.#client.run((api) => api.channels.showTyping(channelId));
+  }
+  async react(peer: Peer, messageId: string, _senderId: string | undefined, emoji: string): Promise<void> {
+    const reference = referenceOf(messageId);
+    if (reference === undefined) return;
+    const channelId = await this.#channelOf(peer);
+    await this.#client.run((api) => api.channels.addMessageReaction(channelId, reference, emoji));
+  }
+  async showLive(peer: Peer, text: string, messageId: string | undefined, replyToId: string | undefined): Promise<string | undefined> {
+    // The answer to a command has its place already.
+    if (interactionOf(replyToId) !== undefined) return undefined;
+    const channelId = await this.#channelOf(peer);
+    const shown = referenceOf(messageId);
+    const { run } = this.#client;
+    if (shown !== undefined) return (await run((api) => api.channels.editMessage(channelId, shown, toEdit({ text }, undefined) as Parameters<typeof api.channels.editMessage>[2]))).id;
+    const { id } = await run((api) => api.channels.createMessage(channelId, toLive(text, replyToId) as Parameters<typeof api.channels.createMessage>[1]));
+    this.#directory.rememberOwn(id);
+    return id;
+  }
+}
