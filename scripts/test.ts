@@ -160,6 +160,11 @@ const LANES: readonly Lane[] = [
     },
   },
   {
+    name: "channels",
+    what: "the channels' Workers in the Workers runtime, against fake platforms",
+    go: (log, report) => nodeTests(/^channels\/.*\.e2e\.test\.ts$/, log, report, {}, 2),
+  },
+  {
     name: "clippy",
     what: "lint of all Rust",
     go: async (log) =>

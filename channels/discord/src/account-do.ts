@@ -14,6 +14,9 @@ export class DiscordAccount extends AccountObject<DiscordEnv> {
   protected readonly channel = "discord";
   protected makePlatform(host: PlatformHost, config: Readonly<Record<string, unknown>>): Platform {
     const { DISCORD_BOT_TOKEN: token, DISCORD_API: api } = this.env;
-    return discordPlatform(host, readSettings(config, { ...(token === undefined ? {} : { token }), ...(api === undefined ? {} : { api }) }));
+    return discordPlatform(
+      host,
+      readSettings(config, { ...(token === undefined ? {} : { token }), ...(api === undefined ? {} : { api }) }),
+    );
   }
 }

@@ -6,7 +6,7 @@
 import type { API } from "@discordjs/core/http-only";
 import type { PlatformHost } from "../../kit/src/platform.ts";
 import type { Directory } from "./directory.ts";
-import { asId, asObject, type Fields, idAtTime, isNewerId, timeOfId } from "./map-reading.ts";
+import { asArray, asId, asObject, type Fields, idAtTime, isNewerId, timeOfId } from "./map-reading.ts";
 import { failureOf } from "./rest-client.ts";
 
 export const BACKFILL = {
@@ -35,8 +35,8 @@ export interface BackfillPorts {
   readonly host: PlatformHost;
   readonly directory: Directory;
   readonly run: <T>(request: (api: API) => Promise<T>) => Promise<T>;
-  /** Takes a message of the history. */
-  readonly take: (message: Fields, guildId: string | undefined) => boolean;
+  /** Takes a message of the history. `late`: it was written while nobody listened. */
+  readonly take: (message: Fields, guildId: string | undefined, late: boolean) => boolean;
   readonly serversToCome: () => number;
   /** New messages may come now. */
   readonly release: () => void;
@@ -98,7 +98,7 @@ export class Backfill {
     let incomplete = Math.max(0, all.length - BACKFILL.channels);
     let taken = 0;
     for (const target of all.slice(0, BACKFILL.channels)) {
-      const result = await this.#channel(target);
+      const result = await this.#channel(target, gap.until);
       taken += result.taken;
       if (!result.whole) incomplete++;
     }
@@ -125,26 +125,25 @@ export class Backfill {
     });
     return [...known, ...unread];
   }
-  async #channel(target: {
-    readonly channelId: string;
-    readonly after: string;
-    readonly guildId?: string;
-  }): Promise<{ readonly whole: boolean; readonly taken: number }> {
+  async #channel(
+    target: { readonly channelId: string; readonly after: string; readonly guildId?: string },
+    until: number,
+  ): Promise<{ readonly whole: boolean; readonly taken: number }> {
     const { host, run, take } = this.#ports;
     for (let attempt = 1; attempt <= BACKFILL.tries; attempt++) {
       try {
         const page: unknown = await run((api) =>
           api.channels.getMessages(target.channelId, { after: target.after, limit: BACKFILL.perChannel }),
         );
-        const messages = (Array.isArray(page) ? page.slice(0, BACKFILL.perChannel) : [])
-          .flatMap((entry: unknown) => asObject(entry) ?? [])
-          .flatMap((message) => {
-            const id = asId(message["id"]);
-            return id !== undefined && host.now() - timeOfId(id) < BACKFILL.maxAgeMs ? [{ id, message }] : [];
+        const messages = asArray(page, BACKFILL.perChannel)
+          .flatMap((entry) => {
+            const message = asObject(entry);
+            const id = asId(message?.["id"]);
+            return message && id !== undefined && host.now() - timeOfId(id) < BACKFILL.maxAgeMs ? [{ id, message }] : [];
           })
           .toSorted((left, right) => (isNewerId(left.id, right.id) ? 1 : -1));
         let taken = 0;
-        for (const { message } of messages) if (take(message, target.guildId)) taken++;
+        for (const { id, message } of messages) if (take(message, target.guildId, timeOfId(id) < until)) taken++;
         return { whole: messages.length < BACKFILL.perChannel, taken };
       } catch (error) {
         const { status } = failureOf(error);

@@ -115,7 +115,10 @@ function closed(state: Connection, code: number, invalidSession: boolean, now: n
   if (state.at !== "connecting" && state.at !== "connected") return [state, []];
   const fatal = FATAL.get(code);
   if (fatal !== undefined)
-    return [{ at: "stopped", why: fatal }, [{ do: "retire", code }, ...(code === 4004 ? [{ do: "forget-session" } as const] : []), { do: "tell" }]];
+    return [
+      { at: "stopped", why: fatal },
+      [{ do: "retire", code }, ...(code === 4004 ? [{ do: "forget-session" } as const] : []), { do: "tell" }],
+    ];
   const forget: readonly ConnectionEffect[] = invalidSession || SESSION_ENDED.has(code) ? [{ do: "forget-session" }] : [];
   // A socket that never opened closes with 1006: the way there is broken.
   const offline = state.at === "connecting" && code === 1006;

@@ -202,7 +202,14 @@ export class GatewaySocket {
     this.#manager = undefined;
     this.#held = [];
     this.#roundTripMs = undefined;
-    if (manager) void manager.destroy({ code, reason: "retired" }).catch(() => {});
+    if (manager) void this.#end(manager, code);
+  }
+  async #end(manager: WebSocketManager, code: number): Promise<void> {
+    try {
+      await manager.destroy({ code, reason: "retired" });
+    } catch {
+      // It is out of use either way.
+    }
   }
   #never(): Promise<never> {
     return new Promise<never>(() => {});

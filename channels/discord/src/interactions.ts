@@ -26,6 +26,8 @@ export interface InteractionPorts {
 
 export class Interactions {
   readonly #ports: InteractionPorts;
+  /** Acknowledgements under way: an answer before its acknowledgement has no place yet. */
+  readonly #deferring = new Map<string, Promise<void>>();
   constructor(ports: InteractionPorts) {
     this.#ports = ports;
   }
@@ -35,7 +37,14 @@ export class Interactions {
     if (kind === "command") this.#ports.host.kv.put(`i.${id}`, { token, at: this.#ports.host.now() } satisfies Open);
   }
   /** As soon as it is kept. */
-  async defer({ id, token, kind }: NonNullable<Mapped["interaction"]>): Promise<void> {
+  async defer(interaction: NonNullable<Mapped["interaction"]>): Promise<void> {
+    const { id } = interaction;
+    const work = this.#defer(interaction);
+    this.#deferring.set(id, work);
+    await work;
+    this.#deferring.delete(id);
+  }
+  async #defer({ id, token, kind }: NonNullable<Mapped["interaction"]>): Promise<void> {
     const { host, run } = this.#ports;
     try {
       await run((api) =>
@@ -51,9 +60,11 @@ export class Interactions {
     }
   }
   /** The token that takes this part, while it lives. */
-  placeFor(id: string | undefined, partId: string): string | undefined {
+  async placeFor(id: string | undefined, partId: string): Promise<string | undefined> {
+    if (id === undefined) return undefined;
+    await this.#deferring.get(id);
     const { host } = this.#ports;
-    const open = id === undefined ? undefined : host.kv.get<Open>(`i.${id}`);
+    const open = host.kv.get<Open>(`i.${id}`);
     if (!open || host.now() - open.at >= TOKEN_MS) return undefined;
     return open.answer === undefined || open.answer === partId ? open.token : undefined;
   }

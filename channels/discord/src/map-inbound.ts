@@ -222,7 +222,7 @@ function commandText(data: Fields): string | undefined {
   if (typeof name !== "string" || !COMMAND_NAMES.has(name)) return undefined;
   const values = asArray(data["options"], 5).flatMap((option) => {
     const value = asObject(option)?.["value"];
-    return typeof value === "string" ? cleanName(value, 200) ?? [] : [];
+    return typeof value === "string" ? (cleanName(value, 200) ?? []) : [];
   });
   return [`/${name}`, ...values].join(" ");
 }
@@ -239,7 +239,8 @@ function personOf(value: unknown, member: Fields | undefined, bots = false): Sen
   const name = cleanName(member?.["nick"]) ?? cleanName(user["global_name"]) ?? handle;
   return { id, ...(name === undefined ? {} : { name }), ...(handle === undefined ? {} : { handle }) };
 }
-const senderIds = ({ handle }: Sender): Pick<ChannelInbound, "senderIds"> => (handle === undefined ? {} : { senderIds: { username: handle } });
+const senderIds = ({ handle }: Sender): Pick<ChannelInbound, "senderIds"> =>
+  handle === undefined ? {} : { senderIds: { username: handle } };
 
 interface Where {
   readonly peer: Peer;
@@ -279,6 +280,8 @@ function quoteOf(
   const quoted = asObject(fields["referenced_message"]);
   const senderId = asId(asObject(quoted?.["author"])?.["id"]);
   const own = quoted ? readable(cleanText(quoted["content"], MAX_QUOTE), { botId: "", users, place: around.place }) : "";
-  const text = quoted ? [own, ...describeExtras(quoted, own), ...filesOf(quoted, undefined).names].filter((part) => part !== "").join("\n") : "";
+  const text = quoted
+    ? [own, ...describeExtras(quoted, own), ...filesOf(quoted, undefined).names].filter((part) => part !== "").join("\n")
+    : "";
   return { id, text: text.slice(0, MAX_QUOTE), ...(senderId === undefined ? {} : { senderId }) };
 }

@@ -2,6 +2,13 @@
  * The kit's messages as requests to Discord, and Discord's answers as outcomes (promises P9). Pure. Nobody is ever pinged by what the
  * agent says: mentions in it are only text.
  */
+import {
+  type APIActionRowComponent,
+  type APIAllowedMentions,
+  type APIButtonComponentWithCustomId,
+  ButtonStyle,
+  ComponentType,
+} from "discord-api-types/v10";
 import type { OutboundPart, SendOutcome } from "../../kit/src/platform.ts";
 
 /** What Discord takes from a bot in a server without boosts. */
@@ -10,25 +17,21 @@ export const MAX_CHARS = 2_000;
 const MAX_BUTTONS = 5;
 const MAX_LABEL = 80;
 
-interface Button {
-  readonly type: 2;
-  readonly style: 1 | 2;
-  readonly label: string;
-  readonly custom_id: string;
-}
+/** In the shape of discord-api-types, so that the library takes it as it is. */
 export interface MessageBody {
-  readonly content: string;
-  readonly allowed_mentions: { readonly parse: []; readonly replied_user: false };
-  readonly nonce?: string;
-  readonly enforce_nonce?: boolean;
-  readonly message_reference?: { readonly message_id: string; readonly fail_if_not_exists: false };
-  readonly components?: readonly { readonly type: 1; readonly components: readonly Button[] }[];
-  readonly attachments?: readonly { readonly id: number; readonly filename: string }[];
+  content: string;
+  allowed_mentions: APIAllowedMentions;
+  nonce?: string;
+  enforce_nonce?: boolean;
+  message_reference?: { message_id: string; fail_if_not_exists: boolean };
+  components?: APIActionRowComponent<APIButtonComponentWithCustomId>[];
+  attachments?: { id: number; filename: string }[];
 }
-const QUIET: MessageBody["allowed_mentions"] = { parse: [], replied_user: false };
+const QUIET: APIAllowedMentions = { parse: [], replied_user: false };
 
 /** The message that an id of ours belongs to on Discord; `undefined`: none that could be referred to. */
-export const referenceOf = (id: string | undefined): string | undefined => (id === undefined ? undefined : /^([1-9]\d{4,19})(?:\.|$)/.exec(id)?.[1]);
+export const referenceOf = (id: string | undefined): string | undefined =>
+  id === undefined ? undefined : /^([1-9]\d{4,19})(?:\.|$)/.exec(id)?.[1];
 /** The interaction that a message came by. */
 export const interactionOf = (id: string | undefined): string | undefined =>
   id === undefined ? undefined : /^i:([1-9]\d{4,19})$/.exec(id)?.[1];
@@ -46,9 +49,9 @@ export function toMessage(part: OutboundPart, filename: string | undefined): Mes
 /** For a message that is there already: a second time changes nothing, so it needs no nonce. */
 export function toEdit(part: Pick<OutboundPart, "text" | "actions">, filename: string | undefined): MessageBody {
   const buttons = (part.actions ?? []).slice(0, MAX_BUTTONS).map(
-    ({ id, label }, index): Button => ({
-      type: 2,
-      style: index === 0 ? 1 : 2,
+    ({ id, label }, index): APIButtonComponentWithCustomId => ({
+      type: ComponentType.Button,
+      style: index === 0 ? ButtonStyle.Primary : ButtonStyle.Secondary,
       label: [...label].slice(0, MAX_LABEL).join(""),
       custom_id: id.slice(0, 100),
     }),
@@ -56,7 +59,7 @@ export function toEdit(part: Pick<OutboundPart, "text" | "actions">, filename: s
   return {
     content: part.text.slice(0, MAX_CHARS),
     allowed_mentions: QUIET,
-    ...(buttons.length === 0 ? {} : { components: [{ type: 1, components: buttons }] }),
+    ...(buttons.length === 0 ? {} : { components: [{ type: ComponentType.ActionRow, components: buttons }] }),
     ...(filename === undefined ? {} : { attachments: [{ id: 0, filename }] }),
   };
 }

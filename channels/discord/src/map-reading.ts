@@ -11,7 +11,8 @@ export const asArray = (value: unknown, max: number): readonly unknown[] => (Arr
 export const asNumber = (value: unknown, min: number, max: number): number | undefined =>
   typeof value === "number" && Number.isFinite(value) && value >= min && value <= max ? value : undefined;
 /** Discord's ids: unsigned 64 bits, in decimal. */
-export const asId = (value: unknown): string | undefined => (typeof value === "string" && /^[1-9]\d{4,19}$/.test(value) ? value : undefined);
+export const asId = (value: unknown): string | undefined =>
+  typeof value === "string" && /^[1-9]\d{4,19}$/.test(value) ? value : undefined;
 export const asTime = (value: unknown): number | undefined => {
   if (typeof value !== "string" || value.length > 64) return undefined;
   const time = Date.parse(value);

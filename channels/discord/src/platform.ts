@@ -14,7 +14,7 @@ import { mapDispatch, type Mapped, mapMessage, type Surroundings } from "./map-i
 import { interactionOf, MAX_CHARS, outcomeOf, referenceOf, toEdit, toLive, toMessage } from "./map-outbound.ts";
 import { asArray, asId, asNumber, asObject, type Fields } from "./map-reading.ts";
 import { failureOf, type RestClient, restClient } from "./rest-client.ts";
-import { type Settings, type SettingsOrWhy } from "./settings.ts";
+import type { Settings, SettingsOrWhy } from "./settings.ts";
 
 /** Discord says "the past few minutes"; this is what is relied on. */
 const RECOGNISES_NONCE_MS = 180_000;
@@ -87,7 +87,7 @@ class DiscordPlatform implements Platform {
       host,
       run,
       directory: this.#directory,
-      take: (message, guildId) => this.#takeLate(message, guildId),
+      take: (message, guildId, late) => this.#takeLate(message, guildId, late),
       serversToCome: () => this.#toCome.size,
       release: () => this.#socket.release(),
     });
@@ -132,7 +132,10 @@ class DiscordPlatform implements Platform {
     const connected = state.at === "connected";
     const missed = this.#backfill.missed;
     const warning = this.#host.kv.get<string>("warning");
-    const base: Pick<ChannelAccount, "connected" | "authenticated"> = { connected, authenticated: this.#bot !== undefined && state.at !== "stopped" };
+    const base: Pick<ChannelAccount, "connected" | "authenticated"> = {
+      connected,
+      authenticated: this.#bot !== undefined && state.at !== "stopped",
+    };
     return {
       ...base,
       mode: "gateway",
@@ -234,10 +237,10 @@ class DiscordPlatform implements Platform {
     return true;
   }
   /** History has no servers in its messages; the channel's is known. */
-  #takeLate(message: Fields, guildId: string | undefined): boolean {
+  #takeLate(message: Fields, guildId: string | undefined, late: boolean): boolean {
     return this.#host.transaction(() => {
       const fields = guildId === undefined ? message : { ...message, guild_id: guildId };
-      const mapped = mapMessage(fields, this.#around("", guildId), true);
+      const mapped = mapMessage(fields, this.#around("", guildId), late);
       return mapped !== undefined && this.#take(mapped);
     });
   }
@@ -271,17 +274,26 @@ class DiscordPlatform implements Platform {
   }
   #failed(error: unknown): SendOutcome {
     const failure = failureOf(error);
-    if (failure.status === 401) this.#socket.refuse("Discord does not accept the bot's token any more. Make a new one (Bot, Reset Token), put it in the configuration, and start the channel.");
+    if (failure.status === 401)
+      this.#socket.refuse(
+        "Discord does not accept the bot's token any more. Make a new one (Bot, Reset Token), put it in the configuration, and start the channel.",
+      );
     return outcomeOf(failure);
   }
-  async #post(part: OutboundPart, files: readonly { name: string; data: Uint8Array; contentType: string }[], filename: string | undefined): Promise<string> {
+  async #post(
+    part: OutboundPart,
+    files: readonly { name: string; data: Uint8Array; contentType: string }[],
+    filename: string | undefined,
+  ): Promise<string> {
     const { run } = this.#client;
     const interaction = interactionOf(part.replyToId);
-    const token = this.#interactions.placeFor(interaction, part.partId);
+    const token = await this.#interactions.placeFor(interaction, part.partId);
     const applicationId = this.#bot?.applicationId;
     if (interaction !== undefined && token !== undefined && applicationId !== undefined) {
       try {
-        const message = await run((api) => api.interactions.editReply(applicationId, token, { ...toEdit(part, filename), files: [...files] } as Parameters<typeof api.interactions.editReply>[2]));
+        const message = await run((api) =>
+          api.interactions.editReply(applicationId, token, { ...toEdit(part, filename), files: [...files] }),
+        );
         this.#interactions.answered(interaction, part.partId);
         return message.id;
       } catch (error) {
@@ -295,13 +307,13 @@ class DiscordPlatform implements Platform {
     const replaces = referenceOf(part.replaces);
     if (replaces !== undefined) {
       try {
-        return (await run((api) => api.channels.editMessage(channelId, replaces, { ...toEdit(part, filename), files: [...files] } as Parameters<typeof api.channels.editMessage>[2]))).id;
+        return (await run((api) => api.channels.editMessage(channelId, replaces, { ...toEdit(part, filename), files: [...files] }))).id;
       } catch (error) {
         // Somebody has deleted it: then it is written anew.
         if (failureOf(error).status !== 404) throw error;
       }
     }
-    return (await run((api) => api.channels.createMessage(channelId, { ...toMessage(part, filename), files: [...files] } as Parameters<typeof api.channels.createMessage>[1]))).id;
+    return (await run((api) => api.channels.createMessage(channelId, { ...toMessage(part, filename), files: [...files] }))).id;
   }
   /** Direct messages go to a channel between the bot and the person, which Discord makes when it is asked for it. */
   async #channelOf(peer: Peer): Promise<string> {
@@ -333,8 +345,8 @@ class DiscordPlatform implements Platform {
     const channelId = await this.#channelOf(peer);
     const shown = referenceOf(messageId);
     const { run } = this.#client;
-    if (shown !== undefined) return (await run((api) => api.channels.editMessage(channelId, shown, toEdit({ text }, undefined) as Parameters<typeof api.channels.editMessage>[2]))).id;
-    const { id } = await run((api) => api.channels.createMessage(channelId, toLive(text, replyToId) as Parameters<typeof api.channels.createMessage>[1]));
+    if (shown !== undefined) return (await run((api) => api.channels.editMessage(channelId, shown, toEdit({ text }, undefined)))).id;
+    const { id } = await run((api) => api.channels.createMessage(channelId, toLive(text, replyToId)));
     this.#directory.rememberOwn(id);
     return id;
   }

@@ -16,7 +16,10 @@ const DISCORD = "https://discord.com/api";
 const NO_TOKEN =
   "There is no bot token. Make a bot at https://discord.com/developers/applications, copy its token (Bot, Reset Token), and put it in the configuration as `token`, or in the secret DISCORD_BOT_TOKEN.";
 
-export function readSettings(config: Readonly<Record<string, unknown>>, secrets: { readonly token?: string; readonly api?: string }): SettingsOrWhy {
+export function readSettings(
+  config: Readonly<Record<string, unknown>>,
+  secrets: { readonly token?: string; readonly api?: string },
+): SettingsOrWhy {
   const given = config["token"] ?? config["botToken"] ?? secrets.token;
   if (given === undefined || given === "") return { ok: false, why: NO_TOKEN };
   const token = typeof given === "string" ? given.trim().replace(/^Bot\s+/i, "") : "";

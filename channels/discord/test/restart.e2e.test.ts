@@ -1,0 +1,53 @@
+/** The Discord channel over the death of its runtime: workerd is killed, its state is on disk. */
+import assert from "node:assert/strict";
+import { after, before, it } from "node:test";
+import { ALICE, DM } from "../../fakes/discord/fake-discord.ts";
+import { World } from "./world.ts";
+
+const world = new World();
+before(() => world.open());
+after(() => world.close());
+
+it("[W25][P2] killed in the middle of a stream: every message is handed over, in order, none twice", async () => {
+  const [resumed, lost] = await Promise.all([world.bot("resumed"), world.bot("lost")]);
+  await Promise.all([resumed.connected(), lost.connected()]);
+  const texts = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, index) => `m${from + index}`);
+  for (const content of texts(0, 10)) resumed.discord.say({ content });
+  lost.discord.say({ content: "m0" });
+  await resumed.received(({ message }) => message.text === "m9", "the first messages");
+  await lost.received(({ message }) => message.text === "m0", "the first message");
+
+  // The gateway is away: what comes now is only in the inbox when the end comes.
+  resumed.away = true;
+  for (const content of texts(10, 20)) resumed.discord.say({ content });
+  await lost.send({ peer: { kind: "dm", id: ALICE.id }, text: "on its way" }, "before");
+  await lost.report("before");
+  await world.kill();
+  for (const content of texts(20, 30)) resumed.discord.say({ content });
+  lost.discord.gateway.forgetSessions();
+  for (const content of texts(1, 4)) lost.discord.say({ content, unheard: true });
+  resumed.away = false;
+
+  await world.boot();
+  await Promise.all([resumed.start(), lost.start()]);
+  await resumed.received(({ message }) => message.text === "m29", "the last message");
+  await lost.received(({ message }) => message.text === "m3", "the missed messages");
+  assert.deepEqual(
+    resumed.inbound.map(({ message }) => message.text),
+    texts(0, 30),
+  );
+  assert.equal(resumed.discord.log.filter(({ kind }) => kind === "gateway.identify").length, 1);
+  assert.equal(resumed.discord.log.filter(({ kind }) => kind === "gateway.resumed").length, 1);
+  assert.deepEqual(
+    lost.inbound.map(({ message, backlog = false }) => [message.text, backlog]),
+    [["m0", false], ...texts(1, 4).map((text) => [text, true])],
+  );
+  // A delivery is known for ever: handed over again, it is not sent again.
+  await lost.send({ peer: { kind: "dm", id: ALICE.id }, text: "on its way" }, "before");
+  await lost.send({ peer: { kind: "dm", id: ALICE.id }, text: "last" }, "after");
+  await lost.report("after");
+  assert.deepEqual(
+    lost.discord.sent(DM).map(({ content }) => content),
+    ["on its way", "last"],
+  );
+});
