@@ -1,12 +1,13 @@
 /** The measurements. Each takes a running system and gives numbers; main.ts turns them into rows. */
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import type { BenchClient, Frame } from "./client.ts";
 import type { BenchModel } from "./model.ts";
 import { median, quantile, usageOf } from "./process.ts";
-import type { System } from "./system.ts";
+import type { Gsv, System } from "./system.ts";
 
 const WAIT_MS = 60_000;
 
@@ -204,4 +205,54 @@ export async function fill(system: System, session: string, count: number): Prom
     }
     client.close();
   }
+}
+
+export interface TextSearchCost {
+  /** Of a search for a few messages, when the index is up to date. */
+  readonly queryMs: number;
+  readonly commonMs: number;
+  readonly perSecond: number;
+}
+const WORDS =
+  "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore magna aliqua".split(" ");
+/** Puts `count` messages into transcripts of the agent, has them indexed by searching, and then searches for one of them at a time. */
+export async function textSearch(system: Gsv, count: number): Promise<TextSearchCost> {
+  const perTranscript = 500;
+  const folder = join(system.env["GSV_HOME"] ?? "", "workspace/agents/main/sessions");
+  mkdirSync(folder, { recursive: true });
+  for (let from = 0; from < count; from += perTranscript) {
+    const lines = Array.from({ length: Math.min(perTranscript, count - from) }, (_, i) => {
+      const words = Array.from({ length: 60 }, (_word, at) => WORDS[(from + i * 7 + at * at) % WORDS.length]).join(" ");
+      return JSON.stringify({
+        role: i % 2 === 0 ? "user" : "assistant",
+        content: [{ type: "text", text: `every marker${from + i} ${words}` }],
+        timestamp: i,
+      });
+    });
+    writeFileSync(join(folder, `bench-${from}.jsonl.gz`), gzipSync(`${lines.join("\n")}\n`));
+  }
+  const client = await system.open("bench-text-search");
+  const ask = async (query: string): Promise<{ hits: unknown[]; notes: string[] }> => {
+    const { payload, error } = await client.call("search.query", { query });
+    if (payload === undefined) throw new Error(`search.query: ${JSON.stringify(error)}`);
+    return { hits: (payload["hits"] ?? []) as unknown[], notes: (payload["notes"] ?? []) as string[] };
+  };
+  const from = performance.now();
+  while ((await ask("every")).notes.length > 0) if (performance.now() - from > WAIT_MS) throw new Error("the index is not done");
+  const seconds = (performance.now() - from) / 1000;
+  const times = async (queries: readonly string[]): Promise<number> => {
+    const samples: number[] = [];
+    for (const query of queries) {
+      const asked = performance.now();
+      const { hits } = await ask(query);
+      samples.push(performance.now() - asked);
+      if (hits.length === 0) throw new Error(`nothing was found for ${query}`);
+    }
+    return median(samples);
+  };
+  const some = Array.from({ length: 40 }, (_, i) => `marker${(i * 97) % count}`);
+  const queryMs = await times(some);
+  const commonMs = await times(some.map(() => "every"));
+  client.close();
+  return { queryMs, commonMs, perSecond: count / seconds };
 }
