@@ -18,6 +18,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { bucketCases } from "../test/support/bucket-contract.ts";
+import { layoutCases } from "../test/support/layout-contract.ts";
 import { RawWorkerd, bundle } from "../test/support/raw-workerd.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -95,6 +96,15 @@ describe("the embedded bucket", () => {
     for (const [index, { name }] of bucketCases.entries()) {
       it(name, async () => {
         const response = await bucket.ask(`case?index=${index}`, "");
+        assert.equal(await response.text(), "ok");
+      });
+    }
+  });
+
+  describe("holds the storage layout", () => {
+    for (const [index, { name }] of layoutCases.entries()) {
+      it(name, async () => {
+        const response = await bucket.ask(`layout?index=${index}`, "");
         assert.equal(await response.text(), "ok");
       });
     }

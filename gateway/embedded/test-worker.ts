@@ -1,5 +1,6 @@
 /** Runs bucket contract cases, and single operations, inside a Worker on the embedded bucket. Only for tests. */
 import { bucketCases } from "../test/support/bucket-contract.ts";
+import { layoutCases } from "../test/support/layout-contract.ts";
 
 interface Env {
   readonly STORAGE: R2Bucket;
@@ -24,6 +25,11 @@ export default {
         case "/case": {
           const index = Number(searchParams.get("index"));
           await bucketCases[index]?.run(env.STORAGE, `case-${index}/`);
+          return new Response("ok");
+        }
+        case "/layout": {
+          const index = Number(searchParams.get("index"));
+          await layoutCases[index]?.run(env.STORAGE, `layout-${index}`);
           return new Response("ok");
         }
         case "/put":
