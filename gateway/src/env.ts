@@ -2,6 +2,7 @@
  * The bindings of the Worker, typed. Secrets and settings of the deployment are read here and nowhere else; everything a
  * person sets at run time is configuration (`config/`), not environment.
  */
+import type { ChannelService } from "../../protocol/gen/services.ts";
 import type { Gateway } from "./gateway/gateway-do.ts";
 import type { SpeechAi } from "./media/transcribe.ts";
 import type { SearchIndex } from "./search/search-index-do.ts";
@@ -40,3 +41,15 @@ export const bootstrapTokenHash = (env: Env): string | undefined => {
   const hash = env.BOOTSTRAP_TOKEN_HASH?.trim().toLowerCase();
   return hash !== undefined && /^[0-9a-f]{64}$/.test(hash) ? hash : undefined;
 };
+
+/** Channels are bound as `CHANNEL_{NAME}`: adding one changes the deployment, not the program. */
+const CHANNEL_BINDING = /^CHANNEL_([A-Z][A-Z0-9_]{0,62})$/;
+export const channelNames = (env: Env): readonly string[] =>
+  Object.keys(env)
+    .flatMap((name) => CHANNEL_BINDING.exec(name)?.[1]?.toLowerCase() ?? [])
+    .sort();
+export function channelService(env: Env, name: string): ChannelService | undefined {
+  const binding = `CHANNEL_${name.toUpperCase()}`;
+  if (!CHANNEL_BINDING.test(binding) || !Object.hasOwn(env, binding)) return undefined;
+  return (env as Env & Readonly<Record<string, unknown>>)[binding] as ChannelService;
+}

@@ -18,6 +18,7 @@ import type {
   ModelRef,
   NodeEntry,
   NodeExecEventParams,
+  Peer,
   SessionCompactResult,
   SearchQueryResult,
   SearchSource,
@@ -71,8 +72,17 @@ export interface SessionSend {
   readonly verbatim?: true;
   /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`, `session:<key>;hops=<n>`. */
   readonly origin: string;
+  /** Where the run's end is sent, beside the clients that follow. */
+  readonly reply?: ReplyRoute;
   /** The RunContext's version when the message was handed over: a run that it starts need not ask for what has not changed. */
   readonly contextVersion?: string;
+}
+/** A conversation on a platform, and the message that is answered. */
+export interface ReplyRoute {
+  readonly channel: string;
+  readonly accountId: string;
+  readonly peer: Peer;
+  readonly replyToId?: string;
 }
 export type ToolResultTaken = "taken" | "duplicate" | "late" | "unknown";
 export interface NodeChange {

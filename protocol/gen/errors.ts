@@ -109,6 +109,14 @@ export const ERRORS = {
     exit: 1,
     text: "The run used up its time. Say `continue` to go on, or raise `limits.runMs`.",
   },
+  "channel.failed": {
+    code: 542,
+    blame: "platform",
+    retryable: true,
+    http: 502,
+    exit: 1,
+    text: "The channel did not answer as it should. Try again.",
+  },
   "channel.unknown": {
     code: 540,
     blame: "caller",

@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "6f283d7db7c325ee";
+export const PROTOCOL_FINGERPRINT = "9d8222c3f25704ec";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -243,7 +243,7 @@ export const METHODS = {
     result: "ChannelLoginResult",
     callers: ["client"],
     scope: "admin",
-    errors: ["channel.unknown"],
+    errors: ["channel.failed", "channel.unknown"],
     deferred: false,
     idempotent: false,
   },
@@ -253,7 +253,7 @@ export const METHODS = {
     result: "ChannelLogoutResult",
     callers: ["client"],
     scope: "admin",
-    errors: ["channel.unknown"],
+    errors: ["channel.failed", "channel.unknown"],
     deferred: false,
     idempotent: false,
   },
@@ -263,7 +263,7 @@ export const METHODS = {
     result: "ChannelStartResult",
     callers: ["client"],
     scope: "admin",
-    errors: ["channel.unknown"],
+    errors: ["channel.failed", "channel.unknown"],
     deferred: false,
     idempotent: false,
   },
@@ -273,7 +273,7 @@ export const METHODS = {
     result: "ChannelStatusResult",
     callers: ["client"],
     scope: "read",
-    errors: ["channel.unknown"],
+    errors: ["channel.failed", "channel.unknown"],
     deferred: false,
     idempotent: true,
   },
@@ -283,7 +283,7 @@ export const METHODS = {
     result: "ChannelStopResult",
     callers: ["client"],
     scope: "admin",
-    errors: ["channel.unknown"],
+    errors: ["channel.failed", "channel.unknown"],
     deferred: false,
     idempotent: false,
   },

@@ -1051,9 +1051,9 @@ export type InboundMessage = {
   forwarded?: boolean;
 };
 
-/** `accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why. */
-export type InboundOutcome = "accepted" | "duplicate" | "answered" | "ignored" | "held" | "refused";
-export const InboundOutcomeValues = ["accepted", "duplicate", "answered", "ignored", "held", "refused"] as const satisfies readonly InboundOutcome[];
+/** `accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why. `later`: not now; keep it and bring it again. */
+export type InboundOutcome = "accepted" | "duplicate" | "answered" | "ignored" | "held" | "refused" | "later";
+export const InboundOutcomeValues = ["accepted", "duplicate", "answered", "ignored", "held", "refused", "later"] as const satisfies readonly InboundOutcome[];
 
 /** A call that a node still answers for. */
 export type LedgerCall = {

@@ -109,8 +109,8 @@ export const OutboundMessage = struct(
 );
 export const InboundOutcome = enumOf(
   "InboundOutcome",
-  "`accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why.",
-  ["accepted", "duplicate", "answered", "ignored", "held", "refused"],
+  "`accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why. `later`: not now; keep it and bring it again.",
+  ["accepted", "duplicate", "answered", "ignored", "held", "refused", "later"],
 );
 export const ChannelInboundOutcome = struct(
   "ChannelInboundOutcome",
@@ -182,7 +182,7 @@ export const ChannelAccount = struct("ChannelAccount", "State of one account of 
 });
 const account = { channel: t.string(64, { minLength: 1 }), accountId: t.optional(t.string(128)) };
 const done = { ok: t.literal(true), channel: t.string(64), accountId: t.string(128) };
-const act = { callers: ["client"], scope: "admin", errors: ["channel.unknown"] } as const;
+const act = { callers: ["client"], scope: "admin", errors: ["channel.unknown", "channel.failed"] } as const;
 
 method("channels.list", {
   doc: "Connected channel accounts.",
@@ -216,7 +216,7 @@ method("channel.status", {
   result: { channel: t.string(64), accounts: t.array(ChannelAccount, 256) },
   callers: ["client"],
   scope: "read",
-  errors: ["channel.unknown"],
+  errors: ["channel.unknown", "channel.failed"],
   idempotent: true,
 });
 method("channel.login", {

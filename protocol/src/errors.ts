@@ -155,6 +155,7 @@ row("media.not_found", 590, "caller", 404, 1, false, "There is no such media fil
 row("media.unsupported", 591, "caller", 415, 1, false, "This kind of file can't be taken.");
 row("transcription.failed", 592, "peer", 502, 1, true, "The recording could not be turned into text. Check `transcription`.");
 row("channel.unknown", 540, "caller", 404, 1, false, "There is no such channel here.");
+row("channel.failed", 542, "platform", 502, 1, true, "The channel did not answer as it should. Try again.");
 row("pair.not_found", 541, "caller", 404, 1, false, "Nobody by that id is waiting to be paired.");
 row("storage.failed", 550, "platform", 502, 1, true, "The storage did not answer as it should. Try again.");
 row("internal", 500, "bug", 500, 70, true, "Something went wrong inside GSV. The log has the details.");

@@ -143,6 +143,7 @@ const mayUsePlatform = (file: string): boolean =>
   [
     "gateway/src/worker.ts",
     "gateway/src/env.ts",
+    "gateway/src/gateway-service.ts",
     "gateway/src/gateway/audit.ts",
     "gateway/src/gateway/outbox.ts",
     "gateway/src/gateway/alarms.ts",

@@ -132,6 +132,7 @@ export class Inbox {
       inbound = await this.#files(row, inbound);
       const late = now() - row.received > KIT.retryMaxMs;
       outcome = await within(KIT.handOverMs, "handing a message over", after, handOver(late ? { ...inbound, backlog: true } : inbound));
+      if (outcome.outcome === "later") throw new Error("the gateway takes it later");
     } catch (error) {
       const attempts = row.attempts + 1;
       db.query(

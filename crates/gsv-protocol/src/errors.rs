@@ -136,6 +136,17 @@ pub const BUDGET_TIME: ErrorReason = ErrorReason {
     text: "The run used up its time. Say `continue` to go on, or raise `limits.runMs`.",
 };
 
+/// The channel did not answer as it should. Try again.
+pub const CHANNEL_FAILED: ErrorReason = ErrorReason {
+    reason: "channel.failed",
+    code: 542,
+    blame: Blame::Platform,
+    retryable: true,
+    http: 502,
+    exit: 1,
+    text: "The channel did not answer as it should. Try again.",
+};
+
 /// There is no such channel here.
 pub const CHANNEL_UNKNOWN: ErrorReason = ErrorReason {
     reason: "channel.unknown",
@@ -1030,6 +1041,7 @@ pub const ERRORS: &[ErrorReason] = &[
     BUDGET_COST,
     BUDGET_STEPS,
     BUDGET_TIME,
+    CHANNEL_FAILED,
     CHANNEL_UNKNOWN,
     CHAT_BAD_DIRECTIVE,
     CHAT_EMPTY,

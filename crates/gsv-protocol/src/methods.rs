@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "6f283d7db7c325ee";
+pub const PROTOCOL_FINGERPRINT: &str = "9d8222c3f25704ec";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

@@ -1578,7 +1578,7 @@ pub struct InboundMessage {
     pub forwarded: Option<bool>,
 }
 
-/// `accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why.
+/// `accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why. `later`: not now; keep it and bring it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum InboundOutcome {
     #[serde(rename = "accepted")]
@@ -1593,8 +1593,10 @@ pub enum InboundOutcome {
     Held,
     #[serde(rename = "refused")]
     Refused,
+    #[serde(rename = "later")]
+    Later,
 }
-impl_string_enum!(InboundOutcome { Accepted => "accepted", Duplicate => "duplicate", Answered => "answered", Ignored => "ignored", Held => "held", Refused => "refused" });
+impl_string_enum!(InboundOutcome { Accepted => "accepted", Duplicate => "duplicate", Answered => "answered", Ignored => "ignored", Held => "held", Refused => "refused", Later => "later" });
 
 /// A call that a node still answers for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
  * Where the gateway's parts come from: the only file of this folder that knows who implements a port, and the one place where tests put
  * something else.
  */
-import type { Env } from "../env.ts";
+import type { ChannelService } from "../../../protocol/gen/services.ts";
+import { channelNames, channelService, type Env } from "../env.ts";
 import type { NativeTools, SearchPort, SessionPort } from "../ports.ts";
 import { createSkillLibrary, type SkillLibrary } from "../skills/library.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
@@ -11,6 +12,9 @@ import { type ArchiveReader, createArchiveReader } from "../workspace/archive-re
 import { createWorkspaceStore, type WorkspaceStore } from "../workspace/store.ts";
 
 export interface Parts {
+  /** The Worker of a channel, when one is bound as `CHANNEL_{NAME}`. */
+  channel(env: Env, name: string): ChannelService | undefined;
+  channelNames(env: Env): readonly string[];
   /** A session by its canonical key. */
   session(env: Env, key: string): SessionPort;
   /** An agent's search index. */
@@ -23,6 +27,8 @@ export interface Parts {
 }
 
 export const parts: Parts = {
+  channel: channelService,
+  channelNames,
   session: (env, key) => env.SESSION.getByName(key),
   search: (env, agentId) => env.SEARCH.getByName(agentId),
   nativeTools: (env) => createNativeTools(env.STORAGE),

@@ -4,6 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
+import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { allowedOrigins, bootstrapTokenHash, type Env, isEmbedded, versionOf } from "../env.ts";
 import { checkUpgrade, originAllowed } from "../http/upgrade.ts";
@@ -37,6 +38,7 @@ import { scopesOf } from "./authorise.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { parts } from "./compose.ts";
 import { dispatch } from "./dispatcher.ts";
+import { ChannelHub, type ChannelRef } from "./channel-hub.ts";
 import { CLOSE, handshake } from "./handshake.ts";
 import { findText } from "./find-text.ts";
 import { FailureWindow } from "./limits.ts";
@@ -44,9 +46,11 @@ import { logNode } from "./methods/node.ts";
 import { GATEWAY_MIGRATIONS } from "./migrations.ts";
 import { NodeLinks } from "./node-links.ts";
 import { fail } from "./outcome.ts";
+import { Channels } from "./registry/channels.ts";
 import { Config } from "./registry/config.ts";
 import { type Connection, Connections, type OpenConnection } from "./registry/connections.ts";
 import { Nodes } from "./registry/nodes.ts";
+import { Pairings } from "./registry/pairings.ts";
 import { PendingCalls } from "./registry/pending-calls.ts";
 import { Sessions } from "./registry/sessions.ts";
 import { type TokenGrant, Tokens } from "./registry/tokens.ts";
@@ -115,6 +119,23 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const arm = (): void => alarms.arm();
     const calls = new ClientCalls({ pending: new PendingCalls(storage), connections, now, arm, freshName: randomName });
     const nodeLinks = new NodeLinks({ connections, nodes, sessions, calls: () => calls, ask, now, background, arm });
+    const channels = new ChannelHub({
+      config,
+      sessions,
+      channels: new Channels(storage),
+      pairings: new Pairings(storage),
+      audit,
+      ask,
+      now,
+      sha256: sha256Hex,
+      random: (length) => crypto.getRandomValues(new Uint8Array(length)),
+      contextVersion: () => this.#services.contextVersion(),
+      service: (name) => parts.channel(env, name),
+      names: () => parts.channelNames(env),
+      arm,
+      log,
+      background,
+    });
     let expiredUpTo = 0;
     const alarms = new Alarms(storage, clock, log, [
       { name: "client_calls", next: () => calls.nextDeadline(), run: (at) => calls.expire(at) },
@@ -128,6 +149,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
             if (principal.expiresAt !== undefined && principal.expiresAt <= at) closeToken(principal.tokenId, "the token has expired");
         },
       },
+      { name: "held_messages", next: () => channels.nextRelease(), run: () => background("release", channels.releaseAll()) },
       { name: "audit_retention", next: () => audit.nextPrune(), run: (at) => audit.prune(at) },
     ]);
     const closeToken = (tokenId: string, reason: string): number => {
@@ -154,6 +176,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       nodeLinks,
       calls,
       audit,
+      channels,
       alarms,
       // A node that comes, goes or comes back has another connection; nothing else changes what it offers.
       contextVersion: () => {
@@ -333,6 +356,25 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     };
     await Promise.all(Array.from({ length: RESUME_AT_ONCE }, work));
     return busy;
+  }
+
+  // ------------------------------------------------------------ for channels (GatewayService)
+
+  async channelInbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome> {
+    return this.#services.channels.inbound(account, inbound);
+  }
+  async channelMediaKey(
+    account: ChannelRef,
+    inbound: ChannelInbound,
+    file: { readonly mimeType: string; readonly index: number },
+  ): Promise<string | undefined> {
+    return this.#services.channels.mediaKey(account, inbound, file);
+  }
+  async channelStatus(account: ChannelRef, state: ChannelAccount): Promise<void> {
+    this.#services.channels.status(account, state);
+  }
+  async channelDelivered(account: ChannelRef, report: DeliveryReport): Promise<void> {
+    this.#services.channels.delivered(account, report);
   }
 
   // ------------------------------------------------------------ for sessions (GatewayPort)

@@ -42,4 +42,27 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID`);
     },
   },
+  {
+    name: "channels: accounts, messages taken in, people",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE channel_accounts(
+        channel TEXT NOT NULL, account TEXT NOT NULL, connected_at INTEGER NOT NULL, last_message_at INTEGER, state TEXT, PRIMARY KEY(channel, account)
+      ) STRICT, WITHOUT ROWID`);
+      sql.exec(
+        "CREATE TABLE channel_inbox(key TEXT PRIMARY KEY, session TEXT NOT NULL, outcome TEXT, at INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+      );
+      sql.exec("CREATE INDEX channel_inbox_by_time ON channel_inbox(at)");
+      sql.exec(`CREATE TABLE channel_counts(
+        channel TEXT NOT NULL, sender TEXT NOT NULL, day TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(channel, sender)
+      ) STRICT, WITHOUT ROWID`);
+      sql.exec(`CREATE TABLE pairs(
+        channel TEXT NOT NULL, sender TEXT NOT NULL, account TEXT NOT NULL, state TEXT NOT NULL, name TEXT, code TEXT NOT NULL, first_message TEXT NOT NULL,
+        requested_at INTEGER NOT NULL, noticed_at INTEGER NOT NULL, decided_at INTEGER, PRIMARY KEY(channel, sender)
+      ) STRICT, WITHOUT ROWID`);
+      sql.exec(
+        "CREATE TABLE held(id INTEGER PRIMARY KEY AUTOINCREMENT, channel TEXT NOT NULL, sender TEXT NOT NULL, account TEXT NOT NULL, body TEXT NOT NULL) STRICT",
+      );
+      sql.exec("CREATE INDEX held_by_sender ON held(channel, sender)");
+    },
+  },
 ];

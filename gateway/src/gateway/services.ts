@@ -8,6 +8,7 @@ import type { ArchiveReader } from "../workspace/archive-reader.ts";
 import type { WorkspaceStore } from "../workspace/store.ts";
 import type { Alarms } from "./alarms.ts";
 import type { Audit } from "./audit.ts";
+import type { ChannelHub } from "./channel-hub.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { NodeLinks } from "./node-links.ts";
 import type { Config } from "./registry/config.ts";
@@ -39,6 +40,7 @@ export interface Services {
   readonly nodeLinks: NodeLinks;
   readonly calls: ClientCalls;
   readonly audit: Audit;
+  readonly channels: ChannelHub;
   readonly alarms: Alarms;
   /** Changes when anything does that a run gets from the gateway (RunContext). */
   readonly contextVersion: () => string;

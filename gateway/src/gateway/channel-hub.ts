@@ -1,0 +1,405 @@
+/**
+ * Channels, as the gateway serves them: takes in what platforms bring, once and for the right conversation, and hands out what
+ * sessions answer. Who may talk is decided in `channels/access.ts`; what is durable is in the registries. Keeps nothing in memory
+ * that matters: a call that is made again ends in the same answer (promises P2, P3, S6-S8).
+ */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { ChannelService } from "../../../protocol/gen/services.ts";
+import type {
+  Attachment,
+  ChannelAccount,
+  ChannelConfig,
+  ChannelInbound,
+  ChannelInboundOutcome,
+  DeliveryReport,
+  OutboundMessage,
+  PairRole,
+} from "../../../protocol/gen/types.ts";
+import { type Access, accessOf, senderIdOf } from "../channels/access.ts";
+import { cleanName, envelope } from "../channels/envelope.ts";
+import { isOwnKey, keyFor } from "../media/names.ts";
+import type { Logger } from "../platform/log.ts";
+import type { ReplyRoute, Result, SessionIdentity } from "../ports.ts";
+import type { Audit } from "./audit.ts";
+import { fail, succeed } from "./outcome.ts";
+import type { Channels } from "./registry/channels.ts";
+import type { Config } from "./registry/config.ts";
+import type { Pairings } from "./registry/pairings.ts";
+import type { Sessions } from "./registry/sessions.ts";
+import { routeInbound } from "./routing/bindings.ts";
+import { compileLinks } from "./routing/identity-links.ts";
+import { normaliseId } from "./routing/session-keys.ts";
+import type { AskSession } from "./session-ports.ts";
+
+export interface ChannelRef {
+  readonly channel: string;
+  readonly accountId: string;
+}
+export interface HubPorts {
+  readonly config: Config;
+  readonly sessions: Sessions;
+  readonly channels: Channels;
+  readonly pairings: Pairings;
+  readonly audit: Audit;
+  readonly ask: AskSession;
+  readonly now: () => number;
+  readonly random: (length: number) => Uint8Array;
+  readonly sha256: (text: string) => Promise<string>;
+  readonly contextVersion: () => string;
+  /** The Worker of a channel; undefined: none is bound. */
+  readonly service: (channel: string) => ChannelService | undefined;
+  readonly names: () => readonly string[];
+  readonly log: Logger;
+  /** Something waits for time. */
+  readonly arm: () => void;
+  readonly background: (what: string, work: Promise<unknown>) => void;
+}
+/** The channel keeps the message and brings it again. */
+const LATER: ChannelInboundOutcome = { outcome: "later" };
+interface Place {
+  readonly identity: SessionIdentity;
+  readonly key: string;
+  readonly isOwner: boolean;
+}
+const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
+const MINUTE_MS = 60_000;
+const RELEASE_EVERY_MS = 30_000;
+/** Longer names of messages are known by their hash. */
+const MAX_PLAIN_KEY = 100;
+
+export class ChannelHub {
+  readonly #ports: HubPorts;
+  /** Times of a sender's last messages: a brake, not a rule; a new life begins with a full tank. */
+  readonly #lately = new Map<string, number[]>();
+  #triedAt = 0;
+
+  constructor(ports: HubPorts) {
+    this.#ports = ports;
+  }
+
+  // ---------------------------------------------------------------- from channels
+
+  async inbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome> {
+    const { channels, now } = this.#ports;
+    const ref = checkedRef(account);
+    const key = await this.#key(ref, inbound);
+    const known = channels.taken(key);
+    // The same answer again, with its replies: they have names of their own, and are sent once.
+    if (known?.outcome) return known.outcome.outcome === "accepted" ? { ...known.outcome, outcome: "duplicate" } : known.outcome;
+    const access = this.#access(ref, inbound);
+    if (known === undefined && access.kind === "ignore") return { outcome: "ignored" };
+    channels.touch(ref.channel, ref.accountId, now());
+    if (known === undefined && access.kind === "pair") return this.#pair(ref, inbound, key);
+    const role: PairRole = access.kind === "allow" ? access.role : "guest";
+    return this.#take(ref, inbound, key, role, known?.sessionKey);
+  }
+
+  /** Where a file of a message goes; undefined: nobody wants it. */
+  async mediaKey(
+    account: ChannelRef,
+    inbound: ChannelInbound,
+    file: { readonly mimeType: string; readonly index: number },
+  ): Promise<string | undefined> {
+    const ref = checkedRef(account);
+    const access = this.#access(ref, inbound);
+    if (access.kind !== "allow") return undefined;
+    const place = this.#place(ref, inbound, access.role);
+    if (!place.ok) return undefined;
+    return keyFor(place.value.key, { kind: "message", messageId: await this.#key(ref, inbound), index: file.index }, file.mimeType);
+  }
+
+  status(account: ChannelRef, state: ChannelAccount): void {
+    const ref = checkedRef(account);
+    this.#ports.channels.setState(ref.channel, { ...state, accountId: ref.accountId }, this.#ports.now());
+  }
+  delivered(account: ChannelRef, { state, deliveryId, error }: DeliveryReport): void {
+    if (state === "sent") return;
+    const { channel, accountId } = checkedRef(account);
+    this.#ports.log.warn("delivery_not_made", { channel, account: accountId, delivery: deliveryId, state, error });
+  }
+
+  // ---------------------------------------------------------------- deciding
+
+  #configOf(channel: string): ChannelConfig {
+    return this.#ports.config.effective().channels?.[channel] ?? {};
+  }
+  #access({ channel }: ChannelRef, inbound: ChannelInbound): Access {
+    const sender = senderIdOf(inbound);
+    const known = sender === undefined ? undefined : this.#ports.pairings.known(channel, sender);
+    return accessOf({ channel, inbound, config: this.#configOf(channel), known });
+  }
+  #pair(ref: ChannelRef, inbound: ChannelInbound, key: string): ChannelInboundOutcome {
+    const { pairings, channels, now, random, log } = this.#ports;
+    const sender = senderIdOf(inbound) ?? inbound.peer.id;
+    const name = cleanName(inbound.sender?.name ?? inbound.peer.name);
+    const asked = pairings.request(
+      { channel: ref.channel, accountId: ref.accountId, inbound },
+      { sender, ...(name === undefined ? {} : { name }) },
+      now(),
+      random,
+    );
+    if (!asked) {
+      log.warn("too_many_strangers", { channel: ref.channel });
+      return { outcome: "ignored" };
+    }
+    const outcome: ChannelInboundOutcome = {
+      outcome: "held",
+      ...(asked.notice
+        ? {
+            replies: [
+              notice(
+                key,
+                inbound,
+                `This is somebody's personal assistant, and it does not know you yet. Ask its owner to let you in with the code ${asked.code}.`,
+              ),
+            ],
+          }
+        : {}),
+    };
+    channels.claim(key, "", now());
+    channels.settle(key, outcome);
+    return outcome;
+  }
+
+  /** Names a message for ever, and is its idempotency key in the session. */
+  async #key({ channel, accountId }: ChannelRef, { peer, message }: ChannelInbound): Promise<string> {
+    const key = JSON.stringify([peer.kind, peer.id.toWellFormed(), message.id.toWellFormed()]);
+    const plain = key.length <= MAX_PLAIN_KEY && /^[\x20-\x7e]*$/.test(key);
+    return `${channel}/${accountId}/${plain ? key : await this.#ports.sha256(key)}`;
+  }
+
+  /** The conversation of a message. Guests never share the owner's, whatever `session.dmScope` says. */
+  #place(ref: ChannelRef, inbound: ChannelInbound, role: PairRole): Result<Place> {
+    const { config, sessions, now } = this.#ports;
+    const { session, agents } = config.effective();
+    const isOwner = role === "owner" && inbound.peer.kind === "dm";
+    const scope = session.dmScope ?? "main";
+    const route = routeInbound(
+      {
+        channel: ref.channel,
+        accountId: ref.accountId,
+        peer: {
+          kind: inbound.peer.kind,
+          id: inbound.peer.id,
+          ...(inbound.senderIds?.phone === undefined || inbound.peer.kind !== "dm" ? {} : { phone: inbound.senderIds.phone }),
+        },
+      },
+      {
+        bindings: agents?.bindings ?? [],
+        agents: new Set(config.agents().map(({ id }) => id)),
+        defaultAgent: config.defaultAgentId(),
+        dmScope: scope === "main" && !isOwner ? "per-account-channel-peer" : scope,
+        mainKey: config.mainKey(),
+        links: compileLinks(session.identityLinks),
+      },
+    );
+    if (!route.ok) {
+      return fail(
+        "session.bad_key",
+        route.problem === "unknown-agent"
+          ? `A binding names the agent ${route.agentId}, which does not exist. Mend \`agents.bindings\`.`
+          : `There can be no conversation with this name: ${route.why}.`,
+      );
+    }
+    const { ref: name } = sessions.touch(route.key, now());
+    return succeed({ key: route.key, isOwner, identity: { key: route.key, ref: name, agentId: route.agentId, isMain: isOwner } });
+  }
+
+  async #take(
+    ref: ChannelRef,
+    inbound: ChannelInbound,
+    key: string,
+    role: PairRole,
+    claimed: string | undefined,
+  ): Promise<ChannelInboundOutcome> {
+    const { channels, sessions, ask, now, contextVersion } = this.#ports;
+    const refused = (text: string): ChannelInboundOutcome => ({ outcome: "refused", replies: [notice(key, inbound, text)] });
+    const settle = (outcome: ChannelInboundOutcome): ChannelInboundOutcome => {
+      channels.settle(key, outcome);
+      return outcome;
+    };
+    const place = this.#place(ref, inbound, role);
+    if (!place.ok) {
+      channels.claim(key, "", now());
+      return settle(refused(place.error.message));
+    }
+    // A message that was on its way before goes where it went.
+    const same = claimed === undefined || claimed === "" || claimed === place.value.key;
+    const target: Place = same
+      ? place.value
+      : { ...place.value, key: claimed, identity: { ...place.value.identity, key: claimed, ref: sessions.touch(claimed, now()).ref } };
+    if (claimed === undefined) {
+      if (!this.#brake(ref, inbound)) return LATER;
+      channels.claim(key, target.key, now());
+      if (!target.isOwner && this.#overDay(ref, inbound))
+        return settle(refused("You have sent as many messages as this assistant takes in a day. It goes on tomorrow."));
+    }
+    const result = await ask(target.key, (session) =>
+      session.send({
+        identity: target.identity,
+        messageId: key,
+        runId: `run-${runIdOf(key)}`,
+        ...this.#textOf(ref, inbound, target),
+        ...attachmentsOf(inbound, target.key),
+        origin: `channel:${ref.channel}:${ref.accountId}:${senderIdOf(inbound) ?? ""}`.slice(0, 256),
+        reply: routeOf(ref, inbound),
+        contextVersion: contextVersion(),
+      }),
+    );
+    if (!result.ok) {
+      const { error } = result;
+      if (error.reason === "storage.failed" || error.reason === "internal") return LATER;
+      return settle(refused(error.message));
+    }
+    const { value } = result;
+    const reaction = this.#configOf(ref.channel).reaction ?? (inbound.peer.kind === "dm" ? "" : "👀");
+    switch (value.status) {
+      case "started":
+      case "paused":
+        return settle({ outcome: "accepted", sessionKey: target.key, runId: value.runId, ...(reaction === "" ? {} : { reaction }) });
+      case "command":
+      case "directive-only": {
+        const text = (value.status === "command" ? (value.error ?? value.response) : value.response) ?? "Done.";
+        return settle({ outcome: "answered", sessionKey: target.key, replies: [notice(key, inbound, text)] });
+      }
+    }
+  }
+  /** Commands are the owner's in their own conversation; whatever others write is only words. */
+  #textOf({ channel }: ChannelRef, inbound: ChannelInbound, { isOwner }: Place): { text: string; verbatim?: true } {
+    const text = envelope({ channel, inbound, isOwner });
+    return isOwner ? { text } : { text, verbatim: true };
+  }
+
+  /** Twenty a minute; the rest waits in the channel, in order. */
+  #brake({ channel, accountId }: ChannelRef, inbound: ChannelInbound): boolean {
+    const now = this.#ports.now();
+    const who = `${channel}/${accountId}/${senderIdOf(inbound) ?? ""}`;
+    const recent = (this.#lately.get(who) ?? []).filter((at) => now - at < MINUTE_MS && at <= now);
+    if (recent.length >= LIMITS.senderPerMinute) return false;
+    if (this.#lately.size > 1000) this.#lately.clear();
+    this.#lately.set(who, [...recent, now]);
+    return true;
+  }
+  #overDay({ channel }: ChannelRef, inbound: ChannelInbound): boolean {
+    const day = new Date(this.#ports.now()).toISOString().slice(0, 10);
+    return this.#ports.channels.countToday(channel, senderIdOf(inbound) ?? "", day) > LIMITS.guestPerDay;
+  }
+
+  // ---------------------------------------------------------------- pairing
+
+  /** Lets somebody in; what they had written is answered now. */
+  async approve(channel: string, senderOrCode: string, role: PairRole, actor: string) {
+    const { pairings, audit, now, background } = this.#ports;
+    const done = pairings.approve(channel, senderOrCode, role, now());
+    if (!done) return undefined;
+    await audit.append({ actor, action: "pair.approve", target: `${channel}:${done.senderId}`, decision: "allowed", detail: role });
+    this.#triedAt = now();
+    this.#ports.arm();
+    background("release", this.release(channel, done.senderId));
+    return done;
+  }
+  async reject(channel: string, senderOrCode: string, actor: string) {
+    const { pairings, audit, now } = this.#ports;
+    const done = pairings.reject(channel, senderOrCode, now());
+    if (done) await audit.append({ actor, action: "pair.reject", target: `${channel}:${done.senderId}`, decision: "denied" });
+    return done;
+  }
+  /** Messages that waited with a stranger go their way. Safe to repeat. */
+  async release(channel: string, sender: string): Promise<void> {
+    const { pairings, channels, now } = this.#ports;
+    for (const { id, accountId, inbound } of pairings.held(channel, sender)) {
+      const ref = { channel, accountId };
+      const access = this.#access(ref, inbound);
+      if (access.kind === "allow") {
+        const key = `${await this.#key(ref, inbound)}/let-in`;
+        const outcome = await this.#take(ref, { ...inbound, backlog: true }, key, access.role, channels.taken(key)?.sessionKey);
+        if (outcome.outcome === "later") return;
+        for (const reply of outcome.replies ?? []) await this.send({ channel, accountId, peer: reply.peer }, reply);
+        this.#ports.log.info("released", { channel, waitedMs: now() - inbound.receivedAt });
+      }
+      pairings.released(id);
+    }
+  }
+  /** What a life that ended in between has left. */
+  async releaseAll(): Promise<void> {
+    this.#triedAt = this.#ports.now();
+    for (const { channel, sender } of this.#ports.pairings.unreleased()) await this.release(channel, sender);
+  }
+  /** When there is something to release, for the alarm. */
+  nextRelease(): number | undefined {
+    return this.#ports.pairings.unreleased().length === 0 ? undefined : this.#triedAt + RELEASE_EVERY_MS;
+  }
+
+  // ---------------------------------------------------------------- for the owner
+
+  service(channel: string): ChannelService | undefined {
+    return this.#ports.service(channel);
+  }
+  names(): readonly string[] {
+    return this.#ports.names();
+  }
+  accounts(): ReturnType<Channels["accounts"]> {
+    return this.#ports.channels.accounts();
+  }
+  waiting(): ReturnType<Pairings["pending"]> {
+    return this.#ports.pairings.pending();
+  }
+
+  // ---------------------------------------------------------------- to channels
+
+  /** Durable in the channel when it says ok. */
+  async send({ channel, accountId }: ReplyRoute, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
+    const service = this.#ports.service(channel);
+    if (!service) return fail("channel.unknown", `There is no channel ${channel} here any more.`);
+    const result = await service.send({ accountId, message });
+    if (result.status === "queued") return succeed({ duplicate: result.duplicate === true });
+    return fail(result.retryable ? "channel.failed" : "channel.unknown", result.error);
+  }
+  async live({ channel, accountId, peer, replyToId }: ReplyRoute, deliveryId: string, text: string): Promise<void> {
+    await this.#ports
+      .service(channel)
+      ?.live({ accountId, live: { deliveryId, peer, text, ...(replyToId === undefined ? {} : { replyToId }) } });
+  }
+  async typing({ channel, accountId, peer }: ReplyRoute, active: boolean): Promise<void> {
+    await this.#ports.service(channel)?.typing({ accountId, peer, active });
+  }
+}
+
+function checkedRef({ channel, accountId }: ChannelRef): ChannelRef {
+  const name = channel.toLowerCase();
+  // `cli` is the owner's own terminal: no channel may speak for it.
+  if (!NAME.test(name) || name === "cli") throw new TypeError("there can be no such channel");
+  return { channel: name, accountId: normaliseId(accountId, "default") };
+}
+const runIdOf = (key: string): string => {
+  let a = 0x811c9dc5;
+  let b = 0x9e3779b9;
+  for (let at = 0; at < key.length; at++) {
+    a = Math.imul(a ^ key.charCodeAt(at), 0x01000193) >>> 0;
+    b = (Math.imul(b ^ key.charCodeAt(at), 0x85ebca6b) ^ (b >>> 13)) >>> 0;
+  }
+  return `${a.toString(36)}${b.toString(36)}`;
+};
+const notice = (key: string, { peer, message }: ChannelInbound, text: string): OutboundMessage => ({
+  deliveryId: `in:${key}`.slice(0, 160),
+  kind: "notice",
+  peer,
+  text,
+  replyToId: message.id,
+});
+function routeOf({ channel, accountId }: ChannelRef, { peer, message }: ChannelInbound): ReplyRoute {
+  return { channel, accountId, peer, ...(peer.kind === "dm" ? {} : { replyToId: message.id }) };
+}
+/** Files that lie where this conversation's files lie; what was not stored is told in words. */
+function attachmentsOf({ message }: ChannelInbound, sessionKey: string): { attachments?: Attachment[] } {
+  const attachments = (message.media ?? [])
+    .map(
+      ({ mimeType, filename, r2Key }): Attachment => ({
+        mimeType,
+        ...(filename === undefined ? {} : { filename }),
+        ...(r2Key !== undefined && isOwnKey(sessionKey, r2Key) ? { r2Key } : {}),
+      }),
+    )
+    .slice(0, LIMITS.attachments);
+  return attachments.length === 0 ? {} : { attachments };
+}

@@ -1,0 +1,114 @@
+/**
+ * Channel accounts, and which of their messages were taken in: the gateway's own memory against doubles (promises P2), which also
+ * keeps the conversation that a message went to, so that a second try goes to the same one whatever was configured meanwhile.
+ */
+import type { ChannelAccount, ChannelInboundOutcome } from "../../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+
+export interface AccountRecord {
+  readonly channel: string;
+  readonly accountId: string;
+  readonly connectedAt: number;
+  readonly lastMessageAt?: number;
+  readonly state?: ChannelAccount;
+}
+export interface Taken {
+  readonly sessionKey: string;
+  /** Undefined: handed over, and nobody knows yet what came of it. */
+  readonly outcome?: ChannelInboundOutcome;
+}
+const FORGET_STEP = 200;
+/** A busy account is noted at most this often. */
+const ACTIVE_GRAIN_MS = 60_000;
+
+export class Channels {
+  readonly #db: Database;
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  taken(key: string): Taken | undefined {
+    const row = one<{ session: string; outcome: string | null }>(
+      this.#db.sql,
+      "SELECT session, outcome FROM channel_inbox WHERE key = ?",
+      key,
+    );
+    return (
+      row && { sessionKey: row.session, ...(row.outcome === null ? {} : { outcome: JSON.parse(row.outcome) as ChannelInboundOutcome }) }
+    );
+  }
+  claim(key: string, sessionKey: string, now: number): void {
+    run(
+      this.#db.sql,
+      "INSERT INTO channel_inbox(key, session, outcome, at) VALUES(?, ?, NULL, ?) ON CONFLICT(key) DO NOTHING",
+      key,
+      sessionKey,
+      now,
+    );
+  }
+  settle(key: string, outcome: ChannelInboundOutcome): void {
+    run(this.#db.sql, "UPDATE channel_inbox SET outcome = ? WHERE key = ?", JSON.stringify(outcome), key);
+  }
+  /** A bounded step of forgetting. */
+  forget(now: number): void {
+    run(
+      this.#db.sql,
+      "DELETE FROM channel_inbox WHERE key IN (SELECT key FROM channel_inbox WHERE at < ? ORDER BY at LIMIT ?)",
+      now - LIMITS.dedupeMs,
+      FORGET_STEP,
+    );
+  }
+
+  /** An account that talks to us exists; noted when it is new, and now and then. */
+  touch(channel: string, accountId: string, now: number): void {
+    run(
+      this.#db.sql,
+      `INSERT INTO channel_accounts(channel, account, connected_at, last_message_at, state) VALUES(?, ?, ?, ?, NULL)
+       ON CONFLICT(channel, account) DO UPDATE SET last_message_at = excluded.last_message_at
+       WHERE coalesce(last_message_at, 0) < excluded.last_message_at - ?`,
+      channel,
+      accountId,
+      now,
+      now,
+      ACTIVE_GRAIN_MS,
+    );
+  }
+  setState(channel: string, state: ChannelAccount, now: number): void {
+    run(
+      this.#db.sql,
+      `INSERT INTO channel_accounts(channel, account, connected_at, state) VALUES(?, ?, ?, ?)
+       ON CONFLICT(channel, account) DO UPDATE SET state = excluded.state`,
+      channel,
+      state.accountId,
+      now,
+      JSON.stringify(state),
+    );
+  }
+  accounts(): readonly AccountRecord[] {
+    return all<{ channel: string; account: string; connected_at: number; last_message_at: number | null; state: string | null }>(
+      this.#db.sql,
+      "SELECT * FROM channel_accounts ORDER BY channel, account LIMIT 1000",
+    ).map((row) => ({
+      channel: row.channel,
+      accountId: row.account,
+      connectedAt: row.connected_at,
+      ...(row.last_message_at === null ? {} : { lastMessageAt: row.last_message_at }),
+      ...(row.state === null ? {} : { state: JSON.parse(row.state) as ChannelAccount }),
+    }));
+  }
+
+  /** Counts a sender's messages of this day. */
+  countToday(channel: string, sender: string, day: string): number {
+    const { sql } = this.#db;
+    run(
+      sql,
+      `INSERT INTO channel_counts(channel, sender, day, n) VALUES(?, ?, ?, 1)
+       ON CONFLICT(channel, sender) DO UPDATE SET n = CASE WHEN day = excluded.day THEN n + 1 ELSE 1 END, day = excluded.day`,
+      channel,
+      sender,
+      day,
+    );
+    return one<{ n: number }>(sql, "SELECT n FROM channel_counts WHERE channel = ? AND sender = ?", channel, sender)?.n ?? 0;
+  }
+}
