@@ -272,6 +272,7 @@ describe("[D1] chat.send", () => {
       return last<{ identity: { key: string; agentId: string; isMain: boolean } }>(of("send")).identity;
     };
     expect(await identity("main")).toMatchObject({ key: MAIN, agentId: "main", isMain: true });
+    await peer.ok("agents.create", { agentId: "work", bootstrap: false });
     expect(await identity("agent:Work:cli:dm:main")).toMatchObject({ key: "agent:work:cli:dm:main", agentId: "work", isMain: true });
     expect(await identity("agent:main:whatsapp:dm:+31612345678")).toMatchObject({ isMain: false });
     expect(await identity("agent:main:discord:group:main")).toMatchObject({ isMain: false });
