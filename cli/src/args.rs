@@ -98,6 +98,9 @@ pub enum Command {
     Workspace(WorkspaceCommand),
     /// Find text in files, conversations and transcripts
     Search(Search),
+    /// What the agent knows how to do
+    #[command(subcommand)]
+    Skills(SkillsCommand),
     /// What was done, by whom
     Audit(Audit),
     /// Look for what is wrong, and say how to mend it
@@ -576,6 +579,75 @@ impl From<Where> for SearchSource {
             Where::Archives => Self::Archives,
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub struct SkillsAgent {
+    /// Whose skills [default: main]
+    #[arg(long, value_name = "ID")]
+    pub agent: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SkillsCommand {
+    /// All skills
+    List {
+        #[command(flatten)]
+        agent: SkillsAgent,
+    },
+    /// Which may be used, who approved them, and why one may not
+    Status {
+        /// Only this one, in full
+        name: Option<String>,
+        #[command(flatten)]
+        agent: SkillsAgent,
+    },
+    /// Its text, with everything hidden made visible
+    Show {
+        /// Its name, from the list
+        name: String,
+        #[command(flatten)]
+        agent: SkillsAgent,
+    },
+    /// Install one and approve it as it is
+    Install(SkillsInstall),
+    /// Delete one
+    Remove {
+        /// Its name, from the list
+        name: String,
+        /// The one that is every agent's
+        #[arg(long, conflicts_with = "agent")]
+        global: bool,
+        #[command(flatten)]
+        agent: SkillsAgent,
+    },
+    /// Look at one that was changed, and let the agent use it as it is now
+    Approve {
+        /// Its name, from the list
+        name: String,
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        agent: SkillsAgent,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct SkillsInstall {
+    /// A SKILL.md, or a folder with one
+    pub path: PathBuf,
+    /// Its name [default: the folder's, or what a single SKILL.md says]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// For every agent
+    #[arg(long, conflicts_with = "agent")]
+    pub global: bool,
+    /// In the place of one of that name
+    #[arg(long)]
+    pub replace: bool,
+    #[command(flatten)]
+    pub agent: SkillsAgent,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,8 @@
 //! or hides text: bidirectional overrides, tag characters, zero-width no-break spaces. Line feeds and tabs stay. A
 //! sequence that never ends hides nothing but the rest of its own line. Never allocates beyond its output.
 
+use std::fmt::Write as _;
+
 /// Where the cleaner is inside an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
@@ -110,6 +112,21 @@ pub fn one_line(text: &str, width: usize) -> String {
     crate::width::cut(&line, width)
 }
 
+/// One line for a person who must see what is hidden: what would be removed is written as its code point.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_shown(c) {
+            out.push(if c == '\t' { ' ' } else { c });
+        } else if matches!(c, '\n' | '\r') {
+            out.push(' ');
+        } else {
+            let _ = write!(out, "[U+{:04X}]", u32::from(c));
+        }
+    }
+    out
+}
+
 fn is_shown(c: char) -> bool {
     match c {
         '\t' => true,
@@ -166,6 +183,13 @@ mod tests {
     fn t19_an_unterminated_sequence_hides_only_its_line() {
         assert_eq!(clean("a\u{1b}]52;c;hidden\nshown"), "a\nshown");
         assert_eq!(clean("a\u{1b}[12\nshown"), "a\nshown");
+    }
+
+    #[test]
+    fn t19_what_is_hidden_can_be_shown() {
+        assert_eq!(visible("a\u{202e}b\u{1b}[31m"), "a[U+202E]b[U+001B][31m");
+        assert_eq!(visible("tag\u{e0041}\tx\r\n"), "tag[U+E0041] x  ");
+        assert_eq!(visible("é 日本 👩‍👩‍👧"), "é 日本 👩‍👩‍👧");
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod import;
 mod markdown;
 mod output;
 mod paths;
+mod skill_files;
 mod suggest;
 mod table;
 mod units;
@@ -83,6 +84,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Token(command) => block_on(commands::token::run(&context, command)),
         Command::Workspace(command) => block_on(commands::workspace::run(&context, command)),
         Command::Search(args) => block_on(commands::search::run(&context, args)),
+        Command::Skills(command) => block_on(commands::skills::run(&context, command)),
         Command::Audit(args) => block_on(commands::audit::run(&context, args)),
         Command::Doctor => block_on(commands::doctor::run(&context)),
     }

@@ -16,7 +16,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 29] = [
+    let commands: [&[&str]; 31] = [
         &[],
         &["chat"],
         &["up"],
@@ -43,6 +43,8 @@ fn help_texts() {
         &["workspace", "put"],
         &["workspace", "edit"],
         &["search"],
+        &["skills"],
+        &["skills", "install"],
         &["audit"],
         &["doctor"],
         &["completions"],

@@ -13,6 +13,7 @@ pub mod node;
 pub mod prompt;
 pub mod search;
 pub mod session;
+pub mod skills;
 pub mod status;
 pub mod token;
 pub mod tools;
