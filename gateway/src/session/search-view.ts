@@ -2,7 +2,7 @@
 import { searchable } from "../search/messages.ts";
 import type { RunEnd, SearchRows } from "../ports.ts";
 import { isMessageRow, type LogRow } from "./machine/log.ts";
-import type { State } from "./machine/state.ts";
+import { activeRun, type State } from "./machine/state.ts";
 import { textOf } from "./machine/text.ts";
 import type { SessionStore } from "./store/session-store.ts";
 
@@ -41,7 +41,7 @@ const PAGE_ROWS = 200;
 const MAX_ROWS = 4_000;
 export function runEnd(state: State, store: SessionStore, runId: string): RunEnd {
   const { run } = state;
-  if ((run.phase === "thinking" || run.phase === "acting") && run.runId === runId) return { state: "running" };
+  if (activeRun(run)?.runId === runId) return { state: "running" };
   if (store.queuedRun(runId) !== undefined) return { state: "queued" };
   const oldest = Math.max(store.oldestSeq(state.nextSeq), state.nextSeq - MAX_ROWS);
   for (let to = state.nextSeq; to > oldest; to -= PAGE_ROWS) {

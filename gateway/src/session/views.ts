@@ -63,7 +63,7 @@ export function statsView(state: State, wall: number): SessionStatsResult {
     uptime: Math.max(0, wall - state.createdAt),
     isProcessing: run.phase !== "idle",
     queueSize: state.queue.count,
-    state: run.phase,
+    state: shownState(run),
     ...(active ? { runId: asRunId(active.runId), steps: active.step } : {}),
     runsCompleted: state.runCount - (active ? 1 : 0),
   };

@@ -450,6 +450,7 @@ export class World {
     const problem = requestProblem(request.messages);
     if (problem !== undefined) this.problem(`the model was asked with a broken history: ${problem}`);
     const state = this.disk.load();
+    if (!isDead() && state?.summary && state.compactions === 0) this.problem("the model was shown the summary of another conversation");
     const said = state && state.messageCount + (state.summary ? 1 : 0);
     if (!isDead() && said !== request.messages.length)
       this.problem(`the model was shown ${request.messages.length} messages of a conversation of ${said}`);

@@ -196,21 +196,22 @@ export class ModelCaller {
     const history = this.#ports.history();
     const room = roomIn(this.#ports.contextWindow(model, config), config.compaction);
     const keep = keepBeside(room, fixed);
-    const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(keep / 2));
+    // Whatever the window is said to be, the model knows better: something must go.
+    const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(Math.min(keep / 2, history.tokens / 4)));
     const known = knownTokens(state, model, history);
     const tokens = known ?? fixed + history.tokens;
     const overflowed = (run.overflows ?? 0) > 0;
     // Against what the provider counted: its tokens may be more than ours.
     const scale = known === undefined ? 1 : Math.max(1, known / (fixed + history.tokens));
     const allow = (allowed: number): number =>
-      Math.max(Math.floor(room.window * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
+      Math.max(Math.floor(Math.min(allowed, room.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
     if (tokens <= room.threshold && !overflowed) return { budget: allow(room.threshold), tight: false, halved };
     const enabled = config.compaction?.enabled !== false;
     const wanted = enabled && !overflowed && run.roomMade === undefined && this.#ports.wall() >= state.autoResetAfter;
     const plan = wanted ? planCut(history.items, keep) : undefined;
     const freed = plan ? (history.items[plan.count - 1]?.upto ?? 0) : 0;
     // Only where nothing else helps less is shown: what is left out here comes back as soon as there is room.
-    const budget = allow(overflowed ? Math.floor(room.threshold / 2) : enabled ? room.threshold : room.window);
+    const budget = allow(overflowed ? Math.floor(Math.min(room.threshold, tokens) / 2) : enabled ? room.threshold : room.window);
     return { budget, tight: true, halved, ...(plan && freed >= room.threshold * LEAST_FREED ? { plan } : {}) };
   }
   /** Of the prompt and the tools; measured when one of them is another. */
