@@ -8,7 +8,8 @@ import type { SkillFile } from "../../../protocol/gen/types.ts";
 import type { Result } from "../ports.ts";
 import { asText, type Bucket, failure, guarded } from "../workspace/bucket.ts";
 import { cacheOf } from "../workspace/cache.ts";
-import { contentTypeOf } from "../workspace/keys.ts";
+import { agentFolder, contentTypeOf } from "../workspace/keys.ts";
+import { createWorkspaceStore } from "../workspace/store.ts";
 import { builtinFile, builtinFolders } from "./builtin/index.ts";
 import { inForce, SKILL_FILE, type SkillFolder, sha256Of } from "./folder.ts";
 import { rootPrefix, type RootSkills, type SkillRoot } from "./load.ts";
@@ -33,12 +34,14 @@ export interface SkillLibrary {
 
 const MAX_REMOVED = 10_000;
 const utf8 = new TextEncoder();
+const NOTHING: Result<void> = { ok: true, value: undefined };
 
 /** Where the files of a skill in the bucket are. */
 const rootOf = (agentId: string, scope: "agent" | "global"): SkillRoot => (scope === "agent" ? { scope, agentId } : { scope });
 
 export function createSkillLibrary(bucket: Bucket): SkillLibrary {
   const folders = cacheOf(bucket).skills;
+  const store = createWorkspaceStore(bucket);
   const keyOf = (agentId: string, scope: "agent" | "global", name: string, file: string): string =>
     `${rootPrefix(rootOf(agentId, scope))}${name}/${file}`;
   const changed = (name: string) => failure("skill.changed", `The skill \`${name}\` was changed at this moment. Look at it again.`);
@@ -52,6 +55,26 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
       cursor = page.truncated ? page.cursor : undefined;
     } while (cursor !== undefined && keys.length < MAX_REMOVED);
     return keys;
+  }
+
+  /** An agent's own files keep what they were, like any other of its workspace (promises S10). */
+  async function place(root: SkillRoot, key: string, content: string): Promise<Result<void>> {
+    const done =
+      root.scope === "agent"
+        ? await store.write(root.agentId, key.slice(agentFolder(root.agentId).length), content)
+        : await guarded("write the skill", () =>
+            bucket.put(key, utf8.encode(content), { httpMetadata: { contentType: contentTypeOf(key) } }),
+          );
+    folders.invalidate(root);
+    return done.ok ? NOTHING : done;
+  }
+  async function drop(root: SkillRoot, key: string): Promise<Result<void>> {
+    const gone =
+      root.scope === "agent"
+        ? await store.delete(root.agentId, key.slice(agentFolder(root.agentId).length))
+        : await guarded("delete the skill", () => bucket.delete(key));
+    folders.invalidate(root);
+    return gone.ok || gone.error.reason === "path.not_found" ? NOTHING : gone;
   }
 
   return {
@@ -103,24 +126,27 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
       const prefix = `${rootPrefix(root)}${name}/`;
       const keep = new Set(files.map(({ path }) => prefix + path));
       const ordered = files.toSorted((a, b) => Number(a.path === SKILL_FILE) - Number(b.path === SKILL_FILE));
-      const done = await guarded("write the skill", async () => {
-        for (const key of await keysOf(prefix)) if (!keep.has(key)) await bucket.delete(key);
-        for (const { path, content } of ordered)
-          await bucket.put(prefix + path, utf8.encode(content), { httpMetadata: { contentType: contentTypeOf(path) } });
-      });
-      folders.invalidate(root);
-      return done;
+      const there = await guarded("read the skill", () => keysOf(prefix));
+      if (!there.ok) return there;
+      for (const key of there.value) {
+        const gone = keep.has(key) ? NOTHING : await drop(root, key);
+        if (!gone.ok) return gone;
+      }
+      for (const { path, content } of ordered) {
+        const written = await place(root, prefix + path, content);
+        if (!written.ok) return written;
+      }
+      return NOTHING;
     },
     async remove(root, name) {
       const prefix = `${rootPrefix(root)}${name}/`;
-      const done = await guarded("delete the skill", async () => {
-        const keys = await keysOf(prefix);
-        const ordered = keys.toSorted((a, b) => Number(b === prefix + SKILL_FILE) - Number(a === prefix + SKILL_FILE));
-        for (const key of ordered) await bucket.delete(key);
-        return keys.length;
-      });
-      folders.invalidate(root);
-      return done;
+      const keys = await guarded("delete the skill", () => keysOf(prefix));
+      if (!keys.ok) return keys;
+      for (const key of keys.value.toSorted((a, b) => Number(b === prefix + SKILL_FILE) - Number(a === prefix + SKILL_FILE))) {
+        const gone = await drop(root, key);
+        if (!gone.ok) return gone;
+      }
+      return { ok: true, value: keys.value.length };
     },
   };
 }

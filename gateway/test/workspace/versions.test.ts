@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { createSkillLibrary } from "../../src/skills/library.ts";
 import { MARK_FRESH_MS } from "../../src/workspace/replace.ts";
 import { createWorkspaceStore, type WorkspaceStore } from "../../src/workspace/store.ts";
 import { PRUNE_EVERY } from "../../src/workspace/versions.ts";
@@ -278,4 +279,25 @@ describe("[D] the bucket fails at any one operation, before or after its effect"
       });
     }
   }
+});
+
+describe("[S10] skills", () => {
+  it("an agent's own skill that is installed over or removed keeps what it was", async () => {
+    const agent = newAgent();
+    const library = createSkillLibrary(env.STORAGE);
+    const root = { scope: "agent", agentId: agent } as const;
+    const path = "skills/mail/SKILL.md";
+    value(
+      await library.put(root, "mail", [
+        { path: "SKILL.md", content: "one" },
+        { path: "more.md", content: "more" },
+      ]),
+    );
+    value(await library.put(root, "mail", [{ path: "SKILL.md", content: "two" }]));
+    expect(await contents(agent, "skills/mail/more.md")).toEqual(["more"]);
+    expect(value(await library.remove(root, "mail"))).toBe(1);
+    expect([await now(agent, path), await contents(agent, path)]).toEqual([undefined, ["two", "one"]]);
+    value(await store.restore(agent, path, value(await store.log(agent, path)).versions[0]?.version ?? "", { ifMatch: "absent" }));
+    expect(await now(agent, path)).toBe("two");
+  });
 });
