@@ -5,7 +5,7 @@
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { asSessionKey, type SearchHit, type SearchSource, SearchSourceValues } from "../../../protocol/gen/types.ts";
 import type { Result, SearchAnswer, SearchInput, SearchPlace, SearchPort } from "../ports.ts";
-import { DEFAULT_HITS, MAX_HITS } from "../search/limits.ts";
+import { DEFAULT_HITS, MAX_HITS, MAX_NOTE_CHARS } from "../search/limits.ts";
 import { parseQuery } from "../search/query.ts";
 import { SNIPPET_CHARS, snippetOf } from "../search/text.ts";
 import { fail, succeed } from "./outcome.ts";
@@ -47,7 +47,7 @@ export async function findText(
     const found = await ask().catch(ask);
     const snippetChars = Math.min(input.snippetChars ?? SNIPPET_CHARS, MAX_SNIPPET_CHARS);
     const hits = found.hits.map((place) => hitOf(place, services.scrub, snippetChars));
-    return succeed({ hits, more: found.more, notes: found.notes.map(services.scrub) });
+    return succeed({ hits, more: found.more, notes: found.notes.map((note) => services.scrub(note).slice(0, MAX_NOTE_CHARS)) });
   } catch (error) {
     services.log.error("search_failed", { agent: agentId, error });
     return fail(FAILED, "The search index did not answer. Search again.");

@@ -24,6 +24,8 @@ export interface CatchUpPorts {
   readonly rows: (key: string, afterSeq: number, limit: number) => Promise<Result<SearchRows>>;
   readonly now: () => number;
 }
+/** The key of a transcript that does not say whose it is: no conversation is told of it. */
+const NOBODYS = "";
 /** About which part of the agent, and whose, when it is about one conversation. */
 export interface Note {
   readonly source: SearchSource;
@@ -39,6 +41,9 @@ const TRANSCRIPTS = "sessions/";
 const NOT_SEARCHED = new Set([TRANSCRIPTS, "results/"]);
 const FILE_PIECE_CHARS = 2_000;
 const MESSAGE_PIECE_CHARS = 4_000;
+/** What the wire takes of names that somebody else wrote into the bucket. */
+const MAX_ID_CHARS = 64;
+const MAX_KEY_CHARS = 512;
 /** Further objects are not searched, with a note. */
 const MAX_FILES = 5_000;
 const MAX_TRANSCRIPTS = 20_000;
@@ -84,7 +89,8 @@ class Pass {
     this.#leftOver("sessions", this.#unread, "message");
     this.#leftOver("sessions", this.#unasked, "conversation");
     this.#leftOver("archives", transcripts, "transcript");
-    for (const { note, sessionKey } of store.sources("archives")) if (note !== undefined) this.#note("archives", note, sessionKey);
+    for (const { note, sessionKey } of store.sources("archives"))
+      if (note !== undefined) this.#note("archives", note, sessionKey ?? NOBODYS);
     // What failed is tried again by the next search, not by the alarm: nobody may be there to see it.
     return { complete: this.#failed || (clean && files + transcripts + this.#unread + this.#unasked === 0), notes: this.#notes };
   }
@@ -275,8 +281,8 @@ class Pass {
     if (!object || !hasBody(object)) return store.add(source.id, [], { state: "gone" });
     const meta = object.customMetadata ?? {};
     const about = {
-      sessionId: meta["sessionId"] ?? sessionId,
-      ...(meta["sessionKey"] === undefined ? {} : { sessionKey: meta["sessionKey"] }),
+      sessionId: (meta["sessionId"] ?? sessionId).slice(0, MAX_ID_CHARS),
+      ...(meta["sessionKey"] === undefined ? {} : { sessionKey: meta["sessionKey"].slice(0, MAX_KEY_CHARS) }),
     };
     const from = source.state === "new" ? 0 : source.next;
     let position = 0;

@@ -13,6 +13,7 @@ export interface ServicePorts extends CatchUpPorts {
   readonly wakeIn: (ms: number) => void;
   readonly after: (ms: number, work: () => void) => () => void;
 }
+const STILL_AT_IT = "The index is still catching up, so what is newest may be missing; search again.";
 const CONTINUE_MS = 1_000;
 /** Of one go of the alarm. Whoever searches meanwhile waits for no more than one step of it. */
 const ALARM_MS = 10_000;
@@ -32,9 +33,14 @@ export class SearchService implements SearchPort {
     const { store } = this.#ports;
     store.prepare(request.agentId);
     // A further page is one of the same list.
-    if (request.offset === 0) await this.#caughtUp(request.agentId);
+    const caughtUp = request.offset > 0 || (await this.#caughtUp(request.agentId));
     const found = store.find({ ...request, limit: request.limit + 1 });
-    return { hits: found.slice(0, request.limit), more: found.length > request.limit, notes: notesFor(request, this.#last.notes) };
+    const notes = notesFor(request, this.#last.notes);
+    return {
+      hits: found.slice(0, request.limit),
+      more: found.length > request.limit,
+      notes: caughtUp ? notes : [STILL_AT_IT, ...notes].slice(0, MAX_NOTES),
+    };
   }
 
   /** Goes on with what searches had no time for. Never throws. */
@@ -51,13 +57,14 @@ export class SearchService implements SearchPort {
     }
   }
 
-  async #caughtUp(agentId: string): Promise<void> {
+  /** False: it took too long, and goes on without us. */
+  async #caughtUp(agentId: string): Promise<boolean> {
     let stop: () => void = () => {};
-    const late = new Promise<void>((resolve) => {
-      stop = this.#ports.after(LIMITS.searchIndexMs, resolve);
+    const late = new Promise<boolean>((resolve) => {
+      stop = this.#ports.after(LIMITS.searchIndexMs, () => resolve(false));
     });
     try {
-      await Promise.race([this.#next(agentId), late]);
+      return await Promise.race([this.#next(agentId).then(() => true), late]);
     } finally {
       stop();
     }

@@ -285,6 +285,15 @@ describe("[SE10] failures", () => {
     Object.assign(bucket, { get });
     expect(await index.places("needle")).toHaveLength(1);
   });
+  it("a conversation that never answers does not keep a search for ever", async () => {
+    const index = new Index();
+    await index.file("a.md", "needle");
+    index.session("main").say("needle");
+    index.sessionsHang = true;
+    const { hits, notes } = await index.find("needle");
+    expect([hits.length, notes]).toEqual([1, [expect.stringContaining("still catching up")]]);
+    index.sessionsHang = false;
+  });
   it("a gateway that fails is a note, and what was known is found", async () => {
     const index = new Index();
     index.session("main").say("needle");
@@ -343,5 +352,7 @@ describe("[SE11] scopes", () => {
     ]);
     expect((await index.find("needle", { sources: ["workspace"] })).notes).toEqual([]);
     expect((await index.find("needle", { sources: ["archives"] })).notes).toHaveLength(1);
+    // Nobody knows whose it is, so no single conversation is told of it.
+    expect((await index.find("needle", { sessionKey: key("wa:group:g") })).notes).toEqual([]);
   });
 });

@@ -46,6 +46,8 @@ export class Index {
   readonly watched = watched();
   readonly sessions = new Map<string, FakeSession>();
   sessionsFail = false;
+  /** Then nobody answers, and time is up at once for whoever waits. */
+  sessionsHang = false;
   /** Milliseconds that the clock runs ahead; each look at the clock adds `tick`. */
   tick = 0;
   #ahead = 0;
@@ -72,7 +74,11 @@ export class Index {
   }
   #ports(store: IndexStore): CatchUpPorts {
     const reach = <T>(give: () => T): Promise<T> =>
-      this.sessionsFail ? Promise.reject(new Error("the gateway is away")) : Promise.resolve(give());
+      this.sessionsHang
+        ? new Promise<T>(() => {})
+        : this.sessionsFail
+          ? Promise.reject(new Error("the gateway is away"))
+          : Promise.resolve(give());
     return {
       store,
       bucket: this.watched.bucket,
@@ -101,7 +107,7 @@ export class Index {
     return {
       wakeIn: (ms: number) => void this.wakes.push(ms),
       after: (ms: number, work: () => void) => {
-        const timer = setTimeout(work, ms);
+        const timer = setTimeout(work, this.sessionsHang ? 200 : ms);
         return () => clearTimeout(timer);
       },
     };
