@@ -4,6 +4,7 @@
  */
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { getMediaKeys, type MediaType } from "@whiskeysockets/baileys";
+import { FileRefused } from "../../kit/src/inbox.ts";
 import { type FileReference, own } from "./content.ts";
 import { isLoopback } from "./platform/trust.ts";
 
@@ -11,16 +12,11 @@ const DEFAULT_HOST = "mmg.whatsapp.net";
 const MAC_BYTES = 10;
 const TYPES: readonly string[] = ["image", "video", "audio", "document", "sticker"];
 
-/** The file will never be had. */
-export class MediaRefused extends Error {
-  override readonly name = "MediaRefused";
-}
-
 /** The reference as it was kept, which may be of an older version. */
 export function readReference(value: unknown): FileReference {
   const [type, directPath, url, mediaKey, sha256] = ["type", "directPath", "url", "mediaKey", "sha256"].map((name) => own(value, name));
   if (typeof type !== "string" || typeof directPath !== "string" || typeof mediaKey !== "string" || !TYPES.includes(type))
-    throw new MediaRefused("its reference can't be read");
+    throw new FileRefused("its reference can't be read");
   return {
     type,
     directPath,
@@ -45,7 +41,7 @@ export async function fetchMedia(reference: FileReference, socketUrl: string, ma
     headers: { Origin: "https://web.whatsapp.com" },
     signal: AbortSignal.timeout(60_000),
   });
-  if (response.status === 404 || response.status === 410) throw new MediaRefused("WhatsApp no longer has it; ask for it to be sent again");
+  if (response.status === 404 || response.status === 410) throw new FileRefused("WhatsApp no longer has it; ask for it to be sent again");
   if (response.status !== 200) throw new Error(`WhatsApp's file server answered ${response.status}`);
   // One more block than the file, and the seal.
   const sealed = await readBounded(response, maxBytes + 16 + MAC_BYTES);
@@ -59,12 +55,12 @@ interface Keys {
 export function open(sealed: Uint8Array, { iv, cipherKey, macKey }: Keys, sha256: string | undefined): Uint8Array {
   const secret = sealed.subarray(0, Math.max(0, sealed.length - MAC_BYTES));
   const seal = sealed.subarray(secret.length);
-  if (!macKey || secret.length === 0) throw new MediaRefused("it is damaged");
+  if (!macKey || secret.length === 0) throw new FileRefused("it is damaged");
   const mac = createHmac("sha256", macKey).update(iv).update(secret).digest().subarray(0, MAC_BYTES);
-  if (seal.length !== MAC_BYTES || !timingSafeEqual(mac, seal)) throw new MediaRefused("it is damaged");
+  if (seal.length !== MAC_BYTES || !timingSafeEqual(mac, seal)) throw new FileRefused("it is damaged");
   const decipher = createDecipheriv("aes-256-cbc", cipherKey, iv);
   const plain = Buffer.concat([decipher.update(secret), decipher.final()]);
-  if (sha256 !== undefined && createHash("sha256").update(plain).digest("hex") !== sha256) throw new MediaRefused("it is another file");
+  if (sha256 !== undefined && createHash("sha256").update(plain).digest("hex") !== sha256) throw new FileRefused("it is another file");
   return plain;
 }
 async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array> {
@@ -75,7 +71,7 @@ async function readBounded(response: Response, maxBytes: number): Promise<Uint8A
   for (;;) {
     if (Math.max(size, announced) > maxBytes) {
       await reader?.cancel();
-      throw new MediaRefused("it is too large");
+      throw new FileRefused("it is too large");
     }
     const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
     if (done) return Buffer.concat(chunks);

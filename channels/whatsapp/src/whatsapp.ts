@@ -153,6 +153,7 @@ export class WhatsApp implements Platform {
         this.#next(async () => {
           this.#link?.store.end();
           clearAuth(this.#host);
+          this.#host.changed();
         });
         return;
       case "WakeAfter":

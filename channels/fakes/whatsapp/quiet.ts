@@ -1,0 +1,10 @@
+/** libsignal prints sessions with their keys to the console. The fake's people use it too; nobody wants to see that. */
+const CHATTER =
+  /^(?:Closing (?:open )?session|Opening session|Removing old closed session|Session already|Decrypted message with closed|Migrating session)/;
+
+for (const name of ["info", "warn"] as const) {
+  const print = console[name].bind(console);
+  console[name] = (...args: unknown[]) => {
+    if (typeof args[0] !== "string" || !CHATTER.test(args[0])) print(...args);
+  };
+}

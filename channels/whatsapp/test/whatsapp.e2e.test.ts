@@ -1,0 +1,396 @@
+/**
+ * The channel as it is deployed, on the real runtime, against a WhatsApp that speaks the real wire. One world serves what needs no
+ * other; what breaks links or servers has its own.
+ */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { getMediaKeys, type MediaType } from "@whiskeysockets/baileys";
+import { open } from "../src/media.ts";
+import { type Built, buildWorker } from "./build.ts";
+import { World } from "./world.ts";
+
+const ANN = { pn: "15550002222", lid: "900000002222", name: "Ann" };
+const BOB = { pn: "15550003333", lid: "900000003333", name: "Bob" };
+const ANN_PEER = { kind: "dm", id: `${ANN.pn}@s.whatsapp.net` } as const;
+const ANN_BY_LID = { kind: "dm", id: `${ANN.lid}@lid` } as const;
+const GROUP = "120363000000000001@g.us";
+const GROUP_PEER = { kind: "group", id: GROUP } as const;
+const BUDGET_GZIP_BYTES = 600 * 1024;
+
+let built: Built;
+before(async () => {
+  built = await buildWorker();
+});
+after(() => built.remove());
+
+async function linked(world: World): Promise<void> {
+  await world.start(built.script);
+  world.fake.addPeer(ANN);
+  world.fake.addPeer(BOB);
+  world.fake.addGroup(GROUP, "Trip 2026", [ANN.pn, BOB.pn, world.fake.account.pn]);
+  await world.startAccount();
+  await world.pair();
+}
+const textOf = (message: { conversation?: unknown; extendedTextMessage?: { text?: unknown } | null } | undefined): unknown =>
+  message?.extendedTextMessage?.text || message?.conversation;
+
+test("[X17] the Worker is within its budget", () => {
+  assert(built.gzipBytes <= BUDGET_GZIP_BYTES, `${built.gzipBytes} bytes gzipped`);
+});
+
+describe("a linked account", () => {
+  const world = new World();
+  const { fake } = world;
+  const shown = (pn: string, id: string | undefined) =>
+    world.until(`${pn} sees ${id}`, () => fake.shown(pn).find((message) => message.id === id));
+  const sent = async (deliveryId: string): Promise<string> => {
+    const report = await world.reported(deliveryId);
+    assert.equal(report.state, "sent", report.error);
+    const [id] = report.messageIds ?? [];
+    assert(id !== undefined);
+    return id;
+  };
+  before(() => linked(world));
+  after(() => world.end());
+
+  test("[P12] is linked by a QR code, and has come back by itself after the restart that WhatsApp asks for (515)", async () => {
+    assert.equal(fake.noted("linked").at(-1)?.["deviceSignature"], true);
+    assert.equal(fake.noted("connected").at(-1)?.["origin"], "https://web.whatsapp.com");
+    await world.until("the gateway hears of it", () => world.statuses.some(({ connected }) => connected));
+    const status = await world.status();
+    assert.deepEqual([status.connected, status.authenticated, status.mode, status.error], [true, true, "open", undefined]);
+    assert.deepEqual([status.extra?.["phone"], status.extra?.["lid"]], [`+${fake.account.pn}`, `${fake.account.lid}@lid`]);
+    assert.equal((await world.login()).state, "connected");
+  });
+
+  test("[P2] a DM by number: durable, handed over, then shown as read", async () => {
+    const id = await fake.say(ANN.pn, "hello from Ann");
+    const inbound = await world.received(id);
+    assert.equal(inbound.message.text, "hello from Ann");
+    assert.deepEqual(inbound.peer, { ...ANN_PEER, name: "Ann" });
+    assert.deepEqual(inbound.senderIds, { phone: `+${ANN.pn}`, lid: `${ANN.lid}@lid` });
+    await world.until("read", () => fake.noted("receipt").some(({ type, ids }) => type === "read" && (ids as string[]).includes(id)));
+  });
+
+  test("[X15] a DM by LID stays a LID, whatever it looks like", async () => {
+    const silent = await fake.say(BOB.pn, "who am I", { byLid: true, tellOther: false });
+    const inbound = await world.received(silent);
+    assert.equal(inbound.peer.id, `${BOB.lid}@lid`);
+    assert.equal(inbound.senderIds?.lid, `${BOB.lid}@lid`);
+    const told = await world.received(await fake.say(ANN.pn, "and me", { byLid: true }));
+    assert.deepEqual(told.senderIds, { phone: `+${ANN.pn}`, lid: `${ANN.lid}@lid` });
+    assert.equal(told.peer.id, ANN_BY_LID.id);
+  });
+
+  test("[P9] an answer by number and by LID, marked, and long ones in parts", async () => {
+    await world.send({ deliveryId: "d1", peer: ANN_PEER, text: "**bold** and `code`" });
+    const first = await shown(ANN.pn, await sent("d1"));
+    assert.equal(textOf(first.message), "*bold* and `code`");
+    await world.send({ deliveryId: "d2", peer: ANN_BY_LID, text: `by LID, long: ${"é ".repeat(3_000)}` });
+    const report = await world.reported("d2");
+    assert.equal(report.messageIds?.length, 2);
+    for (const id of report.messageIds ?? []) await shown(ANN.pn, id);
+    // The owner's phone shows them too.
+    assert(fake.phone.shown.some(({ id }) => id === first.id));
+  });
+
+  test("[P9] the same delivery twice is one message", async () => {
+    assert.deepEqual(await world.send({ deliveryId: "d1", peer: ANN_PEER, text: "**bold** and `code`" }), {
+      status: "queued",
+      duplicate: true,
+    });
+    assert.equal(fake.shown(ANN.pn).filter(({ message }) => textOf(message) === "*bold* and `code`").length, 1);
+  });
+
+  test("[P2] a quote comes with its text and its author, and an answer quotes", async () => {
+    const id = await fake.say(ANN.pn, "the question");
+    await world.received(id);
+    await world.send({ deliveryId: "q1", peer: ANN_PEER, text: "the answer", replyToId: id });
+    const answer = await shown(ANN.pn, await sent("q1"));
+    const context = answer.message.extendedTextMessage?.contextInfo;
+    assert.deepEqual([context?.stanzaId, context?.quotedMessage?.conversation], [id, "the question"]);
+    const back = await fake.say(ANN.pn, {
+      extendedTextMessage: {
+        text: "why?",
+        contextInfo: {
+          stanzaId: answer.id,
+          participant: `${fake.account.pn}@s.whatsapp.net`,
+          quotedMessage: { conversation: "the answer" },
+        },
+      },
+    });
+    const inbound = await world.received(back);
+    assert.deepEqual([inbound.repliedToAgent, inbound.message.replyToText, inbound.message.replyToId], [true, "the answer", answer.id]);
+  });
+
+  test("[S7] a group: who speaks, whether the agent is meant, and an answer to all", async () => {
+    const plain = await world.received(await fake.say(ANN.pn, "among us", { group: GROUP }));
+    assert.deepEqual([plain.peer.kind, plain.peer.id, plain.sender?.id, plain.wasMentioned], ["group", GROUP, `${ANN.lid}@lid`, false]);
+    for (const self of [`${fake.account.lid}@lid`, `${fake.account.pn}@s.whatsapp.net`]) {
+      const text = { extendedTextMessage: { text: "@agent hi", contextInfo: { mentionedJid: [self] } } };
+      const mention = await world.received(await fake.say(ANN.pn, text, { group: GROUP }));
+      assert.deepEqual([mention.wasMentioned, mention.mentionedIds, mention.peer.name], [true, [self], "Trip 2026"]);
+      await world.send({ deliveryId: `g-${self}`, peer: GROUP_PEER, text: "hi all", replyToId: mention.message.id });
+    }
+    const id = await sent(`g-${fake.account.lid}@lid`);
+    for (const { pn } of [ANN, BOB]) {
+      const message = await shown(pn, id);
+      assert.deepEqual([message.chat, textOf(message.message)], [GROUP, "hi all"]);
+    }
+  });
+
+  test("[P2] reactions, edits and deletions", async () => {
+    const id = await fake.say(ANN.pn, "first");
+    const key = { remoteJid: ANN_PEER.id, id, fromMe: true };
+    const reaction = await world.received(await fake.say(ANN.pn, { reactionMessage: { key, text: "👍" } }));
+    assert.deepEqual([reaction.message.reaction, reaction.message.replyToId], ["👍", id]);
+    const edit = await world.received(
+      await fake.say(ANN.pn, { protocolMessage: { type: 14, key, editedMessage: { conversation: "second" } } }),
+    );
+    assert.deepEqual([edit.message.editOf, edit.message.text], [id, "second"]);
+    const gone = await world.received(await fake.say(ANN.pn, { protocolMessage: { type: 0, key } }));
+    assert.deepEqual([gone.message.editOf, gone.message.deleted], [id, true]);
+  });
+
+  test("[P2] what a message is acknowledged with: the reaction that the gateway asks for", async () => {
+    world.outcomeOf = ({ message }) => (message.text === "react" ? { outcome: "accepted", reaction: "👀" } : { outcome: "accepted" });
+    const id = await fake.say(ANN.pn, "react");
+    const seen = await world.until("the reaction", () => fake.shown(ANN.pn).find(({ message }) => message.reactionMessage?.key?.id === id));
+    assert.equal(seen.message.reactionMessage?.text, "👀");
+  });
+
+  test("[W24] a voice message comes in, and one goes out", async () => {
+    const voice = randomBytes(200_000);
+    const id = await fake.sayFile(ANN.pn, voice, { kind: "audio", mimetype: "audio/ogg; codecs=opus", more: { ptt: true, seconds: 4 } });
+    const [media] = (await world.received(id)).message.media ?? [];
+    assert.deepEqual([media?.type, media?.mimeType, media?.size, media?.duration], ["audio", "audio/ogg; codecs=opus", voice.length, 4]);
+    assert((await world.get(media?.r2Key ?? "")).equals(voice));
+    await world.put("media/s/out.ogg", voice);
+    await world.send({
+      deliveryId: "v1",
+      peer: ANN_PEER,
+      text: "",
+      media: [{ type: "audio", mimeType: "audio/ogg", r2Key: "media/s/out.ogg" }],
+    });
+    const { message } = await shown(ANN.pn, await sent("v1"));
+    assert.match(message.audioMessage?.mimetype ?? "", /^audio\/ogg/);
+    assert((await fileOf(message.audioMessage, "audio")).equals(voice));
+  });
+
+  test("[P2] files both ways, with their names and words", async () => {
+    const bytes = randomBytes(50_000);
+    const id = await fake.sayFile(ANN.pn, bytes, {
+      kind: "document",
+      mimetype: "application/pdf",
+      more: { fileName: "a.pdf", caption: "read this" },
+    });
+    const { message: inbound } = await world.received(id);
+    assert.deepEqual([inbound.text, inbound.media?.[0]?.filename], ["read this", "a.pdf"]);
+    assert((await world.get(inbound.media?.[0]?.r2Key ?? "")).equals(bytes));
+    await world.put("media/s/out.png", bytes);
+    await world.send({
+      deliveryId: "f1",
+      peer: ANN_PEER,
+      text: "look",
+      media: [{ type: "image", mimeType: "image/png", r2Key: "media/s/out.png" }],
+    });
+    await sent("f1");
+    const [words, picture] = (await world.reported("f1")).messageIds ?? [];
+    assert.equal(textOf((await shown(ANN.pn, words)).message), "look");
+    const { message } = await shown(ANN.pn, picture);
+    assert((await fileOf(message.imageMessage, "image")).equals(bytes));
+  });
+  async function fileOf(
+    part: { directPath?: string | null; mediaKey?: Uint8Array | null } | null | undefined,
+    type: MediaType,
+  ): Promise<Buffer> {
+    const sealed = fake.files.get(part?.directPath ?? "");
+    assert(sealed && part?.mediaKey);
+    return Buffer.from(open(sealed, await getMediaKeys(part.mediaKey, type), undefined));
+  }
+
+  test("[S18] a damaged file is told of, and nothing of it is kept", async () => {
+    const id = await fake.sayFile(ANN.pn, randomBytes(1_000), { kind: "image", mimetype: "image/png" });
+    const path = [...fake.files.keys()].at(-1) ?? "";
+    fake.files.get(path)?.writeUInt8(0, 5);
+    fake.files.get(path)?.writeUInt8(1, 6);
+    const { message } = await world.received(id);
+    assert.match(message.text, /could not be fetched: it is damaged/);
+    assert.equal(message.media?.[0]?.r2Key, undefined);
+  });
+
+  test("[P10] typing is shown and ended, and the number is never online", async () => {
+    await world.typing(ANN_PEER, true);
+    await world.until("composing", () => fake.noted("typing").some(({ state }) => state === "composing"));
+    await world.typing(ANN_PEER, false);
+    await world.until("paused", () => fake.noted("typing").some(({ state }) => state === "paused"));
+    assert.equal(
+      fake.noted("presence").some(({ type }) => type === "available"),
+      false,
+    );
+  });
+
+  test("[P2] what is brought twice is handed over once", async () => {
+    const id = await fake.say(ANN.pn, "twice");
+    await world.received(id);
+    await fake.sayAgain(ANN.pn, id, "twice");
+    const later = await fake.say(ANN.pn, "after it");
+    await world.received(later);
+    assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
+  });
+
+  test("[P2] what the owner writes on the phone is not for the agent", async () => {
+    const id = await fake.sayToSelf("note to self");
+    await world.received(await fake.say(ANN.pn, "after the note"));
+    assert.equal(
+      world.inbound.some(({ message }) => message.id === id),
+      false,
+    );
+  });
+
+  test("[P9] dropped in the middle of sending: tried again, and shown once", async () => {
+    const before = fake.noted("flushed").length;
+    fake.dropAfterNextMessage = true;
+    await world.send({ deliveryId: "drop", peer: ANN_PEER, text: "exactly once" });
+    await world.connected(before);
+    const id = await sent("drop");
+    const message = await shown(ANN.pn, id);
+    assert.equal(message.copies, 2, "the second try must have reached the phone for this to prove anything");
+    assert.equal(fake.shown(ANN.pn).filter((other) => textOf(other.message) === "exactly once").length, 1);
+  });
+
+  test("[W23] what was written while nobody listened comes after all, in order, marked, once", async () => {
+    const before = fake.noted("flushed").length;
+    await world.stop();
+    await world.until("the socket is closed", () => fake.connections === 0);
+    const ids: string[] = [];
+    for (const text of ["one", "two", "three"]) ids.push(await fake.say(ANN.pn, text));
+    await world.startAccount();
+    await world.connected(before);
+    await world.received(ids[2] ?? "");
+    const came = world.inbound.filter(({ message }) => ids.includes(message.id));
+    assert.deepEqual(
+      came.map(({ message, backlog }) => [message.text, backlog]),
+      [
+        ["one", true],
+        ["two", true],
+        ["three", true],
+      ],
+    );
+  });
+
+  test("[P12] 440: another program took the link over; it comes back, and says that something may be missing", async () => {
+    const before = fake.noted("flushed").length;
+    fake.disconnect(440);
+    await world.connected(before);
+    const { extra } = await world.status();
+    assert.match(JSON.stringify(extra?.["mayHaveMissed"]), /another program/);
+    await world.received(await fake.say(ANN.pn, "after the takeover"));
+  });
+
+  test("[P12] never two sockets at once", () => {
+    assert.equal(Math.max(...fake.noted("connected").map(({ at_once }) => Number(at_once))), 1);
+  });
+
+  test("[P2] killed at the moment of the receipt: the message is there, once", async () => {
+    const receipts = fake.noted("receipt").length;
+    const id = await (async () => {
+      world.gatewayAway = true;
+      return fake.say(ANN.pn, "killed with it");
+    })();
+    await world.until("the receipt", () =>
+      fake
+        .noted("receipt")
+        .slice(receipts)
+        .some(({ ids }) => (ids as string[]).includes(id)),
+    );
+    await world.kill();
+    world.gatewayAway = false;
+    const before = fake.noted("flushed").length;
+    await world.boot();
+    await world.startAccount();
+    await world.connected(before);
+    await world.received(id);
+    await world.received(await fake.say(ANN.pn, "after the kill"));
+    assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
+  });
+
+  test("[P12] killed and started again: the same link goes on, and what came meanwhile comes once", async () => {
+    await world.kill();
+    const id = await fake.say(BOB.pn, "while it was dead");
+    const logins = fake.noted("registering").length;
+    const before = fake.noted("flushed").length;
+    await world.boot();
+    await world.startAccount();
+    await world.connected(before);
+    await world.received(id);
+    await world.send({ deliveryId: "back", peer: ANN_PEER, text: "I am back" });
+    await shown(ANN.pn, await sent("back"));
+    assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
+    assert.equal(fake.noted("registering").length, logins);
+  });
+
+  test("[S5] [S17] no text, no key and no person is in what the runtime printed", async () => {
+    // libsignal prints a session with its keys when it closes one: Ann begins anew, with all that is agreed forgotten.
+    fake.peers.get(ANN.pn)?.forgetBot();
+    await world.received(await fake.say(ANN.pn, "a new beginning"));
+    const { output } = world;
+    assert.match(output, /"component":"channel-whatsapp"/);
+    for (const line of output.split("\n").filter((text) => text.trim() !== "")) assert.match(line, /^\{"ts":"|^workerd\//, line);
+    for (const secret of [
+      "privKey",
+      "Closing session",
+      "hello from Ann",
+      "exactly once",
+      "note to self",
+      ANN.pn,
+      ANN.lid,
+      fake.account.pn,
+      "Ann",
+      fake.rootHex,
+    ])
+      assert.equal(output.includes(secret), false, secret);
+  });
+
+  test("[P12] 401: the phone unlinked the device; the keys go, and the owner is told what to do", async () => {
+    fake.disconnect(401);
+    await world.until("told", () => world.statuses.some(({ authenticated, error }) => !authenticated && /Log in again/.test(error ?? "")));
+    const status = await world.status();
+    assert.deepEqual([status.connected, status.authenticated, status.mode], [false, false, "stopped"]);
+    const connects = fake.noted("connected").length;
+    await world.startAccount();
+    assert.equal(fake.noted("connected").length, connects);
+  });
+
+  test("[P12] linked again, by a code that is typed in on the phone; and logged out", async () => {
+    assert.equal((await world.login({ phone: "no number" })).state, "failed");
+    const login = await world.login({ phone: "+1 555 000 1111" });
+    assert.equal(login.state, "code", login.message);
+    assert.match(login.code ?? "", /^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
+    const before = fake.noted("flushed").length;
+    await fake.linking.type(login.code ?? "");
+    await world.connected(before);
+    await world.received(await fake.say(ANN.pn, "a new link"));
+    const after = await world.logout();
+    assert.deepEqual([after.connected, after.authenticated], [false, false]);
+    assert.equal(fake.noted("logout").length, 1);
+    assert.equal(fake.bot, undefined);
+  });
+});
+
+test("[S5] a server with another certificate is not believed", async () => {
+  const world = new World();
+  // Nothing is pinned but WhatsApp's own root, as in a deployment.
+  world.noiseRoot = "none";
+  try {
+    await world.start(built.script);
+    await world.startAccount();
+    const login = await world.login();
+    assert.equal(login.state, "failed", login.message);
+    assert.equal(world.fake.noted("registering").length, 0);
+    assert.equal((await world.status()).connected, false);
+  } finally {
+    await world.end();
+  }
+});
