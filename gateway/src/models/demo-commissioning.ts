@@ -18,7 +18,7 @@ const NAME = String.raw`([\p{L}][\p{L}\p{M}\p{N}'’._-]*(?: [\p{L}][\p{L}\p{M}\
 const END = String.raw`(?=\s*(?:[.!?,;:()\n]|$|\s(?:and|but|my|your|you|i|call)\b))`;
 const phrase = (begin: string): RegExp => new RegExp(String.raw`(?:^|[\s,.;!?(])(?:${begin})\s+${NAME}${END}`, "iu");
 const AGENT = phrase(
-  String.raw`your name (?:is|will be|shall be)|you(?:['’]re| are) (?:called|named)|(?:i(?:['’]ll| will)? )?call you|call yourself`,
+  "your name (?:is|will be|shall be)|you(?:['’]re| are) (?:called|named)|(?:i(?:['’]ll| will)? )?call you|call yourself",
 );
 const HUMAN = phrase("i(?:['’]m| am)(?: called)?|my name(?: is|['’]s)|call me");
 /** "I am new here" is nobody's name; "i am sam" is. */
