@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "9d8222c3f25704ec";
+export const PROTOCOL_FINGERPRINT = "8447dc4e14062839";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -473,7 +473,7 @@ export const METHODS = {
     result: "SearchQueryResult",
     callers: ["client"],
     scope: "operate",
-    errors: ["search.bad_query", "session.bad_key", "storage.failed"],
+    errors: ["agent.unknown", "search.bad_query", "session.bad_key", "storage.failed"],
     deferred: false,
     idempotent: true,
   },

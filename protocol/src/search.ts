@@ -42,6 +42,6 @@ method("search.query", {
   },
   callers: ["client"],
   scope: "operate",
-  errors: ["search.bad_query", "session.bad_key", "storage.failed"],
+  errors: ["search.bad_query", "session.bad_key", "agent.unknown", "storage.failed"],
   idempotent: true,
 });

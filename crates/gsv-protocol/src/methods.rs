@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "9d8222c3f25704ec";
+pub const PROTOCOL_FINGERPRINT: &str = "8447dc4e14062839";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

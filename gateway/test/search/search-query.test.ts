@@ -66,6 +66,8 @@ describe("[SE12] search.query", () => {
   });
   it("another agent's index holds nothing of this one's", async () => {
     await peer.ok("workspace.write", { path: "mine.md", content: "platypus" });
+    expect((await peer.refused("search.query", { query: "platypus", agentId: "other" })).reason).toBe("agent.unknown");
+    await peer.ok("agents.create", { agentId: "other" });
     await peer.ok("workspace.write", { agentId: "other", path: "theirs.md", content: "platypus too" });
     expect((await ask("platypus")).hits.map(({ path }) => path)).toEqual(["mine.md"]);
     expect((await ask("platypus", { agentId: "other" })).hits.map(({ path }) => path)).toEqual(["theirs.md"]);

@@ -2,7 +2,7 @@
 import { findText } from "../find-text.ts";
 import { fail } from "../outcome.ts";
 import type { Handler, Handlers } from "../services.ts";
-import { conversation } from "./session-key.ts";
+import { conversation, unknownAgent } from "./session-key.ts";
 
 const query: Handler<"search.query"> = (services, _caller, params) => {
   const { sources, limit, offset } = params;
@@ -11,6 +11,8 @@ const query: Handler<"search.query"> = (services, _caller, params) => {
   const agentId = params.agentId ?? found?.value.address.agentId ?? services.config.defaultAgentId();
   if (found !== undefined && found.value.address.agentId !== agentId)
     return fail("session.bad_key", `The session ${found.value.key} is not one of the agent ${agentId}.`);
+  // What an agent that was taken away has said can still be found.
+  if (!services.config.hasAgent(agentId) && services.sessions.ofAgent(agentId, "", 1).length === 0) return unknownAgent(services, agentId);
   return findText(services, {
     agentId,
     query: params.query,
