@@ -9,8 +9,10 @@ mod driver;
 mod error;
 pub mod ledger;
 pub mod machine;
+mod upload;
 mod wire;
 
 pub use driver::{Events, Link, LinkEvent, Options};
 pub use error::LinkError;
 pub use gsv_protocol::types::Mode;
+pub use upload::Upload;

@@ -9,6 +9,7 @@ mod book;
 mod call;
 mod delivery;
 mod error;
+mod images;
 mod invocation;
 mod life;
 mod log;

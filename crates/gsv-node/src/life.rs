@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::book::Durability;
 use crate::call::sentence;
+use crate::images::moved_out;
 use crate::invocation::Invocation;
 use crate::log::{Level, now_ms};
 use crate::outcome::Outcome;
@@ -192,6 +193,12 @@ impl Life<'_> {
         let (tool, args) = (self.invocation.tool.clone(), self.invocation.args.clone());
         let work = async move { tools.invoke(&tool, args, context).await };
         let outcome = self.guard(work).await;
+        let moving = moved_out(outcome, call_id, &self.shared.uploader);
+        let outcome = tokio::select! {
+            biased;
+            outcome = moving => outcome,
+            () = self.seat.cancel.cancelled() => Outcome::of(Err(ToolError::Cancelled { tail: None }), false),
+        };
         drop(permit);
         (outcome, session.get().cloned())
     }

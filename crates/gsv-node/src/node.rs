@@ -17,6 +17,7 @@ use tokio::time::MissedTickBehavior;
 use crate::book::Book;
 use crate::delivery::Delivery;
 use crate::error::NodeError;
+use crate::images::Uploader;
 use crate::life::call_of;
 use crate::log::{Level, Log, now_ms};
 use crate::mask::Mask;
@@ -148,7 +149,11 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
     let survivors = recover::take_up(&book, &tools, &log).await;
     let (link, events) = Link::connect(options(&config, &tools, book.clone())).await?;
     let (online_sink, online) = watch::channel(false);
-    let shared = Arc::new(Shared::new(config.id.clone(), link, book, tools, log, online));
+    let uploader = Uploader {
+        url: config.url.clone(),
+        token: config.token.clone(),
+    };
+    let shared = Arc::new(Shared::new(config.id.clone(), link, book, tools, log, uploader, online));
     shared.spawn(forward(Arc::clone(&shared), exec_events));
     // Before any call, for it tidies up folders that a new call could be making.
     if let Err(error) = shared.tools.recover().await {

@@ -156,6 +156,15 @@ impl Outcome {
     }
 }
 
+/// Whether the outcome can be sent as it is, whatever the call's id. The gateway takes ids of at most 256 characters.
+pub fn fits_a_frame(outcome: &Outcome) -> bool {
+    const ID: usize = 1024;
+    let limit = usize::try_from(gsv_protocol::limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM - ID;
+    let Some(result) = &outcome.result else { return true };
+    // Without images there is nothing to move; measuring costs as much as writing it out.
+    !holds_image(result) || result.to_string().len() <= limit
+}
+
 pub fn known_of(pid: Option<u32>, started_at: Option<u64>, tail: Option<&str>) -> Option<Value> {
     let mut known = serde_json::Map::new();
     known.extend(pid.filter(|pid| *pid > 0).map(|pid| ("pid".into(), pid.into())));

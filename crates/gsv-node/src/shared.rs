@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::book::Book;
 use crate::delivery::Delivery;
+use crate::images::Uploader;
 use crate::log::{Level, Log};
 
 pub struct Shared {
@@ -22,6 +23,7 @@ pub struct Shared {
     pub tools: Arc<ToolBox>,
     pub log: Arc<Log>,
     pub delivery: Delivery,
+    pub uploader: Uploader,
     pub online: watch::Receiver<bool>,
     /// One place per call that runs.
     pub slots: Arc<Semaphore>,
@@ -61,6 +63,7 @@ impl Shared {
         book: Book,
         tools: Arc<ToolBox>,
         log: Arc<Log>,
+        uploader: Uploader,
         online: watch::Receiver<bool>,
     ) -> Self {
         Self {
@@ -70,6 +73,7 @@ impl Shared {
             tools,
             log,
             delivery: Delivery::default(),
+            uploader,
             online,
             slots: Arc::new(Semaphore::new(RUNNING)),
             calls: Mutex::default(),

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use gsv_protocol::types::ErrorShape;
 use gsv_protocol::{ErrorReason, errors};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{StatusCode, Uri};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -137,6 +140,39 @@ impl Target {
     }
 }
 
+impl Target {
+    /// A plain or encrypted byte stream to the same server, for HTTP.
+    pub async fn dial(&self) -> Result<Box<dyn Stream>, String> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port))
+            .await
+            .map_err(|error| error.to_string())?;
+        stream.set_nodelay(true).map_err(|error| error.to_string())?;
+        if !self.tls {
+            return Ok(Box::new(stream));
+        }
+        let name = ServerName::try_from(self.host.clone()).map_err(|error| error.to_string())?;
+        let encrypted = TlsConnector::from(tls()?).connect(name, stream).await;
+        encrypted
+            .map(|stream| Box::new(stream) as Box<dyn Stream>)
+            .map_err(|error| error.to_string())
+    }
+
+    pub fn authority(&self) -> &str {
+        self.uri
+            .authority()
+            .map_or(self.host.as_str(), |authority| authority.as_str())
+    }
+
+    /// `/media` beside the socket's path: a gateway may live below a folder of its host.
+    pub fn media_path(&self) -> String {
+        let path = self.uri.path();
+        format!("{}/media", path.strip_suffix("/ws").unwrap_or_default())
+    }
+}
+
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
 /// A bare `host[:port]`: plain on this machine, encrypted elsewhere.
 fn scheme_for_bare(url: &str) -> &'static str {
     let host = url.split('/').next().unwrap_or_default();
@@ -197,7 +233,7 @@ fn explain(error: tungstenite::Error) -> Failure {
 }
 
 /// The contract's error of an HTTP answer: what the body says, else what the status means.
-fn refusal(status: http::StatusCode, body: &[u8]) -> Option<ErrorShape> {
+pub fn refusal(status: http::StatusCode, body: &[u8]) -> Option<ErrorShape> {
     let said: Option<Value> = serde_json::from_slice(body).ok();
     let field = |name: &str| said.as_ref().and_then(|said| said.get(name)).and_then(Value::as_str);
     let by_status = match status.as_u16() {
@@ -233,6 +269,9 @@ mod tests {
         ] {
             assert_eq!(shown(given), want, "{given}");
         }
+        let media = |url: &str| Target::parse(url).unwrap().media_path();
+        assert_eq!(media("ws://127.0.0.1:8787"), "/media");
+        assert_eq!(media("https://host/gsv/ws"), "/gsv/media");
         assert_eq!(Target::parse("http://[::1]:99").unwrap().host, "::1");
         assert_eq!(Target::parse("https://a").unwrap().port, 443);
     }

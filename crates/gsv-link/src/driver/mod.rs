@@ -4,7 +4,7 @@
 //! Everything is bounded. When the consumer of [`Events`] is slow, the socket is not read, so the gateway feels it; for
 //! the same reason a consumer must not wait for an answer to a call in the place where it takes events out.
 
-mod dial;
+pub(crate) mod dial;
 mod run;
 mod socket;
 

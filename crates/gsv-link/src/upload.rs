@@ -1,0 +1,302 @@
+//! `POST /media`: a file to the gateway, over the address and with the token that the link itself has. One request, one
+//! answer; streamed, so that a file is never whole in memory. Never retries.
+
+use std::fmt::Write as _;
+use std::io::Read;
+use std::time::Duration;
+
+use futures_util::stream;
+use gsv_protocol::types::MediaUploaded;
+use http_body_util::{BodyExt, Limited, StreamBody};
+use hyper::Request;
+use hyper::body::{Bytes, Frame};
+use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
+use hyper_util::rt::TokioIo;
+
+use crate::driver::dial::{Target, refusal};
+use crate::error::LinkError;
+
+const METHOD: &str = "POST /media";
+const CHUNK: usize = 64 * 1024;
+/// No answer is that long.
+const MAX_ANSWER: usize = 64 * 1024;
+
+/// What to upload, and for what.
+pub struct Upload<'a> {
+    pub url: &'a str,
+    pub token: Option<&'a str>,
+    /// `sessionKey` or `callId`, and what else the contract knows.
+    pub query: &'a [(&'a str, &'a str)],
+    pub content_type: &'a str,
+    pub size: u64,
+    /// At least `size` bytes; what comes behind is left out.
+    pub source: Box<dyn Read + Send + Sync>,
+    /// Told how many bytes have been handed over so far.
+    pub progress: Box<dyn FnMut(u64) + Send + Sync>,
+    /// For all of it.
+    pub within: Duration,
+}
+
+impl Upload<'_> {
+    /// # Errors
+    /// [`LinkError::Remote`] for what the gateway refuses, with its reason; else that it can't be reached or understood.
+    pub async fn send(self) -> Result<MediaUploaded, LinkError> {
+        let within = self.within;
+        tokio::time::timeout(within, self.exchange()).await.unwrap_or_else(|_| {
+            Err(LinkError::Timeout {
+                method: METHOD.into(),
+                after_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
+                uncertain: false,
+            })
+        })
+    }
+
+    async fn exchange(self) -> Result<MediaUploaded, LinkError> {
+        let target = Target::parse(self.url)?;
+        let unreachable = |cause: String| LinkError::Unreachable {
+            url: target.shown.clone(),
+            cause,
+        };
+        let stream = target.dial().await.map_err(unreachable)?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| unreachable(error.to_string()))?;
+        let request = self.request(&target)?;
+        let answer = async {
+            let response = sender.send_request(request).await.map_err(|error| broke(&error))?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), MAX_ANSWER)
+                .collect()
+                .await
+                .map_err(|error| LinkError::BadAnswer {
+                    method: METHOD.into(),
+                    why: error.to_string(),
+                })?
+                .to_bytes();
+            understood(status, &body)
+        };
+        let mut answer = std::pin::pin!(answer);
+        tokio::select! {
+            biased;
+            answer = &mut answer => answer,
+            // The connection ends by itself only when it broke; then the answer, if one came, is what counts.
+            _ = connection => answer.await,
+        }
+    }
+
+    fn request(self, target: &Target) -> Result<Request<Body>, LinkError> {
+        let bad = |why: String| LinkError::BadRequest {
+            method: METHOD.into(),
+            why,
+        };
+        let mut builder = Request::post(format!("{}?{}", target.media_path(), query(self.query)))
+            .header(HOST, target.authority())
+            .header(USER_AGENT, concat!("gsv/", env!("CARGO_PKG_VERSION")))
+            .header(CONTENT_TYPE, self.content_type)
+            .header(CONTENT_LENGTH, self.size);
+        if let Some(token) = self.token {
+            builder = builder.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        builder
+            .body(body(self.source, self.size, self.progress))
+            .map_err(|error| bad(error.to_string()))
+    }
+}
+
+type Chunk = Result<Frame<Bytes>, std::io::Error>;
+type Body = StreamBody<std::pin::Pin<Box<dyn futures_util::Stream<Item = Chunk> + Send + Sync>>>;
+
+fn body(source: Box<dyn Read + Send + Sync>, size: u64, progress: Box<dyn FnMut(u64) + Send + Sync>) -> Body {
+    let source = source.take(size);
+    let chunks = stream::unfold(
+        (source, progress, 0u64),
+        |(mut source, mut progress, sent)| async move {
+            let mut chunk = vec![0; CHUNK];
+            match source.read(&mut chunk) {
+                Ok(0) => None,
+                Ok(read) => {
+                    chunk.truncate(read);
+                    let sent = sent + read as u64;
+                    progress(sent);
+                    Some((Ok(Frame::data(Bytes::from(chunk))), (source, progress, sent)))
+                }
+                Err(error) => Some((Err(error), (source, progress, sent))),
+            }
+        },
+    );
+    StreamBody::new(Box::pin(chunks))
+}
+
+/// RFC 3986: everything but unreserved characters is percent-encoded.
+fn query(fields: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    for (name, value) in fields {
+        if !out.is_empty() {
+            out.push('&');
+        }
+        out.push_str(name);
+        out.push('=');
+        for byte in value.bytes() {
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                out.push(char::from(byte));
+            } else {
+                // Writing to a string can't fail.
+                let _: Result<(), std::fmt::Error> = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+fn broke(error: &hyper::Error) -> LinkError {
+    LinkError::Closed {
+        reason: format!("the upload broke off ({error})"),
+    }
+}
+
+fn understood(status: hyper::StatusCode, body: &[u8]) -> Result<MediaUploaded, LinkError> {
+    let bad = |why: String| LinkError::BadAnswer {
+        method: METHOD.into(),
+        why,
+    };
+    if status == hyper::StatusCode::OK {
+        return serde_json::from_slice(body).map_err(|error| bad(error.to_string()));
+    }
+    match refusal(status, body) {
+        Some(error) => Err(LinkError::Remote(error)),
+        None => Err(bad(format!("HTTP {}", status.as_u16()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A server that takes one request and gives one answer; tells what it was asked.
+    async fn server(answer: &'static str) -> (String, tokio::task::JoinHandle<(String, Vec<u8>)>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}/ws", listener.local_addr().unwrap());
+        let asked = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut got = Vec::new();
+            let end = loop {
+                if let Some(at) = got.windows(4).position(|four| four == b"\r\n\r\n") {
+                    break at + 4;
+                }
+                assert!(socket.read_buf(&mut got).await.unwrap() > 0);
+            };
+            let head = String::from_utf8(got[..end].to_vec()).unwrap();
+            let length = head
+                .lines()
+                .find_map(|line| {
+                    line.to_ascii_lowercase()
+                        .strip_prefix("content-length: ")
+                        .map(str::to_owned)
+                })
+                .unwrap();
+            let length: usize = length.parse().unwrap();
+            while got.len() < end + length && socket.read_buf(&mut got).await.unwrap() > 0 {}
+            socket.write_all(answer.as_bytes()).await.unwrap();
+            (head, got[end..].to_vec())
+        });
+        (url, asked)
+    }
+    fn upload<'a>(url: &'a str, query: &'a [(&'a str, &'a str)], bytes: Vec<u8>) -> Upload<'a> {
+        Upload {
+            url,
+            token: Some("gsv_secret"),
+            query,
+            content_type: "image/png",
+            size: bytes.len() as u64,
+            source: Box::new(std::io::Cursor::new(bytes)),
+            progress: Box::new(|_| {}),
+            within: Duration::from_secs(10),
+        }
+    }
+    const STORED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n43\r\n{\"r2Key\":\"media/s/u.png\",\"mimeType\":\"image/png\",\"sizeBytes\":200000,\r\nf\r\n\"sha256\":\"abc\"}\r\n0\r\n\r\n";
+
+    #[tokio::test]
+    async fn p5_6_a_file_goes_out_as_it_is_and_progress_is_told() {
+        let (url, asked) = server(STORED).await;
+        let bytes: Vec<u8> = (0..200_000u32).map(|n| u8::try_from(n % 251).unwrap()).collect();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&told);
+        let fields = [("sessionKey", "agent:main:x"), ("filename", "ü b&c.png")];
+        let answer = Upload {
+            progress: Box::new(move |sent| sink.lock().unwrap().push(sent)),
+            ..upload(&url, &fields, bytes.clone())
+        }
+        .send()
+        .await
+        .unwrap();
+        assert_eq!((answer.r2_key.as_str(), answer.size_bytes), ("media/s/u.png", 200_000));
+        let (head, body) = asked.await.unwrap();
+        assert!(
+            head.starts_with("POST /media?sessionKey=agent%3Amain%3Ax&filename=%C3%BC%20b%26c.png HTTP/1.1\r\n"),
+            "{head}"
+        );
+        assert!(head.contains("authorization: Bearer gsv_secret\r\n"), "{head}");
+        assert_eq!(body, bytes);
+        assert_eq!(told.lock().unwrap().last(), Some(&200_000));
+    }
+
+    #[tokio::test]
+    async fn what_the_gateway_refuses_keeps_its_reason_and_words() {
+        let (url, _asked) = server("HTTP/1.1 413 Too Large\r\nContent-Type: application/problem+json\r\nContent-Length: 61\r\n\r\n{\"reason\":\"file.too_large\",\"detail\":\"At most 5 bytes.\",\"x\":1}").await;
+        let error = upload(&url, &[], vec![1; 10]).send().await.unwrap_err();
+        assert_eq!(
+            (error.reason(), error.to_string().as_str()),
+            ("file.too_large", "At most 5 bytes.")
+        );
+        assert_eq!(error.exit_status(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_refused_without_words_is_auth_required() {
+        let (url, _asked) = server("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n").await;
+        let error = upload(&url, &[], vec![1]).send().await.unwrap_err();
+        assert_eq!(error.reason(), "auth.required");
+        assert!(!error.to_string().contains("gsv_secret"));
+    }
+
+    #[tokio::test]
+    async fn nobody_there_something_else_there_and_silence_are_told_apart() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}", listener.local_addr().unwrap());
+        let silent = Upload {
+            within: Duration::from_millis(50),
+            ..upload(&url, &[], vec![1])
+        };
+        assert_eq!(silent.send().await.unwrap_err().reason(), "link.timeout");
+        drop(listener);
+        assert_eq!(
+            upload(&url, &[], vec![1]).send().await.unwrap_err().reason(),
+            "link.unreachable"
+        );
+        let (url, _asked) = server("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno").await;
+        assert_eq!(
+            upload(&url, &[], vec![1]).send().await.unwrap_err().reason(),
+            "link.bad_answer"
+        );
+        let (url, _asked) = server("").await;
+        assert_eq!(
+            upload(&url, &[], vec![1]).send().await.unwrap_err().reason(),
+            "link.closed"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_source_that_ends_too_early_is_an_error_and_no_file() {
+        let (url, _asked) = server(STORED).await;
+        let short = Upload {
+            size: 100,
+            ..upload(&url, &[], vec![1; 10])
+        };
+        assert_eq!(short.send().await.unwrap_err().reason(), "link.closed");
+    }
+}

@@ -1,0 +1,182 @@
+//! An image of a result that is too large for a frame goes to the gateway as a file of its own; the result then refers to it.
+//! Never touches a result that fits.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use gsv_link::{LinkError, Upload};
+use gsv_protocol::types::MediaUploaded;
+use serde_json::{Value, json};
+
+use crate::outcome::{Outcome, fits_a_frame};
+
+/// Time for an image of 10 MiB over a slow line.
+const WITHIN: Duration = Duration::from_secs(120);
+/// Calls that a client made itself belong to no conversation, which could keep a file.
+const OF_A_CLIENT: &str = "gw/";
+
+/// Where files go, and as whom.
+#[derive(Clone)]
+pub struct Uploader {
+    pub url: String,
+    pub token: Option<String>,
+}
+
+impl Uploader {
+    async fn send(&self, call_id: &str, mime: &str, bytes: Vec<u8>) -> Result<MediaUploaded, LinkError> {
+        let upload = Upload {
+            url: &self.url,
+            token: self.token.as_deref(),
+            query: &[("callId", call_id)],
+            content_type: mime,
+            size: bytes.len() as u64,
+            source: Box::new(std::io::Cursor::new(bytes)),
+            progress: Box::new(|_| {}),
+            within: WITHIN,
+        };
+        upload.send().await
+    }
+}
+
+/// The outcome as it can be sent: its image uploaded if it has to be. A failed upload is the call's error.
+pub async fn moved_out(mut outcome: Outcome, call_id: &str, uploader: &Uploader) -> Outcome {
+    if call_id.starts_with(OF_A_CLIENT) || fits_a_frame(&outcome) {
+        return outcome;
+    }
+    let Some(block) = outcome.result.as_mut().and_then(first_image) else {
+        return outcome;
+    };
+    let mime = block
+        .get("mimeType")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    // The only copy: an image must not be in memory three times.
+    let Some(Ok(bytes)) = block
+        .get_mut("data")
+        .map(Value::take)
+        .as_ref()
+        .and_then(Value::as_str)
+        .map(|data| STANDARD.decode(data))
+    else {
+        return Outcome::error("tool.failed", "The tool gave an image that is not base64.");
+    };
+    match uploader.send(call_id, &mime, bytes).await {
+        Ok(stored) => {
+            *block = json!({"type": "image", "r2Key": stored.r2_key, "mimeType": stored.mime_type});
+            outcome
+        }
+        Err(error) => Outcome::error(
+            "tool.io",
+            format!(
+                "The image could not be handed to the gateway: {error} Try again, or make a smaller copy and read that."
+            ),
+        ),
+    }
+}
+
+fn first_image(result: &mut Value) -> Option<&mut Value> {
+    let blocks = match result {
+        Value::Array(blocks) => blocks,
+        Value::Object(fields) => fields.get_mut("content")?.as_array_mut()?,
+        _ => return None,
+    };
+    blocks.iter_mut().find(|block| {
+        block.get("type").and_then(Value::as_str) == Some("image") && block.get("data").is_some_and(Value::is_string)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use gsv_protocol::types::ToolOutcome;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn image(bytes: usize) -> Outcome {
+        let data = STANDARD.encode(vec![7; bytes]);
+        Outcome::ok(
+            json!({"path": "a.png", "content": [{"type": "text", "text": "a.png"}, {"type": "image", "data": data, "mimeType": "image/png"}]}),
+        )
+    }
+    /// Answers one request with this; gives how many bytes came and the first line.
+    async fn gateway(answer: String) -> (Uploader, tokio::task::JoinHandle<(String, usize)>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}", listener.local_addr().unwrap());
+        let asked = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut got = Vec::new();
+            let (end, length) = loop {
+                assert!(socket.read_buf(&mut got).await.unwrap() > 0);
+                let Some(at) = got.windows(4).position(|four| four == b"\r\n\r\n") else {
+                    continue;
+                };
+                let head = String::from_utf8_lossy(&got[..at]).to_ascii_lowercase();
+                let length = head
+                    .lines()
+                    .find_map(|line| line.strip_prefix("content-length: ").map(str::to_owned));
+                break (at + 4, length.unwrap().parse::<usize>().unwrap());
+            };
+            while got.len() < end + length {
+                assert!(socket.read_buf(&mut got).await.unwrap() > 0);
+            }
+            socket.write_all(answer.as_bytes()).await.unwrap();
+            let line = String::from_utf8_lossy(&got)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            (line, got.len() - end)
+        });
+        (Uploader { url, token: None }, asked)
+    }
+    fn answer(status: &str, body: &str) -> String {
+        format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    }
+
+    #[tokio::test]
+    async fn p4_3_a_large_image_is_uploaded_for_its_call_and_referred_to() {
+        let stored = r#"{"r2Key":"media/s/u.png","mimeType":"image/png","sizeBytes":900000,"sha256":"x"}"#;
+        let (uploader, asked) = gateway(answer("200 OK", stored)).await;
+        let outcome = moved_out(image(900_000), "ref/r1/1/0", &uploader).await;
+        assert_eq!(outcome.kind, ToolOutcome::Ok);
+        assert_eq!(
+            outcome.result.as_ref().unwrap()["content"][1],
+            json!({"type": "image", "r2Key": "media/s/u.png", "mimeType": "image/png"})
+        );
+        assert_eq!(
+            asked.await.unwrap(),
+            ("POST /media?callId=ref%2Fr1%2F1%2F0 HTTP/1.1".to_owned(), 900_000)
+        );
+        assert!(fits_a_frame(&outcome));
+    }
+
+    #[tokio::test]
+    async fn a_failed_upload_is_the_calls_error_with_a_code() {
+        let (uploader, _asked) = gateway(answer(
+            "404 Not Found",
+            r#"{"reason":"media.not_found","detail":"There is no such call."}"#,
+        ))
+        .await;
+        let outcome = moved_out(image(900_000), "ref/r1/1/0", &uploader).await;
+        assert_eq!((outcome.kind, outcome.reason), (ToolOutcome::Error, Some("tool.io")));
+        assert!(outcome.error.unwrap().contains("There is no such call."));
+        assert!(outcome.result.is_none());
+    }
+
+    #[tokio::test]
+    async fn what_fits_a_frame_and_what_belongs_to_no_conversation_stays_as_it_is() {
+        let nowhere = Uploader {
+            url: "ws://127.0.0.1:9".into(),
+            token: None,
+        };
+        let small = image(9_000);
+        assert_eq!(moved_out(small.clone(), "ref/r1/1/0", &nowhere).await, small);
+        let clients = image(900_000);
+        assert_eq!(moved_out(clients.clone(), "gw/t/x", &nowhere).await, clients);
+        let text = Outcome::ok(json!({"content": "x".repeat(2_000_000)}));
+        assert_eq!(moved_out(text.clone(), "ref/r1/1/0", &nowhere).await, text);
+    }
+}
