@@ -122,6 +122,9 @@ pub struct Chat {
     /// Talk to this agent: the command line's conversation with it
     #[arg(long, value_name = "ID", conflicts_with = "session")]
     pub agent: Option<String>,
+    /// Send this file along; may be given up to 16 times, each at most 25 MiB
+    #[arg(long, value_name = "FILE")]
+    pub attach: Vec<PathBuf>,
     /// Stop waiting for the answer after this long (30s, 5m; the run itself goes on)
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,

@@ -23,6 +23,19 @@ pub fn ulid() -> String {
         .collect()
 }
 
+/// A random UUID (version 4).
+pub fn uuid() -> String {
+    let mut bytes = [0_u8; 16];
+    if SystemRandom::new().fill(&mut bytes).is_err() {
+        fastrand::fill(&mut bytes);
+    }
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let value = u128::from_be_bytes(bytes);
+    let hex = format!("{value:032x}");
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +46,9 @@ mod tests {
         assert_ne!(one, two);
         assert_eq!(one.len(), 26);
         assert!(one.bytes().all(|byte| CROCKFORD.contains(&byte)));
+        let (one_uuid, two_uuid) = (uuid(), uuid());
+        assert_ne!(one_uuid, two_uuid);
+        assert_eq!((one_uuid.len(), &one_uuid[14..15], &one_uuid[8..9]), (36, "4", "-"));
         assert_eq!(&one[..1], "0", "48 bits of time fill the first ten characters");
     }
 }

@@ -1,6 +1,6 @@
 //! The prompt's editor: completion of commands, and lines that go on. Pure but for rustyline's traits.
 
-use rustyline::completion::{Completer, Pair};
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -8,7 +8,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
 /// What the gateway understands, and what this program does itself.
-const COMMANDS: [(&str, &str); 12] = [
+const COMMANDS: [(&str, &str); 13] = [
     ("/help", "what there is"),
     ("/status", "the session's state"),
     ("/stop", "stop the run"),
@@ -19,6 +19,7 @@ const COMMANDS: [(&str, &str); 12] = [
     ("/think ", "how long the model thinks"),
     ("/approve", "allow what is asked"),
     ("/deny", "refuse what is asked"),
+    ("/attach ", "send a file with the next message"),
     ("/quit", "leave"),
     ("/exit", "leave"),
 ];
@@ -35,7 +36,10 @@ impl Hinter for Editor {
 impl Completer for Editor {
     type Candidate = Pair;
 
-    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> Result<(usize, Vec<Pair>), ReadlineError> {
+    fn complete(&self, line: &str, at: usize, context: &Context<'_>) -> Result<(usize, Vec<Pair>), ReadlineError> {
+        if line.starts_with("/attach ") {
+            return FilenameCompleter::new().complete(line, at, context);
+        }
         Ok((0, candidates(line.get(..at).unwrap_or_default())))
     }
 }
@@ -73,6 +77,12 @@ fn candidates(typed: &str) -> Vec<Pair> {
         .collect()
 }
 
+/// Whether the gateway or this program takes it as a command; any other `/word` is text.
+pub fn is_command(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    COMMANDS.iter().any(|(name, _)| name.trim_end() == word)
+}
+
 /// A backslash at the end, or a code fence that is not closed.
 pub fn goes_on(input: &str) -> bool {
     let fences = input
@@ -102,7 +112,9 @@ mod tests {
         assert_eq!(names("/st"), ["/status", "/stop"]);
         assert_eq!(names("/think m"), ["/think minimal", "/think medium"]);
         assert_eq!(names("hello /st"), Vec::<String>::new());
-        assert_eq!(names("/").len(), 12);
+        assert_eq!(names("/").len(), 13);
+        assert!(is_command("/compact 5") && is_command("/help"));
+        assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
     }
 
     #[test]

@@ -19,13 +19,16 @@ use tokio::signal::unix::Signal;
 use tokio::sync::mpsc as queue;
 
 use super::assembler::message_text;
-use super::complete::{Editor, message};
+use super::attach::{Chosen, choose, upload_all};
+use super::complete::{Editor, is_command, message};
 use super::conversation::{Conversation, replayed};
 use super::turn::Request;
 use super::view::View;
 use crate::clean::clean;
+use crate::client::Account;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
+use crate::units::bytes;
 
 const HISTORY_LINES: usize = 5_000;
 
@@ -46,73 +49,137 @@ struct Prompt {
     printer: Option<Printer>,
 }
 
-pub async fn talk(
-    conversation: &mut Conversation,
-    history: PathBuf,
-    verbose: bool,
-    out: Output,
-    interrupts: &mut Signal,
-) -> Outcome {
-    let mut prompt = Prompt::open(history, out)?;
-    out.aside(&format!(
-        "{} · /help shows commands, Ctrl-D leaves",
-        conversation.session
-    ));
-    conversation.follow().await;
-    if let Some(seq) = conversation.last_seq {
-        out.aside(how_to_go_on(seq));
-    }
-    let mut view = View::new(out);
-    let mut asked_to_leave = false;
-    loop {
-        let mut unfollowed = false;
-        for event in conversation.catch_up() {
-            unfollowed |= matches!(event, LinkEvent::Connected(_));
-            beside(&event, |text| out.note(text));
-        }
-        let line = match prompt.read(conversation, unfollowed).await? {
-            Typed::Line(line) => line,
-            Typed::Interrupted if !asked_to_leave => {
-                asked_to_leave = true;
-                out.aside("(Ctrl-C again or Ctrl-D leaves)");
-                continue;
+/// What a conversation at the prompt needs beside the connection.
+pub struct Talk<'a> {
+    pub account: &'a Account,
+    /// They go with the next message.
+    pub files: Vec<Chosen>,
+    pub verbose: bool,
+    pub out: Output,
+}
+
+impl Talk<'_> {
+    pub async fn run(mut self, conversation: &mut Conversation, history: PathBuf, interrupts: &mut Signal) -> Outcome {
+        let out = self.out;
+        let mut prompt = Prompt::open(history, out)?;
+        out.aside(&format!(
+            "{} · /help shows commands, Ctrl-D leaves",
+            conversation.session
+        ));
+        self.list_files();
+        conversation.follow().await;
+        let mut view = View::new(out);
+        let mut asked_to_leave = false;
+        loop {
+            let mut unfollowed = false;
+            for event in conversation.catch_up() {
+                unfollowed |= matches!(event, LinkEvent::Connected(_));
+                beside(&event, |text| out.note(text));
             }
-            Typed::Interrupted | Typed::End => return Ok(()),
-            Typed::Broken(why) => {
-                return Err(Failure::failed(
-                    format!("The terminal can't be read: {why}."),
-                    "Say it at once: `gsv chat MESSAGE`.",
-                ));
-            }
-        };
-        asked_to_leave = false;
-        let message = message(&line);
-        match message.as_str() {
-            "" => {}
-            "/quit" | "/exit" => return Ok(()),
-            text => {
-                let request = Request {
-                    message: text,
-                    timeout: None,
-                    verbose,
-                };
-                if let Err(failure) = conversation.turn(&request, &mut view, interrupts).await {
-                    if conversation.ended {
-                        return Err(failure);
+            let line = match prompt.read(conversation, unfollowed).await? {
+                Typed::Line(line) => line,
+                Typed::Interrupted if !asked_to_leave => {
+                    asked_to_leave = true;
+                    out.aside("(Ctrl-C again or Ctrl-D leaves)");
+                    continue;
+                }
+                Typed::Interrupted | Typed::End => return Ok(()),
+                Typed::Broken(why) => {
+                    return Err(Failure::failed(
+                        format!("The terminal can't be read: {why}."),
+                        "Say it at once: `gsv chat MESSAGE`.",
+                    ));
+                }
+            };
+            asked_to_leave = false;
+            let message = message(&line);
+            match message.as_str() {
+                "" => {}
+                "/quit" | "/exit" => return Ok(()),
+                text if text == "/attach" || text.starts_with("/attach ") => {
+                    self.attach(text.strip_prefix("/attach").unwrap_or_default().trim());
+                }
+                text => {
+                    if let Err(failure) = self.say(text, conversation, &mut view, interrupts).await {
+                        if conversation.ended {
+                            return Err(failure);
+                        }
+                        out.failure(&failure);
                     }
-                    out.failure(&failure);
                 }
             }
         }
     }
+
+    /// The files stay chosen until they are uploaded, so that a message that failed before can be said again.
+    async fn say(
+        &mut self,
+        text: &str,
+        conversation: &mut Conversation,
+        view: &mut View,
+        interrupts: &mut Signal,
+    ) -> Outcome {
+        // Commands are answered at once; files wait for a message.
+        let files = if is_command(text) {
+            Vec::new()
+        } else {
+            let files = upload_all(self.account, &conversation.session, &self.files, self.out, interrupts).await?;
+            self.files.clear();
+            files
+        };
+        let request = Request {
+            message: text,
+            files,
+            timeout: None,
+            verbose: self.verbose,
+        };
+        conversation.turn(&request, view, interrupts).await
+    }
+
+    fn attach(&mut self, path: &str) {
+        match path {
+            "" if self.files.is_empty() => self.out.aside("no files; /attach FILE sends one with the next message"),
+            "" => self.list_files(),
+            "none" => {
+                self.files.clear();
+                self.out.aside("no files");
+            }
+            path => {
+                let mut paths: Vec<PathBuf> = self.files.iter().map(|file| file.path.clone()).collect();
+                paths.push(typed_path(path));
+                match choose(&paths) {
+                    Ok(files) => {
+                        self.files = files;
+                        self.list_files();
+                    }
+                    Err(failure) => self.out.failure(&failure),
+                }
+            }
+        }
+    }
+
+    fn list_files(&self) {
+        if self.files.is_empty() {
+            return;
+        }
+        let names: Vec<String> = self
+            .files
+            .iter()
+            .map(|file| format!("{} ({})", clean(&file.name), bytes(file.size)))
+            .collect();
+        self.out.aside(&format!(
+            "with the next message: {} · /attach none takes them back",
+            names.join(", ")
+        ));
+    }
 }
 
-/// For whoever does not know what to say first, or does not expect that the agent remembers.
-const fn how_to_go_on(last_seq: u64) -> &'static str {
-    if last_seq == 0 {
-        "Nothing has been said here yet. Say hello: a new agent wants to know who you are."
-    } else {
-        "The conversation goes on where it ended. /new begins a fresh one."
+/// A path as people type it: `~/` is their home; quotes around it, or backslashes before spaces, as completion writes them.
+fn typed_path(path: &str) -> PathBuf {
+    let bare = path.trim_matches('"').replace("\\ ", " ");
+    match (bare.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(bare),
     }
 }
 

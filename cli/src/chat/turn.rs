@@ -9,7 +9,7 @@ use gsv_link::{LinkError, LinkEvent};
 use gsv_protocol::events::{Chat, Session};
 use gsv_protocol::methods::{ChatAbort, ChatSend, SessionSubscribe};
 use gsv_protocol::types::{
-    ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, RunState, SessionEvent,
+    Attachment, ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, RunState, SessionEvent,
     SessionSubscribeParams, SessionSubscribeResult,
 };
 use gsv_protocol::{Event, errors};
@@ -38,6 +38,8 @@ type Answer<T> = Option<Pin<Box<dyn Future<Output = Result<T, LinkError>>>>>;
 
 pub struct Request<'a> {
     pub message: &'a str,
+    /// Uploaded already.
+    pub files: Vec<Attachment>,
     pub timeout: Option<Duration>,
     pub verbose: bool,
 }
@@ -72,7 +74,7 @@ impl<'a> Turn<'a> {
             message: request.message.to_owned(),
             run_id: Some(run.clone()),
             message_id: Some(MessageId(ulid())),
-            attachments: None,
+            attachments: (!request.files.is_empty()).then(|| request.files.clone()),
         };
         let link = conversation.link.clone();
         // The link sends it again after a reconnect, under the same id; its patience ends after ours.

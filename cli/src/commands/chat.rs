@@ -4,15 +4,18 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Context, read_stdin};
 use crate::args::Chat;
+use crate::chat::attach::{Chosen, choose, upload_all};
 use crate::chat::conversation::Conversation;
 use crate::chat::interactive;
 use crate::chat::turn::Request;
 use crate::chat::view::{View, line};
+use crate::client::Account;
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::output::Output;
 use crate::paths;
 
 const FAREWELL: Duration = Duration::from_millis(200);
@@ -23,6 +26,7 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
         Some(agent) => super::agent::conversation(agent)?,
         None => Context::session(args.session)?,
     };
+    let files = choose(&args.attach)?;
     let at_terminal = io::stdin().is_terminal() && out.tty && !out.json;
     let message = match args.message {
         Some(message) => Some(message),
@@ -35,25 +39,35 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
         }
         None => Some(read_stdin(out, "the message")?),
     };
-    if message.as_ref().is_some_and(|message| message.trim().is_empty()) {
+    // A file may speak for itself.
+    if files.is_empty() && message.as_ref().is_some_and(|message| message.trim().is_empty()) {
         return Err(Failure::usage(
             "The message is empty.",
             "Say something: `gsv chat hello`.",
         ));
     }
     let view = View::new(out);
-    let result = talk(context, session, message.as_deref(), args.timeout, args.verbose).await;
+    let say = Say {
+        message,
+        files,
+        timeout: args.timeout,
+        verbose: args.verbose,
+    };
+    let result = talk(context, session, say).await;
     view.json(&ending(&result));
     result
 }
 
-async fn talk(
-    context: &Context,
-    session: String,
-    message: Option<&str>,
+/// What is to be said, and how its answer is waited for.
+struct Say {
+    /// Absent: the prompt asks.
+    message: Option<String>,
+    files: Vec<Chosen>,
     timeout: Option<Duration>,
     verbose: bool,
-) -> Outcome {
+}
+
+async fn talk(context: &Context, session: String, say: Say) -> Outcome {
     let out = context.out;
     let account = context.account()?;
     // From here on Ctrl-C stops a run, not the program.
@@ -63,22 +77,42 @@ async fn talk(
         conversation = connecting => conversation?,
         _ = interrupts.recv() => return Err(Failure::interrupted()),
     };
-    let result = if let Some(message) = message {
-        let request = Request {
-            message,
-            timeout,
-            verbose,
-        };
-        conversation.turn(&request, &mut View::new(out), &mut interrupts).await
+    let result = if let Some(message) = &say.message {
+        one(&account, &mut conversation, message, &say, out, &mut interrupts).await
     } else {
         let home = paths::state_dir()?;
         paths::ensure_private_dir(&home)?;
         let history = home.join("history");
-        interactive::talk(&mut conversation, history, verbose, out, &mut interrupts).await
+        let talk = interactive::Talk {
+            account: &account,
+            files: say.files,
+            verbose: say.verbose,
+            out,
+        };
+        talk.run(&mut conversation, history, &mut interrupts).await
     };
     // Nothing is left to say on it; a gateway that doesn't answer the farewell must not hold us up.
     let _ = tokio::time::timeout(FAREWELL, conversation.close()).await;
     result
+}
+
+/// One message with its files, and its answer.
+async fn one(
+    account: &Account,
+    conversation: &mut Conversation,
+    message: &str,
+    say: &Say,
+    out: Output,
+    interrupts: &mut Signal,
+) -> Outcome {
+    let files = upload_all(account, &conversation.session, &say.files, out, interrupts).await?;
+    let request = Request {
+        message,
+        files,
+        timeout: say.timeout,
+        verbose: say.verbose,
+    };
+    conversation.turn(&request, &mut View::new(out), interrupts).await
 }
 
 fn ending(result: &Outcome) -> Value {

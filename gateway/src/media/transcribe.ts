@@ -43,23 +43,23 @@ const unset = (message: string): Result<never> => failure("transcription.failed"
 export function planFor(config: EffectiveConfig, access: ModelAccess, ai: SpeechAi | undefined): Result<Plan> {
   const { provider, baseUrl, model, language } = config.transcription ?? {};
   const key = Object.hasOwn(access.apiKeys, "openai") ? access.apiKeys["openai"]?.trim() || undefined : undefined;
-  const wanted = provider ?? (baseUrl !== undefined ? "openai" : ai ? "workers-ai" : key !== undefined ? "openai" : undefined);
-  if (wanted === undefined)
+  const isNamed = provider === "openai" || baseUrl !== undefined;
+  // workers-ai is the default that everybody has; where it is not bound, a key of OpenAI says what is meant.
+  if (!isNamed && ai) return { ok: true, value: { kind: "workers-ai", ai, model: model ?? WORKERS_AI_MODEL, language } };
+  if (!isNamed && key === undefined)
     return unset(
-      "No transcription service is set up: set `transcription.provider openai` with `apiKeys.openai`, or `transcription.baseUrl` for a server of one's own.",
+      "No transcription service is set up: set `apiKeys.openai`, or `transcription.baseUrl` for a server of one's own (Workers AI is there only on Cloudflare).",
     );
-  if (wanted === "workers-ai") {
-    if (!ai)
-      return unset("`transcription.provider` is workers-ai, which only a gateway on Cloudflare with the AI binding has. Set it to openai.");
-    return { ok: true, value: { kind: "workers-ai", ai, model: model ?? WORKERS_AI_MODEL, language } };
-  }
   const url = addressOf(baseUrl ?? OPENAI_URL);
   if (url === undefined)
     return unset("`transcription.baseUrl` is not a usable address. Set it to something like `http://127.0.0.1:9000/v1`.");
   if (key === undefined && baseUrl === undefined)
     return unset("No key is set for transcription. Run `gsv config set apiKeys.openai <key>`.");
   // The key of OpenAI is for OpenAI, and for the server that was named on purpose.
-  return { ok: true, value: { kind: "openai", url, model: model ?? OPENAI_MODEL, key, language } };
+  return {
+    ok: true,
+    value: { kind: "openai", url, model: model === undefined || model.startsWith("@cf/") ? OPENAI_MODEL : model, key, language },
+  };
 }
 function addressOf(baseUrl: string): string | undefined {
   if (!URL.canParse(baseUrl)) return undefined;

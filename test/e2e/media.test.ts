@@ -1,0 +1,79 @@
+/** Files through everything: the program, the gateway's HTTP, the bucket, the model's wire, a machine's Read (P5.6, P4.3). */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { type FakeTranscription, startFakeTranscription } from "../fakes/fake-transcription.ts";
+import { type FakeModel, Machine, startFakeModel } from "./support.ts";
+
+/** Starts like a PNG; what follows differs from byte to byte, so that nothing can be left out unseen. */
+const png = (size: number): Buffer => {
+  const bytes = Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at * 31 + (at >> 8)) & 255));
+  bytes.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  return bytes;
+};
+
+describe("[P5.6] files", () => {
+  const machine = new Machine();
+  let fake: FakeModel;
+  let speech: FakeTranscription;
+  const lastAsked = (): string => JSON.stringify(fake.requests.at(-1)?.body ?? {});
+  before(async () => {
+    fake = await startFakeModel();
+    speech = await startFakeTranscription();
+    await machine.up();
+    await machine.useModel(fake, "anthropic");
+    await machine.ok("config", "set", "transcription.baseUrl", speech.url);
+    await machine.ok("config", "set", "transcription.language", "en");
+  });
+  after(async () => {
+    await machine.end();
+    await fake.close();
+    await speech.close();
+  });
+
+  it("an image that is attached reaches the model byte for byte", async () => {
+    const picture = png(1_500_000);
+    writeFileSync(join(machine.folder, "a picture.png"), picture);
+    writeFileSync(join(machine.folder, "notes.md"), "# the notes");
+    const { code, stdout, stderr } = await machine.gsv(["chat", "say seen", "--attach", "a picture.png", "--attach", "notes.md"]);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /seen/);
+    const asked = lastAsked();
+    assert.ok(asked.includes(picture.toString("base64")), "the image is not in the request");
+    assert.match(asked, /"media_type":"image\/png"/);
+    assert.match(asked, /the notes/);
+  });
+
+  it("a recording is turned into text, once, on the real wire", async () => {
+    const sound = Buffer.concat([Buffer.from("OggS"), Buffer.alloc(50_000, 7)]);
+    writeFileSync(join(machine.folder, "voice.ogg"), sound);
+    await machine.ok("chat", "--attach", "voice.ogg", "say listened");
+    await machine.ok("chat", "say again");
+    assert.equal(speech.heard.length, 1);
+    const [heard] = speech.heard;
+    assert.deepEqual(Buffer.from(heard?.bytes ?? []), sound);
+    assert.equal(heard?.path, "/v1/audio/transcriptions");
+    assert.deepEqual(
+      [heard?.filename, heard?.contentType, heard?.fields["model"], heard?.fields["language"]],
+      ["audio.ogg", "audio/ogg", "whisper-1", "en"],
+    );
+    assert.match(lastAsked(), /heard 50004 bytes/);
+  });
+
+  it("[P4.3] an image on a machine that is too large for a frame is uploaded and shown", async () => {
+    const node = await machine.node("laptop");
+    const picture = png(2_000_000);
+    writeFileSync(node.file("big.png"), picture);
+    await machine.ok("chat", "-s", "agent:main:cli:dm:big", 'call laptop__Read {"path":"big.png"}');
+    assert.ok(lastAsked().includes(picture.toString("base64")), "the image is not in the request");
+  });
+
+  it("what can't be sent is refused before anything is", async () => {
+    const asked = fake.requests.length;
+    const { code, stderr } = await machine.gsv(["chat", "--attach", "missing.png", "hello"]);
+    assert.equal(code, 2);
+    assert.match(stderr, /missing\.png can't be read/);
+    assert.equal(fake.requests.length, asked);
+  });
+});
