@@ -69,17 +69,18 @@ export class Backfill {
   /** Does what is planned. Never throws; nothing when it is at work. */
   async work(): Promise<void> {
     const { host, release } = this.#ports;
-    const gap = host.kv.get<Gap>("gap");
-    if (!gap || this.#running) return;
-    this.#running = true;
-    this.#holding = true;
+    if (this.#running) return;
     const letGo = (): void => {
       this.#holding = false;
       release();
     };
+    if (!this.#gap()) return letGo();
+    this.#running = true;
+    this.#holding = true;
     const cancel = host.after(BACKFILL.holdMs, letGo);
     try {
-      await this.#fill(gap);
+      // Another session may begin, and another gap with it, while this one is filled.
+      for (let gap = this.#gap(); gap; gap = this.#gap()) await this.#fill(gap);
     } catch (error) {
       host.log("backfill_failed", { error: error instanceof Error ? error.name : "unknown" });
     } finally {
@@ -90,6 +91,9 @@ export class Backfill {
     }
   }
 
+  #gap(): Gap | undefined {
+    return this.#ports.host.kv.get<Gap>("gap");
+  }
   async #fill(gap: Gap): Promise<void> {
     const { host } = this.#ports;
     const began = host.now();
@@ -103,7 +107,7 @@ export class Backfill {
       if (!result.whole) incomplete++;
     }
     host.transaction(() => {
-      host.kv.delete("gap");
+      if (this.#gap()?.until === gap.until) host.kv.delete("gap");
       if (incomplete > 0) host.kv.put("missed", { ...gap, channels: incomplete, taken } satisfies Missed);
     });
     host.log("backfilled", { channels: all.length, taken, incomplete });

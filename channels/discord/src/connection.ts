@@ -14,8 +14,8 @@ export type Connection =
   | { readonly at: "stopped"; readonly why: string };
 
 export type ConnectionEvent =
-  /** It should be there: at the start, at each alarm, when a wait is over. `heardAt`: when the gateway last said anything. */
-  | { readonly type: "wanted"; readonly heardAt: number }
+  /** It should be there: at the start, at each alarm, when a wait is over. `heardAt`: when the gateway last said anything. `asked`: by a person, who may have mended what stopped it. */
+  | { readonly type: "wanted"; readonly heardAt: number; readonly asked: boolean }
   | { readonly type: "opened" }
   | { readonly type: "closed"; readonly code: number; readonly invalidSession: boolean }
   /** The gateway could not be asked for, or not be reached. */
@@ -71,7 +71,7 @@ export type Step = readonly [next: Connection, effects: readonly ConnectionEffec
 export function stepConnection(state: Connection, event: ConnectionEvent, now: number, random: number): Step {
   switch (event.type) {
     case "wanted":
-      return wanted(state, event.heardAt, now, random);
+      return wanted(state, event.heardAt, event.asked, now, random);
     case "opened":
       if (state.at !== "connecting") return [state, []];
       return [{ at: "connected", since: now, attempt: state.attempt }, [{ do: "tell" }]];
@@ -88,11 +88,13 @@ export function stepConnection(state: Connection, event: ConnectionEvent, now: n
     case "refused":
       return [{ at: "stopped", why: event.why }, [{ do: "retire", code: CONNECTION.endSession }, { do: "tell" }]];
     case "unwanted":
-      return [{ at: "idle" }, state.at === "idle" ? [] : [{ do: "retire", code: CONNECTION.endSession }, { do: "tell" }]];
+      if (state.at === "idle") return [state, []];
+      // Closed like this, the session is over for Discord too.
+      return [{ at: "idle" }, [{ do: "retire", code: CONNECTION.endSession }, { do: "forget-session" }, { do: "tell" }]];
   }
 }
 
-function wanted(state: Connection, heardAt: number, now: number, random: number): Step {
+function wanted(state: Connection, heardAt: number, asked: boolean, now: number, random: number): Step {
   switch (state.at) {
     case "idle":
       return [{ at: "connecting", since: now, attempt: 1 }, [{ do: "connect" }]];
@@ -108,7 +110,7 @@ function wanted(state: Connection, heardAt: number, now: number, random: number)
       if (now - Math.max(heardAt, state.since) < CONNECTION.silentMs) return [state, []];
       return wait(1, "Discord's gateway fell silent", false, now, random, [{ do: "retire", code: CONNECTION.keepSession }]);
     case "stopped":
-      return [state, []];
+      return asked ? [{ at: "connecting", since: now, attempt: 1 }, [{ do: "connect" }]] : [state, []];
   }
 }
 function closed(state: Connection, code: number, invalidSession: boolean, now: number, random: number): Step {

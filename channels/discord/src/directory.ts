@@ -8,14 +8,16 @@ import { asArray, asId, asNumber, asObject, cleanName, type Fields, isNewerId } 
 
 const MAX_CHANNELS = 2_000;
 const MAX_OWN = 500;
+const MAX_PEOPLE = 2_000;
 /** Conversations that are remembered, by when something was last said. */
 const MAX_CONVERSATIONS = 200;
 
+type Entry = readonly [type: number, name?: string];
 interface Guild {
   readonly name?: string;
   readonly roles: readonly string[];
   /** Channel id to kind and name. */
-  readonly channels: Readonly<Record<string, readonly [type: number, name?: string]>>;
+  readonly channels: Readonly<Record<string, Entry>>;
 }
 export interface Conversation {
   readonly channelId: string;
@@ -101,6 +103,16 @@ export class Directory {
     for (const { channelId } of all.slice(MAX_CONVERSATIONS)) this.#kv.delete(`read.${channelId}`);
     return all.slice(0, MAX_CONVERSATIONS);
   }
+  /** A bounded memory of strangers: whoever is forgotten is asked for again. */
+  prune(): void {
+    this.conversations();
+    const people = this.#kv.keys("dm-user.");
+    for (const key of people.slice(0, Math.max(0, people.length - MAX_PEOPLE))) {
+      const userId = this.#kv.get<string>(key);
+      this.#kv.delete(key);
+      if (userId !== undefined) this.#kv.delete(`dm-channel.${userId}`);
+    }
+  }
   /** Text channels and threads of servers that were never read, with their newest message. */
   unread(): readonly { readonly channelId: string; readonly newest: string }[] {
     return [...this.newest].flatMap(([channelId, newest]) =>
@@ -154,32 +166,32 @@ export class Directory {
     }
     const name = cleanName(fields["name"]);
     const before = this.#guilds.get(id);
-    const channels: Record<string, readonly [number, string?]> = Object.create(null);
+    const channels = new Map<string, Entry>();
     for (const entry of [...asArray(fields["channels"], MAX_CHANNELS), ...asArray(fields["threads"], MAX_CHANNELS)])
       this.#note(channels, entry);
-    this.#keep(id, { ...(name === undefined ? {} : { name }), roles: [...roles], channels }, before);
+    this.#keep(id, { ...(name === undefined ? {} : { name }), roles: [...roles], channels: Object.fromEntries(channels) }, before);
     return true;
   }
   #change(guildId: string | undefined, changed: readonly unknown[], gone: readonly string[]): boolean {
     if (!guildId) return true;
     const before = this.#guilds.get(guildId) ?? { roles: [], channels: {} };
-    const channels: Record<string, readonly [number, string?]> = Object.assign(Object.create(null), before.channels);
+    const channels = new Map<string, Entry>(Object.entries(before.channels));
     for (const entry of changed) this.#note(channels, entry);
     for (const id of gone) {
-      delete channels[id];
+      channels.delete(id);
       this.#guildOf.delete(id);
     }
-    this.#keep(guildId, { ...before, channels }, before);
+    this.#keep(guildId, { ...before, channels: Object.fromEntries(channels) }, before);
     return true;
   }
-  #note(channels: Record<string, readonly [number, string?]>, value: unknown): void {
+  #note(channels: Map<string, Entry>, value: unknown): void {
     const channel = asObject(value);
     const id = asId(channel?.["id"]);
     const type = asNumber(channel?.["type"], 0, 1000);
     if (!channel || !id || type === undefined) return;
-    if (channels[id] === undefined && Object.keys(channels).length >= MAX_CHANNELS) return;
+    if (!channels.has(id) && channels.size >= MAX_CHANNELS) return;
     const name = cleanName(channel["name"]);
-    channels[id] = name === undefined ? [type] : [type, name];
+    channels.set(id, name === undefined ? [type] : [type, name]);
     const newest = asId(channel["last_message_id"]);
     if (newest && (type === 0 || type === 5 || isThread(type))) this.newest.set(id, newest);
   }

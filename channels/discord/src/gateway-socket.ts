@@ -83,8 +83,8 @@ export class GatewaySocket {
     return this.#ports.host.kv.get<IdentifyBudget>("identify")?.remaining;
   }
   /** Makes sure that there is a connection, or that one is being made or waited for. */
-  ensure(): void {
-    this.#step({ type: "wanted", heardAt: this.#heardAt });
+  ensure(asked = false): void {
+    this.#step({ type: "wanted", heardAt: this.#heardAt, asked });
   }
   close(): void {
     this.#step({ type: "unwanted" });
@@ -93,10 +93,6 @@ export class GatewaySocket {
   refuse(why: string): void {
     this.#step({ type: "refused", why });
   }
-  /** Started anew by a person: what was refused is tried again. */
-  reset(): void {
-    if (this.#state.at === "stopped") this.#state = { at: "idle" };
-  }
 
   #step(event: ConnectionEvent): void {
     const { host, random } = this.#ports;
@@ -104,6 +100,8 @@ export class GatewaySocket {
     const [next, effects] = stepConnection(before, event, host.now(), random());
     this.#state = next;
     if (next.at !== before.at && (next.at === "waiting" || next.at === "stopped")) host.log(`gateway_${next.at}`, { why: next.why });
+    // Nothing that was planned before may wake what has ended.
+    if (next.at === "idle" || next.at === "stopped") this.#wake();
     for (const effect of effects) this.#perform(effect);
   }
   #perform(effect: ConnectionEffect): void {
@@ -175,7 +173,9 @@ export class GatewaySocket {
     try {
       const limit = await this.#askLimit(manager);
       if (this.#manager !== manager) return;
-      const wait = this.#session() === null ? identifyWaitMs(limit, this.#lastIdentify(), this.#ports.host.now()) : 0;
+      // With none at all left, the library does not even resume.
+      const wait =
+        this.#session() === null || limit.remaining < 1 ? identifyWaitMs(limit, this.#lastIdentify(), this.#ports.host.now()) : 0;
       if (wait > 0) {
         const spent = isSpent(limit, this.#ports.host.now());
         const hours = Math.ceil(wait / 3_600_000);

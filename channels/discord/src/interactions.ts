@@ -4,7 +4,7 @@
  * button is acknowledged silently; what follows is an ordinary message.
  */
 import type { API } from "@discordjs/core/http-only";
-import { ApplicationCommandType, MessageFlags } from "discord-api-types/v10";
+import { ApplicationCommandType, ApplicationIntegrationType, InteractionContextType, MessageFlags } from "discord-api-types/v10";
 import type { PlatformHost } from "../../kit/src/platform.ts";
 import { APPLICATION_COMMANDS } from "./commands.ts";
 import type { Mapped } from "./map-inbound.ts";
@@ -101,6 +101,9 @@ export class Interactions {
           APPLICATION_COMMANDS.map(({ options, ...command }) => ({
             ...command,
             type: ApplicationCommandType.ChatInput,
+            // In servers and in direct messages with the bot, for who has it in a server.
+            contexts: [InteractionContextType.Guild, InteractionContextType.BotDM],
+            integration_types: [ApplicationIntegrationType.GuildInstall],
             ...(options === undefined ? {} : { options: [...options] }),
           })),
         ),

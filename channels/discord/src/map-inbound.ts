@@ -193,6 +193,8 @@ function mapInteraction(fields: Fields, around: Surroundings): Mapped | undefine
   const sender = personOf(member?.["user"] ?? fields["user"], member);
   const data = asObject(fields["data"]);
   if (!id || !token || !channelId || !sender || !data) return undefined;
+  // 2: between people, where the bot is no member.
+  if (fields["context"] === 2) return undefined;
   const type = asNumber(channel?.["type"], 0, 1000);
   const where = whereIs({ ...fields, ...(type === undefined ? {} : { channel_type: type }) }, channelId, sender, around);
   const said = where && (fields["type"] === 2 ? commandText(data) : fields["type"] === 3 ? buttonText(data) : undefined);

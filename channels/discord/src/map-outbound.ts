@@ -82,7 +82,7 @@ export function fileNameOf(name: string | undefined, mimeType: string): string {
     .trim();
   if (clean !== "") return clean;
   const ending = (mimeType.split("/")[1] ?? "").replaceAll(/[^a-z0-9]/g, "").slice(0, 8);
-  return ending === "" || ending === "octetstream" ? "file" : `file.${ending}`;
+  return ending === "" || ending.startsWith("octet") ? "file" : `file.${ending}`;
 }
 const inMegabytes = (bytes: number): string => `${(bytes / (1024 * 1024)).toFixed(1)} MB`;
 /** What is said in place of a file that Discord would not take. */

@@ -27,6 +27,12 @@ interface Bot {
   readonly applicationId: string;
   readonly name?: string;
 }
+interface Place {
+  readonly channelId: string;
+  readonly answer?: { readonly interaction: string; readonly token: string; readonly applicationId: string };
+  readonly replaces?: string;
+}
+const isOneOf = (value: number | undefined, ...values: readonly number[]): boolean => value !== undefined && values.includes(value);
 const CAPABILITIES: Platform["capabilities"] = {
   peerKinds: ["dm", "channel", "thread"],
   media: true,
@@ -113,10 +119,12 @@ class DiscordPlatform implements Platform {
 
   // ---------------------------------------------------------------- the connection
 
-  async ensureConnected(): Promise<void> {
-    this.#socket.ensure();
+  async ensureConnected(asked = false): Promise<void> {
+    if (asked) this.#client.renew();
+    this.#socket.ensure(asked);
     if (this.#socket.state.at !== "connected") return;
     this.#host.kv.put("alive", this.#host.now());
+    this.#quietly("backfill", this.#backfill.work());
     await this.#interactions.sweep();
   }
   async disconnect(): Promise<void> {
@@ -159,6 +167,7 @@ class DiscordPlatform implements Platform {
   }
   #opened(): void {
     this.#host.kv.put("alive", this.#host.now());
+    this.#directory.prune();
     this.#quietly("backfill", this.#backfill.work());
     this.#quietly("commands", this.#interactions.register());
   }
@@ -261,14 +270,23 @@ class DiscordPlatform implements Platform {
   async send(part: OutboundPart): Promise<SendOutcome> {
     const arrived = part.attempt > 1 ? this.#echoes.get(part.nonce) : undefined;
     if (arrived !== undefined) return { kind: "sent", messageId: arrived };
+    let loaded: Awaited<ReturnType<typeof loadFile>>;
+    let place: Place;
     try {
-      const loaded = await loadFile(this.#host.bucket, part);
-      const messageId = await this.#post(loaded.part, loaded.files, loaded.filename);
+      loaded = await loadFile(this.#host.bucket, part);
+      place = await this.#placeOf(loaded.part);
+    } catch (error) {
+      if (error instanceof FileGone) return { kind: "failed", error: error.message };
+      const outcome = this.#failed(error);
+      // Nothing of the message has been sent yet.
+      return outcome.kind === "unsure" ? { kind: "retry", error: outcome.error } : outcome;
+    }
+    try {
+      const messageId = await this.#post(place, loaded);
       this.#directory.rememberOwn(messageId);
       this.#lastActivity = this.#host.now();
       return { kind: "sent", messageId };
     } catch (error) {
-      if (error instanceof FileGone) return { kind: "failed", error: error.message };
       return this.#failed(error);
     }
   }
@@ -280,40 +298,53 @@ class DiscordPlatform implements Platform {
       );
     return outcomeOf(failure);
   }
-  async #post(
-    part: OutboundPart,
-    files: readonly { name: string; data: Uint8Array; contentType: string }[],
-    filename: string | undefined,
-  ): Promise<string> {
-    const { run } = this.#client;
+  /** Where it goes: to the place of a command's answer, over the message that was shown meanwhile, or to the end of the channel. */
+  async #placeOf(part: OutboundPart): Promise<Place> {
     const interaction = interactionOf(part.replyToId);
     const token = await this.#interactions.placeFor(interaction, part.partId);
     const applicationId = this.#bot?.applicationId;
-    if (interaction !== undefined && token !== undefined && applicationId !== undefined) {
+    const channelId = await this.#channelOf(part.peer);
+    const replaces = referenceOf(part.replaces);
+    return {
+      channelId,
+      ...(interaction === undefined || token === undefined || applicationId === undefined
+        ? {}
+        : { answer: { interaction, token, applicationId } }),
+      ...(replaces === undefined ? {} : { replaces }),
+    };
+  }
+  async #post({ channelId, answer, replaces }: Place, { part, files, filename }: Awaited<ReturnType<typeof loadFile>>): Promise<string> {
+    const { run } = this.#client;
+    const edit = { ...toEdit(part, filename), files: [...files] };
+    if (answer) {
+      const { interaction, token, applicationId } = answer;
       try {
-        const message = await run((api) =>
-          api.interactions.editReply(applicationId, token, { ...toEdit(part, filename), files: [...files] }),
-        );
+        const message = await run((api) => api.interactions.editReply(applicationId, token, edit));
         this.#interactions.answered(interaction, part.partId);
         return message.id;
       } catch (error) {
-        const { status } = failureOf(error);
-        if (status === undefined || (status !== 404 && status !== 400 && status !== 403)) throw error;
+        if (!isOneOf(failureOf(error).status, 400, 403, 404)) throw error;
         // Its time is over, or it was never acknowledged: everybody in the channel gets the answer.
         this.#interactions.close(interaction);
       }
     }
-    const channelId = await this.#channelOf(part.peer);
-    const replaces = referenceOf(part.replaces);
     if (replaces !== undefined) {
       try {
-        return (await run((api) => api.channels.editMessage(channelId, replaces, { ...toEdit(part, filename), files: [...files] }))).id;
+        return (await run((api) => api.channels.editMessage(channelId, replaces, edit))).id;
       } catch (error) {
         // Somebody has deleted it: then it is written anew.
         if (failureOf(error).status !== 404) throw error;
       }
     }
-    return (await run((api) => api.channels.createMessage(channelId, { ...toMessage(part, filename), files: [...files] }))).id;
+    const body = { ...toMessage(part, filename), files: [...files] };
+    try {
+      return (await run((api) => api.channels.createMessage(channelId, body))).id;
+    } catch (error) {
+      const { message_reference: reference, ...alone } = body;
+      // What it answers can't be answered (50035), or not by the bot (160002): better without a quote than not at all.
+      if (reference === undefined || !isOneOf(failureOf(error).code, 50035, 160002)) throw error;
+      return (await run((api) => api.channels.createMessage(channelId, alone))).id;
+    }
   }
   /** Direct messages go to a channel between the bot and the person, which Discord makes when it is asked for it. */
   async #channelOf(peer: Peer): Promise<string> {

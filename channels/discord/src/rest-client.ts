@@ -16,6 +16,8 @@ export interface RestClient {
   readonly api: API;
   /** Requests under way or in line. */
   readonly waiting: () => number;
+  /** The library forgets a token that was refused once. */
+  readonly renew: () => void;
   /** Runs a request and counts it. */
   readonly run: <T>(request: (api: API) => Promise<T>) => Promise<T>;
 }
@@ -37,6 +39,7 @@ export function restClient({ token, api: base }: Settings): RestClient {
     rest,
     api,
     waiting: () => waiting,
+    renew: () => void rest.setToken(token),
     run: async (request) => {
       waiting++;
       try {

@@ -294,7 +294,7 @@ describe("the connection", { concurrency: 8 }, () => {
       await bot.status();
       assert.equal(count(bot, "gateway.identify"), 1);
       bot.discord.gateway.refuseWith = undefined;
-      await bot.start({ note: "mended" });
+      await bot.start();
       await bot.discord.until(({ kind }) => kind === "gateway.ready", "ready");
     });
   }

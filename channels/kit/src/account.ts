@@ -120,7 +120,7 @@ export class Account {
       await this.#platform.disconnect();
       this.#platform = undefined;
     }
-    await this.#connect();
+    await this.#connect(true);
     this.#wake();
     return this.status();
   }
@@ -221,10 +221,10 @@ export class Account {
       },
     };
   }
-  async #connect(): Promise<void> {
+  async #connect(asked = false): Promise<void> {
     if (!this.#started()) return;
     this.#connecting ??= this.platform
-      .ensureConnected()
+      .ensureConnected(asked)
       .catch((error: unknown) => this.#host.log("connect_failed", { error: errorText(error) }))
       .finally(() => {
         this.#connecting = undefined;

@@ -70,8 +70,11 @@ export interface Platform {
   readonly recognisesNonceMs: number;
   /** Markdown in the platform's marks. */
   mark(markdown: string): string;
-  /** Makes sure that there is a connection or that one is being made. Called by start and by each alarm; never twice at once. */
-  ensureConnected(): Promise<void>;
+  /**
+   * Makes sure that there is a connection or that one is being made. Called by start and by each alarm; never twice at once. `asked`:
+   * by a person, who may have mended what stopped it.
+   */
+  ensureConnected(asked?: boolean): Promise<void>;
   disconnect(): Promise<void>;
   /** True when `send` has a chance. */
   isConnected(): boolean;

@@ -36,7 +36,8 @@ export class WebSocket {
     socket.addEventListener("close", ({ code, reason }) => this.#closed(code, reason));
   }
   send(data: string | ArrayBuffer): void {
-    this.#socket.send(data);
+    // A heartbeat that comes too late has nobody to hear it.
+    if (this.readyState === WebSocket.OPEN) this.#socket.send(data);
   }
   close(code?: number, reason?: string): void {
     if (this.readyState >= WebSocket.CLOSING) return;

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  CONNECTION,
+  type Connection,
+  type ConnectionEffect,
+  type ConnectionEvent,
+  IDENTIFIES_KEPT,
+  identifyWaitMs,
+  retryWaitMs,
+  stepConnection,
+} from "./connection.ts";
+
+const NOW = 1_000_000;
+const connected: Connection = { at: "connected", since: NOW - 60_000, attempt: 1 };
+const connecting: Connection = { at: "connecting", since: NOW - 100, attempt: 1 };
+const waiting: Connection = { at: "waiting", until: NOW + 500, attempt: 2, why: "x", offline: false };
+const stopped: Connection = { at: "stopped", why: "x" };
+const closed = (code: number, invalidSession = false): ConnectionEvent => ({ type: "closed", code, invalidSession });
+const wanted = (heardAt = NOW, asked = false): ConnectionEvent => ({ type: "wanted", heardAt, asked });
+const names = (effects: readonly ConnectionEffect[]): string => effects.map((effect) => effect.do).join(" ");
+
+const table: readonly (readonly [what: string, from: Connection, event: ConnectionEvent, to: Connection["at"], effects: string])[] = [
+  ["is begun", { at: "idle" }, wanted(), "connecting", "connect"],
+  ["is left alone while it is made", connecting, wanted(), "connecting", ""],
+  ["is left alone while it lives", connected, wanted(), "connected", ""],
+  ["waits its time", waiting, wanted(), "waiting", ""],
+  ["is tried when the wait is over", { ...waiting, until: NOW }, wanted(), "connecting", "connect"],
+  ["does not start by itself once it was stopped", stopped, wanted(), "stopped", ""],
+  ["starts when a person asks", stopped, wanted(NOW, true), "connecting", "connect"],
+  ["hangs while it is made", { ...connecting, since: NOW - CONNECTION.connectingMs }, wanted(), "waiting", "retire wake tell"],
+  ["has fallen silent", { ...connected, since: 0 }, wanted(NOW - CONNECTION.silentMs), "waiting", "retire wake tell"],
+  ["opens", connecting, { type: "opened" }, "connected", "tell"],
+  ["closes with 1000", connected, closed(1000), "waiting", "retire wake tell"],
+  ["closes with 1006", connected, closed(1006), "waiting", "retire wake tell"],
+  ["closes with 4000", connected, closed(4000), "waiting", "retire wake tell"],
+  ["closes with 4007: the session is over", connected, closed(4007), "waiting", "retire forget-session wake tell"],
+  ["closes with 4009: the session is over", connected, closed(4009), "waiting", "retire forget-session wake tell"],
+  ["is told that its session is over (op 9)", connected, closed(1000, true), "waiting", "retire forget-session wake tell"],
+  ["closes with 4004", connecting, closed(4004), "stopped", "retire forget-session tell"],
+  ...[4010, 4011, 4012, 4013, 4014].map((code) => [`closes with ${code}`, connecting, closed(code), "stopped", "retire tell"] as const),
+  ["hears a close that was long dealt with", waiting, closed(1000), "waiting", ""],
+  ["can't reach Discord", connecting, { type: "failed", error: "x" }, "waiting", "retire wake tell"],
+  ["is refused by 401", connecting, { type: "failed", error: "x", status: 401 }, "stopped", "retire forget-session tell"],
+  ["is told how long to wait", connecting, { type: "failed", error: "x", waitMs: 9_000 }, "waiting", "retire wake tell"],
+  ["can't keep an event", connected, { type: "stuck", error: "full" }, "waiting", "retire wake tell"],
+  ["is ended", connected, { type: "unwanted" }, "idle", "retire forget-session tell"],
+  ["is ended twice", { at: "idle" }, { type: "unwanted" }, "idle", ""],
+  ["is refused elsewhere", connected, { type: "refused", why: "x" }, "stopped", "retire tell"],
+];
+for (const [what, from, event, to, effects] of table) {
+  test(`[W25] the connection ${what}`, () => {
+    const [next, done] = stepConnection(from, event, NOW, 0.5);
+    assert.deepEqual([next.at, names(done)], [to, effects]);
+  });
+}
+
+test("[W25] what only a person can mend is said in words that tell what to do", () => {
+  for (const code of [4004, 4010, 4011, 4012, 4013, 4014]) {
+    const [next] = stepConnection(connecting, closed(code), NOW, 0.5);
+    assert.ok(next.at === "stopped");
+    assert.match(next.why, /(Make|Start|Remove|Install|Switch on) /);
+  }
+});
+
+test("[W25] a session that may live is never forgotten", () => {
+  for (const code of [1000, 1001, 1006, 4000, 4001, 4002, 4005, 4008, 4200, 4999]) {
+    const [, effects] = stepConnection(connected, closed(code), NOW, 0.5);
+    assert.ok(!names(effects).includes("forget-session"), String(code));
+  }
+});
+
+test("[W25] waits grow to five minutes and begin anew after a good connection", () => {
+  assert.deepEqual(
+    [1, 2, 3, 4, 10, 40].map((attempt) => retryWaitMs(attempt, 0.5)),
+    [500, 1_000, 2_000, 4_000, 256_000, 300_000],
+  );
+  const after = (state: Connection): number => {
+    const [next] = stepConnection(state, closed(1006), NOW, 0.5);
+    assert.ok(next.at === "waiting");
+    return next.until - NOW;
+  };
+  assert.equal(after({ at: "connected", since: NOW - CONNECTION.goodMs, attempt: 9 }), 500);
+  assert.equal(after({ at: "connected", since: NOW - 100, attempt: 9 }), 128_000);
+});
+
+const budget = { total: 1_000, remaining: 900, resetAt: NOW + 3_600_000, gapMs: 5_000 };
+const budgets: readonly (readonly [what: string, waitMs: number, lastAt: number, change: Partial<typeof budget>])[] = [
+  ["enough", 0, 0, {}],
+  ["too soon after the last", 2_000, NOW - 3_000, {}],
+  ["at the reserve", 3_600_000, 0, { remaining: IDENTIFIES_KEPT }],
+  ["one above the reserve", 0, 0, { remaining: IDENTIFIES_KEPT + 1 }],
+  ["spent, but the day is over", 0, 0, { remaining: 0, resetAt: NOW }],
+  ["a small grant is kept half", 0, 0, { total: 20, remaining: 11 }],
+  ["a small grant, half used", 3_600_000, 0, { total: 20, remaining: 10 }],
+];
+for (const [what, waitMs, lastAt, change] of budgets) {
+  test(`[P7] a new session: ${what}`, () => assert.equal(identifyWaitMs({ ...budget, ...change }, lastAt, NOW), waitMs));
+}
+
+const begin = (): Connection => ({ at: "idle" });
+const anyEvent: fc.Arbitrary<ConnectionEvent> = fc.oneof(
+  fc.record({ type: fc.constant("wanted" as const), heardAt: fc.nat(), asked: fc.constant(false) }),
+  fc.constant({ type: "opened" as const }),
+  fc.record({
+    type: fc.constant("closed" as const),
+    code: fc.constantFrom(1000, 1001, 1006, 4000, 4003, 4004, 4007, 4009, 4014, 4200),
+    invalidSession: fc.boolean(),
+  }),
+  fc.record({ type: fc.constant("failed" as const), error: fc.constant("x") }),
+  fc.constant({ type: "stuck" as const, error: "x" }),
+  fc.constant({ type: "unwanted" as const }),
+);
+test("[W25] in any order of events: one socket at most, none after a stop, and never stuck", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(anyEvent, fc.nat({ max: 200_000 })), { maxLength: 60 }), (events) => {
+      let state: Connection = begin();
+      let now = NOW;
+      let open = false;
+      for (const [event, later] of events) {
+        now += later;
+        const before: Connection = state;
+        const [next, effects] = stepConnection(state, event, now, 0.5);
+        state = next;
+        for (const effect of effects) {
+          if (effect.do === "retire") open = false;
+          if (effect.do === "connect") {
+            assert.equal(open, false, "a second socket");
+            open = true;
+          }
+        }
+        assert.equal(open, state.at === "connecting" || state.at === "connected");
+        if (before.at === "stopped" && event.type !== "unwanted") assert.equal(state.at, "stopped");
+        // Who waits is woken.
+        if (state.at === "waiting" && before !== state) assert.ok(names(effects).includes("wake"));
+      }
+      const [last] = stepConnection(state, { type: "wanted", heardAt: 0, asked: false }, now + 400_000, 0.5);
+      if (state.at !== "stopped") assert.notEqual(last.at, "idle");
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { OutboundPart } from "../../kit/src/platform.ts";
+import { fileNameOf, interactionOf, outcomeOf, referenceOf, tooLargeNote, toEdit, toLive, toMessage } from "./map-outbound.ts";
+
+const part = (more: Partial<OutboundPart> = {}): OutboundPart => ({
+  partId: "d1/0",
+  nonce: "abcDEF123",
+  peer: { kind: "channel", id: "300000000000000001" },
+  text: "hello @everyone",
+  attempt: 1,
+  firstTriedAt: 0,
+  ...more,
+});
+
+test("[P9] a message is known by its nonce, and pings nobody", () => {
+  assert.deepEqual(toMessage(part({ replyToId: "1300000000000000000" }), undefined), {
+    content: "hello @everyone",
+    allowed_mentions: { parse: [], replied_user: false },
+    nonce: "abcDEF123",
+    enforce_nonce: true,
+    message_reference: { message_id: "1300000000000000000", fail_if_not_exists: false },
+  });
+});
+test("[P7] an edit has no nonce and no reference", () => {
+  assert.deepEqual(Object.keys(toEdit(part({ replyToId: "1300000000000000000" }), undefined)), ["content", "allowed_mentions"]);
+  assert.equal(toLive("x", undefined).message_reference, undefined);
+});
+test("[P7] buttons carry the action's name", () => {
+  const actions = Array.from({ length: 9 }, (_, index) => ({ id: `a${index}`, label: "L".repeat(200) }));
+  const [row] = toEdit(part({ actions }), undefined).components ?? [];
+  assert.equal(row?.components.length, 5);
+  assert.deepEqual(row?.components[0], { type: 2, style: 1, label: "L".repeat(80), custom_id: "a0" });
+});
+
+const ids: readonly (readonly [id: string | undefined, reference: string | undefined, interaction: string | undefined])[] = [
+  [undefined, undefined, undefined],
+  ["1300000000000000000", "1300000000000000000", undefined],
+  ["1300000000000000000.e17", "1300000000000000000", undefined],
+  ["1300000000000000000.r.e.7", "1300000000000000000", undefined],
+  ["i:1300000000000000000", undefined, "1300000000000000000"],
+  ["i:../x", undefined, undefined],
+  ["abc", undefined, undefined],
+  ["1300000000000000000/../x", undefined, undefined],
+];
+for (const [id, reference, interaction] of ids)
+  test(`[P7] ${id} refers to ${reference ?? "no message"}`, () => {
+    assert.deepEqual([referenceOf(id), interactionOf(id)], [reference, interaction]);
+  });
+
+const files: readonly (readonly [name: string | undefined, type: string, shown: string])[] = [
+  ["a.png", "image/png", "a.png"],
+  [undefined, "image/png", "file.png"],
+  ["", "application/octet-stream", "file"],
+  ["../../etc/passwd", "text/plain", "_.._etc_passwd"],
+  ["a\u202eb\u0000.txt", "text/plain", "a_b_.txt"],
+  ["...", "text/plain", "file.plain"],
+];
+for (const [name, type, shown] of files)
+  test(`[P7] a file called ${JSON.stringify(name)}`, () => assert.equal(fileNameOf(name, type), shown));
+test("[P7] a file that is too large is spoken of", () =>
+  assert.equal(
+    tooLargeNote("a.bin", 11.5 * 1024 * 1024),
+    '[The file "a.bin" has 11.5 MB. Discord takes at most 10.0 MB here, so it was not sent.]',
+  ));
+
+describe("[P9] what Discord's answers mean", () => {
+  const rows: readonly (readonly [what: string, failure: Parameters<typeof outcomeOf>[0], kind: string, words: RegExp])[] = [
+    ["no answer", { message: "AbortError" }, "unsure", /did not answer/],
+    ["500", { status: 500, message: "x" }, "unsure", /failed \(500\)/],
+    ["503", { status: 503, message: "x" }, "unsure", /failed/],
+    ["a rate limit", { retryAfterMs: 12_000, message: "x" }, "retry", /rate limit/],
+    ["429", { status: 429, message: "x" }, "retry", /rate limit/],
+    ["401", { status: 401, message: "x" }, "retry", /token/],
+    ["no access", { status: 403, code: 50001, message: "x" }, "failed", /View Channel/],
+    ["no permission", { status: 403, code: 50013, message: "x" }, "failed", /Send Messages/],
+    ["a deleted channel", { status: 404, code: 10003, message: "x" }, "failed", /gone/],
+    ["a person who wants none", { status: 403, code: 50007, message: "x" }, "failed", /direct messages/],
+    ["anything else", { status: 400, code: 50035, message: "secret" }, "failed", /^Discord refuses the message \(400, 50035\)\.$/],
+  ];
+  for (const [what, failure, kind, words] of rows)
+    test(what, () => {
+      const outcome = outcomeOf(failure);
+      assert.ok(outcome.kind !== "sent");
+      assert.equal(outcome.kind, kind);
+      assert.match(outcome.error, words);
+    });
+});
+
+test("[P7] any part is taken, and never more than Discord takes", () => {
+  fc.assert(
+    fc.property(fc.string({ maxLength: 5_000 }), fc.string(), fc.option(fc.string(), { nil: undefined }), (text, id, filename) => {
+      const body = toMessage(part({ text, replyToId: id, actions: [{ id, label: text }] }), filename);
+      assert.ok(body.content.length <= 2_000);
+      for (const row of body.components ?? []) for (const button of row.components) assert.ok(button.custom_id.length <= 100);
+    }),
+  );
+});
