@@ -43,6 +43,10 @@ interface Ports {
 }
 /** Most entries that one report has. */
 const MAX_ENTRIES = 1000;
+const SHORT_CHARS = 1024;
+/** Well below a frame. What comes after it is shortened to its name, state and first reason. */
+const REPORT_CHARS = 500_000;
+const MAX_NODES = 256;
 const utf8 = new TextEncoder();
 const noSkill = (name: string) => fail("skill.not_found", `There is no skill \`${visible(name, 64)}\`. See \`gsv skills list\`.`);
 
@@ -75,8 +79,8 @@ export class GatewaySkills {
     return succeed({
       agentId: asAgentId(agentId),
       refreshedAt: now,
-      nodes: nodes.slice(0, 1000).map(({ nodeId, online, hostCapabilities }) => ({ nodeId, online, hostCapabilities })),
-      skills: view.value.folders.slice(0, MAX_ENTRIES).map((folder) => this.#entry(agentId, folder, pins)),
+      nodes: nodes.slice(0, MAX_NODES).map(({ nodeId, online, hostCapabilities }) => ({ nodeId, online, hostCapabilities })),
+      skills: inRoom(view.value.folders.slice(0, MAX_ENTRIES).map((folder) => this.#entry(agentId, folder, pins))),
     });
   }
 
@@ -301,4 +305,28 @@ export class GatewaySkills {
         : { approvedAt: approved.at, approvedBy: approved.by, ...(approved.sha256 === sha256 ? {} : { approvedSha256: approved.sha256 }) }),
     };
   }
+}
+
+/** A report fits a frame, whatever the authors of skills write. */
+function inRoom(entries: readonly SkillEntry[]): SkillEntry[] {
+  let chars = 0;
+  return entries.map((entry) => {
+    const whole: SkillEntry = { ...entry, description: visible(entry.description, SHORT_CHARS) };
+    chars += JSON.stringify(whole).length;
+    if (chars <= REPORT_CHARS) return whole;
+    const { name, location, always, eligible, reasons, scope, state } = entry;
+    const why = reasons.slice(0, 1).map((reason) => visible(reason, 160));
+    const where = scope === undefined ? {} : { scope };
+    return {
+      name,
+      description: visible(entry.description, 80),
+      location: visible(location, 160),
+      always,
+      eligible,
+      eligibleHosts: [],
+      reasons: why,
+      ...where,
+      ...(state === undefined ? {} : { state }),
+    };
+  });
 }

@@ -394,3 +394,17 @@ describe("[SK5] suite R: what is installed through the wire", () => {
     });
   });
 });
+
+test("[SK2] a report fits a frame, whatever the authors write, and says of each what is wrong", async () => {
+  const agent = newAgent();
+  const steps = Array.from({ length: 16 }, () => `"${"s".repeat(900)}"`).join(", ");
+  const text = head(`description: ${"d".repeat(1500)}\nmetadata: {gsv: {install: [${steps.slice(0, 14_000).replace(/, "s*$/, "")}]}}`);
+  await Promise.all(Array.from({ length: 100 }, (_, index) => put(agent, `long-${index}/SKILL.md`, text)));
+  await Promise.all(Array.from({ length: 1000 }, (_, index) => put(agent, `z-${index}/SKILL.md`, "")));
+  const res = await peer.call("skills.update", { agentId: agent });
+  expect(JSON.stringify(res).length).toBeLessThan(LIMITS.frameBytes);
+  const { skills } = (res.ok ? res.payload : { skills: [] }) as SkillsReport;
+  expect(skills.length).toBe(1000);
+  expect(skills.every(({ state }) => state !== undefined)).toBe(true);
+  expect(skills.filter(({ eligible, reasons }) => !eligible && reasons.length === 0)).toEqual([]);
+});
