@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { concurrent, diskCalls, fill, messages, streamBytes, textSearch, toolRoundTrip } from "./measure.ts";
 import { BenchModel } from "./model.ts";
+import { largePrompt, SKILLED_SESSION } from "./prompt.ts";
 import { median, run, start, stop, usageOf } from "./process.ts";
 import { gsv, type Gsv, makeTree, root, startFloor, startGsv } from "./system.ts";
 
@@ -134,6 +135,13 @@ async function main(): Promise<void> {
     ratio(`message overhead at ${history} messages`, many.overheadMs, "ms", floorCost.overheadMs, 2.5);
     ratio(`CPU per message at ${history} messages`, many.cpuMs, "ms", floorCost.cpuMs, 2.5);
     ratio(`bytes written at ${history} messages`, many.writtenBytes / 1024, "KiB", floorCost.writtenBytes / 1024, 2.5);
+    say("50 skills ...");
+    const prompt = await largePrompt(system, quick ? 10 : 40);
+    atMost("prompt of 50 skills and a full workspace, again", prompt.againMs, "ms", 40);
+    atMost("  after a change", prompt.changedMs, "ms", 60);
+    info("  its size", prompt.bytes / 1024, "KiB");
+    const skilled = await diskCalls(system, model, SKILLED_SESSION, 20);
+    if (skilled !== undefined) atMost("  reads of the bucket per message", skilled.objectReads, "", 0);
     say("50 sessions ...");
     const load = await concurrent(system, 50, quick ? 5 : 20);
     rows.push({

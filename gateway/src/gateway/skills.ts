@@ -117,8 +117,7 @@ export class GatewaySkills {
       const there = await library.root(root, now());
       if (!there.ok) return there;
       const old = there.value.skills.find((skill) => skill.name === name);
-      if (old !== undefined && !replace)
-        return fail("skill.exists", `There is a skill \`${name}\`. Use --replace to put this one in its place.`);
+      if (old !== undefined && !replace) return fail("skill.exists", `There is a skill \`${name}\` already.`);
       if (old === undefined && there.value.skills.length >= LIMITS.skills) return fail("skill.limit");
       const digests = new Map<string, string>();
       for (const { path, content } of files) digests.set(path, await sha256Of(utf8.encode(content)));
