@@ -19,6 +19,7 @@ import { activeRun, shownState, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import type { Delta } from "./publisher.ts";
 import { effectivePolicy } from "./reset-policy.ts";
+import { summaryMessage } from "./view.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import type { ResetPolicyConfig } from "../../../protocol/gen/types.ts";
 
@@ -86,12 +87,16 @@ export function previewView(state: State, rows: readonly MessageRow[], limit: nu
   return { sessionKey: asSessionKey(state.identity.key), sessionId: state.sessionId, messageCount: state.messageCount, messages };
 }
 
-/** A page of the present conversation, oldest first. One message that fits no answer is shortened, visibly. */
+/**
+ * A page of the present conversation, oldest first; the first is the summary, when a compaction left one in the place of older
+ * messages. One message that fits no answer is shortened, visibly.
+ */
 export function messagesView(state: State, rows: readonly MessageRow[], offset: number, limit: number): SessionMessagesResult {
+  const all = [...(state.summary ? [summaryMessage(state.summary)] : []), ...rows.map((row) => row.message)];
   const messages: unknown[] = [];
   let bytes = 0;
-  for (const row of rows.slice(offset, offset + limit)) {
-    const shown = fitting(row.message, ANSWER_BYTES);
+  for (const message of all.slice(offset, offset + limit)) {
+    const shown = fitting(message, ANSWER_BYTES);
     bytes += shown.bytes;
     if (bytes > LIMITS.pageBytes && messages.length > 0) break;
     messages.push(shown.message);
@@ -102,8 +107,8 @@ export function messagesView(state: State, rows: readonly MessageRow[], offset: 
     sessionId: state.sessionId,
     messages,
     offset,
-    ...(next < rows.length ? { nextOffset: next } : {}),
-    total: rows.length,
+    ...(next < all.length ? { nextOffset: next } : {}),
+    total: all.length,
   };
 }
 

@@ -88,6 +88,11 @@ describe("a conversation that is far longer than the window", () => {
     const archived = await archivesOf(state.sessionId);
     const { messages } = value(await s.port.preview(200));
     const left = messages.length;
+    // Whoever reads the conversation sees that it begins with a summary.
+    const page = value(await s.port.messages(0, 2));
+    expect(JSON.stringify(page.messages[0])).toContain("[Summary made by GSV");
+    expect(page.total).toBe(state.messageCount + 1);
+    expect(page.messages[1]).toMatchObject({ role: "user" });
     expect(archived.length + state.messageCount).toBe(2 * exchanges);
     expect(users(archived)).toEqual(Array.from({ length: users(archived).length }, (_, n) => said(n)));
     expect(left).toBe(Math.min(200, state.messageCount));
