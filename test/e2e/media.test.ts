@@ -1,10 +1,11 @@
 /** Files through everything: the program, the gateway's HTTP, the bucket, the model's wire, a machine's Read (P5.6, P4.3). */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type FakeTranscription, startFakeTranscription } from "../fakes/fake-transcription.ts";
-import { type FakeModel, Machine, startFakeModel } from "./support.ts";
+import { type FakeModel, Machine, startFakeModel, transcript, until } from "./support.ts";
 
 /** Starts like a PNG; what follows differs from byte to byte, so that nothing can be left out unseen. */
 const png = (size: number): Buffer => {
@@ -67,6 +68,26 @@ describe("[P5.6] files", () => {
     writeFileSync(node.file("big.png"), picture);
     await machine.ok("chat", "-s", "agent:main:cli:dm:big", 'call laptop__Read {"path":"big.png"}');
     assert.ok(lastAsked().includes(picture.toString("base64")), "the image is not in the request");
+  });
+
+  it("[T15] 25 MiB come and go through the embedded bucket; [P3.2] files go with a reset, and so do uploads that no message names", async () => {
+    const sessionKey = "agent:main:cli:dm:big";
+    const at = machine.url.replace(/^ws/, "http").replace(/\/ws$/, "");
+    const headers = { authorization: `Bearer ${machine.token}`, "content-type": "application/octet-stream" };
+    const body = png(26_214_400);
+    const answer = await fetch(`${at}/media?${new URLSearchParams({ sessionKey })}`, { method: "POST", headers, body });
+    const orphan = (await answer.json()) as { r2Key: string; sha256: string };
+    assert.equal(orphan.sha256, createHash("sha256").update(body).digest("hex"));
+    const client = await machine.client();
+    const named = JSON.stringify(await transcript(client, sessionKey)).match(/media\/[^"]+\.png/)?.[0] ?? "";
+    const look = (key: string): Promise<Response> => fetch(`${at}/${key.replace(/%/g, "%25")}`, { headers });
+    const there = await look(orphan.r2Key);
+    assert.ok(Buffer.from(await there.arrayBuffer()).equals(body));
+    assert.equal(there.headers.get("x-content-type-options"), "nosniff");
+    assert.deepEqual(Buffer.from(await (await look(named)).arrayBuffer()), png(2_000_000));
+    await client.call("session.reset", { sessionKey });
+    for (const key of [orphan.r2Key, named]) await until(`${key} to go`, async () => (await look(key)).status === 404);
+    client.close();
   });
 
   it("what can't be sent is refused before anything is", async () => {

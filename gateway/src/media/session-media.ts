@@ -1,7 +1,7 @@
 /** SessionMedia over the bucket: what sessions use of this folder, put together. Holds nothing but the cache, which all sessions share. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { SessionMedia } from "../ports.ts";
-import type { Bucket } from "../workspace/bucket.ts";
+import { type Bucket, hasBody } from "../workspace/bucket.ts";
 import { deleteMedia } from "../workspace/media.ts";
 import { MediaCache } from "./cache.ts";
 import { hydrate } from "./hydrate.ts";
@@ -17,12 +17,16 @@ export interface SessionMediaDeps {
 }
 export function createSessionMedia(bucket: Bucket, deps: SessionMediaDeps = {}): SessionMedia {
   const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  const recording = async (key: string): Promise<ArrayBuffer | undefined> => {
+    const found = await bucket.get(key);
+    return found && hasBody(found) ? found.arrayBuffer() : undefined;
+  };
   const cache = deps.cache ?? shared;
   return {
     takeAttachments: (input) => takeAttachments(input, bucket),
     takeResult: (input) => takeResult(input, bucket),
     hydrate: (messages, images) => hydrate({ messages, images, bucket, cache }),
-    transcribe: (block, config, access, signal) => transcribe(block, config, access, signal, { bucket, fetch, ai: deps.ai }),
+    transcribe: (block, config, access, signal) => transcribe(block, config, access, signal, { recording, fetch, ai: deps.ai }),
     delete: (sessionKey, before, keep) => deleteMedia(bucket, sessionKey, { before, keep, gone: (key) => cache.delete(key) }),
   };
 }

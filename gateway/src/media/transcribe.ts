@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EffectiveConfig, MediaBlock, ModelAccess, Result } from "../ports.ts";
-import { type Bucket, failure, guarded, hasBody } from "../workspace/bucket.ts";
+import { failure, guarded } from "../workspace/bucket.ts";
 import { extensionFor } from "../workspace/keys.ts";
 import { encodeBase64 } from "./base64.ts";
 
@@ -14,7 +14,8 @@ export interface SpeechAi {
 }
 export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
 export interface TranscribePorts {
-  readonly bucket: Bucket;
+  /** The recording's bytes. Undefined: it is not there. */
+  readonly recording: (key: string) => Promise<ArrayBuffer | undefined>;
   readonly fetch: Fetch;
   readonly ai: SpeechAi | undefined;
 }
@@ -75,14 +76,11 @@ export async function transcribe(
   config: EffectiveConfig,
   access: ModelAccess,
   outer: AbortSignal,
-  { bucket, fetch, ai }: TranscribePorts,
+  { recording, fetch, ai }: TranscribePorts,
 ): Promise<Result<string>> {
   const plan = planFor(config, access, ai);
   if (!plan.ok) return plan;
-  const object = await guarded("give the recording", async () => {
-    const found = await bucket.get(block.r2Key);
-    return found && hasBody(found) ? await found.arrayBuffer() : undefined;
-  });
+  const object = await guarded("give the recording", () => recording(block.r2Key));
   if (!object.ok) return object;
   if (object.value === undefined) return failure("media.not_found", "The recording is no longer stored.");
   const audio = object.value;
