@@ -20,6 +20,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { type WebSocket, WebSocketServer } from "ws";
 import { selfSigned } from "./certificate.ts";
+import { control } from "./control.ts";
 import { Linking } from "./linking.ts";
 import { NoiseServer, serverIdentity, type ServerIdentity } from "./noise-server.ts";
 import { type Bot, Party, type Person, type Shown } from "./party.ts";
@@ -78,8 +79,6 @@ export class FakeWhatsApp {
   readonly #http = createServer((request, response) => this.#onHttp(request, response));
   readonly #https = createTlsServer(this.tls, (request, response) => this.#onHttp(request, response));
   readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: 8 << 20 });
-  /** Called for each request that is not WhatsApp's own; gives the answer. */
-  control: ((path: string, body: unknown) => Promise<unknown>) | undefined;
 
   async listen(port = 0): Promise<this> {
     this.#http.on("upgrade", (request, socket, head) => {
@@ -525,8 +524,7 @@ export class FakeWhatsApp {
       this.note("file-written", { path: directPath, size: body.length });
       return { status: 200, body: JSON.stringify({ url: `https://${this.fileHost}${directPath}`, direct_path: directPath }) };
     }
-    if (!this.control) return { status: 404, body: "" };
-    const answer = await this.control(path, body.length === 0 ? {} : JSON.parse(body.toString()));
-    return { status: 200, body: JSON.stringify(answer ?? { ok: true }) };
+    const { status, body: answer } = await control(this, path, body.length === 0 ? {} : JSON.parse(body.toString()));
+    return { status, body: JSON.stringify(answer) };
   }
 }

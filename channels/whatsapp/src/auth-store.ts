@@ -11,6 +11,7 @@ import {
   type SignalKeyStore,
 } from "@whiskeysockets/baileys";
 import type { PlatformHost } from "../../kit/src/platform.ts";
+import { own } from "./content.ts";
 
 const CREDS = "creds";
 const KEYS = "key.";
@@ -19,9 +20,10 @@ const KEYS = "key.";
 export const isPaired = (creds: Pick<AuthenticationCreds, "me" | "account"> | undefined): boolean =>
   creds?.me?.id !== undefined && creds.me.id !== "" && creds.account !== undefined && creds.account !== null;
 
-/** Bytes in any of the forms in which they were ever written. */
+/** Bytes in any of the forms in which they were ever written: Baileys itself reads only base64. */
 function revive(name: string, value: unknown): unknown {
-  return BufferJSON.reviver(name, value);
+  const data = own(value, "type") === "Buffer" ? own(value, "data") : undefined;
+  return Array.isArray(data) ? Buffer.from(data) : BufferJSON.reviver(name, value);
 }
 const encode = (value: unknown): string => JSON.stringify(value, BufferJSON.replacer);
 

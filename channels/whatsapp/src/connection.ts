@@ -68,9 +68,10 @@ export const REASON = {
   badSession: 500,
 } as const;
 const FINAL: Readonly<Record<number, string>> = {
-  [REASON.forbidden]: "WhatsApp refuses this number (403). Look at WhatsApp on the phone; when it works there again, start the channel.",
+  [REASON.forbidden]:
+    "WhatsApp refuses this number (403). Look at WhatsApp on the phone; when it works there again: gsv channel whatsapp stop, then start.",
   [REASON.mismatch]: "WhatsApp on the phone does not allow linked devices (411). Update it, then log in again.",
-  [REASON.badSession]: "WhatsApp broke the session off (500). Start the channel again; if it comes back, log in again with --force.",
+  [REASON.badSession]: "WhatsApp broke the session off (500). Stop and start the channel; if it happens again, log in anew with --force.",
 };
 export const LOGGED_OUT = "The phone unlinked this device. Log in again: gsv channel whatsapp login";
 const REPLACED = "Another program uses this linked device (440). Stop it, or log in again here.";

@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { getMediaKeys, type MediaType } from "@whiskeysockets/baileys";
 import { open } from "../src/media.ts";
+import { FakeWhatsApp } from "../../fakes/whatsapp/server.ts";
 import { type Built, buildWorker } from "./build.ts";
 import { World } from "./world.ts";
 
@@ -249,6 +250,40 @@ describe("a linked account", () => {
     );
   });
 
+  test("[P2] fifty messages while the gateway is away: each comes once, in the order of its sender", async () => {
+    world.gatewayAway = true;
+    const ids: string[] = [];
+    for (let at = 0; at < 50; at++) ids.push(await fake.say(at % 2 === 0 ? ANN.pn : BOB.pn, `m${at}`));
+    await world.until(
+      "all are durable",
+      () => fake.noted("receipt").filter(({ ids: of }) => (of as string[]).some((id) => ids.includes(id))).length >= 50,
+    );
+    assert.equal(
+      world.inbound.some(({ message }) => ids.includes(message.id)),
+      false,
+    );
+    world.gatewayAway = false;
+    await world.until("all came", () => ids.every((id) => world.inbound.some(({ message }) => message.id === id)));
+    const came = world.inbound.filter(({ message }) => ids.includes(message.id));
+    assert.equal(came.length, 50);
+    for (const parity of [0, 1]) {
+      const numbers = came.map(({ message }) => Number(message.text.slice(1))).filter((number) => number % 2 === parity);
+      assert.deepEqual(
+        numbers,
+        numbers.toSorted((left, right) => left - right),
+      );
+    }
+  });
+
+  test("[P10] the status is the truth: when WhatsApp last spoke, and how long it takes to answer", async () => {
+    await fake.until("a ping", () => fake.noted("ping").length > 0);
+    const status = await world.status();
+    assert((status.silentMs ?? Number.NaN) >= 0 && (status.silentMs ?? Number.NaN) < 30_000, String(status.silentMs));
+    assert((status.roundTripMs ?? Number.NaN) >= 0 && (status.roundTripMs ?? Number.NaN) < 10_000, String(status.roundTripMs));
+    assert.deepEqual([status.inboxWaiting, status.outboxWaiting], [0, 0]);
+    assert.deepEqual(status.capabilities?.peerKinds, ["dm", "group"]);
+  });
+
   test("[P9] dropped in the middle of sending: tried again, and shown once", async () => {
     const before = fake.noted("flushed").length;
     fake.dropAfterNextMessage = true;
@@ -293,19 +328,15 @@ describe("a linked account", () => {
     assert.equal(Math.max(...fake.noted("connected").map(({ at_once }) => Number(at_once))), 1);
   });
 
-  test("[P2] killed at the moment of the receipt: the message is there, once", async () => {
+  test("[P2] killed in the very moment of the receipt: the message is there, once", async () => {
+    world.gatewayAway = true;
     const receipts = fake.noted("receipt").length;
-    const id = await (async () => {
-      world.gatewayAway = true;
-      return fake.say(ANN.pn, "killed with it");
-    })();
-    await world.until("the receipt", () =>
-      fake
-        .noted("receipt")
-        .slice(receipts)
-        .some(({ ids }) => (ids as string[]).includes(id)),
-    );
-    await world.kill();
+    const killed = world.until("the receipt", () => {
+      const came = fake.noted("receipt").length > receipts;
+      return came && { done: world.kill() };
+    });
+    const id = await fake.say(ANN.pn, "killed with it");
+    await (await killed).done;
     world.gatewayAway = false;
     const before = fake.noted("flushed").length;
     await world.boot();
@@ -314,6 +345,7 @@ describe("a linked account", () => {
     await world.received(id);
     await world.received(await fake.say(ANN.pn, "after the kill"));
     assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
+    assert.equal(fake.noted("flushed").at(-1)?.["count"], 0, "WhatsApp was told that it had arrived");
   });
 
   test("[P12] killed and started again: the same link goes on, and what came meanwhile comes once", async () => {
@@ -353,6 +385,34 @@ describe("a linked account", () => {
       assert.equal(output.includes(secret), false, secret);
   });
 
+  test("[P2] self-chat, when it is asked for: the owner speaks to the agent by writing to their own number", async () => {
+    const before = fake.noted("flushed").length;
+    await world.startAccount({ selfChat: true });
+    await world.connected(before);
+    const own = await world.received(await fake.sayToSelf("do this"));
+    assert.deepEqual([own.fromOwner, own.peer.kind, own.message.text], [true, "dm", "do this"]);
+    await world.send({ deliveryId: "self", peer: own.peer, text: "done" });
+    await sent("self");
+    await world.until("the phone shows it", () => fake.phone.shown.some(({ message }) => textOf(message) === "done"));
+    assert.equal(
+      world.inbound.some(({ message }) => message.text === "done"),
+      false,
+    );
+  });
+
+  test("[P12] a login that is refused for good (403) is not tried again until a person says so", async () => {
+    fake.refuseLogin = "403";
+    fake.drop();
+    await world.until("told", () => world.statuses.some(({ mode, error }) => mode === "stopped" && /\(403\)/.test(error ?? "")));
+    const logins = fake.noted("login").length;
+    const still = await world.startAccount({ selfChat: true });
+    assert.deepEqual([still.mode, still.authenticated, fake.noted("login").length], ["stopped", true, logins]);
+    const before = fake.noted("flushed").length;
+    await world.stop();
+    await world.startAccount();
+    await world.connected(before);
+  });
+
   test("[P12] 401: the phone unlinked the device; the keys go, and the owner is told what to do", async () => {
     fake.disconnect(401);
     await world.until("told", () => world.statuses.some(({ authenticated, error }) => !authenticated && /Log in again/.test(error ?? "")));
@@ -374,7 +434,7 @@ describe("a linked account", () => {
     await world.received(await fake.say(ANN.pn, "a new link"));
     const after = await world.logout();
     assert.deepEqual([after.connected, after.authenticated], [false, false]);
-    assert.equal(fake.noted("logout").length, 1);
+    await world.until("WhatsApp heard of it", () => fake.noted("logout").length === 1);
     assert.equal(fake.bot, undefined);
   });
 });
@@ -392,5 +452,26 @@ test("[S5] a server with another certificate is not believed", async () => {
     assert.equal((await world.status()).connected, false);
   } finally {
     await world.end();
+  }
+});
+
+test("[P12] the fake can be played by hand: wishes over HTTP, and what is wrong with them", async () => {
+  const fake = await new FakeWhatsApp().listen();
+  try {
+    const wish = async (path: string, body: object): Promise<[number, unknown]> => {
+      const response = await fetch(fake.url.replace("ws:", "http:").replace("/ws/chat", path), {
+        method: "POST",
+        body: JSON.stringify(body),
+      });
+      return [response.status, await response.json()];
+    };
+    assert.deepEqual(await wish("/people", { pn: "15550009999", name: "Zoe" }), [200, { ok: true }]);
+    assert.deepEqual(await wish("/shown", { pn: "15550009999" }), [200, []]);
+    assert.deepEqual(await wish("/say", { from: "15550009999", text: "hi" }), [400, { error: "no device is linked" }]);
+    assert.deepEqual(await wish("/say", { from: "15550009999" }), [400, { error: '"text" is missing: a text is needed' }]);
+    assert.equal((await wish("/constructor", {}))[0], 404);
+    assert.equal(((await wish("/about", {}))[1] as { noiseRoot?: string }).noiseRoot, fake.rootHex);
+  } finally {
+    await fake.close();
   }
 });

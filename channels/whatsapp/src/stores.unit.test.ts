@@ -1,0 +1,232 @@
+/** The keys, the small memory, and the files' way in, on a plain SQLite. */
+import assert from "node:assert/strict";
+import { createCipheriv, createHash, createHmac, randomBytes } from "node:crypto";
+import { describe, test } from "node:test";
+import type { ChannelInbound } from "../../../protocol/gen/types.ts";
+import { memoryDatabase } from "../../kit/test/world.ts";
+import type { InboundItem, PlatformHost } from "../../kit/src/platform.ts";
+import { AuthStore, clearAuth, isPaired, pairedAs } from "./auth-store.ts";
+import { addressOf, open, readReference } from "./media.ts";
+import { Memory } from "./memory.ts";
+
+type Store = Pick<PlatformHost, "kv" | "transaction" | "now" | "take" | "log"> & {
+  full: boolean;
+  time: number;
+  readonly taken: InboundItem[];
+};
+function store(): Store {
+  const db = memoryDatabase();
+  db.query("CREATE TABLE kv(name TEXT PRIMARY KEY, value TEXT)");
+  const self: Store = {
+    full: false,
+    time: 1_000_000,
+    taken: [],
+    kv: {
+      get: <T>(name: string) => {
+        const [row] = db.query<{ value: string }>("SELECT value FROM kv WHERE name = ?", name);
+        return row && (JSON.parse(row.value) as T);
+      },
+      put: (name, value) => void db.query("INSERT OR REPLACE INTO kv VALUES(?, ?)", name, JSON.stringify(value)),
+      delete: (name) => void db.query("DELETE FROM kv WHERE name = ?", name),
+      keys: (prefix) =>
+        db
+          .query<{ name: string }>("SELECT name FROM kv ORDER BY name")
+          .map(({ name }) => name)
+          .filter((name) => name.startsWith(prefix)),
+    },
+    transaction: (work) => db.transaction(work),
+    now: () => self.time,
+    take: (item) => {
+      if (self.full) throw new Error("the inbox is full");
+      if (self.taken.some(({ key }) => key === item.key)) return false;
+      self.taken.push(item);
+      return true;
+    },
+    log: () => {},
+  };
+  return self;
+}
+/** `Memory` uses of its host only what is here. */
+const hostOf = (own: Store): PlatformHost => ({
+  ...own,
+  accountId: "default",
+  changed() {},
+  after: () => () => {},
+  bucket: {} as R2Bucket,
+  now: () => own.time,
+  take: (item) => own.take(item),
+});
+const item = (key: string, at = 5): InboundItem => ({
+  key,
+  inbound: { peer: { kind: "dm", id: "1@lid" }, message: { id: key, text: `text of ${key}` }, receivedAt: at } satisfies ChannelInbound,
+  files: [],
+});
+
+describe("keys", () => {
+  test("[P12] linked is what has an owner and WhatsApp's signature, whatever else it says", () => {
+    for (const [creds, expected] of [
+      [undefined, false],
+      [{}, false],
+      [{ me: { id: "1@s.whatsapp.net" } }, false],
+      [{ account: {} }, false],
+      [{ me: { id: "" }, account: {} }, false],
+      [{ me: { id: "1@s.whatsapp.net" }, account: {} }, true],
+    ] as const)
+      assert.equal(isPaired(creds), expected, JSON.stringify(creds));
+  });
+  test("[P12] credentials and keys come back as bytes; a login that never ended does not", async () => {
+    const own = store();
+    const first = new AuthStore(own);
+    first.creds.me = { id: "15550001111:7@s.whatsapp.net", lid: "9@lid", name: "N" };
+    first.creds.account = { details: new Uint8Array([1]) };
+    first.saveCreds();
+    await first.keys.set({
+      "pre-key": { "1": { public: new Uint8Array([1, 2]), private: new Uint8Array([3]) } },
+      session: { "a.0": new Uint8Array([4]) },
+    });
+    const second = new AuthStore(own);
+    assert.equal(second.paired, true);
+    assert.deepEqual(new Uint8Array(second.creds.noiseKey.private), new Uint8Array(first.creds.noiseKey.private));
+    const found = await second.keys.get("pre-key", ["1", "2"]);
+    assert.deepEqual(Object.keys(found), ["1"]);
+    assert.deepEqual(new Uint8Array(found["1"]?.public ?? []), new Uint8Array([1, 2]));
+    assert.deepEqual(pairedAs(own.kv), { id: "15550001111:7@s.whatsapp.net", lid: "9@lid", name: "N" });
+    await second.keys.set({ session: { "a.0": null } });
+    assert.deepEqual(await first.keys.get("session", ["a.0"]), {});
+    const half = store();
+    const begun = new AuthStore(half);
+    begun.creds.me = { id: "15550001111@s.whatsapp.net" };
+    begun.saveCreds();
+    assert.equal(new AuthStore(half).creds.me, undefined);
+  });
+  test("[P12] old forms of bytes are read", async () => {
+    const own = store();
+    own.kv.put("key.session.a.0", JSON.stringify({ type: "Buffer", data: [1, 2, 3] }));
+    own.kv.put("key.session.b.0", JSON.stringify({ type: "Buffer", data: "AQID" }));
+    const found = await new AuthStore(own).keys.get("session", ["a.0", "b.0"]);
+    for (const id of ["a.0", "b.0"]) assert.deepEqual(new Uint8Array(found[id] ?? []), new Uint8Array([1, 2, 3]), id);
+  });
+  test("[P12] all of a batch or nothing", async () => {
+    const own = store();
+    const broken = { toJSON: () => assert.fail("disk full") };
+    const auth = new AuthStore(own);
+    await assert.rejects(async () => auth.keys.set({ session: { "a.0": new Uint8Array([1]), "b.0": broken as never } }));
+    assert.deepEqual(await auth.keys.get("session", ["a.0"]), {});
+  });
+  test("[S5] after a logout nothing is left, and late work brings nothing back", async () => {
+    const own = store();
+    const auth = new AuthStore(own);
+    auth.saveCreds();
+    await auth.keys.set({ session: { "a.0": new Uint8Array([1]) } });
+    auth.end();
+    clearAuth(own);
+    await auth.keys.set({ session: { "a.0": new Uint8Array([1]) } });
+    auth.saveCreds();
+    assert.deepEqual(own.kv.keys(""), []);
+  });
+});
+
+describe("memory", () => {
+  test("[P19] an inbox that takes no more: what was decrypted waits, and comes in order when there is room", () => {
+    const own = store();
+    const memory = new Memory(hostOf(own));
+    own.full = true;
+    for (const [key, at] of [
+      ["c", 30],
+      ["a", 10],
+      ["b", 20],
+    ] as const)
+      memory.take(item(key, at));
+    memory.takeLate();
+    assert.equal(memory.counts()["waitingForInbox"], 3);
+    own.full = false;
+    memory.takeLate();
+    assert.deepEqual(
+      own.taken.map(({ key }) => key),
+      ["a", "b", "c"],
+    );
+    memory.takeLate();
+    assert.equal(memory.counts()["waitingForInbox"], undefined);
+  });
+  test("[P19] the last twenty messages of a chat can be quoted, in no more than 500 characters", () => {
+    const own = store();
+    const memory = new Memory(hostOf(own));
+    for (let at = 0; at < 30; at++) memory.take(item(`m${at}`));
+    assert.equal(memory.quotable("1@lid", "m5"), undefined);
+    assert.deepEqual(memory.quotable("1@lid", "m29"), { id: "m29", text: "text of m29", fromMe: false });
+    memory.sent("OUT", "1@lid", new Uint8Array([1]), "x".repeat(900));
+    assert.equal(memory.quotable("1@lid", "OUT")?.text.length, 500);
+    assert.equal(memory.quotable("2@lid", "m29"), undefined);
+  });
+  test("[P19] of what was sent the last two hundred or so are kept", () => {
+    const own = store();
+    const memory = new Memory(hostOf(own));
+    for (let at = 0; at < 401; at++) {
+      own.time += 1;
+      memory.sent(`id${at}`, "1@lid", new Uint8Array([at & 255]), "x");
+    }
+    const kept = own.kv.keys("sent.").length;
+    assert(kept >= 200 && kept < 260, String(kept));
+    assert.deepEqual(new Uint8Array(memory.sentBytes("id400") ?? []), new Uint8Array([400 & 255]));
+    assert.equal(memory.sentBytes("id0"), undefined);
+    assert.equal(memory.wasSent("id400"), true);
+  });
+  test("[W23] a gap is shown for a week", () => {
+    const own = store();
+    const memory = new Memory(hostOf(own));
+    memory.alive();
+    own.time += 5_000;
+    memory.markGap("why");
+    assert.deepEqual(memory.counts()["mayHaveMissed"], { from: 1_000_000, until: 1_005_000, why: "why" });
+    own.time += 8 * 86_400_000;
+    assert.equal(memory.counts()["mayHaveMissed"], undefined);
+  });
+});
+
+describe("files", () => {
+  const reference = { type: "image", directPath: "/v/x?y=1", mediaKey: "00".repeat(32) };
+  const REAL = "wss://web.whatsapp.com/ws/chat";
+  const LOCAL = "ws://127.0.0.1:1/ws/chat";
+  for (const [url, socket, host] of [
+    [undefined, REAL, "mmg.whatsapp.net"],
+    ["https://media-ams2-1.cdn.whatsapp.net/v/x", REAL, "media-ams2-1.cdn.whatsapp.net"],
+    ["https://evil.example/v/x", REAL, "mmg.whatsapp.net"],
+    ["https://whatsapp.net.evil.example/", REAL, "mmg.whatsapp.net"],
+    ["https://evilwhatsapp.net/", REAL, "mmg.whatsapp.net"],
+    ["https://mmg.whatsapp.net@evil.example/", REAL, "mmg.whatsapp.net"],
+    ["https://a:b@mmg.whatsapp.net/", REAL, "mmg.whatsapp.net"],
+    ["https://mmg.whatsapp.net:8443/", REAL, "mmg.whatsapp.net"],
+    ["http://mmg.whatsapp.net/", REAL, "mmg.whatsapp.net"],
+    ["https://169.254.169.254/latest", REAL, "mmg.whatsapp.net"],
+    ["https://127.0.0.1:99/x", REAL, "mmg.whatsapp.net"],
+    ["https://127.0.0.1:99/x", LOCAL, "127.0.0.1:99"],
+    ["https://10.0.0.1/x", LOCAL, "mmg.whatsapp.net"],
+  ] as const) {
+    test(`[S18] ${url ?? "nothing"} at ${socket}: ${host}`, () => {
+      assert.equal(addressOf({ ...reference, ...(url === undefined ? {} : { url }) }, socket), `https://${host}/v/x?y=1`);
+    });
+  }
+  test("[S18] a reference that can't be read", () => {
+    for (const broken of [undefined, {}, { ...reference, type: "md-app-state" }, { ...reference, mediaKey: 5 }])
+      assert.throws(() => readReference(broken), /can't be read/);
+    assert.deepEqual(readReference(JSON.parse(JSON.stringify(reference))), reference);
+  });
+  test("[S18] only what the message's keys sealed is opened", () => {
+    const [iv, cipherKey, macKey] = [randomBytes(16), randomBytes(32), randomBytes(32)];
+    const plain = Buffer.from("a file");
+    const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
+    const secret = Buffer.concat([cipher.update(plain), cipher.final()]);
+    const sealed = Buffer.concat([secret, createHmac("sha256", macKey).update(iv).update(secret).digest().subarray(0, 10)]);
+    const keys = { iv, cipherKey, macKey };
+    const sha256 = createHash("sha256").update(plain).digest("hex");
+    assert.deepEqual(Buffer.from(open(sealed, keys, sha256)), plain);
+    assert.throws(() => open(sealed, keys, "00".repeat(32)), /another file/);
+    assert.throws(() => open(sealed, { ...keys, macKey: randomBytes(32) }, sha256), /damaged/);
+    for (let at = 0; at < sealed.length; at++) {
+      const changed = Buffer.from(sealed);
+      changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+      assert.throws(() => open(changed, keys, sha256), /damaged/);
+    }
+    for (const short of [Buffer.alloc(0), sealed.subarray(0, 9)]) assert.throws(() => open(short, keys, sha256), /damaged/);
+  });
+});
