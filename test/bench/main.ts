@@ -6,7 +6,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { concurrent, diskCalls, fill, messages, streamBytes, textSearch, toolRoundTrip } from "./measure.ts";
+import { compaction, concurrent, diskCalls, fill, messages, streamBytes, textSearch, toolRoundTrip } from "./measure.ts";
 import { BenchModel } from "./model.ts";
 import { largePrompt, SKILLED_SESSION } from "./prompt.ts";
 import { median, run, start, stop, usageOf } from "./process.ts";
@@ -135,6 +135,14 @@ async function main(): Promise<void> {
     ratio(`message overhead at ${history} messages`, many.overheadMs, "ms", floorCost.overheadMs, 2.5);
     ratio(`CPU per message at ${history} messages`, many.cpuMs, "ms", floorCost.cpuMs, 2.5);
     ratio(`bytes written at ${history} messages`, many.writtenBytes / 1024, "KiB", floorCost.writtenBytes / 1024, 2.5);
+    const compacted = await compaction(system, model, "agent:main:cli:dm:many");
+    rows.push({
+      name: `compaction of ${compacted.messages} messages, without the model's time`,
+      value: compacted.perSecond,
+      unit: "messages/s",
+      target: ">= 2000 messages/s",
+      ok: compacted.perSecond >= 2000,
+    });
     say("50 skills ...");
     const prompt = await largePrompt(system, quick ? 10 : 40);
     atMost("prompt of 50 skills and a full workspace, again", prompt.againMs, "ms", 40);

@@ -207,6 +207,20 @@ export async function fill(system: System, session: string, count: number): Prom
   }
 }
 
+/** Messages a second that a compaction takes out of a conversation, the time of the model's own calls taken off. */
+export async function compaction(system: System, model: BenchModel, session: string): Promise<{ perSecond: number; messages: number }> {
+  const client = await system.open("bench-compact");
+  const marks = model.marks.length;
+  const started = performance.now();
+  const answer = await client.call("session.compact", { sessionKey: session });
+  const took = performance.now() - started;
+  client.close();
+  const messages = Number(answer.payload?.["trimmedMessages"]);
+  if (!(messages > 0)) throw new Error(`nothing was compacted: ${JSON.stringify(answer)}`);
+  const inModel = model.marks.slice(marks).reduce((sum, mark) => sum + mark.endAt - mark.requestAt, 0);
+  return { perSecond: messages / ((took - inModel) / 1000), messages };
+}
+
 export interface TextSearchCost {
   /** Of a search for a few messages, when the index is up to date. */
   readonly queryMs: number;

@@ -65,6 +65,8 @@ interface Sized {
 }
 /** A cut that frees less of what is allowed than this is not worth its calls of the model. */
 const LEAST_FREED = 1 / 16;
+/** A count below this share of the estimate is none of the whole context. */
+const LEAST_BELIEVED = 1 / 3;
 /** However large prompt and tools are, the conversation gets this much of the window. */
 const LEAST_SHARE = 1 / 8;
 
@@ -199,10 +201,12 @@ export class ModelCaller {
     // Whatever the window is said to be, the model knows better: something must go.
     const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(Math.min(keep / 2, history.tokens / 4)));
     const known = knownTokens(state, model, history);
-    const tokens = known ?? fixed + history.tokens;
+    const guess = fixed + history.tokens;
+    // Some servers count only what was not in their cache, or cut off silently: what can't be true is not believed.
+    const tokens = known === undefined ? guess : Math.max(known, guess * LEAST_BELIEVED);
     const overflowed = (run.overflows ?? 0) > 0;
     // Against what the provider counted: its tokens may be more than ours.
-    const scale = known === undefined ? 1 : Math.max(1, known / (fixed + history.tokens));
+    const scale = known === undefined ? 1 : Math.max(1, known / guess);
     const allow = (allowed: number): number =>
       Math.max(Math.floor(Math.min(allowed, room.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
     if (tokens <= room.threshold && !overflowed) return { budget: allow(room.threshold), tight: false, halved };
