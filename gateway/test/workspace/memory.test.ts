@@ -25,7 +25,7 @@ describe("daily memory files", () => {
     for (let n = 0; n < 3; n++) value(await memory.append(agent, DAY, section("tea"), "s/memory/1"));
     for (let n = 0; n < 24; n++) value(await memory.append(agent, DAY, section(`other ${n}.`), `s/memory/x${n}`));
     value(await memory.append(agent, DAY, section("tea"), "s/memory/1"));
-    expect((await textAt(`agents/${agent}/memory/${DAY}.md`)).split("- tea\n")).toHaveLength(2);
+    expect((await textAt(`agents/${agent}/memory/${DAY}.md`))?.split("- tea\n")).toHaveLength(2);
   });
   it("[W17] sessions that write at the same time lose nothing: a conflict is said, and trying again mends it", async () => {
     const agent = newAgent();
@@ -38,7 +38,7 @@ describe("daily memory files", () => {
     };
     await Promise.all(Array.from({ length: 12 }, (_, n) => insist(n)));
     const text = await textAt(`agents/${agent}/memory/${DAY}.md`);
-    for (let n = 0; n < 12; n++) expect(text.split(`- fact ${n}.\n`)).toHaveLength(2);
+    for (let n = 0; n < 12; n++) expect(text?.split(`- fact ${n}.\n`)).toHaveLength(2);
   });
   it("[P17] a file that is full, or no text any more, gets a neighbour", async () => {
     const agent = newAgent();

@@ -197,16 +197,16 @@ export class ModelCaller {
   #sized(run: Thinking, state: State, { config }: RunContext, model: ModelRef, fixed: number): Sized {
     const history = this.#ports.history();
     const room = roomIn(this.#ports.contextWindow(model, config), config.compaction);
-    const keep = keepBeside(room, fixed);
-    // Whatever the window is said to be, the model knows better: something must go.
-    const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(Math.min(keep / 2, history.tokens / 4)));
     const known = knownTokens(state, model, history);
     const guess = fixed + history.tokens;
     // Some servers count only what was not in their cache, or cut off silently: what can't be true is not believed.
     const tokens = known === undefined ? guess : Math.max(known, guess * LEAST_BELIEVED);
+    // A provider's tokens may be more than ours; then ours weigh more.
+    const scale = Math.max(1, tokens / guess);
+    const keep = Math.floor(keepBeside(room, fixed * scale) / scale);
+    // Whatever the window is said to be, the model knows better: something must go.
+    const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(Math.min(keep / 2, history.tokens / 4)));
     const overflowed = (run.overflows ?? 0) > 0;
-    // Against what the provider counted: its tokens may be more than ours.
-    const scale = known === undefined ? 1 : Math.max(1, known / guess);
     const allow = (allowed: number): number =>
       Math.max(Math.floor(Math.min(allowed, room.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
     if (tokens <= room.threshold && !overflowed) return { budget: allow(room.threshold), tight: false, halved };
@@ -216,7 +216,7 @@ export class ModelCaller {
     const freed = plan ? (history.items[plan.count - 1]?.upto ?? 0) : 0;
     // Only where nothing else helps less is shown: what is left out here comes back as soon as there is room.
     const budget = allow(overflowed ? Math.floor(Math.min(room.threshold, tokens) / 2) : enabled ? room.threshold : room.window);
-    return { budget, tight: true, halved, ...(plan && freed >= room.threshold * LEAST_FREED ? { plan } : {}) };
+    return { budget, tight: true, halved, ...(plan && freed * scale >= room.threshold * LEAST_FREED ? { plan } : {}) };
   }
   /** Of the prompt and the tools; measured when one of them is another. */
   #fixedTokens(system: string, version: string, tools: ReturnType<typeof offeredTools>): number {
