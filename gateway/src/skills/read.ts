@@ -19,7 +19,7 @@ export const notApproved = (name: string) =>
     `The skill \`${name}\` is not what was approved: something other than your human changed it. Don't use it. Your human can look at it with \`gsv skills show ${name}\` and then say \`gsv skills approve ${name}\`.`,
   );
 
-/** One of `skills/NAME/...` for a conversation. Undefined: the bucket has no such skill. */
+/** A file of a skill for a conversation, by its workspace path. Undefined: the path is not inside of a skill; nothing else may read one. */
 export async function readSkillFile(
   bucket: Bucket,
   gateway: SeenPort,
@@ -28,7 +28,9 @@ export async function readSkillFile(
   now: number,
 ): Promise<Result<string> | undefined> {
   const asked = skillPath(path);
-  if (asked === undefined) return undefined;
+  const none = (): Result<never> => failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
+  // A disk may take capitals for small letters: there is one way to spell a skill, and it is this one.
+  if (asked === undefined) return /^skills\/./i.test(path.normalize("NFKC")) && !/^skills\/[^/]+$/.test(path) ? none() : undefined;
   const library = createSkillLibrary(bucket);
   for (const fresh of [false, true]) {
     const view = await library.view(agentId, now, fresh);
@@ -36,8 +38,8 @@ export async function readSkillFile(
     const folder = view.value.folders.find(({ name }) => name === asked.name);
     if (folder === undefined || folder.scope === "builtin") {
       // What is not known yet may have been made a moment ago.
-      if (fresh) return undefined;
-      continue;
+      if (!fresh) continue;
+      return folder === undefined ? none() : library.text(agentId, folder, asked.file);
     }
     if (folder.sha256 === undefined) {
       if (!fresh) continue;
@@ -54,7 +56,7 @@ export async function readSkillFile(
     const text = await library.text(agentId, folder, asked.file);
     if (text.ok || fresh) return !text.ok && text.error.reason === "skill.changed" ? notApproved(asked.name) : text;
   }
-  return undefined;
+  return none();
 }
 
 /** The skills of the prompt; the same list, as the same object, while nothing changed. */

@@ -46,9 +46,14 @@ function place(name: string, value: unknown): Result<"today" | "long-term"> {
     : { ok: false, error: { reason: "tool.bad_args", message: `\`${name}\` must be \`long-term\` or \`today\`.` } };
 }
 
+/** A skill is read as it was approved or not at all (gateway rule SK4); the index has it as it lies there. */
+const SKILL_TEXT = "[A skill's text is read with gsv__ReadFile.]";
+const isSkill = (path: string | undefined): boolean => path?.normalize("NFKC").toLowerCase().startsWith("skills/") === true;
+
 function shown(hit: SearchHit): Readonly<Record<string, unknown>> {
   const { score: _score, snippet, at, ...rest } = hit;
-  return { ...rest, ...(at === undefined ? {} : { at: new Date(at).toISOString() }), text: withoutMarks(snippet) };
+  const text = hit.source === "workspace" && isSkill(hit.path) ? SKILL_TEXT : withoutMarks(snippet);
+  return { ...rest, ...(at === undefined ? {} : { at: new Date(at).toISOString() }), text };
 }
 /** A memory's day: a daily file's own, else when it was written or said. */
 function recalled({ path = "", position, role, at, sessionKey, snippet }: SearchHit, timeZone: string): Readonly<Record<string, unknown>> {

@@ -209,6 +209,35 @@ describe("[SK4] what is read is what was approved", () => {
     await put(agent, "mail/SKILL.md", manual("two"));
     expect(reasonOf(await run(agent, "ReadFile", { path: "skills/mail/SKILL.md" }, tools))).toBe("skill.changed");
   });
+  test("there is one way to spell a skill, and no other way to its text", async () => {
+    const agent = newAgent();
+    await put(agent, "mail/SKILL.md", manual("one"));
+    expect((await entry(agent)).state).toBe("ready");
+    await put(agent, "mail/SKILL.md", manual("SECRET-ORDER"));
+    await env.STORAGE.put(`agents/${agent}/Skills/mail/SKILL.md`, manual("SECRET-ORDER"));
+    for (const path of [
+      "skills/mail/SKILL.md",
+      "./skills/mail/SKILL.md",
+      "Skills/mail/SKILL.md",
+      "skills/Mail/SKILL.md",
+      "skills/mail/skill.md",
+      "ｓkills/mail/SKILL.md",
+    ]) {
+      const read = await run(agent, "ReadFile", { path });
+      expect(["skill.changed", "path.not_found"], path).toContain(reasonOf(read));
+      expect(JSON.stringify(read)).not.toContain("SECRET-ORDER");
+    }
+    const hit = { source: "workspace" as const, score: 1, path: "skills/mail/SKILL.md", snippet: "SECRET-ORDER" };
+    const searching = { ...port(), search: async () => ({ ok: true as const, value: { hits: [hit], more: false, notes: [] } }) };
+    const found = await createNativeTools(watched().bucket).run(
+      "gsv__Search",
+      { query: "order" },
+      { identity: identity(agent), callId: "c", now: 1, userTimezone: "UTC", gateway: searching },
+    );
+    expect(found.ok).toBe(true);
+    expect(JSON.stringify(found)).toContain("skills/mail/SKILL.md");
+    expect(JSON.stringify(found)).not.toContain("SECRET-ORDER");
+  });
   test("built-in ones are there without a bucket's help; everyone's are read through", async () => {
     const agent = newAgent();
     const read = await run(agent, "ReadFile", { path: "skills/daily-review/SKILL.md" });
