@@ -26,10 +26,9 @@ interface Gap {
   readonly from: number;
   readonly until: number;
 }
-/** What the owner is told. */
+/** What the owner is told, for a day. */
 export interface Missed extends Gap {
   readonly channels: number;
-  readonly taken: number;
 }
 export interface BackfillPorts {
   readonly host: PlatformHost;
@@ -55,7 +54,9 @@ export class Backfill {
     return this.#holding;
   }
   get missed(): Missed | undefined {
-    return this.#ports.host.kv.get<Missed>("missed");
+    const { host } = this.#ports;
+    const missed = host.kv.get<Missed>("missed");
+    return missed && host.now() - missed.until < BACKFILL.maxAgeMs ? missed : undefined;
   }
   /** In the transaction in which a new session begins. */
   plan(): void {
@@ -108,7 +109,9 @@ export class Backfill {
     }
     host.transaction(() => {
       if (this.#gap()?.until === gap.until) host.kv.delete("gap");
-      if (incomplete > 0) host.kv.put("missed", { ...gap, channels: incomplete, taken } satisfies Missed);
+      // What is older than a day is left unread.
+      const tooLong = gap.until - gap.from > BACKFILL.maxAgeMs;
+      if (incomplete > 0 || tooLong) host.kv.put("missed", { ...gap, channels: tooLong ? all.length : incomplete } satisfies Missed);
     });
     host.log("backfilled", { channels: all.length, taken, incomplete });
   }

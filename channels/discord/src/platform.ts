@@ -19,6 +19,7 @@ import type { Settings, SettingsOrWhy } from "./settings.ts";
 /** Discord says "the past few minutes"; this is what is relied on. */
 const RECOGNISES_NONCE_MS = 180_000;
 const MAX_ECHOES = 200;
+const ECHO_MS = 1_000;
 /** READY, `application.flags`: the bot may read messages (GATEWAY_MESSAGE_CONTENT, or its limited form for small bots). */
 const MAY_READ = (1 << 18) | (1 << 19);
 
@@ -202,6 +203,7 @@ class DiscordPlatform implements Platform {
     const flags = asNumber(application?.["flags"], 0, Number.MAX_SAFE_INTEGER);
     if (flags !== undefined && (flags & MAY_READ) === 0) this.#warn();
     else this.#host.kv.delete("warning");
+    this.#directory.newest.clear();
     this.#toCome.clear();
     for (const guild of asArray(data["guilds"], 2_500)) {
       const guildId = asId(asObject(guild)?.["id"]);
@@ -346,6 +348,14 @@ class DiscordPlatform implements Platform {
       return (await run((api) => api.channels.createMessage(channelId, alone))).id;
     }
   }
+  /** The answer was lost; when the message is there, the gateway tells of it. */
+  async #echoOf(nonce: string, error: unknown): Promise<string> {
+    if (failureOf(error).status !== undefined) throw error;
+    await new Promise<void>((resolve) => void this.#host.after(ECHO_MS, resolve));
+    const id = this.#echoes.get(nonce);
+    if (id === undefined) throw error;
+    return id;
+  }
   /** Direct messages go to a channel between the bot and the person, which Discord makes when it is asked for it. */
   async #channelOf(peer: Peer): Promise<string> {
     if (peer.kind !== "dm") return peer.id;
@@ -377,7 +387,11 @@ class DiscordPlatform implements Platform {
     const shown = referenceOf(messageId);
     const { run } = this.#client;
     if (shown !== undefined) return (await run((api) => api.channels.editMessage(channelId, shown, toEdit({ text }, undefined)))).id;
-    const { id } = await run((api) => api.channels.createMessage(channelId, toLive(text, replyToId)));
+    const nonce = crypto.randomUUID().replaceAll("-", "").slice(0, 24);
+    const id = await run((api) => api.channels.createMessage(channelId, { ...toLive(text, replyToId), nonce, enforce_nonce: true })).then(
+      (message) => message.id,
+      (error: unknown) => this.#echoOf(nonce, error),
+    );
     this.#directory.rememberOwn(id);
     return id;
   }

@@ -1,9 +1,10 @@
 /** The Discord channel end to end: the real libraries on workerd against a fake Discord that speaks the wire. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
 import type { Peer } from "../../../protocol/gen/types.ts";
 import { ALICE, BOT, DM, GENERAL, type Note, THREAD } from "../../fakes/discord/fake-discord.ts";
-import { type Bot, World } from "./world.ts";
+import { type Bot, bundleWorker, World } from "./world.ts";
 
 /** Stands in every text; it must not be in what the Worker prints. */
 const MARK = "xylophone";
@@ -335,6 +336,11 @@ describe("the connection", { concurrency: 8 }, () => {
     assert.match(stopped.error ?? "", /does not accept the bot's token/);
     assert.equal(count(bot, "gateway.open"), 0);
   });
+});
+
+it("[P7] the Worker keeps its budget", async () => {
+  const gzipped = gzipSync(await bundleWorker(true), { level: 9 }).length;
+  assert.ok(gzipped < 120_000, `the Worker has ${gzipped} bytes, gzipped; it may have 120,000`);
 });
 
 it("[S5] no token and no words of anybody in what the Worker prints", async () => {

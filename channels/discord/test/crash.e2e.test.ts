@@ -1,0 +1,174 @@
+/**
+ * The platform on the kit's queues, in one process: the account's life ends at every write to its store, and each time everything is
+ * handed over and answered once, in order.
+ */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { ChannelInbound } from "../../../protocol/gen/types.ts";
+import { ALICE, DM, FakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { Account } from "../../kit/src/account.ts";
+import type { Platform } from "../../kit/src/platform.ts";
+import { memoryDatabase } from "../../kit/test/world.ts";
+import { discordPlatform } from "../src/platform.ts";
+import { readSettings } from "../src/settings.ts";
+
+class Died extends Error {}
+const never = (): Promise<never> => new Promise<never>(() => {});
+/** Its sends begin only while it lives. */
+const mortal = (platform: Platform, alive: () => boolean): Platform => ({
+  capabilities: platform.capabilities,
+  recognisesNonceMs: platform.recognisesNonceMs,
+  mark: (markdown) => platform.mark(markdown),
+  ensureConnected: (asked) => platform.ensureConnected(asked),
+  disconnect: () => platform.disconnect(),
+  isConnected: () => platform.isConnected(),
+  status: () => platform.status(),
+  send: (part) => (alive() ? platform.send(part) : never()),
+});
+
+class Life {
+  readonly discord: FakeDiscord;
+  /** As the gateway keeps them: by message, once. */
+  readonly accepted = new Map<string, ChannelInbound>();
+  readonly #db = memoryDatabase();
+  #writes = 0;
+  #dieAt = Number.POSITIVE_INFINITY;
+  #number = 0;
+  #account: Account | undefined;
+  #timers = new Set<NodeJS.Timeout>();
+
+  constructor(discord: FakeDiscord) {
+    this.discord = discord;
+  }
+  get writes(): number {
+    return this.#writes;
+  }
+  /** False: the life ends with this write, or was over before; it is not made. */
+  #mayWrite(): boolean {
+    this.#writes += 1;
+    if (this.#writes === this.#dieAt) this.end();
+    return this.#writes !== this.#dieAt;
+  }
+  /** With everything that was only in memory, and with its sockets. */
+  end(): void {
+    this.#number += 1;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    this.discord.gateway.cut();
+  }
+  /** Its `dieAt`-th write is not made. */
+  async begin(dieAt = Number.POSITIVE_INFINITY): Promise<void> {
+    const life = this.#number;
+    const alive = (): boolean => this.#number === life;
+    this.#writes = 0;
+    this.#dieAt = dieAt;
+    const after = (ms: number, work: () => void): (() => void) => {
+      const timer = setTimeout(() => (alive() ? work() : undefined), ms);
+      this.#timers.add(timer);
+      return () => clearTimeout(timer);
+    };
+    const account: Account = new Account({
+      accountId: "default",
+      // A life that is over changes nothing any more, and hears nothing.
+      db: {
+        query: <T>(statement: string, ...params: readonly (string | number | null)[]): T[] => {
+          if (!alive() || (!statement.startsWith("SELECT") && !this.#mayWrite())) return [];
+          return this.#db.query(statement, ...params);
+        },
+        transaction: (work) => {
+          if (!alive()) return work();
+          let result: ReturnType<typeof work> | undefined;
+          try {
+            return this.#db.transaction(() => {
+              result = work();
+              if (!alive()) throw new Died("this life is over");
+              return result;
+            });
+          } catch (error) {
+            if (error instanceof Died && result !== undefined) return result;
+            throw error;
+          }
+        },
+      },
+      bucket: {} as R2Bucket,
+      gateway: {
+        inbound: async (inbound) => {
+          if (!alive()) return never();
+          if (!this.accepted.has(inbound.message.id)) this.accepted.set(inbound.message.id, inbound);
+          const { peer, message } = inbound;
+          return { outcome: "answered", replies: [{ deliveryId: `r-${message.id}`, kind: "answer", peer, text: `re ${message.text}` }] };
+        },
+        media: async () => undefined,
+        status: async () => {},
+        delivered: async () => {},
+      },
+      now: () => Date.now(),
+      random: () => 0.5,
+      after,
+      setAlarm: (at) => void after(Math.max(1, at - Date.now()), () => void account.alarm()),
+      keep: (work) => void work.catch(() => {}),
+      log: () => {},
+      platform: (host, config) => {
+        const platform = discordPlatform(host, readSettings(config, {}), () => 0);
+        return mortal(platform, alive);
+      },
+    });
+    this.#account = account;
+    const { token, api: apiBase } = this.discord;
+    await account.start({ token, apiBase });
+  }
+  async stop(): Promise<void> {
+    await this.#account?.stop();
+    this.end();
+  }
+}
+const settled = async (look: () => boolean, what: string): Promise<void> => {
+  const end = Date.now() + 15_000;
+  while (!look()) {
+    if (Date.now() > end) throw new Error(`${what} did not come`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+};
+
+async function history(dieAt: number): Promise<number> {
+  const discord = await new FakeDiscord().listen();
+  const life = new Life(discord);
+  try {
+    await life.begin(dieAt);
+    const said: string[] = [];
+    // Between two words something may have ended.
+    for (let index = 0; index < 4; index++) {
+      if (index === 1 && discord.gateway.connected === false) await settled(() => discord.log.length > 0, "a first sign");
+      said.push(`m${index}`);
+      if (index === 0) await settled(() => discord.gateway.connected || life.writes >= dieAt, "the session");
+      discord.say({ content: `m${index}` });
+    }
+    const whole = (): boolean => discord.sent(DM).length >= said.length;
+    await settled(() => whole() || life.writes >= dieAt, "the answers or the end");
+    const used = life.writes;
+    if (used >= dieAt) await life.begin();
+    await settled(whole, `the answers after write ${dieAt}`);
+    assert.deepEqual(
+      [...life.accepted.values()].map(({ message, sender }) => [message.text, sender?.id]),
+      said.map((text) => [text, ALICE.id]),
+      `after write ${dieAt}`,
+    );
+    assert.deepEqual(
+      discord.sent(DM).map(({ content }) => content),
+      said.map((text) => `re ${text}`),
+      `after write ${dieAt}`,
+    );
+    return used;
+  } finally {
+    await life.stop();
+    await discord.close();
+  }
+}
+
+it("[W25][P2][P9] a life that ends at any write loses nothing and doubles nothing", async () => {
+  const writes = await history(Number.POSITIVE_INFINITY);
+  assert.ok(writes > 40, `only ${writes} writes`);
+  // Not those that only make the tables.
+  const points = Array.from({ length: 16 }, (_, index) => Math.round(30 + (index * (writes - 30)) / 16));
+  for (let at = 0; at < points.length; at += 4) await Promise.all(points.slice(at, at + 4).map(history));
+});
