@@ -17,7 +17,8 @@ import { byMetadata, MAX_KEPT_BYTES, PRUNE_EVERY, type Versions } from "./versio
 export const CAS_TRIES = 5;
 /** A deletion that is under way is not disturbed for this long; after it, it has been broken off. */
 export const MARK_FRESH_MS = 10_000;
-const DELETE_TRIES = 3;
+/** Waits before each try of a deletion: R2 takes one change of a key a second, and the mark was one. */
+const DELETE_WAITS_MS = [0, 300, 1_000] as const;
 /** Calls that a file remembers; R2 keeps 8 KiB of metadata. */
 const REMEMBERED_CALLS = 16;
 const CALLS = "calls";
@@ -75,11 +76,24 @@ const drop = async (object: R2ObjectBody): Promise<void> => {
   await guarded("be closed", () => object.body.cancel());
 };
 
+/** Time, as an argument. */
+export interface Clock {
+  readonly now: () => number;
+  readonly pause: (ms: number) => Promise<void>;
+}
+export const CLOCK: Clock = {
+  now: Date.now,
+  pause: (ms) =>
+    new Promise((resolve) => {
+      setTimeout(resolve, ms);
+    }),
+};
+
 /** `changed` is told after each operation that may have changed a file, also when its answer was lost. */
 export function createReplacer(
   bucket: Bucket,
   versions: Versions,
-  now: () => number,
+  { now, pause }: Clock,
   changed: (agentId: string, path: string) => void,
 ): Replacer {
   /** What is there: `absent` also for a mark that somebody left behind, which then is replaced. */
@@ -129,6 +143,17 @@ export function createReplacer(
     changed(agentId, path);
     return done;
   };
+  /** Of a file that is a mark already: it may be tried again. */
+  async function unlink(agentId: string, path: WorkspacePath): Promise<Result<void>> {
+    let gone: Result<void> = { ok: true, value: undefined };
+    for (const wait of DELETE_WAITS_MS) {
+      if (wait > 0) await pause(wait);
+      gone = await guarded(`delete \`${path}\``, () => bucket.delete(fileKey(agentId, path)));
+      changed(agentId, path);
+      if (gone.ok) break;
+    }
+    return gone;
+  }
   const ABSENT: R2Conditional = { etagDoesNotMatch: "*" };
 
   /** One try: null when somebody else was quicker. */
@@ -190,7 +215,6 @@ export function createReplacer(
     },
 
     async remove(agentId, path) {
-      const key = fileKey(agentId, path);
       for (let attempt = 0; attempt < CAS_TRIES; attempt++) {
         const found = await look(agentId, path);
         if (!found.ok) return found;
@@ -216,12 +240,7 @@ export function createReplacer(
         );
         if (!marked.ok) return marked;
         if (!marked.value) continue;
-        let gone: Result<void> = { ok: true, value: undefined };
-        for (let tries = 0; tries < DELETE_TRIES; tries++) {
-          gone = await guarded(`delete \`${path}\``, () => bucket.delete(key));
-          changed(agentId, path);
-          if (gone.ok) break;
-        }
+        const gone = await unlink(agentId, path);
         if (!gone.ok) return gone;
         await versions.prune(agentId, path);
         return { ok: true, value: true };

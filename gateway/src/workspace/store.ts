@@ -11,7 +11,17 @@ import { cacheOf, isCached } from "./cache.ts";
 import { fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, parseVersionId, versionId, type WorkspacePath } from "./keys.ts";
 import { refusal } from "./protection.ts";
 import { builtinFile, builtinPaths } from "../skills/builtin/index.ts";
-import { type BeforeChange, CAS_TRIES, conflict, createReplacer, isMark, sameBytes, type WorkspaceWritten } from "./replace.ts";
+import {
+  type BeforeChange,
+  CAS_TRIES,
+  CLOCK,
+  type Clock,
+  conflict,
+  createReplacer,
+  isMark,
+  sameBytes,
+  type WorkspaceWritten,
+} from "./replace.ts";
 import { byOf, createVersions, idOf, type Version } from "./versions.ts";
 
 export { type BeforeChange, CAS_TRIES, type WorkspaceWritten };
@@ -87,9 +97,9 @@ function changeable(given: string): Result<WorkspacePath> {
   return refused ? { ok: false, error: refused } : path;
 }
 
-export function createWorkspaceStore(bucket: Bucket, now: () => number = Date.now): WorkspaceStore {
+export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {}): WorkspaceStore {
   const versions = createVersions(bucket);
-  const replacer = createReplacer(bucket, versions, now, (agentId, path) => {
+  const replacer = createReplacer(bucket, versions, { ...CLOCK, ...clock }, (agentId, path) => {
     if (isCached(path)) cacheOf(bucket).invalidate(agentId);
     if (path.startsWith("skills/")) cacheOf(bucket).skills.invalidate({ scope: "agent", agentId });
   });

@@ -11,6 +11,10 @@ import { newAgent, reason, textAt, value, watched } from "./support.ts";
 const store = createWorkspaceStore(env.STORAGE);
 const add = (text: string) => (current: string | undefined) => ({ ok: true, value: (current ?? "") + text }) as const;
 const PATH = "notes/a.md";
+/** Waits for nothing. */
+const AT_ONCE = { pause: async () => {} };
+/** When no deletion is fresh any more. */
+const LATER = { ...AT_ONCE, now: () => Date.now() + MARK_FRESH_MS + 1 };
 
 /** Contents of all versions, the newest first. */
 async function contents(agent: string, path = PATH, from: WorkspaceStore = store): Promise<string[]> {
@@ -221,12 +225,13 @@ describe("[P8] nothing is lost when others write at the same time", () => {
     for (const then of ["delete", "write"] as const) {
       const agent = newAgent();
       await store.write(agent, PATH, then === "write" ? "" : "one");
-      const { bucket, interfere } = watched();
+      const { bucket, interfere, taken } = watched();
       interfere((operation) => {
         if (operation === "delete") throw new Error("killed");
       });
-      expect(reason(await createWorkspaceStore(bucket).delete(agent, PATH))).toBe("storage.failed");
-      const later = createWorkspaceStore(env.STORAGE, () => Date.now() + MARK_FRESH_MS + 1);
+      expect(reason(await createWorkspaceStore(bucket, AT_ONCE).delete(agent, PATH))).toBe("storage.failed");
+      expect(taken().filter((operation) => operation === "delete").length).toBe(3);
+      const later = createWorkspaceStore(env.STORAGE, LATER);
       expect(reason(then === "delete" ? await later.delete(agent, PATH) : await later.write(agent, PATH, "two"))).toBe("ok");
       expect(await textAt(`agents/${agent}/${PATH}`)).toBe(then === "delete" ? undefined : "two");
       expect(await contents(agent)).toEqual([then === "write" ? "" : "one"]);
@@ -258,17 +263,14 @@ describe("[D] the bucket fails at any one operation, before or after its effect"
           interfere(() => {
             if (++n === at) throw new Error("10001 secret-detail");
           }, when);
-          const first = await act(createWorkspaceStore(bucket), agent);
+          const first = await act(createWorkspaceStore(bucket, AT_ONCE), agent);
           interfere(undefined);
           if (!first.ok) {
             failures++;
             expect(first.error.reason).toBe("storage.failed");
             expect(JSON.stringify(first)).not.toContain("secret-detail");
           }
-          const again = await act(
-            createWorkspaceStore(bucket, () => Date.now() + MARK_FRESH_MS + 1),
-            agent,
-          );
+          const again = await act(createWorkspaceStore(bucket, LATER), agent);
           expect(["ok", ...(made === undefined ? ["path.not_found"] : [])]).toContain(reason(again));
           expect(await now(agent)).toBe(made);
           const kept = await contents(agent);
