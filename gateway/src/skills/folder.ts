@@ -28,6 +28,7 @@ export interface SkillFolder {
 
 export const SKILL_FILE = "SKILL.md";
 export const NO_FILES: ReadonlyMap<string, string> = new Map();
+const FILE_PATH = /^[A-Za-z0-9_][A-Za-z0-9._ +,@()=-]*(?:\/[A-Za-z0-9_][A-Za-z0-9._ +,@()=-]*)*$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const isSkillName = (name: string): boolean => NAME.test(name);
 export const NAME_RULE = "Skills are named with letters, digits, `.`, `_` and `-`, at most 64, the first one a letter or digit.";
@@ -69,10 +70,8 @@ export function installProblems(name: string, files: readonly SkillFile[]): read
     const size = encoder.encode(content).length;
     total += size;
     const folded = path.normalize("NFC").toLowerCase();
-    if (!/^[A-Za-z0-9_][A-Za-z0-9._ -]*(?:\/[A-Za-z0-9_][A-Za-z0-9._ -]*)*$/.test(path) || /[. ](?:\/|$)/.test(path))
-      problems.push(
-        `\`${shown}\`: paths are made of letters, digits, \`.\`, \`_\`, \`-\` and blanks, and no part begins or ends with a dot.`,
-      );
+    if (!FILE_PATH.test(path) || /[. ](?:\/|$)/.test(path))
+      problems.push(`\`${shown}\`: paths are made of letters, digits, blanks and \`._+,@()=-\`; no part begins or ends with a dot.`);
     else if (path.length > 256) problems.push(`\`${shown}\`: the path is longer than 256 characters.`);
     else if (seen.has(folded)) problems.push(`\`${shown}\` is there twice (capitals don't count).`);
     else if (content.includes("\0") || !content.isWellFormed()) problems.push(`\`${shown}\` is not text.`);

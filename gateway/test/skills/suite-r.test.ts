@@ -375,7 +375,7 @@ describe("[SK5] suite R: what is installed through the wire", () => {
   });
   test("what is good is there at once, approved, and is replaced only when asked", async () => {
     const agent = newAgent();
-    const files = [manual, { path: "ref/table.md", content: "a | b\n" }];
+    const files = [manual, { path: "ref/table (1), a+b=c @home.md", content: "a | b\n" }];
     const { skill } = await peer.ok<{ skill: SkillEntry }>("skills.install", { agentId: agent, name: "x", files });
     expect(skill).toMatchObject({ name: "x", state: "ready", scope: "agent" });
     expect(skill.approvedBy).toMatch(/^client:/);

@@ -84,15 +84,16 @@ Each write of a workspace file keeps what was there before, the last 30 versions
 1. Stop writing to it. Each further write makes one more version.
 2. \`gsv__ReadFile\` it and say what is wrong: what is missing, since when as far as you know.
 3. Small damage that you can mend with certainty: mend it with \`gsv__EditFile\` and say so.
-4. Otherwise give your human the two commands:
+4. Otherwise give your human the commands:
    - \`gsv workspace log PATH\` lists the versions with their times and who wrote them.
-   - \`gsv workspace restore PATH\` with the version brings one back. What is there now becomes a version itself, so nothing is lost.
+   - \`gsv workspace diff PATH 2\` shows what changed since one of them.
+   - \`gsv workspace restore PATH\` brings back the last one before now, \`gsv workspace restore PATH 3\` the third of the list. What is there now becomes a version itself, so nothing is lost.
 5. After that read the file again, and note in today's memory file what happened.
 
 A skill that was restored or changed outside may have to be approved again: \`gsv skills status\`.
 
 ## A copy of everything
-On the machine that runs the gateway (\`gsv up\`) the workspace is a plain folder: \`gsv status\` and \`gsv doctor\` name it. If a node runs on that very machine and your human agrees:
+On the machine that runs the gateway (\`gsv up\`) the workspace is a plain folder: \`gsv up\` names it ("The agent's files"), usually \`~/.gsv/workspace\`. If a node runs on that very machine and your human agrees:
 1. Find the folder and its size: \`du -sh FOLDER\`.
 2. \`tar czf "$HOME/gsv-workspace-$(date +%F).tar.gz" -C FOLDER .\`
 3. Check it: \`tar tzf FILE | wc -l\` against \`find FOLDER -type f | wc -l\`.
