@@ -195,6 +195,12 @@ const LANES: readonly Lane[] = [
     what: "end to end with every kill point many times",
     go: (log, report) => endToEnd(log, report, { GSV_E2E_LONG: "1" }),
   },
+  {
+    name: "channels-long",
+    slow: true,
+    what: "channels over the minutes in which the runtime puts idle objects away",
+    go: (log, report) => nodeTests(/^channels\/.*\.slow\.test\.ts$/, log, report, {}, 2),
+  },
 ];
 
 const { values } = parseArgs({

@@ -75,6 +75,15 @@ export class Memory {
     return this.#host.kv.get<Remembered[]>(`recent.${chat}`)?.find((entry) => entry.id === id);
   }
 
+  /** Nobody may change what somebody else wrote; who manages a group may only take it away. */
+  isForgedEdit({ inbound: { peer, sender, senderIds, message } }: InboundItem): boolean {
+    const target = message.editOf === undefined || message.deleted === true ? undefined : this.quotable(peer.id, message.editOf);
+    if (!target) return false;
+    const phone = senderIds?.phone === undefined ? undefined : `${senderIds.phone.slice(1)}@s.whatsapp.net`;
+    const author = target.participant;
+    return target.fromMe || (author !== undefined && author !== sender?.id && author !== senderIds?.lid && author !== phone);
+  }
+
   /** Before it goes out: a receiver may ask for it again, and a second try sends the same. */
   sent(id: string, chat: string, bytes: Uint8Array, text: string): void {
     const { kv, now, transaction } = this.#host;

@@ -357,6 +357,10 @@ export class WhatsApp implements Platform {
         this.#memory.count("unknownKind");
         this.#host.log("unknown_message_kind", { kind: mapped.unknown });
       }
+      if (this.#memory.isForgedEdit(mapped.item)) {
+        this.#memory.count("forgedEdit");
+        return;
+      }
       this.#lastActivity = this.#host.now();
       this.#memory.take(mapped.item);
     } catch (error) {

@@ -154,6 +154,22 @@ describe("a linked account", () => {
     assert.deepEqual([gone.message.editOf, gone.message.deleted], [id, true]);
   });
 
+  test("[T15] nobody changes what another one wrote", async () => {
+    const id = await fake.say(ANN.pn, "as Ann wrote it", { group: GROUP });
+    await world.received(id);
+    const edit = {
+      protocolMessage: { type: 14, key: { remoteJid: GROUP, id, fromMe: true }, editedMessage: { conversation: "as Bob would have it" } },
+    };
+    const forged = await fake.say(BOB.pn, edit, { group: GROUP });
+    await world.received(await fake.say(ANN.pn, edit, { group: GROUP }));
+    assert.equal(
+      world.inbound.some(({ message }) => message.id === forged),
+      false,
+    );
+    const { extra } = await world.status();
+    assert.match(JSON.stringify(extra?.["ignored"]), /"forgedEdit":1/);
+  });
+
   test("[P2] what a message is acknowledged with: the reaction that the gateway asks for", async () => {
     world.outcomeOf = ({ message }) => (message.text === "react" ? { outcome: "accepted", reaction: "👀" } : { outcome: "accepted" });
     const id = await fake.say(ANN.pn, "react");
