@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "8447dc4e14062839";
+export const PROTOCOL_FINGERPRINT = "0059d0a4e9299360";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -1191,6 +1191,7 @@ export type ModelConfig = {
   /** At most 2048 characters. */
   baseUrl?: string;
   wire?: ModelWire;
+  images?: boolean;
   /** 1024 to 100000000. */
   contextWindow?: number;
   /** 1 to 10000000. */
@@ -1465,6 +1466,7 @@ export type ProviderConfig = {
   /** At most 2048 characters. */
   baseUrl: string;
   wire: ModelWire;
+  images?: boolean;
   /** 1024 to 100000000. */
   contextWindow?: number;
   /** 1 to 10000000. */

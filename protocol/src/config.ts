@@ -21,6 +21,8 @@ export const ModelConfig = struct("ModelConfig", "The model. `demo` as provider 
   id: o(t.string(256, { minLength: 1 })),
   baseUrl: o(url),
   wire: o(ModelWire),
+  /** It can be shown images. What is known of the model, when absent. */
+  images: o(t.bool()),
   contextWindow: o(t.int(1024, 100000000)),
   maxTokens: o(t.int(1, 10000000)),
   price: o(ModelPrice),
@@ -31,6 +33,8 @@ export const ModelConfig = struct("ModelConfig", "The model. `demo` as provider 
 export const ProviderConfig = struct("ProviderConfig", "A provider of your own, usable in `model.fallbacks`, `/model` and agents.", {
   baseUrl: url,
   wire: ModelWire,
+  /** It can be shown images. What is known of the model, when absent. */
+  images: o(t.bool()),
   contextWindow: o(t.int(1024, 100000000)),
   maxTokens: o(t.int(1, 10000000)),
   price: o(ModelPrice),

@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "8447dc4e14062839";
+pub const PROTOCOL_FINGERPRINT: &str = "0059d0a4e9299360";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

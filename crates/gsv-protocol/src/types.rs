@@ -1823,6 +1823,8 @@ pub struct ModelConfig {
     pub base_url: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub wire: Option<ModelWire>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub images: Option<bool>,
     /// 1024 to 100000000.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u32>,
@@ -1847,6 +1849,7 @@ impl std::fmt::Debug for ModelConfig {
             .field("id", &self.id)
             .field("base_url", &self.base_url)
             .field("wire", &self.wire)
+            .field("images", &self.images)
             .field("context_window", &self.context_window)
             .field("max_tokens", &self.max_tokens)
             .field("price", &self.price)
@@ -2233,6 +2236,8 @@ pub struct ProviderConfig {
     /// At most 2048 characters.
     pub base_url: String,
     pub wire: ModelWire,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub images: Option<bool>,
     /// 1024 to 100000000.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u32>,

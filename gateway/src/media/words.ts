@@ -14,7 +14,8 @@ const note = (block: MediaBlock, why: string): string => `[${KIND[block.type]} i
 export const missingNote = (block: MediaBlock): string => note(block, "It is no longer stored; ask for it again if it is needed.");
 export const unreadableNote = (block: MediaBlock): string =>
   note(block, "The storage did not give it just now; it may be there next time.");
-export const blindNote = (block: MediaBlock): string => note(block, "The present model can't see images. Say so if it matters.");
+export const blindNote = (block: MediaBlock): string =>
+  note(block, "The present model can't see images. Say so if it matters; the owner may know better (`model.images true`).");
 export const bigImageNote = (block: MediaBlock, most: number): string =>
   note(
     block,

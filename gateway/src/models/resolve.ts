@@ -55,6 +55,7 @@ interface Place {
   readonly name: string;
   readonly custom: boolean;
   readonly keyless: boolean;
+  readonly images?: boolean;
   readonly contextWindow?: number;
   readonly maxTokens?: number;
   readonly price?: ModelPrice;
@@ -63,7 +64,8 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
   const model = config.model;
   const mine = own(config.providers, ref.provider);
   const known = providerInfo(ref.provider);
-  const limits = (from: { contextWindow?: number; maxTokens?: number; price?: ModelPrice } | undefined) => ({
+  const limits = (from: { images?: boolean; contextWindow?: number; maxTokens?: number; price?: ModelPrice } | undefined) => ({
+    ...(from?.images === undefined ? {} : { images: from.images }),
     ...(from?.contextWindow === undefined ? {} : { contextWindow: from.contextWindow }),
     ...(from?.maxTokens === undefined ? {} : { maxTokens: from.maxTokens }),
     ...(from?.price === undefined ? {} : { price: from.price }),
@@ -147,6 +149,7 @@ function describe(ref: ModelRef, modelId: string, at: Place | undefined, config:
     ...info,
     contextWindow: main?.contextWindow ?? at?.contextWindow ?? info.contextWindow,
     maxTokens: main?.maxTokens ?? at?.maxTokens ?? info.maxTokens,
+    images: main?.images ?? at?.images ?? info.images,
     ...(price ? { price } : {}),
   };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { configWith } from "../../test/models/support.ts";
 import { knownProviders, modelInfo, providerInfo } from "./catalog.ts";
-import { modelLimits, normalizeBaseUrl, resolveModelId, resolveTarget } from "./resolve.ts";
+import { modelLimits, normalizeBaseUrl, resolveModelId, resolveTarget, takesImages } from "./resolve.ts";
 
 const none = { apiKeys: {}, headers: {} };
 const keys = (apiKeys: Record<string, string>, headers: Record<string, string> = {}) => ({ apiKeys, headers });
@@ -32,6 +32,18 @@ describe("which server a model is asked at", () => {
     const { reason, message } = error(get({ provider: "openai", id: "gpt-4.1" }, undefined, none));
     assert.equal(reason, "model.not_configured");
     assert.match(message, /`gsv config set apiKeys\.openai <key>`/);
+  });
+  it("[P5.6] whether a model sees images is what was set, else what is known of it", () => {
+    const own = { provider: "custom", id: "m", baseUrl: "http://127.0.0.1:8080" };
+    const ref = { provider: "custom", id: "m" };
+    const sees = (model: Record<string, unknown>, more: Record<string, unknown> = {}): boolean => takesImages(ref, configWith(model, more));
+    assert.equal(sees(own), false);
+    assert.equal(sees({ ...own, images: true }), true);
+    const providers = { custom: { baseUrl: "http://127.0.0.1:8080", wire: "openai-completions", images: true } };
+    assert.equal(sees({ provider: "demo", id: "demo" }, { providers }), true);
+    const claude = { provider: "anthropic", id: "claude-sonnet-4-5" };
+    assert.equal(takesImages(claude, configWith(claude)), true);
+    assert.equal(takesImages(claude, configWith({ ...claude, images: false })), false);
   });
   it("an own server needs no key and gets none", () => {
     const target = value(get({ provider: "custom", id: "m" }, { provider: "custom", id: "m", baseUrl: "http://127.0.0.1:8080" }, none));
