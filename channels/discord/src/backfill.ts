@@ -3,7 +3,6 @@
  * handed over as backlog, oldest first, through the same door as everything else, so that doubles fall away. Bounded; what may be
  * missing all the same is said. The plan is durable, so that a restart goes on with it.
  */
-import type { API } from "@discordjs/core/http-only";
 import type { PlatformHost } from "../../kit/src/platform.ts";
 import type { Directory } from "./directory.ts";
 import { asArray, asId, asObject, type Fields, idAtTime, isNewerId, timeOfId } from "./map-reading.ts";
@@ -33,7 +32,8 @@ export interface Missed extends Gap {
 export interface BackfillPorts {
   readonly host: PlatformHost;
   readonly directory: Directory;
-  readonly run: <T>(request: (api: API) => Promise<T>) => Promise<T>;
+  /** Messages after this one, in any order. */
+  readonly history: (channelId: string, query: { readonly after: string; readonly limit: number }) => Promise<unknown>;
   /** Takes a message of the history. `late`: it was written while nobody listened. */
   readonly take: (message: Fields, guildId: string | undefined, late: boolean) => boolean;
   readonly serversToCome: () => number;
@@ -136,12 +136,10 @@ export class Backfill {
     target: { readonly channelId: string; readonly after: string; readonly guildId?: string },
     until: number,
   ): Promise<{ readonly whole: boolean; readonly taken: number }> {
-    const { host, run, take } = this.#ports;
+    const { host, history, take } = this.#ports;
     for (let attempt = 1; attempt <= BACKFILL.tries; attempt++) {
       try {
-        const page: unknown = await run((api) =>
-          api.channels.getMessages(target.channelId, { after: target.after, limit: BACKFILL.perChannel }),
-        );
+        const page: unknown = await history(target.channelId, { after: target.after, limit: BACKFILL.perChannel });
         const messages = asArray(page, BACKFILL.perChannel)
           .flatMap((entry) => {
             const message = asObject(entry);

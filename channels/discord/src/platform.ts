@@ -92,7 +92,7 @@ class DiscordPlatform implements Platform {
     this.#interactions = new Interactions({ host, run, applicationId: () => this.#bot?.applicationId });
     this.#backfill = new Backfill({
       host,
-      run,
+      history: (channelId, query) => run((api) => api.channels.getMessages(channelId, query)),
       directory: this.#directory,
       take: (message, guildId, late) => this.#takeLate(message, guildId, late),
       serversToCome: () => this.#toCome.size,

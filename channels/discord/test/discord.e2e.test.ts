@@ -126,6 +126,7 @@ describe("messages", { concurrency: 8 }, () => {
     const bot = await (await world.bot("sends")).connected();
     bot.discord.limit("POST /channels/\\d+/messages", 0.3);
     assert.equal((await bot.report(await bot.send({ peer: alice, text: "one" }))).state, "sent");
+    bot.discord.limit("POST /channels/\\d+/messages", 0.2, 1, true);
     bot.discord.loseAnswers("POST /channels/\\d+/messages");
     assert.equal((await bot.report(await bot.send({ peer: alice, text: "two" }))).state, "sent");
     bot.discord.failNext("POST /channels/\\d+/messages", 502);
@@ -161,6 +162,39 @@ describe("messages", { concurrency: 8 }, () => {
     // What came too fast was left out.
     const edits = bot.discord.log.filter(rest("PATCH", /messages\/\d+$/)).map(({ body }) => (body as Record<string, unknown>)["content"]);
     assert.deepEqual(edits, ["The answ", "The answer."]);
+  });
+
+  it("[P9] when the answer to its first words is lost, it still ends as one message", async () => {
+    const bot = await (await world.bot("live-lost")).connected();
+    bot.discord.loseAnswers("POST /channels/\\d+/messages");
+    const live = { deliveryId: "a1", peer: alice, text: "The" };
+    await world.call("live", { accountId: "live-lost", live });
+    await bot.discord.until(rest("POST", /messages$/), "the first words");
+    assert.equal((await bot.report(await bot.send({ peer: alice, text: "The answer." }, "a1"))).state, "sent");
+    assert.deepEqual(
+      bot.discord.sent(DM).map(({ content }) => content),
+      ["The answer."],
+    );
+  });
+
+  it("[P7] what can't be read is passed over, and the next message comes in", async () => {
+    const bot = await (await world.bot("garbage")).connected();
+    const garbage = [
+      null,
+      5,
+      [],
+      "x",
+      { id: {} },
+      { id: "1".repeat(10_000) },
+      { author: { id: "__proto__" } },
+      { channel_id: "constructor" },
+    ];
+    for (const type of ["MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE", "GUILD_CREATE", "THREAD_LIST_SYNC", "NO_SUCH_EVENT"])
+      for (const data of garbage) bot.discord.gateway.dispatch(type, data);
+    const said = bot.discord.say({ content: "still there?" });
+    await bot.received(({ message }) => message.id === said.id, "the message");
+    assert.equal(bot.inbound.length, 1);
+    assert.equal(count(bot, "gateway.identify"), 1);
   });
 
   it("[P7] typing is shown, and a message is marked as seen", async () => {
@@ -299,6 +333,30 @@ describe("the connection", { concurrency: 8 }, () => {
       await bot.discord.until(({ kind }) => kind === "gateway.ready", "ready");
     });
   }
+
+  it("[W25] a session that is only doubted (op 9, resumable) is resumed on the spot", async () => {
+    const bot = await (await world.bot("doubt")).connected();
+    bot.discord.gateway.op(9, true);
+    await bot.discord.until(({ kind }) => kind === "gateway.resumed", "resume");
+    bot.discord.say({ content: "after" });
+    await bot.received(({ message }) => message.text === "after", "the message");
+    assert.deepEqual([count(bot, "gateway.identify"), count(bot, "gateway.open")], [1, 1]);
+  });
+
+  it("[P7] a token that is revoked stops it; what waits is sent when it is started again", async () => {
+    const bot = await (await world.bot("revoked")).connected();
+    bot.discord.failNext("POST /channels/\\d+/messages", 401);
+    const id = await bot.send({ peer: alice, text: "waits" });
+    const stopped = await world.until(() => bot.states.find(({ extra }) => extra?.["socket"] === "stopped"), "the stop");
+    assert.match(stopped.error ?? "", /token any more/);
+    assert.equal((await bot.status()).outboxWaiting, 1);
+    await bot.start();
+    assert.equal((await bot.report(id)).state, "sent");
+    assert.deepEqual(
+      bot.discord.sent(DM).map(({ content }) => content),
+      ["waits"],
+    );
+  });
 
   it("[P7] few sessions left: none is begun, and the status says so; sending works", async () => {
     const bot = await world.bot("budget", { identifiesLeft: 50 });

@@ -54,6 +54,7 @@ export class FakeGateway {
   }
 
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on("error", () => {});
     this.#server.handleUpgrade(request, socket, head, (webSocket) => this.#opened(webSocket));
   }
   #opened(socket: WebSocket): void {

@@ -19,6 +19,7 @@ export class WebSocket {
   onerror: Handler<{ readonly error: Error }> = null;
   onclose: Handler<{ readonly code: number; readonly reason: string }> = null;
   readonly #socket: globalThis.WebSocket;
+  #giveUp: ReturnType<typeof setTimeout> | undefined;
 
   constructor(url: string) {
     const socket = new globalThis.WebSocket(url);
@@ -47,11 +48,12 @@ export class WebSocket {
     } catch {
       // It was never open; what counts is that it ends.
     }
-    setTimeout(() => this.#closed(code ?? 1006, reason ?? ""), CLOSE_MS);
+    this.#giveUp = setTimeout(() => this.#closed(code ?? 1006, reason ?? ""), CLOSE_MS);
   }
   #closed(code: number, reason: string): void {
     if (this.readyState === WebSocket.CLOSED) return;
     this.readyState = WebSocket.CLOSED;
+    clearTimeout(this.#giveUp);
     this.onclose?.({ code, reason });
   }
 }
