@@ -136,12 +136,6 @@ export const MUTANTS: readonly Mutant[] = [
     put: 'if (run.kind === "compact") {\n    compacted(d, run, "nowhere");\n    return goOn(d, run);\n  }',
   },
   {
-    name: "[R8] the summary of an earlier attempt is taken",
-    file: machine("phase/archiving"),
-    find: 'return run.phase === "archiving" && archiveEffectId(run) === effectId ? run : undefined;',
-    put: 'return run.phase === "archiving" ? run : undefined;',
-  },
-  {
     name: "[R7] the run behind a compaction is forgotten",
     file: machine("phase/turnover"),
     find: "if (!resume) return becomeIdle(d);",

@@ -190,6 +190,7 @@ export class ModelCaller {
       calls: outcome.calls.map((call) => ({ ...call, target: resolveCall(call.name, call.arguments, table) })),
       usage: outcome.usage,
       budget: budgetOf(config),
+      asked: nameOf(model),
     };
   }
 
@@ -322,8 +323,9 @@ export class ModelCaller {
     }
   }
 }
+const nameOf = ({ provider, id }: ModelRef): string => `${provider}/${id}`;
 const knownTokens = ({ context }: State, model: ModelRef, history: History): number | undefined =>
-  context?.model === `${model.provider}/${model.id}` ? context.tokens + history.tokensAfter(context.seq) : undefined;
+  context?.model === nameOf(model) ? context.tokens + history.tokensAfter(context.seq) : undefined;
 function modelAt(models: ReturnType<typeof modelsFor>, index: number): ReturnType<typeof modelsFor>[number] {
   const model = models[Math.min(index, models.length - 1)];
   if (!model) throw new Error("no model to ask");

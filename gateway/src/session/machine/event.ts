@@ -72,6 +72,8 @@ export type EventBody =
       readonly calls: readonly ReplyCall[];
       readonly usage: Usage;
       readonly budget: Budget;
+      /** `provider/id` as it was asked for; the message may name it otherwise. */
+      readonly asked?: string;
     }
   | {
       readonly type: "ModelFailed";

@@ -6,7 +6,8 @@ import type { AssistantMessage, SessionIdentity } from "../../ports.ts";
 import type { Step } from "./draft.ts";
 import type { EffectOf } from "./effect.ts";
 import type { Answer, CallTarget, EventBody, ReplyCall, Stamp } from "./event.ts";
-import { checkStep, InvariantError } from "./invariants.ts";
+import { decodeState } from "../store/rows.ts";
+import { checkState, checkStep, InvariantError } from "./invariants.ts";
 import { ARCHIVE_ATTEMPTS, LIMITS, SUMMARY_ATTEMPTS } from "./limits.ts";
 import { isMessageRow, type LogRow, type MessageRow } from "./log.ts";
 import { reduce } from "./reduce.ts";
@@ -1180,6 +1181,19 @@ describe("compaction", () => {
     assert.deepEqual([b.state.context], [undefined]);
     b.reply("three");
     assert.equal(b.state.context?.model, "p/m");
+    b.say("d");
+    const message = b.log.findLast((row) => row.kind === "assistant")?.message;
+    assert.ok(message?.role === "assistant");
+    b.apply({
+      type: "ModelReplied",
+      effectId: b.effect("CallModel").id,
+      message,
+      calls: [],
+      usage: USAGE,
+      budget: BUDGET,
+      asked: "p/default",
+    });
+    assert.equal(b.state.context?.model, "p/default");
     b.apply({ type: "SettingsPatched", settings: { model: { provider: "x", id: "y" } }, text: "x" });
     assert.equal(b.state.context, undefined);
   });
@@ -1271,6 +1285,32 @@ describe("reset, step by step", () => {
     b.archive();
     b.summarize();
     assert.deepEqual([b.state.summary, b.state.compactions], [undefined, 0]);
+  });
+});
+
+describe("[P21] what an earlier version has written", () => {
+  const old = (run: object, outbox: readonly object[]): State => {
+    const { compactions: _none, settings: _settings, previousSessionIds: _previous, ...core } = talkedOnce().state;
+    const written = { ...core, run, outbox, queue: { count: 1, bytes: 10 } };
+    const state = decodeState(new Map([["session", JSON.stringify(written)]]));
+    assert.ok(state);
+    checkState(state);
+    return state;
+  };
+  const talkedOnce = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    return b;
+  };
+  const archiving = { phase: "archiving", requestId: "q", cause: "asked", ordinal: 1, attempt: 2, failures: 0, from: 1, upto: 2, count: 2 };
+  const more = { archivedAt: 5, newSessionId: "s2", deadline: 9 };
+  const effect = { type: "Archive", id: "a1/2", notBefore: 0 };
+  test("an archive in the middle goes on, and waiting messages wait", () => {
+    const reset = old({ ...archiving, ...more, kind: "reset", keep: 0 }, [effect]);
+    assert.deepEqual([reset.compactions, reset.outbox[0]?.type, reset.outbox[0]?.id], [0, "Archive", "a1/2"]);
+    const compact = old({ ...archiving, ...more, kind: "compact", keep: 20 }, [effect]);
+    assert.deepEqual([compact.outbox.length, compact.outbox[0]?.type, compact.outbox[0]?.id], [1, "Summarize", "s1/2"]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { STATE_ROW_BYTES } from "../machine/limits.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LogRow } from "../machine/log.ts";
-import type { State } from "../machine/state.ts";
+import { archiveEffectId, type Archiving, type State } from "../machine/state.ts";
 import { utf8Bytes } from "../machine/text.ts";
 
 export interface StoredRow {
@@ -56,12 +56,17 @@ export function decodeState(parts: ReadonlyMap<string, string>): State | undefin
     ...large("work"),
   });
 }
-/** A session that an earlier version has written. An archive that it was in the middle of begins anew: nothing had been removed. */
+/** A session that an earlier version has written. An archive that it was in the middle of goes on from its beginning: nothing had been removed. */
 function upToDate(state: State & { readonly compactions?: number }): State {
   const { run, compactions = 0 } = state;
   if (run.phase !== "archiving" || run.stage !== undefined) return compactions === state.compactions ? state : { ...state, compactions };
-  const outbox = state.outbox.filter((effect) => effect.type !== "Archive");
-  return { ...state, compactions, run: { phase: "idle" }, outbox, autoResetAfter: 0 };
+  const { from, archivedAt, kind } = run;
+  const stage = kind === "reset" ? "archive" : "plan";
+  const began = { restarts: 0, kept: 0, firstAt: archivedAt, lastAt: archivedAt, cursor: from, chunks: 0, plain: false };
+  const again: Archiving = { ...run, ...began, stage };
+  const effect = { type: stage === "archive" ? "Archive" : "Summarize", id: archiveEffectId(again), notBefore: 0 } as const;
+  const outbox = [...state.outbox.filter(({ type }) => type !== "Archive"), effect];
+  return { ...state, compactions, run: again, outbox, work: { summary: "", memories: "" } };
 }
 
 /** Half a million UTF-16 units are at most 768 KiB of UTF-8: a part always fits its row. */

@@ -69,10 +69,10 @@ export function transcribed(d: Draft, { effectId, row }: EventOf<"Transcribed">)
 }
 
 /** What the provider counted is truer than any estimate. Some count nothing. */
-function knowContext(d: Draft, { usage, message }: EventOf<"ModelReplied">, seq: number): void {
+function knowContext(d: Draft, { usage, message, asked }: EventOf<"ModelReplied">, seq: number): void {
   const tokens = usage.input + usage.output + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
   if (usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0) > 0)
-    d.state.context = { tokens, seq, model: `${message.provider}/${message.model}` };
+    d.state.context = { tokens, seq, model: asked ?? `${message.provider}/${message.model}` };
   else delete d.state.context;
 }
 
