@@ -46,6 +46,8 @@ export interface Say {
   readonly tellOther?: boolean;
   readonly id?: string;
   readonly sentAt?: number;
+  /** It arrives damaged; when the device asks for it again, it comes whole. */
+  readonly damaged?: boolean;
 }
 export interface SayMedia extends Say {
   readonly kind: Extract<MediaType, "image" | "video" | "audio" | "document">;
@@ -55,6 +57,10 @@ export interface SayMedia extends Say {
 const seconds = (): number => Math.floor(Date.now() / 1000);
 const children = (node: BinaryNode): readonly BinaryNode[] => (Array.isArray(node.content) ? node.content : []);
 const bytesOf = (node: BinaryNode | undefined): Buffer => Buffer.from((node?.content as Uint8Array | undefined) ?? []);
+
+function damage(enc: readonly BinaryNode[]): void {
+  for (const { content } of enc) if (content instanceof Uint8Array) content[content.length - 3] = (content[content.length - 3] ?? 0) ^ 0xff;
+}
 
 export class FakeWhatsApp {
   readonly identity: ServerIdentity = serverIdentity();
@@ -76,6 +82,8 @@ export class FakeWhatsApp {
   readonly #connections = new Set<Connection>();
   /** Sent, and not yet said to have arrived. */
   readonly #unconfirmed = new Map<string, BinaryNode>();
+  /** For devices that ask again. */
+  readonly #said = new Map<string, readonly [pn: string, message: proto.IMessage, options: Say]>();
   readonly #http = createServer((request, response) => this.#onHttp(request, response));
   readonly #https = createTlsServer(this.tls, (request, response) => this.#onHttp(request, response));
   readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: 8 << 20 });
@@ -251,6 +259,7 @@ export class FakeWhatsApp {
       case "receipt": {
         const ids = [attrs["id"] ?? "", ...getBinaryNodeChildren(children(node)[0], "item").map((item) => item.attrs["id"] ?? "")];
         for (const id of ids) if (attrs["type"] !== "retry") this.#unconfirmed.delete(id);
+        if (attrs["type"] === "retry") await this.#sayAnew(attrs["id"] ?? "");
         this.note("receipt", { ids, to: attrs["to"], type: attrs["type"] ?? "delivery", participant: attrs["participant"] });
         const type: Record<string, string> = attrs["type"] === undefined ? {} : { type: attrs["type"] };
         this.send(connection, { tag: "ack", attrs: { class: "receipt", id: attrs["id"] ?? "", from: attrs["to"] ?? "", ...type } });
@@ -402,6 +411,7 @@ export class FakeWhatsApp {
       sentAt = seconds(),
     } = options;
     const content: proto.IMessage = typeof message === "string" ? { conversation: message } : message;
+    this.#said.set(id, [pn, content, { ...options, id, damaged: false }]);
     const enc = group
       ? await party.encryptGroup(this.botJid, this.bot, group, content)
       : [await party.encrypt(this.botJid, this.bot, content)];
@@ -417,10 +427,35 @@ export class FakeWhatsApp {
       attrs: { ...from, addressing_mode: mode, id, type, t: String(sentAt), notify: party.name },
       content: enc,
     };
+    if (options.damaged === true) damage(enc);
     this.#unconfirmed.set(id, node);
     this.note("said", { id });
     if (this.live?.flushed) this.send(this.live, node);
     return id;
+  }
+  /** The device could not read it: its sender begins a new session, and says the same. */
+  async #sayAnew(id: string): Promise<void> {
+    const said = this.#said.get(id);
+    if (!said) return;
+    const [pn, message, options] = said;
+    this.peers.get(pn)?.forgetBot();
+    this.note("said-anew", { id });
+    await this.say(pn, message, options);
+  }
+  /** This person's phone could not read a message of the device, and asks for it once more. */
+  askAgain(pn: string, id: string): void {
+    const party = this.peers.get(pn);
+    if (!party || !this.live) throw new Error(party ? "the device is not connected" : `there is no ${pn}`);
+    const registration = Buffer.alloc(4);
+    registration.writeUInt32BE(party.creds.registrationId);
+    this.send(this.live, {
+      tag: "receipt",
+      attrs: { from: party.phoneJid, id, type: "retry", t: String(seconds()) },
+      content: [
+        { tag: "retry", attrs: { count: "1", id, t: String(seconds()), v: "1" } },
+        { tag: "registration", attrs: {}, content: registration },
+      ],
+    });
   }
   /** The owner writes to their own number, on the phone. */
   async sayToSelf(text: string): Promise<string> {

@@ -59,7 +59,7 @@ describe("a linked account", () => {
     assert.equal(fake.noted("linked").at(-1)?.["deviceSignature"], true);
     assert.equal(fake.noted("connected").at(-1)?.["origin"], "https://web.whatsapp.com");
     await world.until("the gateway hears of it", () => world.statuses.some(({ connected }) => connected));
-    const status = await world.status();
+    const status = await world.statusWhere(({ connected }) => connected);
     assert.deepEqual([status.connected, status.authenticated, status.mode, status.error], [true, true, "open", undefined]);
     assert.deepEqual([status.extra?.["phone"], status.extra?.["lid"]], [`+${fake.account.pn}`, `${fake.account.lid}@lid`]);
     assert.equal((await world.login()).state, "connected");
@@ -257,6 +257,14 @@ describe("a linked account", () => {
     assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
   });
 
+  test("[P2] what arrives damaged is asked for again, and comes once", async () => {
+    const id = await fake.say(ANN.pn, "whole at last", { damaged: true });
+    const inbound = await world.received(id);
+    assert.equal(inbound.message.text, "whole at last");
+    assert.equal(fake.noted("said-anew").filter((note) => note["id"] === id).length, 1);
+    assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
+  });
+
   test("[P2] what the owner writes on the phone is not for the agent", async () => {
     const id = await fake.sayToSelf("note to self");
     await world.received(await fake.say(ANN.pn, "after the note"));
@@ -292,8 +300,7 @@ describe("a linked account", () => {
   });
 
   test("[P10] the status is the truth: when WhatsApp last spoke, and how long it takes to answer", async () => {
-    await fake.until("a ping", () => fake.noted("ping").length > 0);
-    const status = await world.status();
+    const status = await world.statusWhere(({ inboxWaiting, roundTripMs }) => inboxWaiting === 0 && roundTripMs !== undefined);
     assert((status.silentMs ?? Number.NaN) >= 0 && (status.silentMs ?? Number.NaN) < 30_000, String(status.silentMs));
     assert((status.roundTripMs ?? Number.NaN) >= 0 && (status.roundTripMs ?? Number.NaN) < 10_000, String(status.roundTripMs));
     assert.deepEqual([status.inboxWaiting, status.outboxWaiting], [0, 0]);
@@ -335,7 +342,7 @@ describe("a linked account", () => {
     const before = fake.noted("flushed").length;
     fake.disconnect(440);
     await world.connected(before);
-    const { extra } = await world.status();
+    const { extra } = await world.statusWhere(({ connected }) => connected);
     assert.match(JSON.stringify(extra?.["mayHaveMissed"]), /another program/);
     await world.received(await fake.say(ANN.pn, "after the takeover"));
   });
@@ -346,12 +353,12 @@ describe("a linked account", () => {
 
   test("[P2] killed in the very moment of the receipt: the message is there, once", async () => {
     world.gatewayAway = true;
-    const receipts = fake.noted("receipt").length;
+    const id = "3EB0000000000000000001";
     const killed = world.until("the receipt", () => {
-      const came = fake.noted("receipt").length > receipts;
+      const came = fake.noted("receipt").some(({ ids }) => (ids as string[]).includes(id));
       return came && { done: world.kill() };
     });
-    const id = await fake.say(ANN.pn, "killed with it");
+    await fake.say(ANN.pn, "killed with it", { id });
     await (await killed).done;
     world.gatewayAway = false;
     const before = fake.noted("flushed").length;
@@ -377,6 +384,13 @@ describe("a linked account", () => {
     await shown(ANN.pn, await sent("back"));
     assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
     assert.equal(fake.noted("registering").length, logins);
+  });
+
+  test("[P9] a phone that could not read a message gets it again, also after a restart", async () => {
+    const id = (await world.reported("d1")).messageIds?.[0] ?? "";
+    const { copies } = await shown(ANN.pn, id);
+    fake.askAgain(ANN.pn, id);
+    await world.until("it comes again", () => fake.shown(ANN.pn).some((message) => message.id === id && message.copies > copies));
   });
 
   test("[S5] [S17] no text, no key and no person is in what the runtime printed", async () => {

@@ -153,6 +153,13 @@ export class World {
     assert(account);
     return account;
   }
+  /** Asks until it says so, at most ten seconds. */
+  async statusWhere(holds: (account: ChannelAccount) => boolean): Promise<ChannelAccount> {
+    for (const end = Date.now() + 10_000; ; ) {
+      const account = await this.status();
+      if (holds(account) || Date.now() > end) return account;
+    }
+  }
   send = async (message: Omit<OutboundMessage, "kind">): Promise<ChannelSendResult> =>
     this.#call("send", { message: { kind: "answer", ...message } });
   typing = async (peer: OutboundMessage["peer"], active: boolean): Promise<void> => this.#call("typing", { peer, active });
