@@ -18,6 +18,7 @@ import type {
   ModelRef,
   NodeEntry,
   NodeExecEventParams,
+  OutboundMessage,
   Peer,
   SessionCompactResult,
   SearchQueryResult,
@@ -205,6 +206,8 @@ export interface GatewayPort {
   configGet(path: string | undefined): Promise<Result<unknown>>;
   sessionsList(limit: number): Promise<readonly { sessionKey: string; createdAt: number; lastActiveAt: number; label?: string }[]>;
   nodeLogs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>>;
+  /** To the platform that a message came from. `send` is durable in the channel when it says ok; the others are courtesies. */
+  reply(call: ReplyCall): Promise<Result<void>>;
   audit(entry: AuditInput): Promise<void>;
   /** Full-text search. The caller has checked that whoever asks may see what is asked for. Snippets are redacted. */
   search(input: SearchInput): Promise<Result<SearchAnswer>>;
@@ -235,6 +238,10 @@ export type SessionToSessionSent =
   | { readonly status: "running"; readonly runId: string }
   | { readonly status: "answered"; readonly runId: string; readonly answer: string }
   | { readonly status: "failed"; readonly runId: string; readonly error: string };
+export type ReplyCall =
+  | { readonly kind: "send"; readonly route: ReplyRoute; readonly message: OutboundMessage }
+  | { readonly kind: "live"; readonly route: ReplyRoute; readonly deliveryId: string; readonly text: string }
+  | { readonly kind: "typing"; readonly route: ReplyRoute; readonly active: boolean };
 export interface AuditInput {
   readonly actor: string;
   readonly action: string;

@@ -19,6 +19,7 @@ import type {
   DispatchOutcome,
   GatewayPort,
   ModelAccess,
+  ReplyCall,
   Result,
   RunContext,
   SearchAnswer,
@@ -424,6 +425,17 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
   async nodeLogs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>> {
     const node = logNode(this.#services, nodeId);
     return node.ok ? this.#services.calls.logs(node.value, lines, "session") : node;
+  }
+
+  async reply(call: ReplyCall): Promise<Result<void>> {
+    const { channels } = this.#services;
+    if (call.kind === "send") {
+      const sent = await channels.send(call.route, call.message);
+      return sent.ok ? { ok: true, value: undefined } : sent;
+    }
+    if (call.kind === "live") await channels.live(call.route, call.deliveryId, call.text);
+    else await channels.typing(call.route, call.active);
+    return { ok: true, value: undefined };
   }
 
   async audit(entry: AuditInput): Promise<void> {

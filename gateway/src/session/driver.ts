@@ -22,6 +22,7 @@ import { cancelTool } from "./effects/cancel-tool.ts";
 import { deleteMedia } from "./effects/delete-media.ts";
 import { Deliverer } from "./effects/deliver.ts";
 import { dispatchTool } from "./effects/dispatch-tool.ts";
+import { sendReply } from "./effects/reply.ts";
 import { type ResultFiles, storeResult } from "./effects/store-result.ts";
 import { summarize } from "./effects/summarize.ts";
 import { History } from "./history.ts";
@@ -31,6 +32,7 @@ import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { LIMITS } from "./machine/limits.ts";
 import { archiveEffectId, modelEffectId, type State } from "./machine/state.ts";
 import { promptView } from "./prompt-view.ts";
+import { PlatformView } from "./platform-view.ts";
 import { Publisher } from "./publisher.ts";
 import { type Flight, type FlightEnd, Pump } from "./pump.ts";
 import { modelsFor, RunContexts } from "./run-context.ts";
@@ -86,6 +88,7 @@ export class SessionDriver {
   readonly #clock: SessionClock;
   readonly contexts: RunContexts;
   readonly #caller: ModelCaller;
+  readonly #view: PlatformView;
   #life: Life | undefined;
   #history: History | undefined;
   #alarmAt: number | undefined;
@@ -108,6 +111,7 @@ export class SessionDriver {
       published: () => this.#life?.deliverer.published ?? this.#applier.state?.deliveredSeq ?? 0,
       committed: (before, step) => this.#committed(before, step),
     });
+    this.#view = new PlatformView({ state: () => this.#applier.state, gateway: parts.gateway, now: host.wall, after: host.after });
     this.contexts = new RunContexts(parts.gateway, () => this.#key());
     this.#caller = new ModelCaller({
       state: () => this.#applier.state,
@@ -121,7 +125,10 @@ export class SessionDriver {
       unheard: () => this.history.unheard(),
       commit: (event) => void this.apply(event),
       wall: host.wall,
-      delta: (delta) => this.#life?.publisher.delta(delta),
+      delta: (delta) => {
+        this.#life?.publisher.delta(delta);
+        this.#view.delta(delta);
+      },
       sleep: (ms, signal) => this.#sleep(ms, signal),
       failed: (what, error) => this.#failed(what, error),
     });
@@ -242,6 +249,7 @@ export class SessionDriver {
         this.#history.trimTo(step.state.contextFrom, step.state.summary);
     }
     deliverer.written(step.append);
+    this.#view.moved();
     for (const { runId, text, step: at } of step.status) this.tell(runId, text, at);
     for (const end of step.ended) this.#archiveEnded(end);
     this.#moved();
@@ -327,6 +335,8 @@ export class SessionDriver {
             deleted: (id, count) => this.#mediaGone(id, count),
           }),
         );
+      case "Reply":
+        return sendReply(effect, flight, { row: (seq) => store.rowAt(seq), gateway: this.#parts.gateway, wall: this.#host.wall, commit });
       case "StoreResult":
         return storeResult(effect, flight, { state, text: (callId) => store.resultText(callId), files: this.#parts.files, commit });
     }

@@ -42,6 +42,7 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
     origin: input.origin,
     message: { role: "user", content: text, timestamp: wall },
     directives: parsed.directives,
+    ...(input.reply ? { reply: input.reply } : {}),
   };
   return sized({ kind: "message", incoming, bytes: 0, status: parsed.status });
 }

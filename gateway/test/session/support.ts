@@ -6,6 +6,7 @@ import type {
   GatewayPort,
   ModelOutcome,
   ModelRequest,
+  ReplyCall,
   Result,
   RunContext,
   SessionIdentity,
@@ -114,6 +115,8 @@ export class Stage {
   seesImages = true;
   transcription: RunContext["config"]["transcription"];
   dispatch: (call: ToolDispatch) => Promise<"sent" | "offline"> = () => Promise.resolve("sent");
+  readonly replies: ReplyCall[] = [];
+  reply: (call: ReplyCall) => Promise<Result<void>> = () => Promise.resolve({ ok: true, value: undefined });
   /** When set, models answer at once. */
   auto: ((request: ModelRequest) => ModelOutcome) | undefined;
   resetPolicy: NonNullable<RunContext["config"]["session"]["defaultResetPolicy"]> = { mode: "manual" };
@@ -153,6 +156,10 @@ export class Stage {
       sendToSession: () => Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } }),
       skillsSeen: () => Promise.resolve([]),
       skillWriting: () => Promise.resolve({ ok: true, value: undefined }),
+      reply: (call) => {
+        this.replies.push(call);
+        return this.reply(call);
+      },
     };
     const archives = createArchives(bucket);
     return {

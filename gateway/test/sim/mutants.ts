@@ -89,8 +89,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[P10] a message stopped in the queue ends silently",
     file: machine("reduce"),
-    find: '    appendNotice(d, { notice: "aborted", runId: event.runId',
-    put: '    if (state.runCount < 0) appendNotice(d, { notice: "aborted", runId: event.runId',
+    find: '    const { seq } = appendNotice(d, {\n      notice: "aborted",\n      runId: event.runId',
+    put: '    const seq = state.nextSeq;\n    if (state.runCount < 0)\n      appendNotice(d, {\n      notice: "aborted",\n      runId: event.runId',
   },
   { name: "[G5] [W9] calls have no deadline", file: machine("reduce"), find: "actingTick(d, run);", put: "return;" },
   {
@@ -188,6 +188,24 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/session/driver.ts",
     find: "this.#history.trimTo(step.state.contextFrom, step.state.summary)",
     put: "this.#history.trimTo(0, step.state.summary)",
+  },
+  {
+    name: "[P9] [W4] only answers are sent to the platform, no errors",
+    file: machine("phase/ending"),
+    find: "  reply(d, run, seq);\n  becomeIdle(d);\n}\n/** Returns",
+    put: "  becomeIdle(d);\n}\n/** Returns",
+  },
+  {
+    name: "[P9] [W10] an answer that could not be handed to the channel is dropped",
+    file: "src/session/effects/reply.ts",
+    find: "  if (!lasting && wall() - end.at < MAX_AGE_MS)",
+    put: "  if (result?.ok)",
+  },
+  {
+    name: "[P9] every try of a delivery has another name",
+    file: "src/session/effects/reply.ts",
+    find: "        deliveryId,\n",
+    put: "        deliveryId: `${deliveryId}/${flight.tries}/${wall()}`,\n",
   },
   {
     name: "[P11] events that could not be handed over count as delivered",

@@ -33,6 +33,8 @@ export interface Sent {
   readonly runId: string;
   /** It comes with a recording. */
   readonly voice?: boolean;
+  /** It came over a platform, and its end is sent there. */
+  readonly routed?: boolean;
   state: "pending" | "accepted" | "refused";
 }
 
@@ -66,6 +68,7 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
     const ends = rows.filter((row) => row.runId === message?.runId && isTerminal(row));
     if (ends.length !== 1) bad(`${messageId} has ${ends.length} ends: ${ends.map((row) => row.seq).join(", ")}`);
   }
+  checkPlatform(world, sent, rows);
   // [P3] In the order of acceptance, each once.
   const users = rows.filter((row) => row.kind === "user").map((row) => row.messageId);
   if (new Set(users).size !== users.length) bad("a user message is in the log twice");
@@ -100,6 +103,24 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
     rows.filter((row) => row.seq >= state.contextFrom),
   );
   checkClients(world, rows);
+}
+
+/** [P9] [P10] [W4] The end of each run that began on a platform was sent there once; nothing else was, but what became of processes. */
+function checkPlatform(world: World, sent: readonly Sent[], rows: readonly LogRow[]): void {
+  const said = [...world.said.values()];
+  const take = (text: string): boolean => {
+    const at = said.indexOf(text);
+    if (at !== -1) said.splice(at, 1);
+    return at !== -1;
+  };
+  for (const message of sent) {
+    const end = rows.find((row) => row.runId === message.runId && isTerminal(row));
+    if (!end || message.routed !== true) continue;
+    const text = end.kind === "assistant" ? textOf(end.message.content) : end.kind === "notice" ? end.text : "";
+    if (!take(text)) world.problem(`the end of ${message.messageId} was not sent to its platform`);
+  }
+  const woken = rows.filter((row) => isTerminal(row) && !sent.some(({ runId }) => runId === row.runId)).length;
+  if (said.length > woken) world.problem(`the platform was told ${said.length} things that it had not asked for`);
 }
 
 function checkTools(world: World, rows: readonly LogRow[]): void {

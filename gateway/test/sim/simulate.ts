@@ -2,7 +2,7 @@
 import { asCallId, asRunId } from "../../../protocol/gen/types.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import { checkAtRest, type Sent } from "./oracle.ts";
-import { IDENTITY, World } from "./world.ts";
+import { IDENTITY, ROUTE, World } from "./world.ts";
 
 export interface Scenario {
   readonly seed: number;
@@ -94,6 +94,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
             runId: message.runId,
             text: `say ${message.messageId}`,
             origin: "client:sim",
+            ...(message.routed ? { reply: ROUTE } : {}),
             ...(message.voice ? { attachments: [{ mimeType: "audio/ogg", data: "T2dnUw==" }] } : {}),
           }),
         ),
@@ -107,10 +108,23 @@ export async function simulate(scenario: Scenario): Promise<Report> {
           world.problem(`${message.messageId} sent again is no duplicate`);
       },
     );
-  const plan = (work: () => void): void => void time.after(rng.int(0, busyMs), work);
+  // What is planned is still to come: the world is not at rest before.
+  const plan = (work: () => void): void => {
+    waiting += 1;
+    time.after(rng.int(0, busyMs), () => {
+      waiting -= 1;
+      work();
+    });
+  };
 
   for (let index = 0; index < messages; index++) {
-    const message: Sent = { messageId: `m${index}`, runId: `run-${index}`, voice: index % 5 === 3, state: "pending" };
+    const message: Sent = {
+      messageId: `m${index}`,
+      runId: `run-${index}`,
+      voice: index % 5 === 3,
+      routed: index % 3 === 1,
+      state: "pending",
+    };
     plan(() => {
       sent.push(message);
       send(message);

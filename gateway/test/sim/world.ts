@@ -2,7 +2,7 @@
  * The world around one session: its disk, its lives, the model, two machines, clients, the bucket, and everything that can go wrong
  * with them. Runs the real driver, pump, publisher and service; only the platform and the far ends are made up.
  */
-import { asAgentId, type ToolResultParams } from "../../../protocol/gen/types.ts";
+import { asAgentId, type OutboundMessage, type ToolResultParams } from "../../../protocol/gen/types.ts";
 import {
   type GatewayPort,
   isMediaBlock,
@@ -10,6 +10,7 @@ import {
   type ModelOutcome,
   type ModelRequest,
   type NodeChange,
+  type ReplyRoute,
   type RunContext,
   type SessionIdentity,
   type SessionNews,
@@ -48,6 +49,8 @@ const isUnheard = (message: Message): boolean =>
 class Died extends Error {}
 class NetworkError extends Error {}
 
+/** Where some of the messages come from. */
+export const ROUTE: ReplyRoute = { channel: "sim", accountId: "default", peer: { kind: "dm", id: "anna" } };
 export const IDENTITY: SessionIdentity = { key: "agent:main:cli:dm:main", ref: "simref0000", agentId: "main", isMain: true };
 export const LIMITS_OF_RUN = { stepsPerRun: 5, runMs: 1_800_000, runCostUsd: 1 };
 const TOOL_MS = 20_000;
@@ -75,6 +78,8 @@ export class World {
   readonly results = new Map<string, string>();
   /** What one faithful client got, in order, doubles included. */
   readonly received: SessionNews[] = [];
+  /** What a platform was told, by delivery. */
+  readonly said = new Map<string, string>();
   /** Native writes by call: safe to repeat, so counted only for curiosity. */
   readonly nativeRuns = new Map<string, number>();
   readonly problems: string[] = [];
@@ -293,6 +298,12 @@ export class World {
       });
     });
   }
+  /** A channel's outbox: a delivery that it knows is not sent again, and must say the same. */
+  #channel({ deliveryId, text }: OutboundMessage): void {
+    const known = this.said.get(deliveryId);
+    if (known !== undefined && known !== text) this.problem(`the delivery ${deliveryId} says something else than before`);
+    this.said.set(deliveryId, text);
+  }
   #parts(isDead: () => boolean): SessionParts {
     const remote = <T>(work: () => T): Promise<T> => this.#remote(isDead, work);
     const node = (nodeId: string): FakeNode | undefined => this.nodes.find((candidate) => candidate.id === nodeId);
@@ -317,6 +328,11 @@ export class World {
       sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),
       skillsSeen: () => remote(() => []),
       skillWriting: () => remote(() => ({ ok: true as const, value: undefined })),
+      reply: (call) =>
+        remote(() => {
+          if (call.kind === "send") this.#channel(call.message);
+          return { ok: true as const, value: undefined };
+        }),
     };
     return {
       gateway,

@@ -295,6 +295,7 @@ describe("DispatchTool", () => {
       sendToSession: none,
       skillsSeen: none,
       skillWriting: none,
+      reply: none,
       dispatchTool: ({ args }) => {
         assert.deepEqual(args, { command: "ls" });
         order.push("dispatch");

@@ -5,6 +5,8 @@
  * Ids derive from the state: the same decision has the same id in every life of the object, another attempt has another.
  */
 
+import type { ReplyRoute } from "../../ports.ts";
+
 /** Ask the model. What to ask is the history and the run. Ends in ModelReplied or ModelFailed. */
 export interface CallModel {
   readonly type: "CallModel";
@@ -70,11 +72,31 @@ export interface Archive {
   readonly id: string;
   readonly notBefore: number;
 }
+/** Tell the platform that a run's message came from how it ended. Ends in EffectDone. */
+export interface Reply {
+  readonly type: "Reply";
+  readonly id: string;
+  readonly route: ReplyRoute;
+  /** The row that says how: the answer, or a notice. */
+  readonly seq: number;
+  /** The delivery's name, for ever. */
+  readonly deliveryId: string;
+}
 /** Move the full text of a long result from its rows to the bucket. Ends in EffectDone. */
 export interface StoreResult {
   readonly type: "StoreResult";
   readonly id: string;
   readonly callId: string;
 }
-export type Effect = CallModel | DispatchTool | CancelTool | Deliver | Summarize | Archive | AppendMemory | DeleteMedia | StoreResult;
+export type Effect =
+  | CallModel
+  | DispatchTool
+  | CancelTool
+  | Deliver
+  | Summarize
+  | Archive
+  | AppendMemory
+  | DeleteMedia
+  | Reply
+  | StoreResult;
 export type EffectOf<T extends Effect["type"]> = Extract<Effect, { readonly type: T }>;

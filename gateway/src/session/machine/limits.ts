@@ -38,3 +38,5 @@ export const STATE_ROW_BYTES = 524_288;
 export const CANCEL_CALLS = 256;
 /** Open effects at once: a step's calls, and the few others. */
 export const OUTBOX_EFFECTS = 256;
+/** Ends of runs that wait for a channel; of more the oldest are not sent any more (they stay in the log). */
+export const REPLIES_WAITING = 200;

@@ -9,7 +9,7 @@ import type { Event, EventOf } from "./event.ts";
 import { actingTick, actingWoke, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
-import { endByAbort } from "./phase/ending.ts";
+import { endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { becomeIdle, execEnded, userMessage } from "./phase/idle.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, modelEffectId, type State } from "./state.ts";
@@ -94,6 +94,7 @@ function effectDone(d: Draft, event: EventOf<"EffectDone">): void {
       return settle(d, effect.id);
     case "CancelTool":
     case "DeleteMedia":
+    case "Reply":
       return settle(d, effect.id);
     default:
       return;
@@ -124,7 +125,13 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
   if (event.runId !== undefined && at.named) {
     d.queue.push({ op: "remove", id: at.named.id });
     state.queue = { count: state.queue.count - 1, bytes: state.queue.bytes - at.named.bytes };
-    appendNotice(d, { notice: "aborted", runId: event.runId, text: "Stopped by the user before it began.", reason: "run.aborted" });
+    const { seq } = appendNotice(d, {
+      notice: "aborted",
+      runId: event.runId,
+      text: "Stopped by the user before it began.",
+      reason: "run.aborted",
+    });
+    replyUnbegun(d, at.named.incoming, seq);
     d.answer = { type: "aborted", wasRunning: true, runId: event.runId, cancelled: 0 };
     return;
   }

@@ -19,7 +19,7 @@
  * Durations run on the session's own clock (`now`, see ../clock.ts), which no jump of the wall clock moves; `wall` is for people.
  */
 import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
-import type { SessionIdentity, UserMessage } from "../../ports.ts";
+import type { ReplyRoute, SessionIdentity, UserMessage } from "../../ports.ts";
 import type { Effect } from "./effect.ts";
 
 /** What one run may use, as the configuration said when it last called the model. */
@@ -35,6 +35,8 @@ interface RunCore {
   readonly runId: string;
   readonly messageId: string;
   readonly directives: Directives;
+  /** Where the message came from, when that is a platform: its end is sent there. */
+  readonly reply?: ReplyRoute;
   readonly startedAt: number;
   /** When the run last got further: a step was committed, a result came in, another model was chosen. */
   readonly progressAt: number;
@@ -227,6 +229,8 @@ export interface State {
   readonly sealed: readonly SealedCall[];
   /** A compaction that waits for the end of the run. */
   readonly afterRun?: ArchiveIntent;
+  /** Where the last message came from, when that was a platform: what comes of it later is sent there, too. */
+  readonly lastRoute?: ReplyRoute;
   /** No reset by policy, and no compaction for want of room, before this (wall time). */
   readonly autoResetAfter: number;
   /** Of the present conversation. */
@@ -243,6 +247,7 @@ export interface IncomingMessage {
   readonly origin: string;
   readonly message: UserMessage;
   readonly directives: Directives;
+  readonly reply?: ReplyRoute;
 }
 export interface QueuedMessage {
   /** Rises in the order of arrival. */
@@ -305,6 +310,8 @@ export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archivin
 /** The run that is under way, or waits until there is room. */
 export const activeRun = (run: Run): Thinking | Acting | WaitingRun | undefined =>
   run.phase === "thinking" || run.phase === "acting" ? run : run.phase === "archiving" ? run.resume : undefined;
+/** One for each run: whatever ends it, it ends once. */
+export const replyName = (ref: string, ordinal: number): string => `${ref}/r${ordinal}`;
 export const deliverEffectId = (upto: number): string => `deliver/${upto}`;
 export const cancelEffectId = (count: number): string => `cancel/${count}`;
 export const storeEffectId = (callId: string): string => `store/${callId}`;

@@ -1,20 +1,45 @@
 /** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
 import type { ToolOutcome } from "../../../../../protocol/gen/types.ts";
-import type { GsvError } from "../../../ports.ts";
+import type { GsvError, ReplyRoute } from "../../../ports.ts";
 import { type Draft, appendMessage, appendNotice, open, settle } from "../draft.ts";
-import { CANCEL_CALLS, LIMITS, SEALED_CALLS } from "../limits.ts";
-import { type Acting, type ActiveRun, cancelEffectId, dispatchEffectId, modelEffectId, type OpenCall, providerCallId } from "../state.ts";
+import { CANCEL_CALLS, LIMITS, REPLIES_WAITING, SEALED_CALLS } from "../limits.ts";
+import {
+  type Acting,
+  type ActiveRun,
+  cancelEffectId,
+  dispatchEffectId,
+  type IncomingMessage,
+  modelEffectId,
+  type OpenCall,
+  providerCallId,
+  replyName,
+} from "../state.ts";
 import { becomeIdle } from "./idle.ts";
 
-/** The final answer is in the log already. */
-export function endWithAnswer(d: Draft): void {
+/** The final answer is in the log already, as the row `seq`. */
+export function endWithAnswer(d: Draft, run: ActiveRun, seq: number): void {
   d.state.updatedAt = d.at.wall;
+  reply(d, run, seq);
   becomeIdle(d);
+}
+/** In the commit that ends the run (promises P9): whoever asked over a platform is told there. */
+function reply(d: Draft, { reply: route, ordinal }: Pick<ActiveRun, "reply" | "ordinal">, seq: number): void {
+  if (route) openReply(d, route, `reply/r${ordinal}`, replyName(d.state.identity.ref, ordinal), seq);
+}
+/** A message that was taken off the queue has no run; the notice that says so names it. */
+export function replyUnbegun(d: Draft, { reply: route }: IncomingMessage, seq: number): void {
+  if (route) openReply(d, route, `reply/q${seq}`, `${d.state.identity.ref}/q${seq}`, seq);
+}
+function openReply(d: Draft, route: ReplyRoute, id: string, deliveryId: string, seq: number): void {
+  open(d, { type: "Reply", id, route, seq, deliveryId });
+  const waiting = d.state.outbox.filter((effect) => effect.type === "Reply");
+  // A channel that is away for good must not grow the state without end.
+  for (const oldest of waiting.slice(0, -REPLIES_WAITING)) settle(d, oldest.id);
 }
 export function endWithError(d: Draft, run: ActiveRun, error: GsvError): void {
   closeEffects(d, run, "cancelled", "The run ended.");
-  appendNotice(d, {
+  const { seq } = appendNotice(d, {
     notice: "error",
     runId: run.runId,
     text: error.message,
@@ -23,12 +48,13 @@ export function endWithError(d: Draft, run: ActiveRun, error: GsvError): void {
     forModel: `The previous run ended early: ${error.message}`,
   });
   d.state.updatedAt = d.at.wall;
+  reply(d, run, seq);
   becomeIdle(d);
 }
 /** Returns how many calls were cancelled. The caller says what comes next. */
 export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
   const cancelled = closeEffects(d, run, "cancelled", why);
-  appendNotice(d, {
+  const { seq } = appendNotice(d, {
     notice: "aborted",
     runId: run.runId,
     text: why,
@@ -37,6 +63,7 @@ export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
     forModel: `The previous run was stopped: ${why}`,
   });
   d.state.updatedAt = d.at.wall;
+  reply(d, run, seq);
   return cancelled;
 }
 

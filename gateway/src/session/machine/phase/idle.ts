@@ -1,6 +1,7 @@
 /** Taking messages in and starting runs: one message, one run, in order of arrival. Pure. */
 import { type Draft, append, appendNotice, open } from "../draft.ts";
 import type { EventOf } from "../event.ts";
+import type { ReplyRoute } from "../../../ports.ts";
 import { LIMITS } from "../limits.ts";
 import { type ActiveRun, type IncomingMessage, modelEffectId, type Thinking, type WaitingRun } from "../state.ts";
 import { textOf } from "../text.ts";
@@ -61,12 +62,14 @@ function startRun(d: Draft, incoming: IncomingMessage): number {
   state.runCount += 1;
   state.updatedAt = at.wall;
   const { runId, messageId, origin, message, directives } = incoming;
+  const reply = routeOf(d, incoming);
   const row = append(d, { kind: "user", runId, messageId, origin, message, ...(Object.keys(directives).length > 0 ? { directives } : {}) });
   think(d, {
     ordinal: state.runCount,
     runId,
     messageId,
     directives,
+    ...(reply ? { reply } : {}),
     startedAt: at.now,
     progressAt: at.now,
     step: 1,
@@ -78,8 +81,32 @@ function startRun(d: Draft, incoming: IncomingMessage): number {
 
 export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "roomMade">;
 export function runBase(run: ActiveRun | WaitingRun): RunBase {
-  const { ordinal, runId, messageId, directives, startedAt, progressAt, step, modelIndex, spent, budget } = run;
-  return { ordinal, runId, messageId, directives, startedAt, progressAt, step, modelIndex, spent, ...(budget ? { budget } : {}) };
+  const { ordinal, runId, messageId, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget } = run;
+  return {
+    ordinal,
+    runId,
+    messageId,
+    directives,
+    ...(reply ? { reply } : {}),
+    startedAt,
+    progressAt,
+    step,
+    modelIndex,
+    spent,
+    ...(budget ? { budget } : {}),
+  };
+}
+/** The end of a process that was started over a platform is told there. */
+function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | undefined {
+  const { state } = d;
+  if (origin.startsWith("node:")) {
+    if (!state.lastRoute) return undefined;
+    const { replyToId: _answered, ...route } = state.lastRoute;
+    return route;
+  }
+  if (reply) state.lastRoute = reply;
+  else if (state.lastRoute) delete state.lastRoute;
+  return reply;
 }
 export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "roomMade"> {
   readonly waitMs: number;

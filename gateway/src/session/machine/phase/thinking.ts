@@ -54,7 +54,7 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
       runUsage: spent,
     });
     knowContext(d, event, row.seq);
-    endWithAnswer(d);
+    endWithAnswer(d, run, row.seq);
     return;
   }
   act(d, went, event);

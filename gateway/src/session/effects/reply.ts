@@ -1,0 +1,57 @@
+/**
+ * Reply: hands the end of a run to the channel that its message came from. The channel's outbox is durable and knows the delivery by
+ * its name, so handing it over again does no harm (promises P9). Given up visibly after a day.
+ */
+import type { OutboundKind } from "../../../../protocol/gen/types.ts";
+import type { GatewayPort } from "../../ports.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { EventBody } from "../machine/event.ts";
+import type { LogRow } from "../machine/log.ts";
+import { textOf } from "../machine/text.ts";
+import type { Flight, FlightEnd } from "../pump.ts";
+
+export interface ReplyPorts {
+  readonly row: (seq: number) => LogRow | undefined;
+  readonly gateway: Pick<GatewayPort, "reply">;
+  readonly wall: () => number;
+  readonly commit: (event: EventBody) => void;
+}
+const RETRY_MS = 1_000;
+const MAX_RETRY_MS = 300_000;
+const MAX_AGE_MS = 86_400_000;
+
+export async function sendReply(effect: EffectOf<"Reply">, flight: Flight, { row, gateway, wall, commit }: ReplyPorts): Promise<FlightEnd> {
+  const end = row(effect.seq);
+  const done = (): FlightEnd => {
+    commit({ type: "EffectDone", effectId: effect.id });
+    return "done";
+  };
+  if (!end) return done();
+  const { route, deliveryId } = effect;
+  const { kind, text } = said(end);
+  const result = await gateway
+    .reply({
+      kind: "send",
+      route,
+      message: {
+        deliveryId,
+        kind,
+        peer: route.peer,
+        text,
+        ...(route.replyToId === undefined ? {} : { replyToId: route.replyToId }),
+      },
+    })
+    .catch(() => undefined);
+  if (result?.ok) return done();
+  const lasting = result?.error.reason === "channel.unknown";
+  if (!lasting && wall() - end.at < MAX_AGE_MS) return { retryInMs: Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(flight.tries, 20)) };
+  const why = result?.error.message ?? "the channel could not be reached for a day";
+  commit({ type: "Parked", effectId: effect.id, text: `An answer could not be sent over ${route.channel}: ${why}` });
+  return done();
+}
+
+function said(row: LogRow): { readonly kind: OutboundKind; readonly text: string } {
+  if (row.kind === "assistant") return { kind: "answer", text: textOf(row.message.content) };
+  if (row.kind === "notice") return { kind: row.notice === "error" ? "error" : "notice", text: row.text };
+  return { kind: "notice", text: "Done." };
+}

@@ -1,0 +1,136 @@
+/** Runs whose message came over a platform: their end is sent there, whatever it is, once, and people see that somebody is at work. */
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { ReplyCall, ReplyRoute } from "../../src/ports.ts";
+import { sessionPort } from "../../src/platform/stubs.ts";
+import { env } from "cloudflare:workers";
+import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
+
+const ROUTE: ReplyRoute = { channel: "test", accountId: "default", peer: { kind: "dm", id: "anna" }, replyToId: "q1" };
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+const over = (s: TestSession, id: string) =>
+  sessionPort(env, s.identity.key).send({
+    identity: s.identity,
+    messageId: id,
+    runId: `run-${id}`,
+    text: `say ${id}`,
+    origin: "channel:test:default:anna",
+    reply: ROUTE,
+  });
+const sent = (stage: Stage) => stage.replies.flatMap((call: ReplyCall) => (call.kind === "send" ? [call.message] : []));
+const quiet = (s: TestSession): Promise<true> =>
+  until("everything to be sent", async () => value(await s.port.stats()).state === "idle" && !(await s.port.resume()).busy);
+
+describe("[P9] [P10] the end of a run", () => {
+  it("an answer goes where the question came from, and typing is shown", async () => {
+    const stage = new Stage().open();
+    const s = newSession();
+    await over(s, "a");
+    const call = await stage.call(0);
+    await until("typing", () => stage.replies.some((reply) => reply.kind === "typing" && reply.active));
+    call.answer(says("Hello Anna"));
+    await until("the answer", () => sent(stage).length === 1);
+    expect(sent(stage)).toEqual([
+      { deliveryId: `${s.identity.ref}/r1`, kind: "answer", peer: ROUTE.peer, text: "Hello Anna", replyToId: "q1" },
+    ]);
+    await quiet(s);
+    expect(sent(stage)).toHaveLength(1);
+  });
+
+  it("[W4] an error is told there, too", async () => {
+    const stage = new Stage().open();
+    stage.auto = () => ({ kind: "failed", error: { reason: "model.auth", message: "The provider refused the key." }, retryable: false });
+    const s = newSession();
+    await over(s, "a");
+    await until("the error", () => sent(stage).length === 1);
+    expect(sent(stage)[0]).toMatchObject({ kind: "error", text: "The provider refused the key." });
+  });
+
+  it("a stop is told, also of a message that had not begun", async () => {
+    const stage = new Stage().open();
+    const s = newSession();
+    await over(s, "a");
+    await stage.call(0);
+    await over(s, "b");
+    await s.port.abort("run-b");
+    await s.port.abort(undefined);
+    await until("both ends", () => sent(stage).length === 2);
+    expect(sent(stage).map(({ text }) => text)).toEqual(["Stopped by the user before it began.", "Stopped by the user."]);
+    expect(new Set(sent(stage).map(({ deliveryId }) => deliveryId)).size).toBe(2);
+  });
+
+  it("[W10] a channel that is away gets it later, under the same name, also over an eviction", async () => {
+    const stage = new Stage().open();
+    stage.auto = () => says("Hello");
+    let away = true;
+    stage.reply = (call) =>
+      away && call.kind === "send" ? Promise.reject(new Error("the channel is away")) : Promise.resolve({ ok: true, value: undefined });
+    const s = newSession();
+    await over(s, "a");
+    await until("a first try", () => sent(stage).length >= 1);
+    away = false;
+    await evictDurableObject(s.stub);
+    await until("another life to send it", async () => {
+      await runDurableObjectAlarm(s.stub);
+      return sent(stage).length >= 2;
+    });
+    expect(new Set(sent(stage).map(({ deliveryId }) => deliveryId))).toEqual(new Set([`${s.identity.ref}/r1`]));
+    await quiet(s);
+  });
+
+  it("a channel that is gone for good ends in a note, and nothing is tried again", async () => {
+    const stage = new Stage().open();
+    stage.auto = () => says("Hello");
+    stage.reply = (call) =>
+      Promise.resolve(
+        call.kind === "send"
+          ? { ok: false, error: { reason: "channel.unknown", message: "There is no channel test here any more." } }
+          : { ok: true, value: undefined },
+      );
+    const s = newSession();
+    await over(s, "a");
+    await until("the note", () => stage.news.some(({ payload }) => payload.text?.includes("could not be sent over test")));
+    await quiet(s);
+    expect(sent(stage)).toHaveLength(1);
+  });
+
+  it("what is said on the terminal stays there", async () => {
+    const stage = new Stage().open();
+    stage.auto = () => says("Hello");
+    const s = newSession();
+    await s.send("a");
+    await stage.ended("run-a");
+    await quiet(s);
+    expect(stage.replies).toEqual([]);
+  });
+
+  it("the end of a process that was started over a platform is told there", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
+    stage.auto = () => says("Done");
+    const s = newSession();
+    await over(s, "a");
+    await until("the answer", () => sent(stage).length === 1);
+    await quiet(s);
+    await s.port.execEvent("lap", { eventId: "x1", sessionId: "x1", event: "finished", exitCode: 0 });
+    await until("the news of the process", () => sent(stage).length === 2);
+    expect(sent(stage)[1]).not.toHaveProperty("replyToId");
+  });
+});
+
+describe("[P7] an answer in the making", () => {
+  it("is shown as it grows, under the name of the answer", async () => {
+    const stage = new Stage().open();
+    const s = newSession();
+    await over(s, "a");
+    const call = await stage.call(0);
+    call.stream("Once upon");
+    const shown = await until("a first look", () => stage.replies.find((reply) => reply.kind === "live"));
+    expect(shown).toMatchObject({ deliveryId: `${s.identity.ref}/r1`, text: "Once upon" });
+    call.answer(says("Once upon a time."));
+    await until("the answer", () => sent(stage).length === 1);
+    expect(sent(stage)[0]?.deliveryId).toBe(`${s.identity.ref}/r1`);
+  });
+});
