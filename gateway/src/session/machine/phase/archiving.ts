@@ -180,7 +180,10 @@ export function archived(d: Draft, event: EventOf<"Archived">): void {
     return;
   }
   const learns = d.state.identity.isMain && run.count > 0 && waitingMemories(d) < WAITING_MEMORIES;
-  if (learns) return startStage(d, { ...nextStage(run, "summarize"), archivedTo: event.key });
+  if (learns) {
+    status(d, "", 0, "The old conversation is archived. Picking what to remember of it ...");
+    return startStage(d, { ...nextStage(run, "summarize"), archivedTo: event.key });
+  }
   freshStart(d, run, event.key);
   goOn(d, run);
 }
