@@ -18,9 +18,14 @@ export interface LoadedFile {
   readonly data: Uint8Array;
   readonly contentType: string;
 }
+/** The bucket, as far as it is needed here. */
+export interface FileStore {
+  head(key: string): Promise<{ readonly size: number } | null>;
+  get(key: string): Promise<{ arrayBuffer(): Promise<ArrayBuffer> } | null>;
+}
 /** The part with its file; where that is too large, with words in its place. */
 export async function loadFile(
-  bucket: R2Bucket,
+  bucket: FileStore,
   part: OutboundPart,
 ): Promise<{ readonly part: OutboundPart; readonly files: readonly LoadedFile[]; readonly filename: string | undefined }> {
   const { file } = part;

@@ -1,0 +1,70 @@
+/** Commands and their time, against the fake: what Discord is told, and when a place for an answer is over. */
+import assert from "node:assert/strict";
+import { after, before, it } from "node:test";
+import { APPLICATION, FakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { Interactions } from "../src/interactions.ts";
+import { restClient } from "../src/rest-client.ts";
+import { MemoryHost } from "./memory-host.ts";
+
+const discord = new FakeDiscord();
+before(() => discord.listen());
+after(() => discord.close());
+
+function world() {
+  const host = new MemoryHost();
+  const { run } = restClient({ token: discord.token, api: discord.api, origin: discord.origin });
+  return { host, interactions: new Interactions({ host, run, applicationId: () => APPLICATION }) };
+}
+const requests = (method: string, path: RegExp): number =>
+  discord.log.filter((note) => note.kind === "rest" && note["method"] === method && path.test(String(note["path"]))).length;
+const command = { id: "1300000000000000001", token: "tok.1300000000000000001", kind: "command" } as const;
+
+it("[P7] Discord is told of the commands once, and again only when they change", async () => {
+  const { host, interactions } = world();
+  await interactions.register();
+  await interactions.register();
+  assert.equal(requests("PUT", /commands$/), 1);
+  host.kv.put("commands", "others");
+  discord.failNext("PUT .*commands", 500);
+  await interactions.register();
+  assert.equal(host.kv.get("commands"), "others");
+  await interactions.register();
+  assert.equal(requests("PUT", /commands$/), 3);
+});
+
+it("[P7] the place of an answer is one part's, for fourteen minutes", async () => {
+  const { host, interactions } = world();
+  interactions.open(command);
+  await interactions.defer(command);
+  assert.equal(await interactions.placeFor(command.id, "a/0"), command.token);
+  interactions.answered(command.id, "a/0");
+  // A second try of the same part takes the same place; another part does not.
+  assert.equal(await interactions.placeFor(command.id, "a/0"), command.token);
+  assert.equal(await interactions.placeFor(command.id, "b/0"), undefined);
+  host.time += 14 * 60_000;
+  assert.equal(await interactions.placeFor(command.id, "a/0"), undefined);
+  await interactions.sweep();
+  assert.equal(requests("DELETE", /@original$/), 0);
+  assert.deepEqual(host.kv.keys("i."), []);
+});
+
+it("[P7] what was never answered does not think for ever", async () => {
+  const { host, interactions } = world();
+  interactions.open(command);
+  await interactions.defer(command);
+  await interactions.sweep();
+  assert.equal(requests("DELETE", /@original$/), 0);
+  host.time += 15 * 60_000;
+  await interactions.sweep();
+  assert.equal(requests("DELETE", /@original$/), 1);
+  assert.deepEqual(host.kv.keys("i."), []);
+});
+
+it("[P7] a command that came too late has no place", async () => {
+  const { host, interactions } = world();
+  discord.failNext("POST /interactions/", 404);
+  interactions.open(command);
+  await interactions.defer(command);
+  assert.equal(await interactions.placeFor(command.id, "a/0"), undefined);
+  assert.ok(host.logs.includes("defer_failed"));
+});
