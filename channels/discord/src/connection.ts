@@ -99,7 +99,8 @@ function wanted(state: Connection, heardAt: number, asked: boolean, now: number,
     case "idle":
       return [{ at: "connecting", since: now, attempt: 1 }, [{ do: "connect" }]];
     case "waiting":
-      if (now < state.until) return [state, []];
+      // A person may know that the way is free again; the pace and the grant of Discord nobody changes.
+      if (now < state.until && !(asked && state.offline)) return [state, []];
       return [{ at: "connecting", since: now, attempt: state.attempt }, [{ do: "connect" }]];
     case "connecting":
       if (now - state.since < CONNECTION.connectingMs) return [state, []];

@@ -23,6 +23,9 @@ const ECHO_MS = 1_000;
 /** READY, `application.flags`: the bot may read messages (GATEWAY_MESSAGE_CONTENT, or its limited form for small bots). */
 const MAY_READ = (1 << 18) | (1 << 19);
 
+const MAY_NOT_READ =
+  "The bot may not read what people write in servers. Switch on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), and start the channel.";
+
 interface Bot {
   readonly id: string;
   readonly applicationId: string;
@@ -126,7 +129,7 @@ class DiscordPlatform implements Platform {
     if (this.#socket.state.at !== "connected") return;
     this.#host.kv.put("alive", this.#host.now());
     this.#quietly("backfill", this.#backfill.work());
-    await this.#interactions.sweep();
+    this.#quietly("sweep", this.#interactions.sweep());
   }
   async disconnect(): Promise<void> {
     this.#socket.close();
@@ -213,18 +216,17 @@ class DiscordPlatform implements Platform {
     return true;
   }
   #warn(): void {
-    this.#host.kv.put(
-      "warning",
-      "The bot may not read what people write in servers. Switch on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), and start the channel.",
-    );
+    if (this.#host.kv.get("warning") !== undefined) return;
+    this.#host.kv.put("warning", MAY_NOT_READ);
+    this.#host.changed();
   }
-  #around(eventName: string, guildId?: string): Surroundings {
+  #around(eventName: string): Surroundings {
     const directory = this.#directory;
     const origin = this.#settings.origin;
     return {
       botId: this.#bot?.id ?? "",
       now: this.#host.now(),
-      place: (channelId) => directory.place(channelId) ?? (guildId === undefined ? undefined : { type: 0, guildId }),
+      place: (channelId) => directory.place(channelId),
       botRoles: (id) => directory.botRoles(id),
       dmUser: (channelId) => directory.dmUser(channelId),
       isOwnMessage: (messageId) => directory.isOwnMessage(messageId),
@@ -251,7 +253,7 @@ class DiscordPlatform implements Platform {
   #takeLate(message: Fields, guildId: string | undefined, late: boolean): boolean {
     return this.#host.transaction(() => {
       const fields = guildId === undefined ? message : { ...message, guild_id: guildId };
-      const mapped = mapMessage(fields, this.#around("", guildId), late);
+      const mapped = mapMessage(fields, this.#around(""), late);
       return mapped !== undefined && this.#take(mapped);
     });
   }
