@@ -24,6 +24,8 @@ const WHATSAPP_URL = "wss://web.whatsapp.com/ws/chat";
 const WAIT_FOR_CODE_MS = 20_000;
 const WAIT_FOR_ACK_MS = 20_000;
 const PING_MS = 10_000;
+/** A timer may come a moment early. */
+const TIMER_GRACE_MS = 20;
 const GROUP_FRESH_MS = 300_000;
 const MAX_CAUGHT_UP_MS = 7 * 86_400_000;
 const DAY_MS = 86_400_000;
@@ -157,7 +159,10 @@ export class WhatsApp implements Platform {
         });
         return;
       case "WakeAfter":
-        this.#host.after(effect.ms, () => this.#background("connect", () => this.ensureConnected()));
+        this.#host.after(effect.ms + TIMER_GRACE_MS, () => {
+          // Stopped meanwhile, or replaced by another platform of this account: then it is not this one's turn.
+          if (this.#state.kind === "waiting" || this.#state.kind === "pairing") this.#background("connect", () => this.ensureConnected());
+        });
         return;
       case "MarkGap":
         this.#memory.markGap(effect.why);
@@ -245,6 +250,8 @@ export class WhatsApp implements Platform {
     const digits = phone?.replace(/[\s()-]/g, "");
     if (digits !== undefined && !/^\+?\d{8,15}$/.test(digits))
       return { state: "failed", message: "That is no phone number. Write it with its country, like +31612345678." };
+    // The phone's list of linked devices should not keep one that nobody has the keys of.
+    if (force && this.isConnected()) await this.logout();
     this.#dispatch({
       type: "login",
       now: this.#host.now(),

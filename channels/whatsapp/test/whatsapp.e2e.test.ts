@@ -453,7 +453,7 @@ describe("a linked account", () => {
     assert.equal(fake.noted("connected").length, connects);
   });
 
-  test("[P12] linked again, by a code that is typed in on the phone; and logged out", async () => {
+  test("[P12] linked again, by a code that is typed in on the phone; anew by force; and logged out", async () => {
     assert.equal((await world.login({ phone: "no number" })).state, "failed");
     const login = await world.login({ phone: "+1 555 000 1111" });
     assert.equal(login.state, "code", login.message);
@@ -462,9 +462,16 @@ describe("a linked account", () => {
     await fake.linking.type(login.code ?? "");
     await world.connected(before);
     await world.received(await fake.say(ANN.pn, "a new link"));
+    const forced = await world.login({ force: true });
+    assert.equal(forced.state, "qr", forced.message);
+    await world.until("the old link is taken off the phone's list", () => fake.noted("logout").length === 1);
+    const relinked = fake.noted("flushed").length;
+    fake.linking.scan(forced.qr ?? "");
+    await world.connected(relinked);
+    await world.received(await fake.say(ANN.pn, "a third link"));
     const after = await world.logout();
     assert.deepEqual([after.connected, after.authenticated], [false, false]);
-    await world.until("WhatsApp heard of it", () => fake.noted("logout").length === 1);
+    await world.until("WhatsApp heard of it", () => fake.noted("logout").length === 2);
     assert.equal(fake.bot, undefined);
   });
 });

@@ -175,8 +175,12 @@ export class World {
   }
 
   /** Waits until it holds, whichever side moves. */
-  until<T>(what: string, look: () => T | undefined | false, ms?: number): Promise<T> {
-    return this.fake.until(what, look, ms);
+  async until<T>(what: string, look: () => T | undefined | false, ms?: number): Promise<T> {
+    try {
+      return await this.fake.until(what, look, ms);
+    } catch (error) {
+      throw new Error(`${String(error)}\n${this.output.split("\n").slice(-12).join("\n")}`);
+    }
   }
   async connected(since = this.fake.noted("flushed").length): Promise<void> {
     await this.until("connected", () => this.fake.noted("flushed").length > since);

@@ -1,0 +1,101 @@
+/** The platform where no WhatsApp is: what it does with time, with stops, and with wishes that can't be met. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PlatformHost } from "../../kit/src/platform.ts";
+import { AuthStore } from "./auth-store.ts";
+import { WhatsApp } from "./whatsapp.ts";
+
+function setUp(linked: boolean) {
+  const values = new Map<string, string>();
+  const timers: { readonly ms: number; readonly work: () => void }[] = [];
+  const watchers = new Set<() => void>();
+  const host: PlatformHost = {
+    accountId: "default",
+    now: () => Date.now(),
+    kv: {
+      get: <T>(name: string) => {
+        const text = values.get(name);
+        return text === undefined ? undefined : (JSON.parse(text) as T);
+      },
+      put: (name, value) => void values.set(name, JSON.stringify(value)),
+      delete: (name) => void values.delete(name),
+      keys: (prefix) => [...values.keys()].filter((name) => name.startsWith(prefix)),
+    },
+    transaction: (work) => work(),
+    take: () => true,
+    changed: () => {
+      for (const watcher of watchers) watcher();
+    },
+    after: (ms, work) => {
+      const timer = { ms, work };
+      timers.push(timer);
+      return () => void timers.splice(timers.indexOf(timer), 1);
+    },
+    log: () => {},
+    bucket: {} as R2Bucket,
+  };
+  if (linked) {
+    const store = new AuthStore(host);
+    store.creds.me = { id: "15550001111:7@s.whatsapp.net", lid: "900000001111@lid" };
+    store.creds.account = { details: new Uint8Array([1]) };
+    store.saveCreds();
+  }
+  // Nobody listens at port 1.
+  const platform = new WhatsApp(host, { url: "ws://127.0.0.1:1/ws/chat", selfChat: false, random: () => 0.5 });
+  const mode = async (wished: string): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        if (platform.status().mode !== wished) return;
+        watchers.delete(look);
+        resolve();
+      };
+      watchers.add(look);
+      look();
+    });
+  return { platform, timers, mode, host };
+}
+
+test("[P12] a server that is not there is tried again later; a stop ends that, also for the timer that is already set", async () => {
+  const { platform, timers, mode } = setUp(true);
+  await platform.ensureConnected();
+  await mode("waiting");
+  const status = platform.status();
+  assert.deepEqual([status.connected, status.authenticated, status.extra?.["phone"]], [false, true, "+15550001111"]);
+  assert.match(status.error ?? "", /trying again/);
+  const retry = timers.find(({ ms }) => ms === 2_020);
+  assert(retry, JSON.stringify(timers.map(({ ms }) => ms)));
+  await platform.disconnect();
+  retry.work();
+  await platform.disconnect();
+  assert.equal(platform.status().mode, "idle");
+});
+
+test("[P12] nobody is linked: no socket, and the owner is told so", async () => {
+  const { platform } = setUp(false);
+  await platform.ensureConnected();
+  assert.deepEqual([platform.status().mode, platform.status().authenticated, platform.isConnected()], ["idle", false, false]);
+});
+
+test("[P9] without a connection nothing is sent, and nothing is lost", async () => {
+  const { platform } = setUp(true);
+  const part = {
+    partId: "d/0",
+    nonce: "N",
+    peer: { kind: "dm", id: "15550002222@s.whatsapp.net" },
+    text: "x",
+    attempt: 1,
+    firstTriedAt: 0,
+  } as const;
+  assert.equal((await platform.send(part)).kind, "retry");
+  await platform.typing(part.peer, true);
+  await platform.react(part.peer, "A1", undefined, "👍");
+  await platform.acknowledged([{ peer: part.peer, receipt: { remoteJid: part.peer.id, id: "A1" } }]);
+});
+
+test("[P12] a login that can't reach WhatsApp says so, and a number that is none is refused before anything happens", async () => {
+  const { platform } = setUp(false);
+  const failed = await platform.login({ force: false });
+  assert.deepEqual([failed.state, failed.qr], ["failed", undefined]);
+  for (const phone of ["", "abc", "123", "+31 6x", "1".repeat(20)])
+    assert.match((await platform.login({ force: false, phone })).message, /no phone number/, phone);
+});
