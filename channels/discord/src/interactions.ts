@@ -76,16 +76,28 @@ export class Interactions {
   close(id: string): void {
     this.#ports.host.kv.delete(`i.${id}`);
   }
+  /** Its answer will be an ordinary message: nothing stays in its place. */
+  async dismiss(id: string): Promise<void> {
+    const { host } = this.#ports;
+    await this.#deferring.get(id);
+    const open = host.kv.get<Open>(`i.${id}`);
+    if (!open || open.answer !== undefined) return;
+    host.kv.delete(`i.${id}`);
+    await this.#remove(open.token);
+  }
+  async #remove(token: string): Promise<void> {
+    const applicationId = this.#ports.applicationId();
+    if (applicationId === undefined) return;
+    await this.#ports.run((api) => api.interactions.deleteReply(applicationId, token)).catch(() => {});
+  }
   /** Those whose time is over; "thinking" without an answer would stay for ever. */
   async sweep(): Promise<void> {
-    const { host, run } = this.#ports;
-    const applicationId = this.#ports.applicationId();
+    const { host } = this.#ports;
     for (const key of host.kv.keys("i.")) {
       const open = host.kv.get<Open>(key);
       if (open && host.now() - open.at < TOKEN_MS) continue;
       host.kv.delete(key);
-      if (!open || open.answer !== undefined || applicationId === undefined) continue;
-      await run((api) => api.interactions.deleteReply(applicationId, open.token)).catch(() => {});
+      if (open && open.answer === undefined) await this.#remove(open.token);
     }
   }
   /** Tells Discord of the commands, when they are not the ones it was told last. */

@@ -217,7 +217,13 @@ function mapInteraction(fields: Fields, around: Surroundings): Mapped | undefine
     receivedAt: around.now,
   };
   const kind = fields["type"] === 2 ? "command" : "button";
-  return { item: { key: interactionName(id), inbound, files: [] }, channelId, ...where.found, interaction: { id, token, kind } };
+  const receipt = kind === "command" ? { receipt: { interaction: id } } : {};
+  return {
+    item: { key: interactionName(id), inbound, files: [], ...receipt },
+    channelId,
+    ...where.found,
+    interaction: { id, token, kind },
+  };
 }
 function commandText(data: Fields): string | undefined {
   const name = data["name"];

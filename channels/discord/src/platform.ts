@@ -20,6 +20,7 @@ import type { Settings, SettingsOrWhy } from "./settings.ts";
 const RECOGNISES_NONCE_MS = 180_000;
 const MAX_ECHOES = 200;
 const ECHO_MS = 1_000;
+const COMMAND_ANSWER_MS = 5_000;
 /** READY, `application.flags`: the bot may read messages (GATEWAY_MESSAGE_CONTENT, or its limited form for small bots). */
 const MAY_READ = (1 << 18) | (1 << 19);
 
@@ -366,6 +367,17 @@ class DiscordPlatform implements Platform {
     const { id } = await this.#client.run((api) => api.users.createDM(peer.id));
     this.#directory.rememberDm(id, peer.id);
     return id;
+  }
+  /**
+   * A command in a direct conversation is either answered at once, or it has set the agent to work: then the answer is a message like
+   * any other, and not one that Discord shows only until the window is closed.
+   */
+  async acknowledged(items: readonly { readonly peer: Peer; readonly receipt: unknown }[]): Promise<void> {
+    for (const { peer, receipt } of items) {
+      const id = asId(asObject(receipt)?.["interaction"]);
+      if (id !== undefined && peer.kind === "dm")
+        this.#host.after(COMMAND_ANSWER_MS, () => this.#quietly("dismiss", this.#interactions.dismiss(id)));
+    }
   }
   async fetchFile(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes?: number }> {
     return fetchAttachment(file, this.#settings.origin);

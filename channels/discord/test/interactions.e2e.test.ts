@@ -60,6 +60,20 @@ it("[P7] what was never answered does not think for ever", async () => {
   assert.deepEqual(host.kv.keys("i."), []);
 });
 
+it("[P7] what is answered elsewhere leaves nothing behind; what is answered in its place stays", async () => {
+  const { host, interactions } = world();
+  const before = requests("DELETE", /@original$/);
+  interactions.open(command);
+  await interactions.dismiss(command.id);
+  assert.equal(requests("DELETE", /@original$/), before + 1);
+  assert.equal(await interactions.placeFor(command.id, "a/0"), undefined);
+  interactions.open(command);
+  interactions.answered(command.id, "a/0");
+  await interactions.dismiss(command.id);
+  assert.equal(requests("DELETE", /@original$/), before + 1);
+  assert.equal(host.kv.keys("i.").length, 1);
+});
+
 it("[P7] a command that came too late has no place", async () => {
   const { host, interactions } = world();
   discord.failNext("POST /interactions/", 404);

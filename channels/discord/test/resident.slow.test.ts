@@ -11,7 +11,10 @@ test("[P12] the socket outlives the 70 s after which an idle object is put away;
   try {
     await world.open();
     const bot = await (await world.bot("resident", { heartbeatMs: 5_000 })).connected();
+    const began = Date.now();
     const opened = (): number => bot.discord.log.filter(({ kind }) => kind === "gateway.open").length;
+    // Not in the first moments: a runtime that is killed while its first alarm runs may forget it.
+    await bot.discord.until(({ kind, at }) => kind === "gateway.heartbeat" && at - began > 6_000, "a quiet moment", 0, 30_000);
     await world.kill();
     bot.discord.say({ content: "meanwhile" });
     await world.boot();
