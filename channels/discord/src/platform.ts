@@ -7,23 +7,24 @@ import { toDiscord } from "../../kit/src/marks.ts";
 import type { InboundFile, OutboundPart, Platform, PlatformHost, SendOutcome } from "../../kit/src/platform.ts";
 import { Backfill } from "./backfill.ts";
 import { Directory } from "./directory.ts";
-import { FileGone, fetchAttachment, loadFile } from "./files.ts";
+import { fetchAttachment } from "./files.ts";
 import { GatewaySocket } from "./gateway-socket.ts";
 import { Interactions } from "./interactions.ts";
 import { mapDispatch, type Mapped, mapMessage, type Surroundings } from "./map-inbound.ts";
-import { interactionOf, MAX_CHARS, outcomeOf, referenceOf, toEdit, toLive, toMessage } from "./map-outbound.ts";
+import { MAX_CHARS } from "./map-outbound.ts";
 import { asArray, asId, asNumber, asObject, type Fields } from "./map-reading.ts";
-import { failureOf, type RestClient, restClient } from "./rest-client.ts";
+import { type RestClient, restClient } from "./rest-client.ts";
+import { Sender } from "./sender.ts";
 import type { Settings, SettingsOrWhy } from "./settings.ts";
 
 /** Discord says "the past few minutes"; this is what is relied on. */
 const RECOGNISES_NONCE_MS = 180_000;
-const MAX_ECHOES = 200;
-const ECHO_MS = 1_000;
 const COMMAND_ANSWER_MS = 5_000;
 /** READY, `application.flags`: the bot may read messages (GATEWAY_MESSAGE_CONTENT, or its limited form for small bots). */
 const MAY_READ = (1 << 18) | (1 << 19);
 
+const REVOKED =
+  "Discord does not accept the bot's token any more. Make a new one (Bot, Reset Token), put it in the configuration, and start the channel.";
 const MAY_NOT_READ =
   "The bot may not read what people write in servers. Switch on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), and start the channel.";
 
@@ -32,12 +33,6 @@ interface Bot {
   readonly applicationId: string;
   readonly name?: string;
 }
-interface Place {
-  readonly channelId: string;
-  readonly answer?: { readonly interaction: string; readonly token: string; readonly applicationId: string };
-  readonly replaces?: string;
-}
-const isOneOf = (value: number | undefined, ...values: readonly number[]): boolean => value !== undefined && values.includes(value);
 const CAPABILITIES: Platform["capabilities"] = {
   peerKinds: ["dm", "channel", "thread"],
   media: true,
@@ -77,11 +72,10 @@ class DiscordPlatform implements Platform {
   readonly #socket: GatewaySocket;
   readonly #backfill: Backfill;
   readonly #interactions: Interactions;
+  readonly #sender: Sender;
   #bot: Bot | undefined;
   /** Servers that READY has named and that have not come yet. */
   readonly #toCome = new Set<string>();
-  /** What came back from Discord of our own sends: nonce to message id. */
-  readonly #echoes = new Map<string, string>();
   /** To be done when the transaction of the event is over. */
   #afterwards: (() => void)[] = [];
   #lastActivity: number | undefined;
@@ -94,6 +88,14 @@ class DiscordPlatform implements Platform {
     this.#bot = host.kv.get<Bot>("bot");
     const run = this.#client.run;
     this.#interactions = new Interactions({ host, run, applicationId: () => this.#bot?.applicationId });
+    this.#sender = new Sender({
+      host,
+      run,
+      directory: this.#directory,
+      interactions: this.#interactions,
+      applicationId: () => this.#bot?.applicationId,
+      refused: () => this.#socket.refuse(REVOKED),
+    });
     this.#backfill = new Backfill({
       host,
       history: (channelId, query) => run((api) => api.channels.getMessages(channelId, query)),
@@ -265,108 +267,15 @@ class DiscordPlatform implements Platform {
     if (!id) return;
     this.#directory.rememberOwn(id);
     const { nonce } = data;
-    if (typeof nonce !== "string" || nonce.length > 25) return;
-    this.#echoes.set(nonce, id);
-    if (this.#echoes.size > MAX_ECHOES) for (const [oldest] of [...this.#echoes].slice(0, 1)) this.#echoes.delete(oldest);
+    if (typeof nonce === "string" && nonce.length <= 25) this.#sender.heard(nonce, id);
   }
 
   // ---------------------------------------------------------------- what goes out
 
   async send(part: OutboundPart): Promise<SendOutcome> {
-    const arrived = part.attempt > 1 ? this.#echoes.get(part.nonce) : undefined;
-    if (arrived !== undefined) return { kind: "sent", messageId: arrived };
-    let loaded: Awaited<ReturnType<typeof loadFile>>;
-    let place: Place;
-    try {
-      loaded = await loadFile(this.#host.bucket, part);
-      place = await this.#placeOf(loaded.part);
-    } catch (error) {
-      if (error instanceof FileGone) return { kind: "failed", error: error.message };
-      const outcome = this.#failed(error);
-      // Nothing of the message has been sent yet.
-      return outcome.kind === "unsure" ? { kind: "retry", error: outcome.error } : outcome;
-    }
-    try {
-      const messageId = await this.#post(place, loaded);
-      this.#directory.rememberOwn(messageId);
-      this.#lastActivity = this.#host.now();
-      return { kind: "sent", messageId };
-    } catch (error) {
-      return this.#failed(error);
-    }
-  }
-  #failed(error: unknown): SendOutcome {
-    const failure = failureOf(error);
-    if (failure.status === 401)
-      this.#socket.refuse(
-        "Discord does not accept the bot's token any more. Make a new one (Bot, Reset Token), put it in the configuration, and start the channel.",
-      );
-    return outcomeOf(failure);
-  }
-  /** Where it goes: to the place of a command's answer, over the message that was shown meanwhile, or to the end of the channel. */
-  async #placeOf(part: OutboundPart): Promise<Place> {
-    const interaction = interactionOf(part.replyToId);
-    const token = await this.#interactions.placeFor(interaction, part.partId);
-    const applicationId = this.#bot?.applicationId;
-    const channelId = await this.#channelOf(part.peer);
-    const replaces = referenceOf(part.replaces);
-    return {
-      channelId,
-      ...(interaction === undefined || token === undefined || applicationId === undefined
-        ? {}
-        : { answer: { interaction, token, applicationId } }),
-      ...(replaces === undefined ? {} : { replaces }),
-    };
-  }
-  async #post({ channelId, answer, replaces }: Place, { part, files, filename }: Awaited<ReturnType<typeof loadFile>>): Promise<string> {
-    const { run } = this.#client;
-    const edit = { ...toEdit(part, filename), files: [...files] };
-    if (answer) {
-      const { interaction, token, applicationId } = answer;
-      try {
-        const message = await run((api) => api.interactions.editReply(applicationId, token, edit));
-        this.#interactions.answered(interaction, part.partId);
-        return message.id;
-      } catch (error) {
-        if (!isOneOf(failureOf(error).status, 400, 403, 404)) throw error;
-        // Its time is over, or it was never acknowledged: everybody in the channel gets the answer.
-        this.#interactions.close(interaction);
-      }
-    }
-    if (replaces !== undefined) {
-      try {
-        return (await run((api) => api.channels.editMessage(channelId, replaces, edit))).id;
-      } catch (error) {
-        // Somebody has deleted it: then it is written anew.
-        if (failureOf(error).status !== 404) throw error;
-      }
-    }
-    const body = { ...toMessage(part, filename), files: [...files] };
-    try {
-      return (await run((api) => api.channels.createMessage(channelId, body))).id;
-    } catch (error) {
-      const { message_reference: reference, ...alone } = body;
-      // What it answers can't be answered (50035), or not by the bot (160002): better without a quote than not at all.
-      if (reference === undefined || !isOneOf(failureOf(error).code, 50035, 160002)) throw error;
-      return (await run((api) => api.channels.createMessage(channelId, alone))).id;
-    }
-  }
-  /** The answer was lost; when the message is there, the gateway tells of it. */
-  async #echoOf(nonce: string, error: unknown): Promise<string> {
-    if (failureOf(error).status !== undefined) throw error;
-    await new Promise<void>((resolve) => void this.#host.after(ECHO_MS, resolve));
-    const id = this.#echoes.get(nonce);
-    if (id === undefined) throw error;
-    return id;
-  }
-  /** Direct messages go to a channel between the bot and the person, which Discord makes when it is asked for it. */
-  async #channelOf(peer: Peer): Promise<string> {
-    if (peer.kind !== "dm") return peer.id;
-    const known = this.#directory.dmChannel(peer.id);
-    if (known !== undefined) return known;
-    const { id } = await this.#client.run((api) => api.users.createDM(peer.id));
-    this.#directory.rememberDm(id, peer.id);
-    return id;
+    const outcome = await this.#sender.send(part);
+    if (outcome.kind === "sent") this.#lastActivity = this.#host.now();
+    return outcome;
   }
   /**
    * A command in a direct conversation is either answered at once, or it has set the agent to work: then the answer is a message like
@@ -384,29 +293,12 @@ class DiscordPlatform implements Platform {
   }
   async typing(peer: Peer, active: boolean): Promise<void> {
     // It ends by itself.
-    if (!active) return;
-    const channelId = await this.#channelOf(peer);
-    await this.#client.run((api) => api.channels.showTyping(channelId));
+    if (active) await this.#sender.typing(peer);
   }
   async react(peer: Peer, messageId: string, _senderId: string | undefined, emoji: string): Promise<void> {
-    const reference = referenceOf(messageId);
-    if (reference === undefined) return;
-    const channelId = await this.#channelOf(peer);
-    await this.#client.run((api) => api.channels.addMessageReaction(channelId, reference, emoji));
+    await this.#sender.react(peer, messageId, emoji);
   }
   async showLive(peer: Peer, text: string, messageId: string | undefined, replyToId: string | undefined): Promise<string | undefined> {
-    // The answer to a command has its place already.
-    if (interactionOf(replyToId) !== undefined) return undefined;
-    const channelId = await this.#channelOf(peer);
-    const shown = referenceOf(messageId);
-    const { run } = this.#client;
-    if (shown !== undefined) return (await run((api) => api.channels.editMessage(channelId, shown, toEdit({ text }, undefined)))).id;
-    const nonce = crypto.randomUUID().replaceAll("-", "").slice(0, 24);
-    const id = await run((api) => api.channels.createMessage(channelId, { ...toLive(text, replyToId), nonce, enforce_nonce: true })).then(
-      (message) => message.id,
-      (error: unknown) => this.#echoOf(nonce, error),
-    );
-    this.#directory.rememberOwn(id);
-    return id;
+    return this.#sender.showLive(peer, text, messageId, replyToId);
   }
 }

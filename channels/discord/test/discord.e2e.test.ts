@@ -139,6 +139,8 @@ describe("messages", { concurrency: 8 }, () => {
     const report = await bot.report(await bot.send({ peer: { kind: "channel", id: GENERAL }, text: "four" }));
     assert.equal(report.state, "failed");
     assert.match(report.error ?? "", /may not write here/);
+    const nowhere = await bot.report(await bot.send({ peer: { kind: "channel", id: "../users/@me" }, text: "five" }));
+    assert.match(nowhere.error ?? "", /no such conversation/);
     // The same delivery again is the same message.
     await bot.send({ peer: alice, text: "three" }, "d2");
     assert.equal(bot.discord.sent(DM).length, 3);
