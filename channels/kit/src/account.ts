@@ -116,10 +116,7 @@ export class Account {
       this.#put(STARTED, true);
       this.#put(CONFIG, config);
     });
-    if (this.#platform && before !== JSON.stringify(config)) {
-      await this.#platform.disconnect();
-      this.#platform = undefined;
-    }
+    if (this.#platform && before !== JSON.stringify(config)) await this.#replace(this.#platform);
     await this.#connect(true);
     this.#wake();
     return this.status();
@@ -220,6 +217,18 @@ export class Account {
         this.#wake();
       },
     };
+  }
+  /** In the place of a connecting: an alarm meanwhile waits for it, and can't bring the old platform back beside the new one. */
+  async #replace(old: Platform): Promise<void> {
+    await this.#connecting;
+    this.#connecting = old
+      .disconnect()
+      .catch((error: unknown) => this.#host.log("disconnect_failed", { error: errorText(error) }))
+      .finally(() => {
+        this.#platform = undefined;
+        this.#connecting = undefined;
+      });
+    await this.#connecting;
   }
   async #connect(asked = false): Promise<void> {
     if (!this.#started()) return;

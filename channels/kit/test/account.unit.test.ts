@@ -321,6 +321,20 @@ test("[S17] no message text gets into the log", async () => {
 
 // ---------------------------------------------------------------- histories
 
+test("[P12] another configuration: the old socket is closed before there is a new one, also when the alarm comes in between", async () => {
+  const world = new World();
+  await world.account.start({});
+  let release: () => void = () => {};
+  world.disconnecting = new Promise((resolve) => {
+    release = resolve;
+  });
+  const started = world.account.start({ other: true });
+  const alarm = world.account.alarm();
+  release();
+  await Promise.all([started, alarm]);
+  assert.deepEqual(world.sockets, { now: 1, most: 1 });
+});
+
 test("nonces differ and fit", () => {
   const seen = new Set<string>();
   for (let n = 0; n < 20_000; n++) {

@@ -76,6 +76,9 @@ export class World {
   outcomeOf: (inbound: ChannelInbound) => ChannelInboundOutcome = () => ({ outcome: "accepted" });
   sendOutcome: ((part: OutboundPart) => SendOutcome | undefined) | undefined;
   readonly typed: string[] = [];
+  readonly sockets = { now: 0, most: 0 };
+  /** How long a socket takes to close. */
+  disconnecting: Promise<void> | undefined;
   readonly logs: string[] = [];
   account: Account;
   #host: PlatformHost | undefined;
@@ -173,6 +176,7 @@ export class World {
     return this.outcomeOf(inbound);
   }
   #platform(alive: () => boolean): Platform {
+    let open = false;
     return {
       capabilities: {
         peerKinds: ["dm", "group"],
@@ -187,8 +191,17 @@ export class World {
       },
       recognisesNonceMs: this.recognisesNonceMs,
       mark: (markdown) => markdown,
-      ensureConnected: () => Promise.resolve(),
-      disconnect: () => Promise.resolve(),
+      ensureConnected: async () => {
+        if (open) return;
+        open = true;
+        this.sockets.now += 1;
+        this.sockets.most = Math.max(this.sockets.most, this.sockets.now);
+      },
+      disconnect: async () => {
+        await this.disconnecting;
+        if (open) this.sockets.now -= 1;
+        open = false;
+      },
       isConnected: () => this.connected,
       status: () => ({ connected: this.connected, authenticated: true }),
       send: (part) =>

@@ -18,8 +18,14 @@ export type State =
   | { readonly kind: "stopped"; readonly note: string };
 
 export type Event =
-  /** The alarm, or a start: there should be a connection. */
-  | { readonly type: "wanted"; readonly now: number; readonly paired: boolean; readonly lastStanzaAt: number | undefined }
+  /** The alarm, or a start, which is `asked` by a person: there should be a connection. */
+  | {
+      readonly type: "wanted";
+      readonly now: number;
+      readonly paired: boolean;
+      readonly lastStanzaAt: number | undefined;
+      readonly asked: boolean;
+    }
   | { readonly type: "login"; readonly now: number; readonly paired: boolean; readonly force: boolean; readonly phone?: string }
   | { readonly type: "opened"; readonly now: number }
   /** `reason` is WhatsApp's number, undefined when the network failed. `random` in [0, 1). */
@@ -56,6 +62,7 @@ export const CONNECTION = {
   connectingMs: 60_000,
   pairingMs: 120_000,
   settledMs: 60_000,
+  badSessions: 3,
 } as const;
 
 export const REASON = {
@@ -69,9 +76,9 @@ export const REASON = {
 } as const;
 const FINAL: Readonly<Record<number, string>> = {
   [REASON.forbidden]:
-    "WhatsApp refuses this number (403). Look at WhatsApp on the phone; when it works there again: gsv channel whatsapp stop, then start.",
+    "WhatsApp refuses this number (403). Look at WhatsApp on the phone; when it works there again, start the channel: gsv channel whatsapp start",
   [REASON.mismatch]: "WhatsApp on the phone does not allow linked devices (411). Update it, then log in again.",
-  [REASON.badSession]: "WhatsApp broke the session off (500). Stop and start the channel; if it happens again, log in anew with --force.",
+  [REASON.badSession]: "WhatsApp broke the session off (500). Start the channel again; if it happens again, log in anew with --force.",
 };
 export const LOGGED_OUT = "The phone unlinked this device. Log in again: gsv channel whatsapp login";
 const REPLACED = "Another program uses this linked device (440). Stop it, or log in again here.";
@@ -112,14 +119,14 @@ export function step(state: State, event: Event): Step {
   }
 }
 
-function wanted(state: State, { now, paired, lastStanzaAt }: Extract<Event, { type: "wanted" }>): Step {
+function wanted(state: State, { now, paired, lastStanzaAt, asked }: Extract<Event, { type: "wanted" }>): Step {
   switch (state.kind) {
     case "idle":
       return paired ? connect(now, 0) : stay(state);
     case "waiting":
       return now >= state.until ? connect(now, state.attempt) : stay(state);
     case "stopped":
-      return stay(state);
+      return asked && paired ? connect(now, 0) : stay(state);
     case "pairing":
       return now >= state.until ? expire() : stay(state);
     case "connecting":
@@ -169,7 +176,9 @@ function closed(state: State, { now, reason, paired, random }: Extract<Event, { 
   if (reason === REASON.restart && paired) return connect(now, 0);
   if (reason === REASON.loggedOut) return { state: { kind: "stopped", note: LOGGED_OUT }, effects: [{ type: "ClearKeys" }] };
   const final = reason === undefined ? undefined : FINAL[reason];
-  if (final !== undefined) return stay({ kind: "stopped", note: final });
+  // Baileys says 500 also for what it does not know: only when it comes back at once, again and again, it is the session.
+  const again = reason === REASON.badSession && paired && attemptOf(state, now) < CONNECTION.badSessions;
+  if (final !== undefined && !again) return stay({ kind: "stopped", note: final });
   if (!paired) return expire();
   const attempt = attemptOf(state, now);
   const ms = waitAfter(attempt, random);

@@ -10,7 +10,13 @@ const waiting: State = { kind: "waiting", until: 5_000, attempt: 2, note: "lost"
 const idle: State = { kind: "idle" };
 const stopped: State = { kind: "stopped", note: "no" };
 const closed = (reason: number | undefined, now = 100_000, paired = true): Event => ({ type: "closed", now, reason, paired, random: 0.5 });
-const wanted = (now: number, paired = true, lastStanzaAt?: number): Event => ({ type: "wanted", now, paired, lastStanzaAt });
+const wanted = (now: number, paired = true, lastStanzaAt?: number): Extract<Event, { type: "wanted" }> => ({
+  type: "wanted",
+  now,
+  paired,
+  lastStanzaAt,
+  asked: false,
+});
 const names = (effects: readonly Effect[]): string => effects.map(({ type }) => type).join(" ");
 
 const table: readonly (readonly [what: string, from: State, event: Event, to: State["kind"], effects: string])[] = [
@@ -21,6 +27,8 @@ const table: readonly (readonly [what: string, from: State, event: Event, to: St
   ["what waits goes on waiting", waiting, wanted(4_999), "waiting", ""],
   ["and tries when its time has come", waiting, wanted(5_000), "connecting", "OpenSocket"],
   ["what is stopped stays", stopped, wanted(1), "stopped", ""],
+  ["until a person starts it", stopped, { ...wanted(1), asked: true }, "connecting", "OpenSocket"],
+  ["which without a link is of no use", stopped, { ...wanted(1, false), asked: true }, "stopped", ""],
   ["an open one that speaks stays", open, wanted(200_000, true, 190_000), "open", ""],
   ["one that fell silent is left", open, wanted(200_000, true, 100_000), "waiting", "CloseSocket WakeAfter"],
   ["one that was silent in its last life is not", { ...open, since: 190_000 }, wanted(200_000, true, 5), "open", ""],
@@ -32,7 +40,10 @@ const table: readonly (readonly [what: string, from: State, event: Event, to: St
   ["440: later, and something may be missing", open, closed(440), "waiting", "MarkGap WakeAfter"],
   ["403 stops", open, closed(403), "stopped", ""],
   ["411 stops", connecting, closed(411), "stopped", ""],
-  ["500 stops", open, closed(500), "stopped", ""],
+  ["500 waits", { ...open, attempt: 2 }, closed(500, 2_000), "waiting", "WakeAfter"],
+  ["500 of one that held waits", open, closed(500), "waiting", "WakeAfter"],
+  ["500 again and again stops", { ...open, attempt: 3 }, closed(500, 2_000), "stopped", ""],
+  ["500 in a login ends it", pairing, closed(500, 2_000, false), "stopped", ""],
   ["408 waits", open, closed(408), "waiting", "WakeAfter"],
   ["428 waits", open, closed(428), "waiting", "WakeAfter"],
   ["503 waits", connecting, closed(503), "waiting", "WakeAfter"],
@@ -99,9 +110,9 @@ describe("the connection", () => {
 
   test("[P12] never two sockets, whatever happens; and there is one exactly where the state says so", () => {
     const event: fc.Arbitrary<(now: number) => Event> = fc.oneof(
-      fc.record({ paired: fc.boolean(), ago: fc.option(fc.integer({ min: 0, max: 200_000 })) }).map(
-        ({ paired, ago }) =>
-          (now: number): Event => ({ type: "wanted", now, paired, lastStanzaAt: ago === null ? undefined : now - ago }),
+      fc.record({ paired: fc.boolean(), asked: fc.boolean(), ago: fc.option(fc.integer({ min: 0, max: 200_000 })) }).map(
+        ({ paired, asked, ago }) =>
+          (now: number): Event => ({ type: "wanted", now, paired, asked, lastStanzaAt: ago === null ? undefined : now - ago }),
       ),
       fc.record({ paired: fc.boolean(), force: fc.boolean(), phone: fc.boolean() }).map(
         ({ paired, force, phone }) =>

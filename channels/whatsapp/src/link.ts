@@ -71,8 +71,9 @@ export function openLink({ url, store, byPhone, groupMetadata }: LinkOptions, ev
   return sock;
 }
 
-/** WhatsApp's number for why it ended; undefined for what the network did. */
+/** WhatsApp's number for why it ended; undefined for what the network did, which Baileys calls 500, as it does a broken session. */
 export function reasonOf(error: unknown): number | undefined {
+  if (own(error, "data") instanceof Error) return undefined;
   const reason = own(own(error, "output"), "statusCode");
   return typeof reason === "number" && Number.isInteger(reason) ? reason : undefined;
 }

@@ -88,9 +88,10 @@ export class WhatsApp implements Platform {
 
   // ---------------------------------------------------------------- connection
 
-  async ensureConnected(): Promise<void> {
+  async ensureConnected(asked = false): Promise<void> {
     this.#memory.takeLate();
-    this.#dispatch({ type: "wanted", now: this.#host.now(), paired: this.#paired() !== undefined, lastStanzaAt: this.#lastStanzaAt });
+    const paired = this.#paired() !== undefined;
+    this.#dispatch({ type: "wanted", now: this.#host.now(), paired, lastStanzaAt: this.#lastStanzaAt, asked });
     await this.#tail;
     if (this.isConnected()) {
       this.#memory.alive();

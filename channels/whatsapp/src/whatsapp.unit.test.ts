@@ -1,8 +1,10 @@
 /** The platform where no WhatsApp is: what it does with time, with stops, and with wishes that can't be met. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Boom } from "@hapi/boom";
 import type { PlatformHost } from "../../kit/src/platform.ts";
 import { AuthStore } from "./auth-store.ts";
+import { reasonOf } from "./link.ts";
 import { WhatsApp } from "./whatsapp.ts";
 
 function setUp(linked: boolean) {
@@ -68,6 +70,14 @@ test("[P12] a server that is not there is tried again later; a stop ends that, a
   retry.work();
   await platform.disconnect();
   assert.equal(platform.status().mode, "idle");
+});
+
+test("[P12] what the network did is no word of WhatsApp's", () => {
+  const broken = new Boom("WebSocket Error (the connection broke)", { statusCode: 500, data: new Error("the connection broke") });
+  assert.equal(reasonOf(broken), undefined);
+  assert.equal(reasonOf(new Boom("Stream Errored", { statusCode: 515, data: { tag: "stream:error" } })), 515);
+  assert.equal(reasonOf(new Boom("Connection Failure", { statusCode: 401, data: { reason: "401" } })), 401);
+  for (const other of [undefined, new Error("x"), { output: { statusCode: "401" } }, null]) assert.equal(reasonOf(other), undefined);
 });
 
 test("[P12] nobody is linked: no socket, and the owner is told so", async () => {
