@@ -198,9 +198,10 @@ export class World {
         this.sockets.most = Math.max(this.sockets.most, this.sockets.now);
       },
       disconnect: async () => {
-        await this.disconnecting;
-        if (open) this.sockets.now -= 1;
+        const closing = open;
         open = false;
+        await this.disconnecting;
+        if (closing) this.sockets.now -= 1;
       },
       isConnected: () => this.connected,
       status: () => ({ connected: this.connected, authenticated: true }),
