@@ -100,7 +100,8 @@ function wanted(state: Connection, heardAt: number, asked: boolean, now: number,
       return [{ at: "connecting", since: now, attempt: 1 }, [{ do: "connect" }]];
     case "waiting":
       // A person may know that the way is free again; the pace and the grant of Discord nobody changes.
-      if (now < state.until && !(asked && state.offline)) return [state, []];
+      // A timer may come a moment too soon.
+      if (now < state.until && !(asked && state.offline)) return [state, [{ do: "wake", afterMs: state.until - now }]];
       return [{ at: "connecting", since: now, attempt: state.attempt }, [{ do: "connect" }]];
     case "connecting":
       if (now - state.since < CONNECTION.connectingMs) return [state, []];

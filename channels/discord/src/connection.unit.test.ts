@@ -25,7 +25,7 @@ const table: readonly (readonly [what: string, from: Connection, event: Connecti
   ["is begun", { at: "idle" }, wanted(), "connecting", "connect"],
   ["is left alone while it is made", connecting, wanted(), "connecting", ""],
   ["is left alone while it lives", connected, wanted(), "connected", ""],
-  ["waits its time", waiting, wanted(), "waiting", ""],
+  ["waits its time, and is woken for it", waiting, wanted(), "waiting", "wake"],
   ["is tried when the wait is over", { ...waiting, until: NOW }, wanted(), "connecting", "connect"],
   [
     "is tried at once when a person asks and Discord was out of reach",
@@ -34,7 +34,7 @@ const table: readonly (readonly [what: string, from: Connection, event: Connecti
     "connecting",
     "connect",
   ],
-  ["keeps Discord's pace, whoever asks", waiting, wanted(NOW, true), "waiting", ""],
+  ["keeps Discord's pace, whoever asks", waiting, wanted(NOW, true), "waiting", "wake"],
   ["does not start by itself once it was stopped", stopped, wanted(), "stopped", ""],
   ["starts when a person asks", stopped, wanted(NOW, true), "connecting", "connect"],
   ["hangs while it is made", { ...connecting, since: NOW - CONNECTION.connectingMs }, wanted(), "waiting", "retire wake tell"],

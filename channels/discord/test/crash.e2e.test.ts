@@ -43,6 +43,7 @@ class Life {
   readonly #db = memoryDatabase();
   #writes = 0;
   #dieAt = Number.POSITIVE_INFINITY;
+  ended = false;
   #number = 0;
   #account: Account | undefined;
   #timers = new Set<NodeJS.Timeout>();
@@ -61,17 +62,22 @@ class Life {
   }
   /** With everything that was only in memory, and with its sockets. */
   end(): void {
+    this.ended = true;
     this.#number += 1;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
     this.discord.gateway.cut();
   }
-  /** Its `dieAt`-th write is not made. */
-  async begin(dieAt = Number.POSITIVE_INFINITY): Promise<void> {
+  /** This write is not made. */
+  dieAt(write: number): void {
+    this.#dieAt = write;
+  }
+  async begin(): Promise<void> {
     const life = this.#number;
     const alive = (): boolean => this.#number === life;
     this.#writes = 0;
-    this.#dieAt = dieAt;
+    this.#dieAt = Number.POSITIVE_INFINITY;
+    this.ended = false;
     const after = (ms: number, work: () => void): (() => void) => {
       const timer = setTimeout(() => (alive() ? work() : undefined), ms);
       this.#timers.add(timer);
@@ -140,33 +146,45 @@ const settled = async (look: () => boolean, what: string): Promise<void> => {
   }
 };
 
-async function history(dieAt: number): Promise<number> {
+/** Four messages; the life ends at the `dieIn`-th write from the first of them on, and with `forgets` Discord's memory of it too. */
+async function history(dieIn: number, forgets: boolean): Promise<number> {
   const discord = await new FakeDiscord().listen();
   const life = new Life(discord);
+  const what = `after ${dieIn} writes${forgets ? " and a lost session" : ""}`;
   try {
-    await life.begin(dieAt);
-    const said: string[] = [];
-    // Between two words something may have ended.
-    for (let index = 0; index < 4; index++) {
-      if (index === 1 && discord.gateway.connected === false) await settled(() => discord.log.length > 0, "a first sign");
-      said.push(`m${index}`);
-      if (index === 0) await settled(() => discord.gateway.connected || life.writes >= dieAt, "the session");
-      discord.say({ content: `m${index}` });
+    await life.begin();
+    // What the bot does first in a session that it has kept.
+    await discord.until(
+      ({ kind, method, path }) => kind === "rest" && method === "PUT" && String(path).endsWith("/commands"),
+      "the session",
+    );
+    const said = ["m0", "m1", "m2", "m3"];
+    if (forgets) {
+      // History is looked at where the bot was spoken to before.
+      discord.say({ content: "m0" });
+      await settled(() => discord.sent(DM).length === 1, "the first answer");
     }
+    const before = life.writes;
+    life.dieAt(before + dieIn);
+    for (const content of forgets ? said.slice(1) : said) discord.say({ content });
     const whole = (): boolean => discord.sent(DM).length >= said.length;
-    await settled(() => whole() || life.writes >= dieAt, "the answers or the end");
-    const used = life.writes;
-    if (used >= dieAt) await life.begin();
-    await settled(whole, `the answers after write ${dieAt}`);
+    await settled(() => whole() || life.ended, "the answers or the end");
+    const used = life.writes - before;
+    if (life.ended) {
+      if (forgets) discord.gateway.forgetSessions();
+      await life.begin();
+    }
+    await settled(whole, `the answers ${what}`);
+    const accepted = [...life.accepted.values()].map(({ message, sender }) => [message.text, sender?.id]);
     assert.deepEqual(
-      [...life.accepted.values()].map(({ message, sender }) => [message.text, sender?.id]),
+      accepted,
       said.map((text) => [text, ALICE.id]),
-      `after write ${dieAt}`,
+      what,
     );
     assert.deepEqual(
       discord.sent(DM).map(({ content }) => content),
       said.map((text) => `re ${text}`),
-      `after write ${dieAt}`,
+      what,
     );
     return used;
   } finally {
@@ -175,10 +193,13 @@ async function history(dieAt: number): Promise<number> {
   }
 }
 
-it("[W25][P2][P9] a life that ends at any write loses nothing and doubles nothing", async () => {
-  const writes = await history(Number.POSITIVE_INFINITY);
-  assert.ok(writes > 40, `only ${writes} writes`);
-  // Not those that only make the tables.
-  const points = Array.from({ length: 12 }, (_, index) => Math.round(30 + (index * (writes - 30)) / 12));
-  for (let at = 0; at < points.length; at += 4) await Promise.all(points.slice(at, at + 4).map(history));
-});
+for (const forgets of [false, true]) {
+  const what = forgets ? "whose session is lost too" : "that ends at any write";
+  it(`[W25][P2][P9] a life ${what} loses nothing and doubles nothing`, async () => {
+    const writes = await history(Number.POSITIVE_INFINITY, forgets);
+    assert.ok(writes > 20, `only ${writes} writes`);
+    const count = forgets ? 6 : 12;
+    const points = Array.from({ length: count }, (_, index) => Math.round(1 + (index * (writes - 1)) / count));
+    for (let at = 0; at < points.length; at += 4) await Promise.all(points.slice(at, at + 4).map((point) => history(point, forgets)));
+  });
+}
