@@ -29,7 +29,7 @@ function checked<T>(check: (value: unknown) => value is T, name: TypeName, param
   return params;
 }
 
-export class GatewayChannels extends WorkerEntrypoint<Env> implements GatewayService {
+export class GatewayEntrypoint extends WorkerEntrypoint<Env> implements GatewayService {
   async inbound(params: GatewayServiceInboundParams): Promise<ChannelInboundOutcome> {
     const { account, inbound } = checked(checkGatewayServiceInboundParams, "GatewayServiceInboundParams", params);
     return gatewayStub(this.env).channelInbound(account, inbound);

@@ -14,7 +14,7 @@ import { consoleSink, createLogger, SecretValues } from "./platform/log.ts";
 import { gatewayStub } from "./platform/stubs.ts";
 
 export { Gateway } from "./gateway/gateway-do.ts";
-export { GatewayChannels } from "./gateway-service.ts";
+export { GatewayEntrypoint } from "./gateway-service.ts";
 export { SearchIndex } from "./search/search-index-do.ts";
 export { Session } from "./session/session-do.ts";
 

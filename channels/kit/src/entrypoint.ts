@@ -47,7 +47,7 @@ export class ChannelEntrypoint<E extends ChannelEnv> extends WorkerEntrypoint<E>
     return this.env.ACCOUNT.getByName(accountId);
   }
   /** Nothing is served over HTTP. */
-  override fetch(): Response {
+  override fetch(_request: Request): Response | Promise<Response> {
     return new Response("This channel is reached through its gateway.\n", { status: 404 });
   }
   async describe(): Promise<ChannelCapabilities> {

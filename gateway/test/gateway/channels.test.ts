@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, OutboundMessage } from "../../../protocol/gen/types.ts";
 import { parts } from "../../src/gateway/compose.ts";
-import { GatewayChannels } from "../../src/gateway-service.ts";
+import { GatewayEntrypoint } from "../../src/gateway-service.ts";
 import type { SessionSend } from "../../src/ports.ts";
 import { client, fakeSessions, type Peer, seed } from "./support.ts";
 
@@ -53,7 +53,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const entrypoint = (): GatewayChannels => new GatewayChannels(createExecutionContext(), env);
+const entrypoint = (): GatewayEntrypoint => new GatewayEntrypoint(createExecutionContext(), env);
 const take = (inbound: ChannelInbound, account = ACCOUNT): Promise<ChannelInboundOutcome> => entrypoint().inbound({ account, inbound });
 let serial = 0;
 const dm = (sender: string, text: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
