@@ -284,6 +284,8 @@ export type ChannelAccount = {
   mode?: string;
   /** Epoch ms. */
   lastActivity?: number;
+  /** Epoch ms. */
+  connectedSince?: number;
   error?: string;
   silentMs?: number;
   roundTripMs?: number;
@@ -589,6 +591,8 @@ export type ChannelsListResult = {
   /** At most 1000 items. */
   channels: ChannelEntry[];
   count: number;
+  /** At most 256 items. */
+  bound?: string[];
 };
 
 /** Parameters of `chat.abort`. */

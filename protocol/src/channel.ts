@@ -168,6 +168,8 @@ export const ChannelAccount = struct("ChannelAccount", "State of one account of 
   authenticated: t.bool(),
   mode: t.optional(t.string(64)),
   lastActivity: t.optional(t.time()),
+  /** Since when there is a connection, without a break. */
+  connectedSince: t.optional(t.time()),
   error: t.optional(t.text()),
   /** Since the platform last said anything, and how long it takes to answer, in ms. */
   silentMs: t.optional(t.int()),
@@ -186,7 +188,12 @@ const act = { callers: ["client"], scope: "admin", errors: ["channel.unknown", "
 
 method("channels.list", {
   doc: "Connected channel accounts.",
-  result: { channels: t.array(ChannelEntry, 1000), count: t.int() },
+  result: {
+    channels: t.array(ChannelEntry, 1000),
+    count: t.int(),
+    /** Every channel that is bound to this gateway, also those that have no account yet. */
+    bound: t.optional(t.array(t.string(64), 256)),
+  },
   callers: ["client"],
   scope: "read",
   idempotent: true,

@@ -64,6 +64,8 @@ export class Account {
   #platform: Platform | undefined;
   #connecting: Promise<void> | undefined;
   #alarmAt: number | undefined;
+  /** A connection never outlives this object's life, so neither does this. */
+  #connectedSince: number | undefined;
   #telling = false;
   readonly #typing = new Map<string, { readonly until: number; readonly stop: () => void }>();
 
@@ -109,14 +111,16 @@ export class Account {
   describe(): ChannelCapabilities {
     return this.platform.capabilities;
   }
+  /** What `config` does not name stays as it was, so that a start after a stop needs no secrets anew; null takes a setting away. */
   async start(config: Readonly<Record<string, unknown>>): Promise<ChannelAccount> {
     const { db } = this.#host;
-    const before = JSON.stringify(this.#kv(CONFIG) ?? {});
+    const before = this.#kv<Record<string, unknown>>(CONFIG) ?? {};
+    const after = Object.fromEntries(Object.entries({ ...before, ...config }).filter(([, value]) => value !== null));
     db.transaction(() => {
       this.#put(STARTED, true);
-      this.#put(CONFIG, config);
+      this.#put(CONFIG, after);
     });
-    if (this.#platform && before !== JSON.stringify(config)) await this.#replace(this.#platform);
+    if (this.#platform && JSON.stringify(before) !== JSON.stringify(after)) await this.#replace(this.#platform);
     await this.#connect(true);
     this.#wake();
     return this.status();
@@ -132,9 +136,11 @@ export class Account {
     const platform = this.platform;
     const aged = this.#inbox.aged();
     const state = platform.status();
+    const connectedSince = this.#since(state.connected);
     return {
       accountId: this.#host.accountId,
       ...state,
+      ...(connectedSince === undefined ? {} : { connectedSince }),
       extra: { ...state.extra, started: this.#started(), ...(aged > 0 ? { tooOld: aged } : {}) },
       inboxWaiting: this.#inbox.waiting(),
       outboxWaiting: this.#outbox.waiting(),
@@ -179,8 +185,14 @@ export class Account {
     return login;
   }
   async logout(): Promise<ChannelAccount> {
-    await this.platform.logout?.();
-    return this.stop();
+    const { platform } = this;
+    await platform.logout?.();
+    const state = await this.stop();
+    if (platform.logout) return state;
+    // What such a platform is let in with is in its configuration.
+    this.#put(CONFIG, {});
+    await this.#replace(platform);
+    return this.status();
   }
 
   // ---------------------------------------------------------------- the platform
@@ -213,6 +225,7 @@ export class Account {
         return taken;
       },
       changed: () => {
+        if (this.#platform) this.#since(this.#platform.status().connected);
         this.#put(STATUS_DUE, { attempts: 0, at: now(), change: (this.#kv<Due>(STATUS_DUE)?.change ?? 0) + 1 } satisfies Due);
         this.#wake();
       },
@@ -361,6 +374,12 @@ export class Account {
   }
 
   // ---------------------------------------------------------------- small state
+
+  #since(connected: boolean): number | undefined {
+    if (connected) this.#connectedSince ??= this.#host.now();
+    else this.#connectedSince = undefined;
+    return this.#connectedSince;
+  }
 
   #started(): boolean {
     return this.#kv<boolean>(STARTED) === true;

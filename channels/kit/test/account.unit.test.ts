@@ -335,6 +335,49 @@ test("[P12] another configuration: the old socket is closed before there is a ne
   assert.deepEqual(world.sockets, { now: 1, most: 1 });
 });
 
+test("[S5] a start names only what changes: a token given once is still there after a stop; null takes it away", async () => {
+  const world = new World();
+  await world.account.start({ token: "SECRET", selfChat: true });
+  await world.account.stop();
+  await world.account.start({});
+  assert.deepEqual(world.configs.at(-1), { token: "SECRET", selfChat: true });
+  await world.account.start({ selfChat: false });
+  assert.deepEqual(world.configs.at(-1), { token: "SECRET", selfChat: false });
+  world.kill();
+  await world.account.start({ token: null });
+  world.account.status();
+  assert.deepEqual(world.configs.at(-1), { selfChat: false });
+  assert.equal(JSON.stringify(world.account.status()).includes("SECRET"), false);
+});
+
+test("[S5] a logout where there is no login forgets the configuration, with the token in it", async () => {
+  const world = new World();
+  await world.account.start({ token: "SECRET" });
+  await world.account.logout();
+  assert.equal(world.sockets.now, 0);
+  assert.deepEqual(world.configs.at(-1), {});
+  assert.equal(JSON.stringify(world.db.query("SELECT * FROM kv")).includes("SECRET"), false);
+});
+
+test("[P7] since when there is a connection: not from before a break, and not from before a restart", async () => {
+  const world = new World();
+  await world.account.start({});
+  const since = world.account.status().connectedSince;
+  assert.equal(since, world.now);
+  await world.pass(HOUR);
+  assert.equal(world.account.status().connectedSince, since);
+  world.connected = false;
+  world.host.changed();
+  assert.equal("connectedSince" in world.account.status(), false);
+  world.connected = true;
+  world.host.changed();
+  const again = world.now;
+  await world.pass(HOUR);
+  assert.equal(world.account.status().connectedSince, again);
+  world.kill();
+  assert.equal(world.account.status().connectedSince, world.now);
+});
+
 test("nonces differ and fit", () => {
   const seen = new Set<string>();
   for (let n = 0; n < 20_000; n++) {

@@ -80,6 +80,8 @@ export class World {
   /** How long a socket takes to close. */
   disconnecting: Promise<void> | undefined;
   readonly logs: string[] = [];
+  /** What the platforms of all lives were made with. */
+  readonly configs: Readonly<Record<string, unknown>>[] = [];
   account: Account;
   #host: PlatformHost | undefined;
   #timers: { readonly at: number; readonly work: () => void }[] = [];
@@ -146,8 +148,9 @@ export class World {
         this.#work.add(kept);
       },
       log: (event, fields) => void this.logs.push(JSON.stringify({ event, ...fields })),
-      platform: (host) => {
+      platform: (host, config) => {
         this.#host = host;
+        this.configs.push(config);
         return this.#platform(alive);
       },
     });

@@ -437,6 +437,9 @@ pub struct ChannelAccount {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_activity: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub connected_since: Option<u64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -848,6 +851,9 @@ pub struct ChannelsListResult {
     /// At most 1000 items.
     pub channels: Vec<ChannelEntry>,
     pub count: u64,
+    /// At most 256 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Vec<String>>,
 }
 
 /// Parameters of `chat.abort`.

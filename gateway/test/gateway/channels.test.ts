@@ -265,7 +265,11 @@ describe("the owner looks after channels", () => {
     expect(await owner.ok("channel.status", { channel: "test" })).toMatchObject({ accounts: [{ accountId: "default", connected: true }] });
     expect(await owner.ok("channel.login", { channel: "Test" })).toMatchObject({ login: { state: "qr", qr: "QR-TEXT" } });
     expect(await owner.ok("channel.stop", { channel: "test" })).toMatchObject({ ok: true });
-    expect(await owner.ok("channels.list")).toMatchObject({ channels: [{ channel: "test", accountId: "default" }], count: 1 });
+    expect(await owner.ok("channels.list")).toMatchObject({
+      channels: [{ channel: "test", accountId: "default" }],
+      count: 1,
+      bound: ["test"],
+    });
   });
   test("a channel that is not there, and one that fails", async () => {
     expect(await owner.refused("channel.start", { channel: "fax" })).toMatchObject({

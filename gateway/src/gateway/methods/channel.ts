@@ -42,7 +42,7 @@ const list: Handler<"channels.list"> = (services) => {
     connectedAt,
     ...(lastMessageAt === undefined ? {} : { lastMessageAt }),
   }));
-  return succeed({ channels, count: channels.length });
+  return succeed({ channels, count: channels.length, bound: [...services.channels.names()] });
 };
 
 const start: Handler<"channel.start"> = async (services, _caller, params) => {
