@@ -67,6 +67,9 @@ fn tell(out: Output, layout: &Layout, started: &Started) {
         ));
         return;
     }
+    for warning in &started.warnings {
+        out.warn(warning);
+    }
     let state = if took_ms == 0 {
         "is up".to_owned()
     } else {

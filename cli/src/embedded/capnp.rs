@@ -1,12 +1,14 @@
-//! workerd's configuration as text. Pure. It holds the hash of the first admin token, never the token.
+//! workerd's configuration as text. Pure. It holds the hash of the first admin token, never the token. Every channel that
+//! runs is a Worker of its own: it has its own objects and the bucket, and reaches the gateway only at its entry point for
+//! channels.
 
 use std::fmt::Write;
 use std::path::Path;
 
+use super::channels::{Channel, Name};
 use super::runtime::Manifest;
 use crate::exit::{Failure, Outcome};
 
-#[derive(Debug)]
 pub struct Settings<'a> {
     pub manifest: &'a Manifest,
     pub port: u16,
@@ -14,18 +16,32 @@ pub struct Settings<'a> {
     pub bootstrap_hash: &'a str,
     pub durable: &'a Path,
     pub workspace: &'a Path,
+    pub channels: &'a [Channel],
 }
 
-/// The file's content. `worker.js` and `r2.js` are embedded from the folder that the file is in.
+/// The file in which a channel's script lies beside the configuration.
+pub fn channel_script(name: &Name) -> String {
+    format!("channel-{name}.js")
+}
+
+/// The file in which a certificate lies that a channel trusts.
+pub fn channel_certificate(name: &Name, number: usize) -> String {
+    format!("channel-{name}-{number}.pem")
+}
+
+/// The file's content. Scripts and certificates are embedded from the folder that the file is in.
 pub fn config(settings: &Settings) -> Outcome<String> {
     let date = text(&settings.manifest.compatibility_date);
-    let flags = settings
-        .manifest
-        .compatibility_flags
-        .iter()
-        .map(|flag| text(flag))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let flags = texts(&settings.manifest.compatibility_flags);
+    let mut services = String::new();
+    let mut bound = String::new();
+    let mut workers = String::new();
+    for (number, channel) in settings.channels.iter().enumerate() {
+        add_services(&mut services, number, channel);
+        let (binding, name) = (channel.name.binding(), service(&channel.name));
+        let _ = write!(bound, ",\n    (name = \"{binding}\", service = \"{name}\")");
+        add_worker(&mut workers, number, channel);
+    }
     Ok(format!(
         r#"# Written by `gsv up`; changes are lost at its next start.
 using Workerd = import "/workerd/workerd.capnp";
@@ -33,7 +49,7 @@ using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "gsv", worker = .gsv),
-    (name = "r2", worker = .r2),
+    (name = "r2", worker = .r2),{services}
     (name = "do-disk", disk = (path = {durable}, writable = true)),
     (name = "files", disk = (path = {workspace}, writable = true)),
     (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true)))
@@ -58,9 +74,10 @@ const gsv :Workerd.Worker = (
     (name = "STORAGE", r2Bucket = "r2"),
     (name = "ENVIRONMENT", text = "embedded"),
     (name = "VERSION", text = {version}),
-    (name = "BOOTSTRAP_TOKEN_HASH", text = {hash})
+    (name = "BOOTSTRAP_TOKEN_HASH", text = {hash}){bound}
   ]
 );
+{workers}
 
 const r2 :Workerd.Worker = (
   modules = [ (name = "r2.js", esModule = embed "r2.js") ],
@@ -78,6 +95,62 @@ const r2 :Workerd.Worker = (
     ))
 }
 
+/// Hyphens are in no channel's name, so no two services share one.
+fn service(name: &Name) -> String {
+    format!("channel-{name}")
+}
+
+fn add_services(out: &mut String, number: usize, channel: &Channel) {
+    let name = service(&channel.name);
+    let _ = write!(out, "\n    (name = \"{name}\", worker = .channel{number}),");
+    if channel.certificates.is_empty() {
+        return;
+    }
+    let embeds: Vec<String> = (0..channel.certificates.len())
+        .map(|number| format!("embed \"{}\"", channel_certificate(&channel.name, number)))
+        .collect();
+    let _ = write!(
+        out,
+        "\n    (name = \"{name}-internet\", network = (allow = [\"public\", \"private\"], tlsOptions = (trustBrowserCas = true, trustedCertificates = [{}]))),",
+        embeds.join(", ")
+    );
+}
+
+fn add_worker(out: &mut String, number: usize, channel: &Channel) {
+    let Channel { name, bundle, .. } = channel;
+    let class = text(&bundle.durable_object);
+    let key = text(&format!("gsv-channel-{name}-{}", bundle.durable_object));
+    let mut vars = String::new();
+    for (name, value) in &channel.vars {
+        let _ = write!(vars, ",\n    (name = \"{}\", text = {})", name.as_str(), text(value));
+    }
+    let outbound = if channel.certificates.is_empty() {
+        String::new()
+    } else {
+        format!("\n  globalOutbound = \"{}-internet\",", service(name))
+    };
+    let _ = write!(
+        out,
+        r#"
+const channel{number} :Workerd.Worker = (
+  modules = [ (name = "worker.js", esModule = embed "{script}") ],
+  compatibilityDate = {date},
+  compatibilityFlags = [{flags}],{outbound}
+  durableObjectNamespaces = [ (className = {class}, uniqueKey = {key}, enableSql = true) ],
+  durableObjectStorage = (localDisk = "do-disk"),
+  bindings = [
+    (name = "ACCOUNT", durableObjectNamespace = {class}),
+    (name = "STORAGE", r2Bucket = "r2"),
+    (name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint")){vars}
+  ]
+);
+"#,
+        script = channel_script(name),
+        date = text(&bundle.compatibility_date),
+        flags = texts(&bundle.compatibility_flags),
+    );
+}
+
 fn path(path: &Path) -> Outcome<String> {
     path.to_str().map(text).ok_or_else(|| {
         Failure::failed(
@@ -85,6 +158,11 @@ fn path(path: &Path) -> Outcome<String> {
             "Set GSV_HOME to a folder with a plain name.",
         )
     })
+}
+
+/// The inside of a list of text literals.
+fn texts(values: &[String]) -> String {
+    values.iter().map(|value| text(value)).collect::<Vec<_>>().join(", ")
 }
 
 /// A Cap'n Proto text literal.
@@ -108,29 +186,69 @@ fn text(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::runtime::ChannelBundle;
+    use std::collections::BTreeMap;
 
     #[test]
     fn literals_are_escaped() {
         assert_eq!(text("a\"b\\c\nd é"), r#""a\"b\\c\x0ad é""#);
     }
 
-    #[test]
-    fn s2_only_loopback_is_listened_on_and_the_hash_is_bound() {
-        let manifest = Manifest {
+    fn manifest() -> Manifest {
+        Manifest {
             version: "1".into(),
             compatibility_date: "2026-11-01".into(),
             compatibility_flags: vec!["x".into(), "y".into()],
-        };
-        let settings = Settings {
-            manifest: &manifest,
+            channels: BTreeMap::new(),
+        }
+    }
+
+    fn written(channels: &[Channel]) -> String {
+        config(&Settings {
+            manifest: &manifest(),
             port: 9,
             bootstrap_hash: "ab",
             durable: Path::new("/d"),
             workspace: Path::new("/w"),
-        };
-        let config = config(&settings).unwrap();
+            channels,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn s2_only_loopback_is_listened_on_and_the_hash_is_bound() {
+        let config = written(&[]);
         assert!(config.contains(r#"address = "127.0.0.1:9""#));
         assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
         assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
+        assert!(!config.contains("channel"), "without channels nothing of them is there");
+    }
+
+    #[test]
+    fn x17_a_channel_is_bound_to_the_gateways_entry_for_channels_and_listens_nowhere() {
+        let channel = Channel {
+            name: "whats_app".to_owned().try_into().unwrap(),
+            bundle: ChannelBundle {
+                compatibility_date: "2026-10-01".into(),
+                compatibility_flags: vec!["nodejs_compat".into()],
+                durable_object: "Account".into(),
+            },
+            vars: BTreeMap::from([("KEY".to_owned().try_into().unwrap(), "a\"b".to_owned())]),
+            certificates: vec!["pem".into()],
+        };
+        let config = written(&[channel]);
+        for part in [
+            r#"(name = "CHANNEL_WHATS_APP", service = "channel-whats_app")"#,
+            r#"(name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint"))"#,
+            r#"uniqueKey = "gsv-channel-whats_app-Account", enableSql = true"#,
+            r#"esModule = embed "channel-whats_app.js""#,
+            r#"(name = "KEY", text = "a\"b")"#,
+            r#"globalOutbound = "channel-whats_app-internet""#,
+            r#"trustedCertificates = [embed "channel-whats_app-0.pem"]"#,
+            r#"compatibilityFlags = ["nodejs_compat"]"#,
+        ] {
+            assert!(config.contains(part), "{part} is not in\n{config}");
+        }
+        assert_eq!(config.matches("address = ").count(), 1);
     }
 }

@@ -42,6 +42,11 @@ impl Layout {
         self.gateway().join("bootstrap.json")
     }
 
+    /// Which channels run, and with what (`channels.rs`).
+    pub fn channels(&self) -> PathBuf {
+        self.gateway().join("channels.json")
+    }
+
     pub fn log(&self) -> PathBuf {
         self.gateway().join("gateway.log")
     }

@@ -6,6 +6,9 @@
 
 pub mod bootstrap;
 pub mod capnp;
+#[allow(dead_code, reason = "for the commands")]
+pub mod channels;
+pub mod configure;
 pub mod down;
 pub mod health;
 pub mod layout;
@@ -13,6 +16,8 @@ pub mod lock;
 pub mod log;
 pub mod ports;
 pub mod process;
+#[allow(dead_code, reason = "for the commands")]
+pub mod reload;
 pub mod restart;
 pub mod runtime;
 pub mod state;

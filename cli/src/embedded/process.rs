@@ -54,6 +54,12 @@ impl Process {
         self.signal(Signal::TERM);
     }
 
+    /// Asks a supervisor to take up its configuration anew.
+    #[allow(dead_code, reason = "for the commands")]
+    pub fn reload(&self) {
+        self.signal(Signal::USR1);
+    }
+
     /// TERM, then KILL after `grace`. Whether it is gone.
     pub fn end(&self, grace: Duration) -> bool {
         self.signal(Signal::TERM);

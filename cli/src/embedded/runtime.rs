@@ -1,12 +1,14 @@
 //! The runtime folder: the Worker bundle, the R2 worker, workerd and a manifest. Found, checked, and its scripts copied
 //! beside the state, so that a restart after a crash runs what was started even while the folder is being replaced.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::channels::Name;
 use super::layout::Layout;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
@@ -21,6 +23,20 @@ pub struct Manifest {
     pub compatibility_date: String,
     #[serde(default)]
     pub compatibility_flags: Vec<String>,
+    /// The channels that were built with it.
+    #[serde(default)]
+    pub channels: BTreeMap<Name, ChannelBundle>,
+}
+
+/// What a channel's Worker needs, as its own `wrangler.jsonc` says it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelBundle {
+    pub compatibility_date: String,
+    #[serde(default)]
+    pub compatibility_flags: Vec<String>,
+    /// The class of its accounts.
+    pub durable_object: String,
 }
 
 #[derive(Debug, Clone)]
@@ -32,6 +48,11 @@ pub struct Runtime {
 impl Runtime {
     pub fn workerd(&self) -> PathBuf {
         self.dir.join("workerd")
+    }
+
+    /// A channel's script. Whether it is there is for the caller to see.
+    pub fn channel_script(&self, name: &Name) -> PathBuf {
+        self.dir.join("channels").join(format!("{name}.js"))
     }
 
     /// The first of the places that has a manifest.
@@ -82,22 +103,25 @@ impl Runtime {
     /// Copies the scripts to where `config.capnp` embeds them from.
     pub fn copy_scripts(&self, layout: &Layout) -> Outcome<()> {
         for name in SCRIPTS {
-            let from = self.dir.join(name);
-            let content = fs::read(&from).or_fail(
-                format_args!("read {}", from.display()),
-                "Build or install the runtime again.",
-            )?;
-            let to = layout.gateway().join(name);
-            if fs::read(&to).is_ok_and(|present| present == content) {
-                continue;
-            }
-            paths::write_private_file(&to, &content).or_fail(
-                format_args!("write {}", to.display()),
-                "Check that the disk is not full.",
-            )?;
+            copy(&self.dir.join(name), &layout.gateway().join(name))?;
         }
         Ok(())
     }
+}
+
+/// Leaves a copy that is the same already alone.
+pub fn copy(from: &Path, to: &Path) -> Outcome<()> {
+    let content = fs::read(from).or_fail(
+        format_args!("read {}", from.display()),
+        "Build or install the runtime again.",
+    )?;
+    if fs::read(to).is_ok_and(|present| present == content) {
+        return Ok(());
+    }
+    paths::write_private_file(to, &content).or_fail(
+        format_args!("write {}", to.display()),
+        "Check that the disk is not full.",
+    )
 }
 
 fn places(layout: &Layout) -> Vec<PathBuf> {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,12 @@ pub struct State {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_at: Option<u64>,
     pub restarts: u32,
+    /// How often it has taken up a new configuration. Absent: the supervisor is too old to do that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reloads: Option<u32>,
+    /// Where its runtime is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

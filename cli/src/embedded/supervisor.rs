@@ -63,7 +63,15 @@ struct Supervisor {
 struct Stop {
     term: Signal,
     int: Signal,
+    reload: Signal,
     _hup: Signal,
+}
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Stop,
+    Reload,
 }
 
 impl Stop {
@@ -73,14 +81,16 @@ impl Stop {
         Ok(Self {
             term: catch(SignalKind::terminate())?,
             int: catch(SignalKind::interrupt())?,
+            reload: catch(SignalKind::user_defined1())?,
             _hup: catch(SignalKind::hangup())?,
         })
     }
 
-    async fn asked(&mut self) {
+    async fn asked(&mut self) -> Asked {
         tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.int.recv() => {}
+            _ = self.term.recv() => Asked::Stop,
+            _ = self.int.recv() => Asked::Stop,
+            _ = self.reload.recv() => Asked::Reload,
         }
     }
 }
@@ -88,7 +98,12 @@ impl Stop {
 /// How one life of workerd ended.
 enum End {
     Stopped,
-    Died { reason: String, was_ready: bool },
+    /// There is a new configuration.
+    Reloading,
+    Died {
+        reason: String,
+        was_ready: bool,
+    },
 }
 
 /// Runs until stopped (ok) or until it gives up (the failure says why). `config.capnp` must be written.
@@ -110,6 +125,8 @@ pub async fn run(layout: Layout, port: u16, mode: Mode) -> Outcome<()> {
         started_at: now_ms(),
         ready_at: None,
         restarts: 0,
+        reloads: Some(0),
+        runtime: Some(runtime.dir.clone()),
         reason: None,
     };
     let stop = Stop::listen()?;
@@ -134,6 +151,10 @@ impl Supervisor {
         loop {
             let (reason, was_ready) = match self.one_life().await? {
                 End::Stopped => return Ok(()),
+                End::Reloading => {
+                    self.reload()?;
+                    continue;
+                }
                 End::Died { reason, was_ready } => (reason, was_ready),
             };
             ever_ready |= was_ready;
@@ -162,7 +183,10 @@ impl Supervisor {
             self.say(&format!("starting again in {} ms", delay.as_millis()));
             tokio::select! {
                 () = sleep(delay) => {}
-                () = self.stop.asked() => return Ok(()),
+                asked = self.stop.asked() => match asked {
+                    Asked::Stop => return Ok(()),
+                    Asked::Reload => self.reload()?,
+                },
             }
         }
     }
@@ -181,9 +205,9 @@ impl Supervisor {
         let health = tokio::select! {
             health = health::until_ready(self.state.port) => health,
             status = child.wait() => return Ok(died(status.ok(), drains, false).await),
-            () = self.stop.asked() => return Ok(stopped(child, drains).await),
+            asked = self.stop.asked() => return Ok(ended(asked, child, drains).await),
             () = sleep(READY_WITHIN) => {
-                let _ = stopped(child, drains).await;
+                stop(child, drains).await;
                 let reason = format!("gave no healthy answer within {}", duration(READY_WITHIN.as_millis().try_into().unwrap_or(u64::MAX)));
                 return Ok(End::Died { reason, was_ready: false });
             }
@@ -208,8 +232,21 @@ impl Supervisor {
         }
         tokio::select! {
             status = child.wait() => Ok(died(status.ok(), drains, true).await),
-            () = self.stop.asked() => Ok(stopped(child, drains).await),
+            asked = self.stop.asked() => Ok(ended(asked, child, drains).await),
         }
+    }
+
+    /// The next life counts: whoever asked for it waits until the count has risen and the gateway is ready.
+    fn reload(&mut self) -> Outcome<()> {
+        self.say("taking up a new configuration");
+        // The bundle may be another one by now.
+        if let Ok(runtime) = Runtime::open(&self.runtime.dir) {
+            self.runtime = runtime;
+            self.state.version.clone_from(&self.runtime.manifest.version);
+        }
+        self.state.reloads = Some(self.state.reloads.unwrap_or(0).wrapping_add(1));
+        self.state.set_workerd(None);
+        self.enter(Phase::Starting)
     }
 
     fn spawn(&self) -> Outcome<Child> {
@@ -281,7 +318,15 @@ async fn died(status: Option<ExitStatus>, drains: [JoinHandle<()>; 2], was_ready
     }
 }
 
-async fn stopped(mut child: Child, drains: [JoinHandle<()>; 2]) -> End {
+async fn ended(asked: Asked, child: Child, drains: [JoinHandle<()>; 2]) -> End {
+    stop(child, drains).await;
+    match asked {
+        Asked::Stop => End::Stopped,
+        Asked::Reload => End::Reloading,
+    }
+}
+
+async fn stop(mut child: Child, drains: [JoinHandle<()>; 2]) {
     if let Some(pid) = child.id() {
         Process::of(pid).terminate();
     }
@@ -289,7 +334,6 @@ async fn stopped(mut child: Child, drains: [JoinHandle<()>; 2]) -> End {
         let _ = child.kill().await;
     }
     drained(drains).await;
-    End::Stopped
 }
 
 async fn drained(drains: [JoinHandle<()>; 2]) {

@@ -10,16 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::bootstrap::{Bootstrap, NewToken};
-use super::capnp::{self, Settings};
 use super::layout::Layout;
 use super::lock::{self, Lock};
 use super::runtime::Runtime;
 use super::state::{Found, Phase, State};
 use super::supervisor::Report;
-use super::{log, ports, url};
+use super::{configure, log, ports, url};
 use crate::config::{Config, Key};
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::paths;
 
 /// Longer than the supervisor's own bound for a start, so that its reason arrives.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -54,6 +52,8 @@ pub struct Started {
     pub already_running: bool,
     pub took: Duration,
     pub login: Login,
+    /// What is wrong, and stopped nothing.
+    pub warnings: Vec<String>,
 }
 
 /// What has to be in place before the supervisor starts, in either mode.
@@ -62,6 +62,7 @@ pub struct Prepared {
     pub port: u16,
     pub runtime: Runtime,
     pub login: Login,
+    pub warnings: Vec<String>,
     turn: Lock,
 }
 
@@ -82,6 +83,7 @@ impl Started {
             already_running: false,
             took: Duration::ZERO,
             login: prepared.login.clone(),
+            warnings: prepared.warnings.clone(),
         }
     }
 }
@@ -108,22 +110,12 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
     let _ = fs::remove_file(layout.state());
     ports::ensure_free(port)?;
     let (bootstrap, login) = login(layout, port, request.new_token)?;
-    runtime.copy_scripts(layout)?;
-    let config = capnp::config(&Settings {
-        manifest: &runtime.manifest,
-        port,
-        bootstrap_hash: &bootstrap.sha256,
-        durable: &layout.durable(),
-        workspace: &layout.workspace(),
-    })?;
-    paths::write_private_file(&layout.config(), config.as_bytes()).or_fail(
-        format_args!("write {}", layout.config().display()),
-        "Check that the disk is not full.",
-    )?;
+    let warnings = configure::write(layout, &runtime, port, &bootstrap)?;
     Ok(Preparation::Ready(Prepared {
         port,
         runtime,
         login,
+        warnings,
         turn,
     }))
 }
@@ -159,6 +151,7 @@ pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
             already_running: false,
             took: began.elapsed(),
             login: prepared.login,
+            warnings: prepared.warnings,
         }),
         Some(Report::Failed { reason }) => {
             let _ = child.wait();
@@ -220,6 +213,7 @@ fn running(layout: &Layout, request: Request) -> Outcome<Started> {
         already_running: true,
         took: began.elapsed(),
         login: Login::Kept,
+        warnings: Vec::new(),
     })
 }
 
