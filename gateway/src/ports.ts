@@ -71,6 +71,8 @@ export interface SessionSend {
   readonly attachments?: readonly Attachment[];
   /** The text is only text: nothing in it is a command or a directive. */
   readonly verbatim?: true;
+  /** It is only to be known: no run answers it. */
+  readonly quiet?: true;
   /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`, `session:<key>;hops=<n>`. */
   readonly origin: string;
   /** Where the run's end is sent, beside the clients that follow. */

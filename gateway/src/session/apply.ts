@@ -64,13 +64,14 @@ export class Applier {
       const { wall, now } = clock.read();
       const id = freshId();
       const state = before ?? newborn({ identity: birthOf(birth), sessionId: freshId(), wall });
+      const front = state.queue.count > 0 ? store.queueFront() : { quiet: [], head: undefined };
       const stamp: Stamp = {
         now,
         wall,
         jitter: random(),
         freshId: id,
         published: published(),
-        head: state.queue.count > 0 ? store.queueHead() : undefined,
+        ...front,
         named: body.type === "Abort" && body.runId !== undefined && state.queue.count > 0 ? store.queuedRun(body.runId) : undefined,
       };
       const step = reduce(state, { ...body, ...stamp });

@@ -31,7 +31,8 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
     );
   const attachments = input.attachments ?? [];
   if (input.text.trim() === "" && attachments.length === 0) return refuse("chat.empty", "The message is empty.");
-  const parsed: Parsed = input.verbatim ? { kind: "message", text: input.text, directives: {}, status: false } : parseMessage(input.text);
+  const parsed: Parsed =
+    input.verbatim || input.quiet ? { kind: "message", text: input.text, directives: {}, status: false } : parseMessage(input.text);
   if (parsed.kind === "bad-directive") return refuse("chat.bad_directive", parsed.message);
   if (parsed.kind === "command" || parsed.kind === "bad-command") return { ok: true, value: parsed };
   if (parsed.kind === "directive-only" && attachments.length === 0) return { ok: true, value: parsed };
@@ -43,6 +44,7 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
     message: { role: "user", content: text, timestamp: wall },
     directives: parsed.directives,
     ...(input.reply ? { reply: input.reply } : {}),
+    ...(input.quiet ? { quiet: true } : {}),
   };
   return sized({ kind: "message", incoming, bytes: 0, status: parsed.status });
 }

@@ -48,7 +48,7 @@ const write = (store: SessionStore, before: State | undefined, what: Step): void
 storeCase("[W20] reading what was never written gives nothing and makes nothing", (store) => {
   assert.equal(store.load(), undefined);
   assert.equal(store.seen("k"), undefined);
-  assert.equal(store.queueHead(), undefined);
+  assert.deepEqual(store.queueFront(), { quiet: [], head: undefined });
   assert.deepEqual(store.rows(0, 10), []);
   assert.equal(store.resultText("c"), undefined);
   assert.equal(store.load(), undefined);
@@ -84,7 +84,7 @@ storeCase("a transaction that throws did not happen", (store) => {
   );
   assert.deepEqual(store.load(), state);
   assert.deepEqual(store.rows(0, 10), [row(1)]);
-  assert.equal(store.queueHead(), undefined);
+  assert.deepEqual(store.queueFront(), { quiet: [], head: undefined });
   assert.equal(store.seen("k"), undefined);
   assert.equal(store.resultText("c"), undefined);
 });
@@ -98,16 +98,44 @@ storeCase("[P1] a key is remembered with its answer, and only once", (store) => 
 });
 storeCase("[P3] the queue is first in, first out, and a message in it can be found by its run", (store) => {
   write(store, undefined, step({ queue: ["a", "b", "c"].map((id) => ({ op: "add", incoming: incoming(id), bytes: 10 })) }));
-  const head = store.queueHead();
+  const { head } = store.queueFront();
   assert.deepEqual(head?.incoming, incoming("a"));
   const middle = store.queuedRun("run-b");
   assert.deepEqual(middle?.incoming, incoming("b"));
   assert.equal(store.queuedRun("run-z"), undefined);
   write(store, state, step({ state: { ...state }, queue: [{ op: "remove", id: middle?.id ?? 0 }] }));
   write(store, state, step({ state: { ...state }, queue: [{ op: "remove", id: head?.id ?? 0 }] }));
-  assert.deepEqual(store.queueHead()?.incoming, incoming("c"));
+  assert.deepEqual(store.queueFront().head?.incoming, incoming("c"));
   write(store, state, step({ state: { ...state }, queue: [{ op: "add", incoming: incoming("d"), bytes: 10 }] }));
-  assert.deepEqual(store.queueHead()?.incoming, incoming("c"));
+  assert.deepEqual(store.queueFront().head?.incoming, incoming("c"));
+});
+storeCase("[P2] what is only to be known is given with the first message behind it that a run answers", (store) => {
+  const quiet = (id: string): IncomingMessage => ({ ...incoming(id), quiet: true });
+  const add = (message: IncomingMessage): void =>
+    write(store, state, step({ state: { ...state }, queue: [{ op: "add", incoming: message, bytes: 10 }] }));
+  write(store, undefined, step());
+  add(quiet("a"));
+  const ids = (): unknown[] => {
+    const { quiet: before, head } = store.queueFront();
+    return [before.map(({ incoming: { messageId } }) => messageId), head?.incoming.messageId];
+  };
+  const before = ids();
+  add(quiet("b"));
+  const more = ids();
+  add(incoming("c"));
+  add(quiet("d"));
+  assert.deepEqual(
+    [before, more, ids()],
+    [
+      [[incoming("a").messageId], undefined],
+      [[incoming("a").messageId, incoming("b").messageId], undefined],
+      [[incoming("a").messageId, incoming("b").messageId], incoming("c").messageId],
+    ],
+  );
+  const { quiet: front, head } = store.queueFront();
+  for (const { id } of [...front, ...(head ? [head] : [])])
+    write(store, state, step({ state: { ...state }, queue: [{ op: "remove", id }] }));
+  assert.deepEqual(ids(), [[incoming("d").messageId], undefined]);
 });
 storeCase("rows come in order and in pages", (store) => {
   const rows = Array.from({ length: 25 }, (_, n) => row(n + 1));

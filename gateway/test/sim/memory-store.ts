@@ -7,7 +7,7 @@ import type { Answer } from "../../src/session/machine/event.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../../src/session/machine/state.ts";
 import { decodeRow, decodeState, encodeRow, encodeState, type StoredRow } from "../../src/session/store/rows.ts";
-import type { PruneBounds, SeenEntry, SessionStore } from "../../src/session/store/session-store.ts";
+import type { PruneBounds, QueueFront, SeenEntry, SessionStore } from "../../src/session/store/session-store.ts";
 
 interface StoredMessage {
   readonly id: number;
@@ -85,8 +85,14 @@ export class MemoryStore implements SessionStore {
   #queued(): StoredMessage[] {
     return [...this.#tables.queue.values()].sort((left, right) => left.id - right.id);
   }
-  queueHead(): QueuedMessage | undefined {
-    return this.#message(this.#queued()[0]);
+  queueFront(): QueueFront {
+    const quiet: QueuedMessage[] = [];
+    for (const stored of this.#queued()) {
+      const message = this.#message(stored);
+      if (!message?.incoming.quiet) return { quiet, head: message };
+      quiet.push(message);
+    }
+    return { quiet, head: undefined };
   }
   queued(): readonly IncomingMessage[] {
     return this.#queued().map(({ body }) => {

@@ -77,8 +77,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[P3] the queue is a stack",
     file: "test/sim/memory-store.ts",
-    find: "return this.#message(this.#queued()[0]);",
-    put: "return this.#message(this.#queued().at(-1));",
+    find: "for (const stored of this.#queued()) {",
+    put: "for (const stored of this.#queued().reverse()) {",
+  },
+  {
+    name: "[P2] what is only to be known is lost when it waits in front of nothing else",
+    file: machine("phase/idle"),
+    find: "    takeOff(d, message);\n    enter(d, message.incoming);",
+    put: "    takeOff(d, message);\n    if (at.head) enter(d, message.incoming);",
   },
   {
     name: "[R3] an abort leaves open calls without a result",

@@ -95,6 +95,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
             text: `say ${message.messageId}`,
             origin: "client:sim",
             ...(message.routed ? { reply: ROUTE } : {}),
+            ...(message.quiet ? { quiet: true } : {}),
             ...(message.voice ? { attachments: [{ mimeType: "audio/ogg", data: "T2dnUw==" }] } : {}),
           }),
         ),
@@ -123,6 +124,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
       runId: `run-${index}`,
       voice: index % 5 === 3,
       routed: index % 3 === 1,
+      quiet: index % 6 === 4,
       state: "pending",
     };
     plan(() => {

@@ -203,7 +203,7 @@ export class World {
         }),
       load: () => living(() => disk.load()),
       seen: (key) => living(() => disk.seen(key)),
-      queueHead: () => living(() => disk.queueHead()),
+      queueFront: () => living(() => disk.queueFront()),
       queued: () => living(() => disk.queued()),
       queuedRun: (runId) => living(() => disk.queuedRun(runId)),
       write: (before, step, seen) => living(() => disk.write(before, step, seen)),

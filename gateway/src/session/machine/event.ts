@@ -18,7 +18,8 @@ export interface Stamp {
   readonly freshId: string;
   /** Clients have been handed every event up to here. */
   readonly published: number;
-  /** First in the queue, when there is a queue. */
+  /** At the front of the queue: what is only to be known, and the first message behind it, which a run answers. */
+  readonly quiet: readonly QueuedMessage[];
   readonly head: QueuedMessage | undefined;
   /** With an Abort that names a run: the message in the queue that would start it. */
   readonly named: QueuedMessage | undefined;

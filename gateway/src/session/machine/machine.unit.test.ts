@@ -38,7 +38,7 @@ class Bench {
       jitter: this.jitter,
       freshId: `id${++this.#ids}`,
       published: this.published,
-      head: this.queue[0],
+      ...this.#front(),
       named: body.type === "Abort" ? this.queue.find((message) => message.incoming.runId === body.runId) : undefined,
     };
     const frozen = JSON.stringify(this.state);
@@ -61,6 +61,11 @@ class Bench {
     }
     this.last = step;
     return step;
+  }
+  /** What a store gives of its queue. */
+  #front(): { readonly quiet: readonly QueuedMessage[]; readonly head: QueuedMessage | undefined } {
+    const at = this.queue.findIndex(({ incoming }) => !incoming.quiet);
+    return at === -1 ? { quiet: [...this.queue], head: undefined } : { quiet: this.queue.slice(0, at), head: this.queue[at] };
   }
   say(id: string, more: Partial<IncomingMessage> = {}): Answer | undefined {
     const incoming: IncomingMessage = {
@@ -220,6 +225,27 @@ describe("messages", () => {
       ["a", "assistant", "b", "assistant", "c", "assistant"],
     );
     assert.equal(b.state.run.phase, "idle");
+  });
+  test("[P2] what is only to be known enters the log in its place, and no run answers it", () => {
+    const b = new Bench();
+    assert.deepEqual(b.say("late", { quiet: true }), { type: "accepted", runId: "run-late", queued: false, seq: 1 });
+    assert.equal(b.state.run.phase, "idle");
+    assert.equal(b.state.runCount, 0);
+    b.say("a");
+    assert.deepEqual(b.say("q1", { quiet: true }), { type: "accepted", runId: "run-q1", queued: true });
+    b.say("q2", { quiet: true });
+    b.say("b");
+    b.say("q3", { quiet: true });
+    assert.deepEqual(b.apply({ type: "Abort", runId: "run-q1" }).answer, { type: "aborted", wasRunning: false, cancelled: 0 });
+    b.reply("one");
+    assert.equal(b.state.run.phase, "thinking");
+    b.reply("two");
+    assert.equal(b.state.run.phase, "idle");
+    assert.deepEqual(
+      b.log.map((row) => (row.kind === "user" ? row.messageId : row.kind)),
+      ["late", "a", "assistant", "q1", "q2", "b", "assistant", "q3"],
+    );
+    assert.deepEqual([b.queue.length, b.state.queue, b.state.runCount], [0, { count: 0, bytes: 0 }, 2]);
   });
   test("[P4] [P19] over the limit a message is refused before it is accepted, at exactly the limit not", () => {
     const b = new Bench();

@@ -10,7 +10,7 @@ import { actingTick, actingWoke, nodeChanged, toolOffline, toolResult, toolSent,
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { endByAbort, replyUnbegun } from "./phase/ending.ts";
-import { becomeIdle, execEnded, userMessage } from "./phase/idle.ts";
+import { becomeIdle, execEnded, takeOff, userMessage } from "./phase/idle.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, modelEffectId, type State } from "./state.ts";
 
@@ -122,9 +122,8 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
     becomeIdle(d);
     return;
   }
-  if (event.runId !== undefined && at.named) {
-    d.queue.push({ op: "remove", id: at.named.id });
-    state.queue = { count: state.queue.count - 1, bytes: state.queue.bytes - at.named.bytes };
+  if (event.runId !== undefined && at.named && !at.named.incoming.quiet) {
+    takeOff(d, at.named);
     const { seq } = appendNotice(d, {
       notice: "aborted",
       runId: event.runId,

@@ -248,6 +248,8 @@ export interface IncomingMessage {
   readonly message: UserMessage;
   readonly directives: Directives;
   readonly reply?: ReplyRoute;
+  /** It is only to be known: no run answers it. */
+  readonly quiet?: true;
 }
 export interface QueuedMessage {
   /** Rises in the order of arrival. */

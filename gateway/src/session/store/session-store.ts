@@ -14,13 +14,18 @@ export interface SeenEntry {
   /** Wall time. */
   readonly at: number;
 }
+export interface QueueFront {
+  readonly quiet: readonly QueuedMessage[];
+  readonly head: QueuedMessage | undefined;
+}
 export interface SessionStore {
   /** Rolled back when `work` throws. */
   transaction<T>(work: () => T): T;
   /** Undefined: nobody has ever said anything here. Reading creates nothing. */
   load(): State | undefined;
   seen(key: string): Answer | undefined;
-  queueHead(): QueuedMessage | undefined;
+  /** Up to the first message that a run answers. */
+  queueFront(): QueueFront;
   /** All that wait, in order. Seldom asked: the queue is bounded, but may be large. */
   queued(): readonly IncomingMessage[];
   /** The first waiting message of that run. */

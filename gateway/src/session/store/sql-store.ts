@@ -9,7 +9,7 @@ import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../machine/state.ts";
 import { decodeRow, decodeState, encodeRow, encodeState, resultParts, type StoredRow } from "./rows.ts";
 import { SESSION_MIGRATIONS, SESSION_TABLES } from "./schema.ts";
-import type { PruneBounds, SeenEntry, SessionStore } from "./session-store.ts";
+import type { PruneBounds, QueueFront, SeenEntry, SessionStore } from "./session-store.ts";
 
 export type SessionDatabase = Pick<DurableObjectStorage, "sql" | "kv" | "transactionSync">;
 
@@ -17,8 +17,8 @@ export class SqlStore implements SessionStore {
   readonly #storage: SessionDatabase;
   /** Undefined: not looked yet. */
   #hasTables: boolean | undefined;
-  /** The first in the queue, so that a busy session doesn't parse it again with each event. */
-  #head: QueuedMessage | undefined;
+  /** So that a busy session doesn't parse it again with each event. */
+  #front: QueueFront | undefined;
   /** Where forgetting of dedupe keys goes on. Memory only: a new life begins anew. */
   #pruneAfter = "";
 
@@ -31,7 +31,7 @@ export class SqlStore implements SessionStore {
     try {
       return this.#storage.transactionSync(work);
     } catch (error) {
-      this.#head = undefined;
+      this.#front = undefined;
       throw error;
     }
   }
@@ -55,7 +55,7 @@ export class SqlStore implements SessionStore {
   }
 
   load(): State | undefined {
-    this.#head = undefined;
+    this.#front = undefined;
     return decodeState(
       new Map(this.#all<{ name: string; body: string }>("SELECT name, body FROM state").map(({ name, body }) => [name, body])),
     );
@@ -66,9 +66,18 @@ export class SqlStore implements SessionStore {
     const answer: Answer = JSON.parse(row.answer);
     return answer;
   }
-  queueHead(): QueuedMessage | undefined {
-    this.#head ??= this.#queued("SELECT id, bytes, body FROM queue ORDER BY id LIMIT 1");
-    return this.#head;
+  queueFront(): QueueFront {
+    this.#front ??= this.#readFront();
+    return this.#front;
+  }
+  #readFront(): QueueFront {
+    const quiet: QueuedMessage[] = [];
+    for (let after = Number.MIN_SAFE_INTEGER; ; ) {
+      const head = this.#queued("SELECT id, bytes, body FROM queue WHERE id > ? ORDER BY id LIMIT 1", after);
+      if (!head?.incoming.quiet) return { quiet, head };
+      quiet.push(head);
+      after = head.id;
+    }
   }
   queued(): readonly IncomingMessage[] {
     return this.#all<{ body: string }>("SELECT body FROM queue ORDER BY id").map(({ body }) => {
@@ -103,12 +112,11 @@ export class SqlStore implements SessionStore {
   }
   #writeQueue(op: QueueOp): void {
     const { sql } = this.#storage;
+    // What is added behind the head changes nothing at the front.
+    if (op.op === "remove" || this.#front?.head === undefined) this.#front = undefined;
     if (op.op === "add")
       sql.exec("INSERT INTO queue(run, bytes, body) VALUES(?, ?, ?)", op.incoming.runId, op.bytes, JSON.stringify(op.incoming));
-    else {
-      sql.exec("DELETE FROM queue WHERE id = ?", op.id);
-      if (this.#head?.id === op.id) this.#head = undefined;
-    }
+    else sql.exec("DELETE FROM queue WHERE id = ?", op.id);
   }
   #writeResult(op: ResultOp): void {
     const { sql } = this.#storage;

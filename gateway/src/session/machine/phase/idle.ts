@@ -3,7 +3,7 @@ import { type Draft, append, appendNotice, open } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import type { ReplyRoute } from "../../../ports.ts";
 import { LIMITS } from "../limits.ts";
-import { type ActiveRun, type IncomingMessage, modelEffectId, type Thinking, type WaitingRun } from "../state.ts";
+import { type ActiveRun, type IncomingMessage, modelEffectId, type QueuedMessage, type Thinking, type WaitingRun } from "../state.ts";
 import { textOf } from "../text.ts";
 import { beginArchive } from "./archiving.ts";
 
@@ -11,6 +11,10 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   const { state } = d;
   if (!sameIdentity(state.identity, event.identity)) state.identity = event.identity;
   const { incoming } = event;
+  if (incoming.quiet && state.run.phase === "idle") {
+    d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq: enter(d, incoming) };
+    return;
+  }
   const reset =
     state.run.phase === "idle" && event.resetDue !== undefined && state.messageCount > 0 && d.at.wall >= state.autoResetAfter
       ? event.resetDue
@@ -56,14 +60,18 @@ function enqueue(d: Draft, incoming: IncomingMessage, bytes: number): boolean {
   return true;
 }
 
+/** The message enters the log. Returns its place. */
+function enter(d: Draft, { runId, messageId, origin, message, directives }: IncomingMessage): number {
+  return append(d, { kind: "user", runId, messageId, origin, message, ...(Object.keys(directives).length > 0 ? { directives } : {}) }).seq;
+}
 /** The message enters the log and its run begins. Returns its place. */
 function startRun(d: Draft, incoming: IncomingMessage): number {
   const { state, at } = d;
   state.runCount += 1;
   state.updatedAt = at.wall;
-  const { runId, messageId, origin, message, directives } = incoming;
+  const { runId, messageId, directives } = incoming;
   const reply = routeOf(d, incoming);
-  const row = append(d, { kind: "user", runId, messageId, origin, message, ...(Object.keys(directives).length > 0 ? { directives } : {}) });
+  const seq = enter(d, incoming);
   think(d, {
     ordinal: state.runCount,
     runId,
@@ -76,7 +84,7 @@ function startRun(d: Draft, incoming: IncomingMessage): number {
     modelIndex: 0,
     spent: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0, costUsd: 0 },
   });
-  return row.seq;
+  return seq;
 }
 
 export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "roomMade">;
@@ -147,12 +155,22 @@ export function becomeIdle(d: Draft): void {
 export function startNext(d: Draft): void {
   const { state, at } = d;
   if (state.run.phase !== "idle" || state.queue.count === 0) return;
-  const { head } = at;
-  if (!head || d.headTaken) throw new Error("messages wait, but the store did not give the first one");
+  if (d.headTaken) throw new Error("messages wait, but the store did not give the first one");
   d.headTaken = true;
-  d.queue.push({ op: "remove", id: head.id });
-  state.queue = { count: state.queue.count - 1, bytes: state.queue.bytes - head.bytes };
+  for (const message of at.quiet) {
+    takeOff(d, message);
+    enter(d, message.incoming);
+  }
+  const { head } = at;
+  if (!head && state.queue.count > 0) throw new Error("messages wait, but the store did not give the first one");
+  if (!head) return;
+  takeOff(d, head);
   startRun(d, head.incoming);
+}
+export function takeOff(d: Draft, { id, bytes }: QueuedMessage): void {
+  const { queue } = d.state;
+  d.queue.push({ op: "remove", id });
+  d.state.queue = { count: queue.count - 1, bytes: queue.bytes - bytes };
 }
 
 function sameIdentity(left: Draft["state"]["identity"], right: Draft["state"]["identity"]): boolean {
