@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "13a5c25c71bd6f62";
+export const PROTOCOL_FINGERPRINT = "e4d7ac296e06a5a7";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

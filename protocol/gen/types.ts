@@ -369,6 +369,7 @@ export type ChannelInboundOutcome = {
   replies?: OutboundMessage[];
   /** At most 64 characters. */
   reaction?: string;
+  unanswered?: Unanswered;
 };
 
 /** Parameters of `channel.inbound`. */
@@ -2385,6 +2386,10 @@ export type TransferStartEvent = {
   /** 0 to 4294967295. */
   transferId: number;
 };
+
+/** Why the agent knows of a message and does not answer it. `late`: it came more than a day late. `event`: a reaction, a correction, a deletion. */
+export type Unanswered = "late" | "event";
+export const UnansweredValues = ["late", "event"] as const satisfies readonly Unanswered[];
 
 /** Tokens and their price. `input` excludes what came from the provider's cache. */
 export type Usage = {

@@ -112,6 +112,11 @@ export const InboundOutcome = enumOf(
   "`accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why. `later`: not now; keep it and bring it again.",
   ["accepted", "duplicate", "answered", "ignored", "held", "refused", "later"],
 );
+export const Unanswered = enumOf(
+  "Unanswered",
+  "Why the agent knows of a message and does not answer it. `late`: it came more than a day late. `event`: a reaction, a correction, a deletion.",
+  ["late", "event"],
+);
 export const ChannelInboundOutcome = struct(
   "ChannelInboundOutcome",
   "What became of a message from a platform. It is durable in the gateway.",
@@ -123,6 +128,8 @@ export const ChannelInboundOutcome = struct(
     replies: t.optional(t.array(OutboundMessage, 4)),
     /** What to put on the message as a sign that it was seen. */
     reaction: t.optional(t.string(64)),
+    /** With `accepted`. */
+    unanswered: t.optional(Unanswered),
   },
 );
 export const DeliveryState = enumOf("DeliveryState", "`unknown`: it may or may not have arrived; it is not sent again.", [

@@ -86,6 +86,7 @@ export class Account {
       settled: (_inbound, { replies = [] }) => {
         for (const reply of replies) this.#outbox.take(reply);
       },
+      tooLate: (peer, count, key) => void this.#outbox.take(lateNotice(peer, count, key)),
       done: (inbound, outcome, receipt) => this.#handedOver(inbound, outcome, receipt),
     });
     this.#outbox = new Outbox({
@@ -134,14 +135,14 @@ export class Account {
   }
   status(): ChannelAccount {
     const platform = this.platform;
-    const aged = this.#inbox.aged();
+    const late = this.#inbox.late();
     const state = platform.status();
     const connectedSince = this.#since(state.connected);
     return {
       accountId: this.#host.accountId,
       ...state,
       ...(connectedSince === undefined ? {} : { connectedSince }),
-      extra: { ...state.extra, started: this.#started(), ...(aged > 0 ? { tooOld: aged } : {}) },
+      extra: { ...state.extra, started: this.#started(), ...(late > 0 ? { tooLate: late } : {}) },
       inboxWaiting: this.#inbox.waiting(),
       outboxWaiting: this.#outbox.waiting(),
       undelivered: this.#outbox.undelivered(),
@@ -397,6 +398,12 @@ export class Account {
   }
 }
 
+const lateNotice = (peer: Peer, count: number, key: string): OutboundMessage => ({
+  deliveryId: `late:${key}`.slice(0, 160),
+  kind: "notice",
+  peer,
+  text: `${count === 1 ? "A message" : `${count} messages`} reached me more than a day late. I have read ${count === 1 ? "it" : "them"}, but did not answer; write again if it still matters.`,
+});
 /** The second part of `media/{sessionKey}/{uuid}.{ext}`. */
 const sessionKeyOf = (r2Key: string): string => r2Key.split("/")[1] ?? "";
 

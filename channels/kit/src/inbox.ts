@@ -3,7 +3,7 @@
  * goes only in the transaction that takes in the gateway's answer. Per conversation one message at a time, the oldest first;
  * conversations side by side. Decides nothing about who may talk: that is the gateway's.
  */
-import type { ChannelInbound, ChannelInboundOutcome, Media } from "../../../protocol/gen/types.ts";
+import type { ChannelInbound, ChannelInboundOutcome, Media, Peer } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
 import { errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import type { InboundFile, InboundItem } from "./platform.ts";
@@ -21,6 +21,8 @@ export interface InboxPorts {
   readonly store: (file: InboundFile, r2Key: string) => Promise<number>;
   /** In the transaction in which the message leaves the inbox. */
   readonly settled: (inbound: ChannelInbound, outcome: ChannelInboundOutcome) => void;
+  /** In that of the last that waits: so many messages of the conversation were not answered. `key` names the last for ever. */
+  readonly tooLate: (peer: Peer, count: number, key: string) => void;
   /** After it. */
   readonly done: (inbound: ChannelInbound, outcome: ChannelInboundOutcome, receipt: unknown) => void;
   readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
@@ -28,6 +30,8 @@ export interface InboxPorts {
 export class FileRefused extends Error {
   override readonly name = "FileRefused";
 }
+const LATE = "inbox.late";
+
 interface Row {
   readonly id: number;
   readonly key: string;
@@ -123,10 +127,6 @@ export class Inbox {
   async #one(row: Row): Promise<boolean> {
     const { db, now, after, handOver, settled, done } = this.#ports;
     let inbound: ChannelInbound = JSON.parse(row.body);
-    if (now() - row.received > KIT.maxAgeMs) {
-      this.#keepBack(row);
-      return true;
-    }
     let outcome: ChannelInboundOutcome;
     try {
       inbound = await this.#files(row, inbound);
@@ -148,24 +148,34 @@ export class Inbox {
     db.transaction(() => {
       db.query("DELETE FROM inbox WHERE id = ?", row.id);
       settled(inbound, outcome);
+      if (outcome.unanswered === "late") this.#countLate(row);
+      this.#tellLate(row, inbound.peer);
     });
     done(inbound, outcome, row.receipt === null ? undefined : JSON.parse(row.receipt));
     return true;
   }
-  /** Too old to be answered: it is counted, and the account's state tells. */
-  #keepBack(row: Row): void {
-    const { db } = this.#ports;
-    db.transaction(() => {
-      db.query("DELETE FROM inbox WHERE id = ?", row.id);
-      db.query(
-        "INSERT INTO kv(name, value) VALUES('inbox.aged', '1') ON CONFLICT(name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
+  #countLate({ peer }: Row): void {
+    for (const name of [LATE, `${LATE}.${peer}`])
+      this.#ports.db.query(
+        "INSERT INTO kv(name, value) VALUES(?, '1') ON CONFLICT(name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
+        name,
       );
-    });
-    this.#ports.log("message_too_old");
   }
-  /** Messages that were never answered because the gateway was away for too long. */
-  aged(): number {
-    return Number(this.#ports.db.query<{ value: string }>("SELECT value FROM kv WHERE name = 'inbox.aged'")[0]?.value ?? 0);
+  /** With the last message that waits of a conversation: how many of it came too late to be answered (promises P2, P10). */
+  #tellLate({ peer: name, key }: Row, peer: Peer): void {
+    const { db, tooLate } = this.#ports;
+    const counter = `${LATE}.${name}`;
+    const count = this.#count(counter);
+    if (count === 0 || db.query("SELECT 1 FROM inbox WHERE peer = ? LIMIT 1", name).length > 0) return;
+    db.query("DELETE FROM kv WHERE name = ?", counter);
+    tooLate(peer, count, key);
+  }
+  #count(name: string): number {
+    return Number(this.#ports.db.query<{ value: string }>("SELECT value FROM kv WHERE name = ?", name)[0]?.value ?? 0);
+  }
+  /** Messages of all time that came too late to be answered. */
+  late(): number {
+    return this.#count(LATE);
   }
 
   /** Files go to the bucket one by one; each step is kept, so that a restart begins where it was. */

@@ -4,8 +4,8 @@ export const KIT = {
   /** First and longest wait between two tries, with 25 % jitter. */
   retryMinMs: 1_000,
   retryMaxMs: 300_000,
-  /** An incoming message is handed over within this time, or kept back and counted (promises P2). */
-  maxAgeMs: 86_400_000,
+  /** How long what is shown while an answer is made is known. */
+  liveMaxMs: 86_400_000,
   /** A delivery fails visibly after this many tries, or this long (promises P9). */
   sendTries: 10,
   sendMaxMs: 86_400_000,

@@ -374,7 +374,7 @@ export class Outbox {
       before,
       KIT.forgetStep,
     );
-    db.query("DELETE FROM live WHERE delivery IN (SELECT delivery FROM live WHERE at < ? LIMIT ?)", now() - KIT.maxAgeMs, KIT.forgetStep);
+    db.query("DELETE FROM live WHERE delivery IN (SELECT delivery FROM live WHERE at < ? LIMIT ?)", now() - KIT.liveMaxMs, KIT.forgetStep);
   }
 }
 

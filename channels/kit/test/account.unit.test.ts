@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KIT } from "../src/limits.ts";
 import { nonceOf } from "../src/outbox.ts";
-import { type Faults, World } from "./world.ts";
+import { CALM, type Faults, World } from "./world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -68,17 +68,31 @@ test("[P3] one conversation never waits for another", async () => {
   assert.equal(world.accepted.filter(({ peer }) => peer.id !== "stuck").length, 20);
 });
 
-test("[P2] what is older than a day is counted, not answered", async () => {
+test("[P2] a gateway that was away for days gets everything; what came too late to be answered is told, once for each conversation", async () => {
   const world = new World();
   world.faults = { fails: 1, answerLost: 0, dies: 0 };
-  world.host.take(world.item("anna", "1"));
-  world.host.take(world.item("anna", "2"));
+  for (const id of ["1", "2", "3"]) world.host.take(world.item("anna", id));
+  world.host.take(world.item("ben", "1"));
   await world.pass(25 * HOUR);
-  world.faults = { fails: 0, answerLost: 0, dies: 0 };
-  await world.pass(HOUR);
   assert.equal(world.accepted.length, 0);
+  world.outcomeOf = ({ peer, message }) => ({
+    outcome: "accepted",
+    ...(peer.id === "anna" && message.id !== "3" ? { unanswered: "late" } : {}),
+  });
+  world.faults = { fails: 0.2, answerLost: 0.5, dies: 0.1 };
+  await world.pass(HOUR);
+  world.faults = CALM;
+  await world.pass(HOUR);
+  assert.deepEqual(
+    world.accepted.filter(({ peer }) => peer.id === "anna").map(({ message }) => message.id),
+    ["1", "2", "3"],
+  );
   assert.equal(world.account.status().inboxWaiting, 0);
-  assert.equal(world.account.status().extra?.["tooOld"], 2);
+  assert.equal(world.account.status().extra?.["tooLate"], 2);
+  assert.deepEqual(
+    world.shown.map(({ peer, text }) => [peer, text.slice(0, 40)]),
+    [["anna", "2 messages reached me more than a day la"]],
+  );
 });
 
 test("[P2] what the gateway answers at once is sent, also when the answer came twice", async () => {

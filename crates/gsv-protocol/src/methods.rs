@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "13a5c25c71bd6f62";
+pub const PROTOCOL_FINGERPRINT: &str = "e4d7ac296e06a5a7";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

@@ -561,6 +561,8 @@ pub struct ChannelInboundOutcome {
     /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reaction: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Unanswered>,
 }
 
 /// Parameters of `channel.inbound`.
@@ -3620,6 +3622,16 @@ pub struct TransferStartEvent {
     /// 0 to 4294967295.
     pub transfer_id: u32,
 }
+
+/// Why the agent knows of a message and does not answer it. `late`: it came more than a day late. `event`: a reaction, a correction, a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Unanswered {
+    #[serde(rename = "late")]
+    Late,
+    #[serde(rename = "event")]
+    Event,
+}
+impl_string_enum!(Unanswered { Late => "late", Event => "event" });
 
 /// Tokens and their price. `input` excludes what came from the provider's cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

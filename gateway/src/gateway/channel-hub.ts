@@ -14,8 +14,10 @@ import type {
   DeliveryReport,
   OutboundMessage,
   PairRole,
+  Unanswered,
 } from "../../../protocol/gen/types.ts";
 import { type Access, accessOf, senderIdOf } from "../channels/access.ts";
+import { unansweredWhy } from "../channels/attention.ts";
 import { cleanName, envelope } from "../channels/envelope.ts";
 import { isOwnKey, keyFor } from "../media/names.ts";
 import type { Logger } from "../platform/log.ts";
@@ -61,6 +63,8 @@ interface Place {
   readonly key: string;
   readonly isOwner: boolean;
 }
+/** Names the second handing over of what was held. */
+const LET_IN = "/let-in";
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 const MINUTE_MS = 60_000;
 const RELEASE_EVERY_MS = 30_000;
@@ -234,6 +238,7 @@ export class ChannelHub {
       if (!target.isOwner && this.#overDay(ref, inbound))
         return settle(refused("You have sent as many messages as this assistant takes in a day. It goes on tomorrow."));
     }
+    const unanswered = await this.#unanswered(ref, inbound, key);
     const result = await ask(target.key, (session) =>
       session.send({
         identity: target.identity,
@@ -242,13 +247,15 @@ export class ChannelHub {
         ...this.#textOf(ref, inbound, target),
         ...attachmentsOf(inbound, target.key),
         origin: `channel:${ref.channel}:${ref.accountId}:${senderIdOf(inbound) ?? ""}`.slice(0, 256),
-        reply: routeOf(ref, inbound),
+        ...(unanswered === undefined ? { reply: routeOf(ref, inbound) } : { quiet: true }),
         contextVersion: contextVersion(),
       }),
     );
     if (!result.ok) {
       const { error } = result;
       if (error.reason === "storage.failed" || error.reason === "internal") return LATER;
+      // Nobody waits for an answer to it, so it can wait itself.
+      if (unanswered !== undefined && error.reason === "session.queue_full") return LATER;
       return settle(refused(error.message));
     }
     const { value } = result;
@@ -256,6 +263,7 @@ export class ChannelHub {
     switch (value.status) {
       case "started":
       case "paused":
+        if (unanswered !== undefined) return settle({ outcome: "accepted", sessionKey: target.key, unanswered });
         return settle({ outcome: "accepted", sessionKey: target.key, runId: value.runId, ...(reaction === "" ? {} : { reaction }) });
       case "command":
       case "directive-only": {
@@ -263,6 +271,16 @@ export class ChannelHub {
         return settle({ outcome: "answered", sessionKey: target.key, replies: [notice(key, inbound, text)] });
       }
     }
+  }
+  /** Undefined: it is answered. What was held with a stranger is answered whenever they are let in. */
+  async #unanswered(ref: ChannelRef, inbound: ChannelInbound, key: string): Promise<Unanswered | undefined> {
+    const { channels, now } = this.#ports;
+    if (key.endsWith(LET_IN)) return undefined;
+    const original = inbound.message.editOf;
+    const knowsOriginal =
+      original !== undefined &&
+      channels.taken(await this.#key(ref, { ...inbound, message: { ...inbound.message, id: original } }))?.outcome?.outcome === "accepted";
+    return unansweredWhy({ inbound, now: now(), knowsOriginal });
   }
   /** Commands are the owner's in their own conversation; whatever others write is only words. */
   #textOf({ channel }: ChannelRef, inbound: ChannelInbound, { isOwner }: Place): { text: string; verbatim?: true } {
@@ -311,7 +329,7 @@ export class ChannelHub {
       const ref = { channel, accountId };
       const access = this.#access(ref, inbound);
       if (access.kind === "allow") {
-        const key = `${await this.#key(ref, inbound)}/let-in`;
+        const key = `${await this.#key(ref, inbound)}${LET_IN}`;
         const outcome = await this.#take(ref, { ...inbound, backlog: true }, key, access.role, channels.taken(key)?.sessionKey);
         if (outcome.outcome === "later") return;
         for (const reply of outcome.replies ?? []) await this.send({ channel, accountId, peer: reply.peer }, reply);

@@ -59,8 +59,8 @@ let serial = 0;
 const dm = (sender: string, text: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
   peer: { kind: "dm", id: sender },
   sender: { id: sender },
-  message: { id: `m${++serial}`, text, timestamp: 1 },
-  receivedAt: 1,
+  message: { id: `m${++serial}`, text, timestamp: Date.now() },
+  receivedAt: Date.now(),
   ...more,
 });
 const group = (sender: string, text: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
@@ -157,6 +157,32 @@ describe("once, and to the right place", () => {
     expect(first).toMatchObject({ outcome: "accepted", sessionKey: "agent:main:main" });
     expect(await take(inbound)).toMatchObject({ ...first, outcome: "duplicate" });
     expect(handed()).toHaveLength(1);
+  });
+
+  test("[P2] what is a day late is kept for the agent to see, begins no run, and the channel learns why", async () => {
+    await configure("channels.test.owners", ["me"]);
+    const sent = Date.now() - 86_400_001;
+    const late = dm("me", "/new", { message: { id: "old", text: "/new", timestamp: sent }, backlog: true });
+    const outcome = { sessionKey: "agent:main:main", unanswered: "late" };
+    expect(await take(late)).toEqual({ outcome: "accepted", ...outcome });
+    expect(await take(late)).toEqual({ outcome: "duplicate", ...outcome });
+    expect(handed()).toHaveLength(1);
+    expect(handed()[0]).toMatchObject({ quiet: true, text: `[message] {"sentAt":"${new Date(sent).toISOString()}"}\n/new` });
+    expect(handed()[0]?.reply).toBeUndefined();
+  });
+
+  test("[W22] reactions and corrections of what was taken begin no run; the correction of what was not does", async () => {
+    await configure("channels.test.owners", ["me"]);
+    const { message } = dm("me", "");
+    await take(dm("me", "10 euros", { message: { ...message, id: "e1", text: "10 euros" } }));
+    expect(
+      await take(dm("me", "", { message: { ...message, id: "e2", text: "[Reacted with 👍]", reaction: "👍", replyToId: "x" } })),
+    ).toMatchObject({ outcome: "accepted", unanswered: "event" });
+    expect(await take(dm("me", "", { message: { ...message, id: "e3", text: "12 euros", editOf: "e1" } }))).toMatchObject({
+      unanswered: "event",
+    });
+    expect((await take(dm("me", "", { message: { ...message, id: "e4", text: "13 euros", editOf: "never" } }))).unanswered).toBeUndefined();
+    expect(handed().map(({ quiet }) => quiet === true)).toEqual([false, true, true, false]);
   });
 
   test("[P2] a try whose answer was lost goes to the conversation of the first, whatever is configured meanwhile", async () => {

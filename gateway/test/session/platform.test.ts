@@ -39,6 +39,33 @@ describe("[P9] [P10] the end of a run", () => {
     expect(sent(stage)).toHaveLength(1);
   });
 
+  it("[P2] [W22] what is only to be known costs no call, and is before the model's eyes with the next message", async () => {
+    const stage = new Stage().open();
+    const texts: unknown[] = [];
+    stage.auto = ({ messages }) => {
+      texts.push(messages.map(({ content }) => content));
+      return says("Hello");
+    };
+    const s = newSession();
+    const known = (id: string) =>
+      sessionPort(env, s.identity.key).send({
+        identity: s.identity,
+        messageId: id,
+        runId: `run-${id}`,
+        text: `know ${id}`,
+        origin: "channel:test:default:anna",
+        quiet: true,
+      });
+    await known("late");
+    await known("late");
+    await quiet(s);
+    expect(texts).toEqual([]);
+    await over(s, "a");
+    await until("the answer", () => sent(stage).length === 1);
+    await quiet(s);
+    expect(texts).toEqual([["know late", "say a"]]);
+  });
+
   it("[W4] an error is told there, too", async () => {
     const stage = new Stage().open();
     stage.auto = () => ({ kind: "failed", error: { reason: "model.auth", message: "The provider refused the key." }, retryable: false });

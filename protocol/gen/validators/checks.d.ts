@@ -266,6 +266,7 @@ import type {
   TransferReceiveEvent,
   TransferSendEvent,
   TransferStartEvent,
+  Unanswered,
   Usage,
   WorkspaceDeleteParams,
   WorkspaceDeleteResult,
@@ -548,6 +549,7 @@ export function checkTransferMetaResult(value: unknown): value is TransferMetaRe
 export function checkTransferReceiveEvent(value: unknown): value is TransferReceiveEvent;
 export function checkTransferSendEvent(value: unknown): value is TransferSendEvent;
 export function checkTransferStartEvent(value: unknown): value is TransferStartEvent;
+export function checkUnanswered(value: unknown): value is Unanswered;
 export function checkUsage(value: unknown): value is Usage;
 export function checkWorkspaceDeleteParams(value: unknown): value is WorkspaceDeleteParams;
 export function checkWorkspaceDeleteResult(value: unknown): value is WorkspaceDeleteResult;
