@@ -1,120 +1,163 @@
 /**
- * Builds what `gsv up` runs into `dist/runtime/`: the gateway's Worker (the same bundle that is deployed), the embedded
- * bucket, a link to workerd, and `manifest.json`. Does nothing when nothing changed; replaces the folder in one move.
+ * Builds what `gsv up` runs into `dist/runtime/`: the gateway's Worker and the channels' (the same bundles that are deployed), the
+ * embedded bucket, a link to workerd, and `manifest.json`. Does nothing when nothing changed, builds only the Workers whose sources
+ * did, and replaces the folder in one move.
  *
- *   node scripts/build.ts [--force] [--quiet]
+ *   node scripts/build.ts [--force] [--quiet] [--report FILE]
  *
- * Fails when the Worker is larger than its budget. Never touches the network.
+ * Fails when a Worker is larger than its budget. `--report` writes what became of each Worker, for the test run. Never touches the
+ * network. The WhatsApp bundle contains GPL-3.0 software: it is built here, for this machine, and is part of nothing that is shipped.
  */
-import { createHash } from "node:crypto";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
-import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
-import { OFFLINE_WRANGLER, ROOT } from "./lib/root.ts";
-import { run } from "./lib/run.ts";
+import { parseArgs } from "node:util";
+import { Inputs } from "./lib/inputs.ts";
+import { ROOT } from "./lib/root.ts";
+import { BuildFailure, bundleWorker, kib, overBudget, type Size, sizeOf } from "./lib/worker-bundle.ts";
+import { type ChannelFacts, channelFacts, type Compatibility, compatibility, ConfigProblem } from "./lib/wrangler-config.ts";
 
 const TARGET = join(ROOT, "dist", "runtime");
-const WRANGLER_CONFIG = join(ROOT, "gateway", "wrangler.jsonc");
-/** What a cold start on the edge may have to load. Of it, model clients are 100 KiB and the YAML parser 30 KiB. */
-const BUDGET_GZIP_BYTES = 384 * 1024;
-/** Everything that the result depends on. */
-const INPUTS = [
-  "gateway/src",
-  "gateway/packs",
-  "gateway/embedded",
-  "gateway/wrangler.jsonc",
-  "gateway/package.json",
+/** Every bundle depends on these. */
+const COMMON = [
   "protocol/gen",
   "protocol/runtime",
   "protocol/package.json",
   "package-lock.json",
   "scripts/build.ts",
+  "scripts/lib/worker-bundle.ts",
+  "scripts/lib/wrangler-config.ts",
 ];
 
-const args = process.argv.slice(2);
-const quiet = args.includes("--quiet");
-const say = (line: string): void => {
-  if (!quiet) console.error(line);
+interface Worker {
+  readonly name: string;
+  readonly config: string;
+  /** In the runtime folder. */
+  readonly script: string;
+  readonly inputs: readonly string[];
+  /** What a cold start on the edge may have to load, gzipped. */
+  readonly budgetBytes: number;
+}
+/** Of the gateway's, model clients are 100 KiB and the YAML parser 30 KiB. */
+const GATEWAY: Worker = {
+  name: "gateway",
+  config: "gateway/wrangler.jsonc",
+  script: "worker.js",
+  inputs: ["gateway/src", "gateway/packs", "gateway/embedded", "gateway/wrangler.jsonc", "gateway/package.json"],
+  budgetBytes: 384 * 1024,
 };
+const channel = (name: string, budgetBytes: number): Worker => ({
+  name,
+  config: `channels/${name}/wrangler.jsonc`,
+  script: `channels/${name}.js`,
+  inputs: [`channels/${name}/src`, `channels/${name}/wrangler.jsonc`, `channels/${name}/package.json`, "channels/kit/src"],
+  budgetBytes,
+});
+const CHANNELS: readonly Worker[] = [channel("whatsapp", 600_000), channel("discord", 120_000), channel("example", 60_000)];
 
-class BuildFailure extends Error {}
+interface ChannelEntry extends ChannelFacts, Size {
+  readonly hash: string;
+}
+interface Manifest extends Compatibility {
+  readonly version: string;
+  /** Of what the gateway and its bucket are made of. */
+  readonly hash: string;
+  readonly bytes: { readonly worker: number; readonly workerGzip: number; readonly r2: number };
+  readonly channels: Readonly<Record<string, ChannelEntry>>;
+}
+
+const { values } = parseArgs({
+  options: { force: { type: "boolean" }, quiet: { type: "boolean" }, report: { type: "string" } },
+});
+const say = (line: string): void => {
+  if (values.quiet !== true) console.error(line);
+};
+const readConfig = ({ config }: Worker): string => readFileSync(join(ROOT, config), "utf8");
 
 async function main(): Promise<void> {
-  const hash = hashInputs();
-  if (!args.includes("--force") && isCurrent(hash)) {
-    say(`dist/runtime is up to date (${hash.slice(0, 8)}).`);
+  const inputs = new Inputs(ROOT);
+  const platform = `${process.platform} ${process.arch}`;
+  const hashes = new Map([GATEWAY, ...CHANNELS].map((worker) => [worker.name, inputs.hash([...COMMON, ...worker.inputs], platform)]));
+  const hashOf = ({ name }: Worker): string => hashes.get(name) ?? "";
+  const present = values.force === true ? undefined : readManifest();
+  const isCurrent = (worker: Worker): boolean =>
+    (worker === GATEWAY ? present?.hash : present?.channels?.[worker.name]?.hash) === hashOf(worker) &&
+    existsSync(join(TARGET, worker.script));
+  const gatewayIsCurrent = isCurrent(GATEWAY) && ["r2.js", "workerd"].every((name) => existsSync(join(TARGET, name)));
+  const stale = CHANNELS.filter((worker) => !isCurrent(worker));
+  if (present !== undefined && gatewayIsCurrent && stale.length === 0 && Object.keys(present.channels).length === CHANNELS.length) {
+    say(`dist/runtime is up to date (${hashOf(GATEWAY).slice(0, 8)}).`);
+    report(present, []);
     return;
   }
   const started = performance.now();
   mkdirSync(dirname(TARGET), { recursive: true });
   const fresh = mkdtempSync(join(dirname(TARGET), "runtime.new-"));
   try {
-    const [worker, r2] = await Promise.all([bundleGateway(fresh), bundleBucket(fresh)]);
+    mkdirSync(join(fresh, "channels"));
+    const problems: string[] = [];
+    const sizes = new Map<string, Size>();
+    const work = [GATEWAY, ...CHANNELS].map((worker) => async () => {
+      const outfile = join(fresh, worker.script);
+      const isThere = worker === GATEWAY ? gatewayIsCurrent : !stale.includes(worker);
+      if (isThere) copyFileSync(join(TARGET, worker.script), outfile);
+      const size = isThere ? sizeOf(outfile) : await bundleWorker(worker.config, outfile);
+      sizes.set(worker.name, size);
+      const problem = overBudget(worker.name, size, worker.budgetBytes);
+      if (problem !== null) problems.push(problem);
+    });
+    const [r2] = await Promise.all([bundleBucket(fresh), inTurns(2, work)]);
     symlinkSync(relative(fresh, workerdPath()), join(fresh, "workerd"));
-    const { compatibilityDate, compatibilityFlags } = compatibility();
-    const manifest = {
-      version: `${packageVersion()}+${hash.slice(0, 8)}`,
-      compatibilityDate,
-      compatibilityFlags,
-      hash,
-      bytes: { worker: worker.bytes, workerGzip: worker.gzip, r2: r2.bytes },
+    const sizeOfWorker = ({ name }: Worker): Size => sizes.get(name) ?? { bytes: 0, gzipBytes: 0 };
+    const { bytes, gzipBytes } = sizeOfWorker(GATEWAY);
+    const manifest: Manifest = {
+      version: `${packageVersion()}+${hashOf(GATEWAY).slice(0, 8)}`,
+      ...compatibility(readConfig(GATEWAY), GATEWAY.config),
+      hash: hashOf(GATEWAY),
+      bytes: { worker: bytes, workerGzip: gzipBytes, r2: r2.bytes },
+      channels: Object.fromEntries(
+        CHANNELS.map((worker) => [
+          worker.name,
+          { ...channelFacts(readConfig(worker), worker.config, worker.name), hash: hashOf(worker), ...sizeOfWorker(worker) },
+        ]),
+      ),
     };
     writeFileSync(join(fresh, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-    if (worker.gzip > BUDGET_GZIP_BYTES) {
-      throw new BuildFailure(
-        `The Worker is ${kib(worker.gzip)} gzipped, more than its budget of ${kib(BUDGET_GZIP_BYTES)}. Look what was added: npx esbuild --analyze.`,
-      );
-    }
+    report(manifest, problems);
+    if (problems.length > 0) throw new BuildFailure(problems.join("\n"));
     replace(fresh);
-    say(
-      `dist/runtime built in ${((performance.now() - started) / 1000).toFixed(1)} s: worker ${kib(worker.bytes)}, ${kib(worker.gzip)} gzipped; bucket ${kib(r2.bytes)}.`,
-    );
+    const built = [...(gatewayIsCurrent ? [] : [GATEWAY]), ...stale].map((worker) => {
+      const size = sizeOfWorker(worker);
+      return `${worker.name} ${kib(size.bytes)}, ${kib(size.gzipBytes)} gzipped`;
+    });
+    say(`dist/runtime built in ${((performance.now() - started) / 1000).toFixed(1)} s: ${built.join("; ")}.`);
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
 }
 
-interface Size {
-  readonly bytes: number;
-  readonly gzip: number;
+/** At most so many at a time: each is a process that takes a core and some hundred megabytes. */
+async function inTurns(atOnce: number, work: readonly (() => Promise<void>)[]): Promise<void> {
+  const waiting = [...work];
+  const lane = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
 }
-const sizeOf = (file: string): Size => ({ bytes: statSync(file).size, gzip: gzipSync(readFileSync(file), { level: 9 }).length });
-const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`;
 
-/** By wrangler, so that what runs here is what is deployed. */
-async function bundleGateway(into: string): Promise<Size> {
-  const out = mkdtempSync(join(into, "wrangler-"));
-  const wrangler = join(dirname(createRequire(import.meta.url).resolve("wrangler/package.json")), "bin", "wrangler.js");
-  const result = await run(process.execPath, [wrangler, "deploy", "--dry-run", "--minify", "--config", WRANGLER_CONFIG, "--outdir", out], {
-    cwd: ROOT,
-    env: { ...OFFLINE_WRANGLER, WRANGLER_LOG_PATH: join(out, "log"), NO_COLOR: "1" },
-  });
-  if (result.code !== 0) throw new BuildFailure(`wrangler could not bundle the gateway:\n${result.output.trim()}`);
-  const scripts = readdirSync(out).filter((name) => name.endsWith(".js"));
-  const [script] = scripts;
-  if (script === undefined || scripts.length !== 1)
-    throw new BuildFailure(`wrangler made ${scripts.length} scripts (${scripts.join(", ")}), and the embedded gateway loads exactly one.`);
-  copyFileSync(join(out, script), join(into, "worker.js"));
-  rmSync(out, { recursive: true });
-  return sizeOf(join(into, "worker.js"));
+/** One line for each Worker: it was bundled, and it fits. */
+function report(manifest: Manifest, problems: readonly string[]): void {
+  if (values.report === undefined) return;
+  const bundles = [{ name: GATEWAY.name, gzipBytes: manifest.bytes.workerGzip }].concat(
+    Object.entries(manifest.channels).map(([name, { gzipBytes }]) => ({ name, gzipBytes })),
+  );
+  writeFileSync(values.report, JSON.stringify({ bundles, problems }));
 }
 
 async function bundleBucket(into: string): Promise<Size> {
   const outfile = join(into, "r2.js");
+  // Only here: to see that nothing changed must stay quick.
+  const { build } = await import("esbuild");
   await build({
     entryPoints: [join(ROOT, "gateway", "embedded", "r2.ts")],
     bundle: true,
@@ -142,47 +185,17 @@ function workerdPath(): string {
   }
 }
 
-function compatibility(): { compatibilityDate: string; compatibilityFlags: string[] } {
-  const config = JSON.parse(withoutComments(readFileSync(WRANGLER_CONFIG, "utf8"))) as {
-    compatibility_date?: string;
-    compatibility_flags?: string[];
-  };
-  if (config.compatibility_date === undefined) throw new BuildFailure("gateway/wrangler.jsonc has no compatibility_date.");
-  return { compatibilityDate: config.compatibility_date, compatibilityFlags: config.compatibility_flags ?? [] };
-}
-/** JSON with comments and trailing commas, as JSON. Strings stay what they are. */
-export const withoutComments = (text: string): string =>
-  text
-    .replaceAll(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, string: string | undefined) => string ?? "")
-    .replaceAll(/("(?:[^"\\]|\\.)*")|,(\s*[}\]])/g, (_, string: string | undefined, end: string | undefined) => string ?? end ?? "");
-
 const packageVersion = (): string =>
   (JSON.parse(readFileSync(join(ROOT, "gateway", "package.json"), "utf8")) as { version: string }).version;
 
-function hashInputs(): string {
-  const hash = createHash("sha256");
-  hash.update(`${process.platform} ${process.arch}`);
-  for (const input of INPUTS) {
-    for (const file of filesIn(join(ROOT, input))) {
-      if (/\.test\.ts$/.test(file)) continue;
-      const content = readFileSync(file);
-      hash.update(`\0${relative(ROOT, file)}\0${content.length}\0`).update(content);
-    }
+/** What is there already; nothing when it can't be read. */
+function readManifest(): Manifest | undefined {
+  try {
+    const manifest = JSON.parse(readFileSync(join(TARGET, "manifest.json"), "utf8")) as Manifest;
+    return { ...manifest, channels: manifest.channels ?? {} };
+  } catch {
+    return undefined;
   }
-  return hash.digest("hex");
-}
-function filesIn(path: string): string[] {
-  if (!existsSync(path)) return [];
-  if (statSync(path).isFile()) return [path];
-  return readdirSync(path, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
-}
-
-function isCurrent(hash: string): boolean {
-  if (!["worker.js", "r2.js", "workerd", "manifest.json"].every((name) => existsSync(join(TARGET, name)))) return false;
-  return (JSON.parse(readFileSync(join(TARGET, "manifest.json"), "utf8")) as { hash?: string }).hash === hash;
 }
 
 /** Whoever has the old folder open keeps it. */
@@ -195,7 +208,7 @@ function replace(fresh: string): void {
 
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === resolve(import.meta.filename)) {
   main().catch((error: unknown) => {
-    console.error(error instanceof BuildFailure ? error.message : error);
+    console.error(error instanceof BuildFailure || error instanceof ConfigProblem ? error.message : error);
     process.exitCode = 1;
   });
 }

@@ -84,6 +84,16 @@ const asOneTest = ({ code, output }: RunResult, name: string): Outcome =>
     ? { passed: 1, failed: 0, skipped: 0, failures: [] }
     : { passed: 0, failed: 1, skipped: 0, failures: [`${name}: ${output.trim().split("\n").slice(-12).join("\n    ")}`] };
 
+/** Each Worker is one test: wrangler can bundle it, and it fits its budget. */
+async function bundles(log: string, report: string): Promise<Outcome> {
+  const result = await run(process.execPath, [join(ROOT, "scripts", "build.ts"), "--report", report], { cwd: ROOT, logFile: log });
+  const json = read(report);
+  if (json === "") return asOneTest(result, "scripts/build.ts");
+  const { bundles: all, problems } = JSON.parse(json) as { bundles: readonly object[]; problems: readonly string[] };
+  const failed = problems.length;
+  return judged({ passed: all.length - failed, failed, skipped: 0, failures: problems }, result.code);
+}
+
 const targetDir = (): string => process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
 
 /** `debug` is what the Rust tests have built already; `release` is what people run, and takes minutes more to build. */
@@ -164,6 +174,11 @@ const LANES: readonly Lane[] = [
       );
       return judged(fromVitest(read(report)), result.code);
     },
+  },
+  {
+    name: "bundles",
+    what: "every Worker as wrangler would deploy it, within its budget",
+    go: bundles,
   },
   {
     name: "channels",

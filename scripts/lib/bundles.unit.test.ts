@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { Inputs } from "./inputs.ts";
+import { overBudget } from "./worker-bundle.ts";
+import { channelFacts, compatibility, ConfigProblem, withoutComments } from "./wrangler-config.ts";
+
+const good = {
+  name: "gsv-channel-x",
+  compatibility_date: "2026-11-01",
+  compatibility_flags: ["nodejs_compat"],
+  workers_dev: false,
+  durable_objects: { bindings: [{ name: "ACCOUNT", class_name: "XAccount" }] },
+  services: [{ binding: "GATEWAY", service: "gsv", entrypoint: "GatewayEntrypoint" }],
+  r2_buckets: [{ binding: "STORAGE", bucket_name: "gsv-storage" }],
+};
+const factsOf = (config: object) => channelFacts(JSON.stringify(config), "x.jsonc", "x");
+
+describe("wrangler.jsonc", () => {
+  it("comments and trailing commas go, strings stay", () => {
+    const text = '{\n // a "comment"\n "url": "https://x/*y*/", /* two\n lines */ "list": ["a\\"//b",],\n}';
+    assert.deepEqual(JSON.parse(withoutComments(text)), { url: "https://x/*y*/", list: ['a"//b'] });
+  });
+
+  it("says what the embedded gateway needs of a channel", () => {
+    assert.deepEqual(factsOf(good), {
+      compatibilityDate: "2026-11-01",
+      compatibilityFlags: ["nodejs_compat"],
+      durableObject: "XAccount",
+    });
+    assert.deepEqual(compatibility('{"compatibility_date": "2026-01-01"}', "f"), {
+      compatibilityDate: "2026-01-01",
+      compatibilityFlags: [],
+    });
+  });
+
+  it("[X17] a channel with an address, another binding or another name is refused", () => {
+    const { compatibility_date: _, ...dateless } = good;
+    const bad: readonly (readonly [object, RegExp])[] = [
+      [{ ...good, workers_dev: true }, /workers_dev must be false/],
+      [{ ...good, workers_dev: undefined }, /workers_dev must be false/],
+      [{ ...good, routes: ["x.example/*"] }, /no address of its own/],
+      [{ ...good, name: "x" }, /gsv-channel-x/],
+      [{ ...good, durable_objects: {} }, /bound as ACCOUNT/],
+      [{ ...good, services: [...good.services, { binding: "OTHER", service: "x" }] }, /GatewayEntrypoint/],
+      [{ ...good, services: [{ binding: "GATEWAY", service: "gsv" }] }, /GatewayEntrypoint/],
+      [{ ...good, r2_buckets: [] }, /STORAGE/],
+      [dateless, /compatibility_date/],
+    ];
+    for (const [config, why] of bad)
+      assert.throws(
+        () => factsOf(config),
+        (error) => error instanceof ConfigProblem && why.test(error.message),
+      );
+    assert.throws(() => channelFacts("{", "x.jsonc", "x"), ConfigProblem);
+  });
+});
+
+describe("bundles", () => {
+  it("one byte over the budget is too much", () => {
+    assert.equal(overBudget("x", { bytes: 9, gzipBytes: 1000 }, 1000), null);
+    assert.match(overBudget("x", { bytes: 9, gzipBytes: 1001 }, 1000) ?? "", /Worker x is 1.0 KiB gzipped, more than its budget/);
+  });
+
+  it("a change in what one depends on changes its hash alone; tests and the order of paths don't count", () => {
+    const root = mkdtempSync(join(tmpdir(), "gsv-inputs-"));
+    try {
+      for (const name of ["a", "b"]) {
+        mkdirSync(join(root, name));
+        writeFileSync(join(root, name, "code.ts"), name);
+      }
+      const hashes = () => {
+        const inputs = new Inputs(root);
+        return [inputs.hash(["a", "none"]), inputs.hash(["b"]), inputs.hash(["a", "b"]), inputs.hash(["b", "a"])];
+      };
+      const before = hashes();
+      assert.equal(before[2], before[3]);
+      writeFileSync(join(root, "a", "code.unit.test.ts"), "test");
+      assert.deepEqual(hashes(), before);
+      writeFileSync(join(root, "a", "code.ts"), "other");
+      const after = hashes();
+      assert.notEqual(after[0], before[0]);
+      assert.equal(after[1], before[1]);
+      assert.notEqual(after[2], before[2]);
+      assert.notEqual(new Inputs(root).hash(["a"], "salt"), after[0]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
+});

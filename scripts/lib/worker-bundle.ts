@@ -1,0 +1,53 @@
+/** A Worker's bundle as wrangler would deploy it, and whether it is small enough. Never touches the network. */
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { OFFLINE_WRANGLER, ROOT } from "./root.ts";
+import { run } from "./run.ts";
+
+export interface Size {
+  readonly bytes: number;
+  readonly gzipBytes: number;
+}
+/** What can't be built, in words for a person. */
+export class BuildFailure extends Error {}
+
+export const sizeOf = (file: string): Size => ({
+  bytes: statSync(file).size,
+  gzipBytes: gzipSync(readFileSync(file), { level: 9 }).length,
+});
+export const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`;
+
+/** Null when it fits. */
+export const overBudget = (worker: string, { gzipBytes }: Size, budgetBytes: number): string | null =>
+  gzipBytes <= budgetBytes
+    ? null
+    : `The Worker ${worker} is ${kib(gzipBytes)} gzipped, more than its budget of ${kib(budgetBytes)}. Look what was added: npx esbuild --analyze.`;
+
+/** Bundles the Worker of a `wrangler.jsonc` (its path from the root) into one file. */
+export async function bundleWorker(config: string, outfile: string): Promise<Size> {
+  const out = mkdtempSync(join(tmpdir(), "gsv-wrangler-"));
+  try {
+    const wrangler = join(dirname(createRequire(import.meta.url).resolve("wrangler/package.json")), "bin", "wrangler.js");
+    const args = ["deploy", "--dry-run", "--minify", "--config", join(ROOT, config), "--outdir", out];
+    const result = await run(process.execPath, [wrangler, ...args], {
+      cwd: ROOT,
+      env: { ...OFFLINE_WRANGLER, WRANGLER_LOG_PATH: join(out, "log"), NO_COLOR: "1" },
+    });
+    if (result.code !== 0) throw new BuildFailure(`wrangler could not bundle ${config}:\n${result.output.trim()}`);
+    const scripts = readdirSync(out).filter((name) => /\.(js|mjs|wasm)$/.test(name));
+    const [script] = scripts;
+    if (script === undefined || scripts.length !== 1) {
+      const found = scripts.join(", ");
+      throw new BuildFailure(
+        `wrangler made ${scripts.length} scripts of ${config} (${found}), and the embedded gateway loads exactly one of each Worker.`,
+      );
+    }
+    copyFileSync(join(out, script), outfile);
+    return sizeOf(outfile);
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,63 @@
+/** Reads `wrangler.jsonc`: what the embedded gateway needs of a Worker is told there and nowhere else. Pure: takes texts. */
+
+export interface Compatibility {
+  readonly compatibilityDate: string;
+  readonly compatibilityFlags: readonly string[];
+}
+export interface ChannelFacts extends Compatibility {
+  /** Class of the accounts' Durable Object. */
+  readonly durableObject: string;
+}
+export class ConfigProblem extends Error {}
+
+/** JSON with comments and trailing commas, as JSON. Strings stay what they are. */
+export const withoutComments = (text: string): string =>
+  text
+    .replaceAll(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, string: string | undefined) => string ?? "")
+    .replaceAll(/("(?:[^"\\]|\\.)*")|,(\s*[}\]])/g, (_, string: string | undefined, end: string | undefined) => string ?? end ?? "");
+
+interface Config {
+  readonly name?: string;
+  readonly compatibility_date?: string;
+  readonly compatibility_flags?: readonly string[];
+  readonly workers_dev?: boolean;
+  readonly routes?: unknown;
+  readonly durable_objects?: { readonly bindings?: readonly { readonly name?: string; readonly class_name?: string }[] };
+  readonly services?: readonly { readonly binding?: string; readonly service?: string; readonly entrypoint?: string }[];
+  readonly r2_buckets?: readonly { readonly binding?: string }[];
+}
+
+export function compatibility(text: string, file: string): Compatibility {
+  const { compatibility_date: date, compatibility_flags: flags = [] } = parse(text, file);
+  if (date === undefined) throw new ConfigProblem(`${file} has no compatibility_date.`);
+  return { compatibilityDate: date, compatibilityFlags: flags };
+}
+
+/** Checks too that the channel is closed to the world and bound as the embedded gateway binds it. */
+export function channelFacts(text: string, file: string, name: string): ChannelFacts {
+  const config = parse(text, file);
+  const must = (holds: boolean, what: string): void => {
+    if (!holds) throw new ConfigProblem(`${file}: ${what}.`);
+  };
+  must(config.name === `gsv-channel-${name}`, `its name must be gsv-channel-${name}`);
+  must(config.workers_dev === false && config.routes === undefined, "a channel has no address of its own: workers_dev must be false");
+  const objects = config.durable_objects?.bindings ?? [];
+  const durableObject = objects.find((binding) => binding.name === "ACCOUNT")?.class_name;
+  must(objects.length === 1 && durableObject !== undefined, "its only Durable Object is that of its accounts, bound as ACCOUNT");
+  const services = config.services ?? [];
+  const toGateway = services.find(({ binding }) => binding === "GATEWAY");
+  must(
+    services.length === 1 && toGateway?.service === "gsv" && toGateway.entrypoint === "GatewayEntrypoint",
+    "its only service is the gateway's GatewayEntrypoint, bound as GATEWAY",
+  );
+  must(config.r2_buckets?.length === 1 && config.r2_buckets[0]?.binding === "STORAGE", "its only bucket is bound as STORAGE");
+  return { ...compatibility(text, file), durableObject: durableObject ?? "" };
+}
+
+function parse(text: string, file: string): Config {
+  try {
+    return JSON.parse(withoutComments(text)) as Config;
+  } catch (error) {
+    throw new ConfigProblem(`${file} can't be read: ${String(error)}`);
+  }
+}
