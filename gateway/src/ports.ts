@@ -145,8 +145,9 @@ export interface RunContext {
   /** Effective configuration (defaults merged), secrets removed. */
   readonly config: EffectiveConfig;
   readonly agent: AgentConfig;
-  /** Tools of connected nodes. Native tools are the session's own. */
+  /** Tools of connected nodes that this conversation may use. Native tools are the session's own. */
   readonly tools: readonly ToolBinding[];
+  /** Of other conversations than the owner's: only machines that they may use something of, and only that. */
   readonly nodes: readonly NodeEntry[];
   /** What was approved of the agent's skills and of everyone's. Built-in ones need no approval. */
   readonly skillPins: readonly SkillPin[];
@@ -188,8 +189,8 @@ export interface ToolDispatch {
   readonly args: Readonly<Record<string, unknown>>;
   readonly timeoutMs: number;
 }
-/** `sent` says the frame was handed to the node's socket, not that it arrived. */
-export type DispatchOutcome = "sent" | "offline";
+/** `sent` says the frame was handed to the node's socket, not that it arrived. `refused`: this conversation may not use the tool. */
+export type DispatchOutcome = "sent" | "offline" | "refused";
 /** An event for every client that follows the session. Log events carry `sessionSeq`. */
 export type SessionNews =
   | { readonly event: "chat"; readonly payload: ChatEvent }
@@ -291,8 +292,8 @@ export interface SearchRequest {
   readonly sources: readonly SearchSource[];
   /** Only this conversation. */
   readonly sessionKey?: string;
-  /** Only what the agent remembers: memory files, and transcripts of conversations with this key or prefix. */
-  readonly memoryOf?: { readonly key: string; readonly prefix: string };
+  /** Only what the agent remembers: memory files, and transcripts of conversations with these keys or this prefix. */
+  readonly memoryOf?: { readonly keys: readonly string[]; readonly prefix: string };
   readonly limit: number;
   readonly offset: number;
 }
@@ -509,6 +510,8 @@ export interface NativeToolContext {
 }
 export interface NativeTools {
   readonly definitions: readonly ToolDefinition[];
+  /** Names of those that conversations other than the owner's have too. */
+  readonly forGuests: ReadonlySet<string>;
   /** Safe to run again with the same callId (promises P8). Never throws. */
   run(
     name: string,

@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "e4d7ac296e06a5a7";
+export const PROTOCOL_FINGERPRINT = "b7b896f1ef6fc230";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

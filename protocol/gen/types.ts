@@ -323,6 +323,8 @@ export type ChannelConfig = {
   groupAllow?: string[];
   /** At most 64 characters. */
   reaction?: string;
+  /** At most 64 items. */
+  guestTools?: string[];
 };
 
 /** Done, as far as it could be. */

@@ -68,6 +68,12 @@ export const ChannelConfig = struct("ChannelConfig", "Who may talk on a channel.
   groupAllow: o(t.array(t.string(256), 10000)),
   /** What is put on a message as a sign that it was seen; empty: nothing. */
   reaction: o(t.string(64)),
+  /**
+   * Tools of your machines that other people's conversations on this channel may use, by full name, with `*` for any characters, such
+   * as `laptop__Read`. Careful: everybody who may write there can make the agent use them, in ways that you did not mean. Tools of the
+   * gateway itself can't be opened. A guest whose conversation is kept over several channels (`session.dmScope` per-peer) gets none.
+   */
+  guestTools: o(t.array(t.string(192, { minLength: 1 }), 64)),
 });
 export const ResetPolicyConfig = struct("ResetPolicyConfig", "When sessions start afresh.", {
   mode: o(ResetMode),

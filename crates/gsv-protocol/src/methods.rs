@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "e4d7ac296e06a5a7";
+pub const PROTOCOL_FINGERPRINT: &str = "b7b896f1ef6fc230";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

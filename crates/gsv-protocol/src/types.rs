@@ -495,6 +495,9 @@ pub struct ChannelConfig {
     /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reaction: Option<String>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub guest_tools: Option<Vec<String>>,
 }
 
 /// Done, as far as it could be.

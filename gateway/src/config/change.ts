@@ -2,6 +2,7 @@
 import type { GsvConfig } from "../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../protocol/gen/validators/checks.js";
+import { guestToolProblem } from "../gateway/routing/guest-tools.ts";
 import { compileLinks } from "../gateway/routing/identity-links.ts";
 import type { GsvError } from "../ports.ts";
 import { effective, MASK, masked } from "./effective.ts";
@@ -115,6 +116,13 @@ function contradiction(config: Readonly<GsvConfig>): string | undefined {
   const ids = (config.agents?.list ?? []).map((agent) => agent.id);
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
   if (twice !== undefined) return `There are two agents with the id ${twice}.`;
+  const badTool = Object.entries(config.channels ?? {}).flatMap(([name, { guestTools = [] }]) =>
+    guestTools.flatMap((pattern) => {
+      const problem = guestToolProblem(pattern);
+      return problem === undefined ? [] : [`channels.${name}.guestTools: ${problem}`];
+    }),
+  )[0];
+  if (badTool !== undefined) return badTool;
   const mainKey = config.session?.mainKey;
   if (mainKey !== undefined && !mainKey.isWellFormed()) return "session.mainKey is not valid text.";
   return undefined;

@@ -12,6 +12,7 @@ import type {
   ChannelInbound,
   ChannelInboundOutcome,
   DeliveryReport,
+  DmScope,
   OutboundMessage,
   PairRole,
   Unanswered,
@@ -30,8 +31,9 @@ import type { Pairings } from "./registry/pairings.ts";
 import type { Sessions } from "./registry/sessions.ts";
 import { routeInbound } from "./routing/bindings.ts";
 import { compileLinks } from "./routing/identity-links.ts";
-import { normaliseId } from "./routing/session-keys.ts";
+import { canonicalKey, normaliseId } from "./routing/session-keys.ts";
 import type { AskSession } from "./session-ports.ts";
+import { isOwners, type Named, takeUp } from "./whose.ts";
 
 export interface ChannelRef {
   readonly channel: string;
@@ -65,6 +67,10 @@ interface Place {
 }
 /** Names the second handing over of what was held. */
 const LET_IN = "/let-in";
+const NOT_YOURS =
+  "The conversation that this would go to is somebody else's. Ask the owner of this assistant: they can give you another one by changing `session.dmScope` or `session.identityLinks`.";
+const CHANGED =
+  "What you may do here has changed while this message was on its way, and it is not known whether it was taken in before. Send it again if it was not answered.";
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 const MINUTE_MS = 60_000;
 const RELEASE_EVERY_MS = 30_000;
@@ -172,12 +178,35 @@ export class ChannelHub {
     return `${channel}/${accountId}/${plain ? key : await this.#ports.sha256(key)}`;
   }
 
-  /** The conversation of a message. Guests never share the owner's, whatever `session.dmScope` says. */
+  /**
+   * The conversation of a message (gateway rules CH9-CH11). The owner and others never share one, whatever is configured or was: where
+   * the one that `session.dmScope` names is somebody else's already, the owner talks on in the main one, others in one by account and their own id.
+   */
   #place(ref: ChannelRef, inbound: ChannelInbound, role: PairRole): Result<Place> {
     const { config, sessions, now } = this.#ports;
-    const { session, agents } = config.effective();
     const isOwner = role === "owner" && inbound.peer.kind === "dm";
-    const scope = session.dmScope ?? "main";
+    const scope = config.effective().session.dmScope ?? "main";
+    const apart: DmScope = "per-account-channel-peer";
+    const tries: readonly (readonly [DmScope, linked: boolean])[] = [
+      [scope === "main" && !isOwner ? apart : scope, true],
+      isOwner ? ["main", true] : [apart, false],
+    ];
+    for (const [dmScope, linked] of tries) {
+      const route = this.#route(ref, inbound, dmScope, linked);
+      if (!route.ok) return route;
+      const record = sessions.find(route.value.key);
+      // What nobody has used belongs to whoever comes first, but for the owner's own by name.
+      const whose = isOwners(route.value.address, record);
+      if (record === undefined ? isOwner || !whose : whose === isOwner) {
+        const identity = takeUp(sessions, route.value, now(), isOwner);
+        return succeed({ key: identity.key, isOwner, identity });
+      }
+    }
+    return fail("session.bad_key", NOT_YOURS);
+  }
+  #route(ref: ChannelRef, inbound: ChannelInbound, dmScope: DmScope, linked: boolean): Result<Named> {
+    const { config } = this.#ports;
+    const { session, agents } = config.effective();
     const route = routeInbound(
       {
         channel: ref.channel,
@@ -192,9 +221,9 @@ export class ChannelHub {
         bindings: agents?.bindings ?? [],
         agents: new Set(config.agents().map(({ id }) => id)),
         defaultAgent: config.defaultAgentId(),
-        dmScope: scope === "main" && !isOwner ? "per-account-channel-peer" : scope,
+        dmScope,
         mainKey: config.mainKey(),
-        links: compileLinks(session.identityLinks),
+        links: compileLinks(linked ? session.identityLinks : undefined),
       },
     );
     if (!route.ok) {
@@ -205,8 +234,7 @@ export class ChannelHub {
           : `There can be no conversation with this name: ${route.why}.`,
       );
     }
-    const { ref: name } = sessions.touch(route.key, now());
-    return succeed({ key: route.key, isOwner, identity: { key: route.key, ref: name, agentId: route.agentId, isMain: isOwner } });
+    return succeed({ key: route.key, address: route.address });
   }
 
   async #take(
@@ -216,7 +244,7 @@ export class ChannelHub {
     role: PairRole,
     claimed: string | undefined,
   ): Promise<ChannelInboundOutcome> {
-    const { channels, sessions, ask, now, contextVersion } = this.#ports;
+    const { channels, ask, now, contextVersion } = this.#ports;
     const refused = (text: string): ChannelInboundOutcome => ({ outcome: "refused", replies: [notice(key, inbound, text)] });
     const settle = (outcome: ChannelInboundOutcome): ChannelInboundOutcome => {
       channels.settle(key, outcome);
@@ -227,11 +255,9 @@ export class ChannelHub {
       channels.claim(key, "", now());
       return settle(refused(place.error.message));
     }
-    // A message that was on its way before goes where it went.
-    const same = claimed === undefined || claimed === "" || claimed === place.value.key;
-    const target: Place = same
-      ? place.value
-      : { ...place.value, key: claimed, identity: { ...place.value.identity, key: claimed, ref: sessions.touch(claimed, now()).ref } };
+    // A message that was on its way before goes where it went, unless that is no longer for whoever wrote it.
+    const target = claimed === undefined || claimed === "" ? place.value : this.#claimed(claimed, place.value);
+    if (target === undefined) return settle(refused(CHANGED));
     if (claimed === undefined) {
       if (!this.#brake(ref, inbound)) return LATER;
       channels.claim(key, target.key, now());
@@ -281,6 +307,14 @@ export class ChannelHub {
       original !== undefined &&
       channels.taken(await this.#key(ref, { ...inbound, message: { ...inbound.message, id: original } }))?.outcome?.outcome === "accepted";
     return unansweredWhy({ inbound, now: now(), knowsOriginal });
+  }
+  #claimed(claimed: string, place: Place): Place | undefined {
+    if (claimed === place.key) return place;
+    const { config, sessions, now } = this.#ports;
+    const named = canonicalKey(claimed, config.mainKey());
+    if (!named.ok) return undefined;
+    const identity = takeUp(sessions, named, now());
+    return identity.isMain === place.isOwner ? { key: claimed, isOwner: place.isOwner, identity } : undefined;
   }
   /** Commands are the owner's in their own conversation; whatever others write is only words. */
   #textOf({ channel }: ChannelRef, inbound: ChannelInbound, { isOwner }: Place): { text: string; verbatim?: true } {

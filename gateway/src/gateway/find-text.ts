@@ -14,10 +14,12 @@ import type { Services } from "./services.ts";
 
 /** In characters, marks not counted; the contract allows more. */
 const MAX_SNIPPET_CHARS = 1_000;
+/** Conversations that the owner had over platforms; of more, those that were active last. */
+const MAX_OWNED = 500;
 const FAILED: ErrorReason = "storage.failed";
 
 export async function findText(
-  services: Pick<Services, "searchIndex" | "scrub" | "config" | "log">,
+  services: Pick<Services, "searchIndex" | "scrub" | "config" | "sessions" | "log">,
   input: SearchInput,
 ): Promise<Result<SearchAnswer>> {
   const match = parseQuery(input.query);
@@ -37,7 +39,9 @@ export async function findText(
     match: match.value,
     sources,
     ...(sessionKey === undefined ? {} : { sessionKey }),
-    ...(memoryOnly === true ? { memoryOf: { key: main.key, prefix: `agent:${agentId}:cli:dm:` } } : {}),
+    ...(memoryOnly === true
+      ? { memoryOf: { keys: [main.key, ...services.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` } }
+      : {}),
     limit: Math.min(Math.max(1, input.limit ?? DEFAULT_HITS), MAX_HITS),
     offset: Math.max(0, input.offset ?? 0),
   };

@@ -56,13 +56,16 @@ import { PendingCalls } from "./registry/pending-calls.ts";
 import { Sessions } from "./registry/sessions.ts";
 import { type TokenGrant, Tokens } from "./registry/tokens.ts";
 import { SkillPins } from "./registry/skills.ts";
+import { isOpenedFor, machinesFor } from "./routing/guest-tools.ts";
 import { canonicalKey } from "./routing/session-keys.ts";
+import { qualifiedName } from "./routing/tool-names.ts";
 import { RunWaits } from "./run-waits.ts";
 import type { Services } from "./services.ts";
 import { sessionPorts } from "./session-ports.ts";
 import { type UploadAsked, type UploadPlace, Uploads } from "./uploads.ts";
 import { sendToSession } from "./session-to-session.ts";
 import { GatewaySkills } from "./skills.ts";
+import { isOwners, type Named } from "./whose.ts";
 
 /** Machines that were connected when the last life ended have this long to come back before they count as gone. */
 const RETURN_MS = 4000;
@@ -384,15 +387,33 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     const { config, contextVersion, nodes, nodeLinks } = this.#services;
     const version = contextVersion();
     if (version === knownVersion) return null;
-    const key = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
-    const agent = config.agent(key.ok ? key.address.agentId : config.defaultAgentId());
+    const named = this.#named(sessionKey);
+    const agent = config.agent(named?.address.agentId ?? config.defaultAgentId());
+    const { own, isOpened } = this.#machinesOf(named);
     return {
       version,
       config: config.effective(),
       agent,
-      tools: nodeLinks.bindings(),
-      nodes: nodes.list((nodeId) => nodeLinks.isExpected(nodeId)),
+      ...machinesFor(own, isOpened, {
+        tools: nodeLinks.bindings(),
+        nodes: nodes.list((nodeId) => nodeLinks.isExpected(nodeId)),
+      }),
       skillPins: this.#pins.list(agent.id).map(pinOnly),
+    };
+  }
+
+  #named(sessionKey: string): Named | undefined {
+    const { config } = this.#services;
+    const named = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
+    return named.ok ? named : undefined;
+  }
+  /** What is no conversation's name may use nothing. */
+  #machinesOf(named: Named | undefined): { readonly own: boolean; readonly isOpened: (tool: string) => boolean } {
+    if (named === undefined) return { own: false, isOpened: () => false };
+    const { config, sessions } = this.#services;
+    return {
+      own: isOwners(named.address, sessions.find(named.key)),
+      isOpened: isOpenedFor(named.address, config.effective().channels),
     };
   }
 
@@ -405,7 +426,14 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     this.#services.runWaits.saw(sessionKey, news);
   }
 
+  /** Asked again here, whatever the run was shown and however long ago: the configuration of now decides. */
   async dispatchTool(call: ToolDispatch): Promise<DispatchOutcome> {
+    const { own, isOpened } = this.#machinesOf(this.#named(call.sessionKey));
+    const tool = qualifiedName(call.nodeId, call.tool);
+    if (!own && !isOpened(tool)) {
+      await this.#services.audit.append({ actor: `session:${call.sessionKey}`, action: "tool.dispatch", target: tool, decision: "denied" });
+      return "refused";
+    }
     return this.#services.nodeLinks.dispatch(call);
   }
 

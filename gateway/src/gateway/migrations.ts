@@ -65,4 +65,12 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX held_by_sender ON held(channel, sender)");
     },
   },
+  {
+    // What was made before is nobody's but by its name: whoever wrote there first is not known any more.
+    name: "sessions: whose they are",
+    up: (sql) => {
+      sql.exec("ALTER TABLE sessions ADD COLUMN owned INTEGER NOT NULL DEFAULT 0");
+      sql.exec("CREATE INDEX sessions_owned ON sessions(key) WHERE owned = 1");
+    },
+  },
 ];

@@ -9,8 +9,9 @@ import type { Result, RunEnd, SessionToSession, SessionToSessionSent } from "../
 import { fence } from "../prompt/fence.ts";
 import { fail, succeed } from "./outcome.ts";
 import { unknownAgent } from "./methods/session-key.ts";
-import { canonicalKey, isOwnersOwn } from "./routing/session-keys.ts";
+import { canonicalKey } from "./routing/session-keys.ts";
 import type { Services } from "./services.ts";
+import { takeUp } from "./whose.ts";
 
 /** A to B to C to D, and no further. */
 export const MAX_HOPS = 3;
@@ -41,12 +42,12 @@ export async function sendToSession(services: Needs, input: SessionToSession): P
     );
   const runId = `s2s-${hops}-${(await services.ids.sha256(callId)).slice(0, RUN_NAME_CHARS)}`;
   const text = `[Message from another conversation of yours, ${from.key}. It is not from the user of this conversation. ${input.waitMs > 0 ? "Your answer to it goes back there." : "Nobody there waits for an answer."}]\n${fence(`message from the conversation ${from.key}`, message)}`;
-  const { ref } = services.sessions.touch(key, services.clock.now());
+  const identity = takeUp(services.sessions, target, services.clock.now());
   const wait = services.runWaits.begin(key, runId);
   try {
     const sent = await services.ask(key, (session) =>
       session.send({
-        identity: { key, ref, agentId: address.agentId, isMain: isOwnersOwn(address) },
+        identity,
         messageId: `s2s:${callId}`,
         runId,
         text,

@@ -103,7 +103,8 @@ function runtime(input: PromptInput, day: LocalDay): Section {
     `- Model: ${clean(input.model.provider, 64)}/${clean(resolveModelId(input.model), 256)}`,
   ];
   const nodes = input.nodes.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
-  if (nodes.length === 0)
+  if (nodes.length === 0 && !input.identity.isMain) lines.push("- Machines: none that this conversation may use.");
+  else if (nodes.length === 0)
     lines.push("- Machines: none has ever been connected. Your human connects one by starting `gsv node --id NAME` on it.");
   for (const node of nodes) {
     const platform = node.clientPlatform === undefined ? "" : `, ${clean(node.clientPlatform, 64)}`;

@@ -239,9 +239,9 @@ export class IndexStore {
     const params: SqlStorageValue[] = [];
     if (memoryOf !== undefined) {
       where.push(
-        "((s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key = ? OR (s.session_key >= ? AND s.session_key < ?))))",
+        "((s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key IN (SELECT value FROM json_each(?)) OR (s.session_key >= ? AND s.session_key < ?))))",
       );
-      params.push(memoryOf.key, memoryOf.prefix, `${memoryOf.prefix}\u{10ffff}`);
+      params.push(JSON.stringify(memoryOf.keys), memoryOf.prefix, `${memoryOf.prefix}\u{10ffff}`);
     }
     where.push(`s.kind IN (${sources.map(() => "?").join(", ")})`);
     params.push(...sources);

@@ -9,7 +9,7 @@ import type { Message, NativeTools, PromptSource, Result, RunContext, SessionIde
 import type { State } from "./machine/state.ts";
 import { utf8Bytes } from "./machine/text.ts";
 import { modelsFor } from "./run-context.ts";
-import { offeredTools } from "./tools.ts";
+import { nativeFor, offeredTools } from "./tools.ts";
 
 export interface PromptViewInput {
   /** Of the session as it is, else of the one that its first message would begin. */
@@ -19,7 +19,7 @@ export interface PromptViewInput {
   readonly messages: readonly Message[];
   readonly context: RunContext;
   readonly prompts: PromptSource;
-  readonly native: Pick<NativeTools, "definitions">;
+  readonly native: Pick<NativeTools, "definitions" | "forGuests">;
   readonly now: number;
   readonly sha256: (text: string) => Promise<string>;
 }
@@ -29,7 +29,7 @@ export async function promptView(input: PromptViewInput): Promise<Result<Session
   const settings = state?.settings ?? {};
   const [chosen] = modelsFor({ directives: {} }, settings, context.agent, context.config);
   if (chosen === undefined) throw new Error("no model to ask");
-  const offered = offeredTools(input.native.definitions, context.tools);
+  const offered = offeredTools(nativeFor(identity, input.native), context.tools);
   const assembled = await input.prompts.assemble({
     identity,
     config: context.config,

@@ -3,7 +3,7 @@
  * anything else becomes an error that tells the model what is wrong (rule G4).
  */
 import type { NodeEntry, ToolDefinition } from "../../../protocol/gen/types.ts";
-import type { ToolBinding } from "../ports.ts";
+import type { NativeTools, SessionIdentity, ToolBinding } from "../ports.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import type { CallTarget } from "./machine/event.ts";
 import { head } from "./machine/text.ts";
@@ -22,14 +22,22 @@ export function offeredTools(native: readonly ToolDefinition[], nodes: readonly 
   return [...byName.values()].sort((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0));
 }
 
+/** What a conversation has of the session's own tools. Which machines' tools it has is the gateway's to say. */
+export const nativeFor = (
+  identity: Pick<SessionIdentity, "isMain">,
+  { definitions, forGuests }: Pick<NativeTools, "definitions" | "forGuests">,
+): readonly ToolDefinition[] => (identity.isMain ? definitions : definitions.filter(({ name }) => forGuests.has(name)));
+
 export interface ToolTable {
+  /** The owner's own conversation; any other is told the same of what it may not use and of what there is not. */
+  readonly own: boolean;
   readonly native: readonly ToolDefinition[];
   readonly tools: readonly ToolBinding[];
   readonly nodes: readonly NodeEntry[];
   /** `timeouts.toolMs`. */
   readonly toolMs: number;
 }
-export function resolveCall(name: string, args: unknown, { native, tools, nodes, toolMs }: ToolTable): CallTarget {
+export function resolveCall(name: string, args: unknown, { own: isOwn, native, tools, nodes, toolMs }: ToolTable): CallTarget {
   const own = native.find((definition) => definition.name === name);
   const timed = own ?? tools.find((binding) => binding.definition.name === name)?.definition;
   if (timed && (typeof args !== "object" || args === null || Array.isArray(args)))
@@ -46,6 +54,12 @@ export function resolveCall(name: string, args: unknown, { native, tools, nodes,
     return { kind: "native", tool: own.name, idempotent: own.idempotent === true, timeoutMs, deadlineMs: timeoutMs };
   }
   const binding = tools.find((candidate) => candidate.definition.name === name);
+  if (binding?.nodeId === undefined && !isOwn)
+    return {
+      kind: "none",
+      reason: "auth.forbidden",
+      message: `Not run: this conversation has no tool ${head(name, 128)}. Only the owner's own conversation has more tools than you were given here.`,
+    };
   if (binding?.nodeId === undefined) return missing(name, nodes);
   const { definition, nodeId, ledger } = binding;
   const tool = name.slice(nodeId.length + SEPARATOR.length);

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { asNodeId, type NodeEntry, type ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { ToolBinding } from "../ports.ts";
 import { fromNative, fromNode, toContent } from "./tool-content.ts";
-import { offeredTools, resolveCall, type ToolTable } from "./tools.ts";
+import { nativeFor, offeredTools, resolveCall, type ToolTable } from "./tools.ts";
 import { asCallId } from "../../../protocol/gen/types.ts";
 
 const definition = (name: string, more: Partial<ToolDefinition> = {}): ToolDefinition => ({
@@ -25,6 +25,7 @@ const entry = (nodeId: string, online: boolean): NodeEntry => ({
   tools: ["Bash"],
 });
 const table: ToolTable = {
+  own: true,
   native: [definition("gsv__ReadFile", { idempotent: true }), definition("gsv__WriteFile")],
   tools: [
     binding("lap", "Bash"),
@@ -163,5 +164,28 @@ describe("[G4] arguments that are no JSON object", () => {
   test("a name that nothing has stays unknown", () => {
     const target = resolveCall("gsv__Nope", { $invalidArguments: "{" }, table);
     assert.equal(target.kind === "none" && target.reason, "tool.unknown");
+  });
+});
+
+describe("[X7][S8] conversations that are not the owner's", () => {
+  const native = { definitions: table.native, forGuests: new Set(["gsv__ReadFile"]) };
+  test("are offered only what is marked as theirs", () => {
+    assert.deepEqual(
+      nativeFor({ isMain: false }, native).map(({ name }) => name),
+      ["gsv__ReadFile"],
+    );
+    assert.equal(nativeFor({ isMain: true }, native), table.native);
+  });
+  test("a call of anything else is refused, and is told the same whether there is such a thing or not", () => {
+    const guests: ToolTable = { ...table, own: false, native: nativeFor({ isMain: false }, native), tools: [], nodes: [] };
+    const reply = (name: string) => {
+      const target = resolveCall(name, {}, guests);
+      return target.kind === "none" ? [target.reason, target.message.replaceAll(name, "NAME")] : [target.kind];
+    };
+    const [reason] = reply("lap__Bash");
+    assert.equal(reason, "auth.forbidden");
+    for (const name of ["gsv__WriteFile", "gsv__Message", "no__Such", "nothing", "recall_memory"])
+      assert.deepEqual(reply(name), reply("lap__Bash"));
+    assert.deepEqual(reply("gsv__ReadFile"), ["native"]);
   });
 });

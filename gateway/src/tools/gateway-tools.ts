@@ -1,6 +1,6 @@
 /** What the agent may know of the gateway, as tools: its configuration, secrets masked, and the logs of its machines. */
 import { integer, optional, text } from "./arguments.ts";
-import { outcome, ownersOnly, type Tool, tool } from "./tool.ts";
+import { outcome, type Tool, tool } from "./tool.ts";
 
 export const GATEWAY_TOOLS: readonly Tool[] = [
   tool(
@@ -9,7 +9,7 @@ export const GATEWAY_TOOLS: readonly Tool[] = [
     { path: { type: "string", description: "Such as `model.provider`; absent: all." } },
     [],
     { path: optional(text(512)) },
-    async ({ path }, { identity, gateway }) => (identity.isMain ? outcome(await gateway.configGet(path)) : ownersOnly()),
+    async ({ path }, { gateway }) => outcome(await gateway.configGet(path)),
   ),
   tool(
     "gsv__LogsGet",
@@ -17,6 +17,6 @@ export const GATEWAY_TOOLS: readonly Tool[] = [
     { nodeId: { type: "string" }, lines: { type: "integer", description: "How many lines; 100 when absent." } },
     [],
     { nodeId: optional(text(64)), lines: optional(integer(1, 5000)) },
-    async ({ nodeId, lines }, { identity, gateway }) => (identity.isMain ? outcome(await gateway.nodeLogs(nodeId, lines)) : ownersOnly()),
+    async ({ nodeId, lines }, { gateway }) => outcome(await gateway.nodeLogs(nodeId, lines)),
   ),
 ];

@@ -9,7 +9,7 @@ import { localDay } from "../prompt/dates.ts";
 import { withoutMarks } from "../search/text.ts";
 import { dailyPath } from "../workspace/keys.ts";
 import { integer, optional, text } from "./arguments.ts";
-import { denied, outcome, ownersOnly, type Tool, tool, writer } from "./tool.ts";
+import { denied, outcome, type Tool, tool, writer } from "./tool.ts";
 
 const MAX_QUERY_CHARS = 1024;
 const MAX_HITS = 50;
@@ -90,7 +90,8 @@ export const MEMORY_TOOLS: readonly Tool[] = [
       });
       return outcome(found, ({ hits, more, notes }) => ({ hits: hits.map(shown), more, ...notesOf(notes) }));
     },
-    { timeoutMs: SEARCH_TIMEOUT_MS },
+    // There it searches that conversation alone.
+    { timeoutMs: SEARCH_TIMEOUT_MS, forGuests: true },
   ),
   tool(
     "gsv__Remember",
@@ -102,7 +103,6 @@ export const MEMORY_TOOLS: readonly Tool[] = [
     ["text"],
     { text: text(MAX_MEMORY_CHARS), where: optional(place) },
     async (args, { identity, callId, now, userTimezone }, store) => {
-      if (!identity.isMain) return denied("Only the owner's own conversation may write memories.");
       const line = args.text
         .replace(/\s+/gu, " ")
         .trim()
@@ -131,7 +131,6 @@ export const MEMORY_TOOLS: readonly Tool[] = [
     ["query"],
     { query: text(MAX_QUERY_CHARS), limit: optional(integer(1, MAX_HITS)) },
     async ({ query, limit }, { identity, gateway, userTimezone }) => {
-      if (!identity.isMain) return ownersOnly();
       const found = await gateway.search({
         agentId: identity.agentId,
         query,

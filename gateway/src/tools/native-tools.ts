@@ -10,7 +10,7 @@ import { createFiles } from "./files.ts";
 import { GATEWAY_TOOLS } from "./gateway-tools.ts";
 import { MEMORY_TOOLS } from "./memory-tools.ts";
 import { SESSION_TOOLS } from "./session-tools.ts";
-import type { Tool } from "./tool.ts";
+import { denied, type Tool } from "./tool.ts";
 import { WORKSPACE_TOOLS } from "./workspace-tools.ts";
 
 const TOOLS: readonly Tool[] = [...WORKSPACE_TOOLS, ...GATEWAY_TOOLS, ...SESSION_TOOLS, ...MEMORY_TOOLS];
@@ -20,9 +20,12 @@ export function createNativeTools(bucket: Bucket): NativeTools {
   const byName = new Map(TOOLS.map((entry) => [entry.definition.name, entry]));
   return {
     definitions: TOOLS.map(({ definition }) => definition),
+    forGuests: new Set(TOOLS.filter(({ forGuests }) => forGuests).map(({ definition }) => definition.name)),
     async run(name, args, context) {
       const found = byName.get(name);
       if (!found) return { ok: false, error: { reason: "tool.unknown", message: `There is no tool \`${name.slice(0, 128)}\`.` } };
+      // Whoever calls, and whatever was shown: a call may be forged, or come from before a restart.
+      if (!context.identity.isMain && !found.forGuests) return denied(`Not run: only the owner's own conversation may use ${name}.`);
       try {
         return await found.run(args, context, files);
       } catch {

@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { integer, optional, text } from "./arguments.ts";
-import { outcome, ownersOnly, type Tool, tool } from "./tool.ts";
+import { outcome, type Tool, tool } from "./tool.ts";
 
 const MAX_KEY_CHARS = 512;
 /** Leaves room for the mark around it, whatever the alphabet. */
@@ -20,8 +20,7 @@ export const SESSION_TOOLS: readonly Tool[] = [
     { limit: { type: "integer", description: "At most this many; 20 when absent." } },
     [],
     { limit: optional(integer(1, LIMITS.pageItems)) },
-    async ({ limit }, { identity, gateway }) =>
-      identity.isMain ? { ok: true, result: { sessions: await gateway.sessionsList(limit ?? 20) } } : ownersOnly(),
+    async ({ limit }, { gateway }) => ({ ok: true, result: { sessions: await gateway.sessionsList(limit ?? 20) } }),
   ),
   tool(
     "gsv__SessionSend",
@@ -34,7 +33,6 @@ export const SESSION_TOOLS: readonly Tool[] = [
     ["sessionKey", "message"],
     { sessionKey: text(MAX_KEY_CHARS), message: text(MAX_MESSAGE_CHARS), waitSeconds: optional(integer(0, MAX_WAIT_S)) },
     async ({ sessionKey, message, waitSeconds }, { identity, callId, runId, gateway }) => {
-      if (!identity.isMain) return ownersOnly();
       if (message.trim() === "") return { ok: false, error: { reason: "tool.bad_args", message: "`message` is empty." } };
       return outcome(
         await gateway.sendToSession({ from: identity, callId, runId, to: sessionKey, message, waitMs: (waitSeconds ?? 0) * 1_000 }),

@@ -7,12 +7,13 @@ import type { Files } from "./files.ts";
 export type Outcome = { ok: true; result: unknown } | { ok: false; error: GsvError };
 export interface Tool {
   readonly definition: ToolDefinition;
+  /** Conversations other than the owner's have it too (promises S8, X7): what it does there is harmless to the owner. */
+  readonly forGuests: boolean;
   readonly run: (args: Arguments, context: NativeToolContext, files: Files) => Promise<Outcome>;
 }
 export const MAX_PATH_CHARS = 1024;
 
 export const denied = (message: string): Outcome => ({ ok: false, error: { reason: "auth.forbidden", message } });
-export const ownersOnly = (): Outcome => denied("Only the owner's own conversation may ask for this.");
 /** Kept with what a run writes, so that its versions say who wrote them. */
 export const writer = (identity: NativeToolContext["identity"]): { by: string } => ({ by: `agent:${identity.key}` });
 export const outcome = <T>(result: Result<T>, shape: (value: T) => unknown = (value) => value): Outcome =>
@@ -30,9 +31,10 @@ export function tool<S extends Parameters<typeof readArguments>[1]>(
     context: NativeToolContext,
     files: Files,
   ) => Promise<Outcome>,
-  more: Pick<ToolDefinition, "timeoutMs"> = {},
+  { forGuests = false, ...more }: Pick<ToolDefinition, "timeoutMs"> & { readonly forGuests?: boolean } = {},
 ): Tool {
   return {
+    forGuests,
     definition: { name, description, inputSchema: { type: "object", properties, required }, idempotent: true, ...more },
     async run(args, context, files) {
       const read = readArguments(args, shape);

@@ -49,6 +49,8 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
         };
       });
     },
+    // There it reads what is in every prompt, skills, and the results of that conversation's own calls (access.ts).
+    { forGuests: true },
   ),
   tool(
     "gsv__WriteFile",
@@ -113,5 +115,6 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
         directories: listing.directories.filter((folder) => mayList(identity, folder)),
       }));
     },
+    { forGuests: true },
   ),
 ];

@@ -344,7 +344,7 @@ describe("[SE11] scopes", () => {
       "archives sessions/group.jsonl.gz:0",
       "sessions wa:group:g:1",
     ]);
-    expect(await index.places("needle", { memoryOf: { key: key("main"), prefix: key("cli:dm:") } })).toEqual([
+    expect(await index.places("needle", { memoryOf: { keys: [key("main")], prefix: key("cli:dm:") } })).toEqual([
       "archives sessions/cli.jsonl.gz:0",
       "archives sessions/own.jsonl.gz:0",
       "workspace MEMORY.md:1",

@@ -184,6 +184,7 @@ export class Stage {
       },
       native: {
         definitions: [{ name: "gsv__Note", description: "", inputSchema: {} }],
+        forGuests: new Set(),
         run: (_name, _args, { callId }) => {
           this.nativeRuns.push(callId);
           return Promise.resolve({ ok: true, result: "noted" });

@@ -350,6 +350,7 @@ export class World {
           { name: "gsv__ReadFile", description: "", inputSchema: {}, idempotent: true },
           { name: "gsv__WriteFile", description: "", inputSchema: {} },
         ],
+        forGuests: new Set(),
         run: (_name, _args, { callId }) =>
           remote(() => {
             this.nativeRuns.set(callId, (this.nativeRuns.get(callId) ?? 0) + 1);

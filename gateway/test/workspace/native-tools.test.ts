@@ -206,20 +206,23 @@ describe("[S8] [X8] conversations that are not the owner's own", () => {
       expect(await may(path), path).toBe("auth.forbidden");
     expect(await guest("ListFiles", {})).toMatchObject({ ok: true, result: { files: ["SOUL.md"], directories: ["skills"] } });
     expect(reasonOf(await guest("ListFiles", { path: "memory" }))).toBe("auth.forbidden");
-    for (const [name, args, refused] of [
-      ["WriteFile", { path: "SOUL.md", content: "x" }, "workspace.protected"],
-      ["EditFile", { path: "SOUL.md", oldString: "TEXT", newString: "x" }, "workspace.protected"],
-      ["DeleteFile", { path: "SOUL.md" }, "workspace.protected"],
-      ["WriteFile", { path: "skills/mail/SKILL.md", content: "x" }, "workspace.protected"],
-      ["WriteFile", { path: "notes.md", content: "x" }, "auth.forbidden"],
-      ["DeleteFile", { path: "memory/2026-01-01.md" }, "auth.forbidden"],
-      ["WriteFile", { path: "../SOUL.md", content: "x" }, "path.invalid"],
-      ["ConfigGet", {}, "auth.forbidden"],
-      ["SessionsList", {}, "auth.forbidden"],
-      ["LogsGet", {}, "auth.forbidden"],
+    for (const [name, args] of [
+      ["WriteFile", { path: "SOUL.md", content: "x" }],
+      ["EditFile", { path: "SOUL.md", oldString: "TEXT", newString: "x" }],
+      ["DeleteFile", { path: "SOUL.md" }],
+      ["WriteFile", { path: "skills/mail/SKILL.md", content: "x" }],
+      ["WriteFile", { path: "notes.md", content: "x" }],
+      ["DeleteFile", { path: "memory/2026-01-01.md" }],
+      ["WriteFile", { path: "../SOUL.md", content: "x" }],
+      ["Remember", { text: "x" }],
+      ["ConfigGet", {}],
+      ["SessionsList", {}],
+      ["SessionSend", { sessionKey: "main", message: "x" }],
+      ["LogsGet", {}],
     ] as const) {
-      expect(reasonOf(await guest(name, args)), name).toBe(refused);
+      expect(reasonOf(await guest(name, args)), name).toBe("auth.forbidden");
     }
+    expect([...tools.forGuests].toSorted()).toEqual(["gsv__ListFiles", "gsv__ReadFile", "gsv__Search"]);
     for (const path of ["SOUL.md", "skills/mail/SKILL.md", "notes.md", "memory/2026-01-01.md"])
       expect(await textAt(`agents/${agent}/${path}`)).toBe("TEXT");
   });

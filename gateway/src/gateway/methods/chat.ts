@@ -2,8 +2,8 @@
 import { utf8Bytes } from "../../../../protocol/runtime/codec.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { fail, succeed } from "../outcome.ts";
-import { isOwnersOwn } from "../routing/session-keys.ts";
 import type { Handler, Handlers } from "../services.ts";
+import { takeUp } from "../whose.ts";
 import { addressable, conversation } from "./session-key.ts";
 
 /** No `await` before the session is asked: messages of one sender arrive in the order in which they were sent (promises P3). */
@@ -14,15 +14,15 @@ const send: Handler<"chat.send"> = (services, { connection, now }, params) => {
   if (message.trim() === "" && (attachments?.length ?? 0) === 0) return fail("chat.empty");
   const found = addressable(services, params.sessionKey);
   if (!found.ok) return found;
-  const { key, address } = found.value;
-  const { ref } = services.sessions.touch(key, now);
+  const { key } = found.value;
+  const identity = takeUp(services.sessions, found.value, now);
   const followed = connection.follows.has(key);
   if (!services.connections.follow(connection, key))
     return fail("limit.rate", "This connection follows as many sessions as it can. Unsubscribe from some.");
   const runId = params.runId ?? `run-${services.ids.name(20)}`;
   const answer = services.ask(key, (session) =>
     session.send({
-      identity: { key, ref, agentId: address.agentId, isMain: isOwnersOwn(address) },
+      identity,
       messageId: params.messageId ?? params.runId ?? `msg-${services.ids.name(20)}`,
       runId,
       text: message,

@@ -2,8 +2,8 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { followFrom } from "../follow.ts";
 import { succeed } from "../outcome.ts";
-import { isOwnersOwn } from "../routing/session-keys.ts";
 import type { Handler, Handlers } from "../services.ts";
+import { lookUp } from "../whose.ts";
 import { addressable, conversation, existing } from "./session-key.ts";
 
 const list: Handler<"sessions.list"> = (services, _caller, params) => {
@@ -56,9 +56,8 @@ const compact: Handler<"session.compact"> = async (services, _caller, params) =>
 const prompt: Handler<"session.prompt"> = async (services, _caller, params) => {
   const found = addressable(services, params.sessionKey);
   if (!found.ok) return found;
-  const { key, address } = found.value;
-  const ref = services.sessions.find(key)?.ref ?? "none";
-  return services.ask(key, (session) => session.prompt({ key, ref, agentId: address.agentId, isMain: isOwnersOwn(address) }));
+  const identity = lookUp(services.sessions, found.value, "none");
+  return services.ask(identity.key, (session) => session.prompt(identity));
 };
 
 const subscribe: Handler<"session.subscribe"> = (services, { connection, requestId }, params) => {

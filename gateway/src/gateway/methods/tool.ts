@@ -7,6 +7,7 @@ import { callTimes } from "../routing/call-times.ts";
 import { NATIVE, qualifiedName } from "../routing/tool-names.ts";
 import { canonicalKey } from "../routing/session-keys.ts";
 import { type Caller, type Handler, type Handlers, LATER, type Services } from "../services.ts";
+import { lookUp } from "../whose.ts";
 
 const list: Handler<"tools.list"> = (services, { connection: { principal } }) => {
   if (principal.mode === "node") {
@@ -86,7 +87,7 @@ async function runNative(
   const agentId = services.config.defaultAgentId();
   const main = canonicalKey(`agent:${agentId}:main`, services.config.mainKey());
   if (!main.ok) return fail("internal");
-  const identity = { key: main.key, ref: services.sessions.find(main.key)?.ref ?? "gw", agentId, isMain: true };
+  const identity = lookUp(services.sessions, main, "gw");
   const ran = await services.native.run(tool, args, {
     identity,
     callId,

@@ -8,8 +8,10 @@ export interface SessionRecord {
   readonly key: string;
   readonly ref: string;
   readonly createdAt: number;
+  /** The owner's own direct messages made it (whose.ts). Never changes. */
+  readonly owned: boolean;
 }
-type Row = { key: string; ref: string; created_at: number; last_active_at: number; label: string | null };
+type Row = { key: string; ref: string; created_at: number; last_active_at: number; label: string | null; owned: number };
 
 const REF_CHARACTERS = 10;
 /** `last_active_at` is written at most this often (gateway rule D6), so that a message usually costs no write here. */
@@ -39,12 +41,20 @@ export class Sessions {
     return one<{ key: string }>(this.#db.sql, "SELECT key FROM sessions WHERE ref = ?", ref)?.key;
   }
 
-  /** The record of a key, made at its first message; notes that it is active. */
-  touch(key: string, now: number): SessionRecord {
+  /** The record of a key, made at its first message; notes that it is active. `owned` counts only when it is made. */
+  touch(key: string, now: number, owned = false): SessionRecord {
     const known = this.#load(key);
     if (known === undefined) {
-      const fresh: Cached = { key, ref: randomName(REF_CHARACTERS), createdAt: now, lastActiveAt: now };
-      run(this.#db.sql, "INSERT INTO sessions(key, ref, created_at, last_active_at) VALUES(?, ?, ?, ?)", key, fresh.ref, now, now);
+      const fresh: Cached = { key, ref: randomName(REF_CHARACTERS), createdAt: now, lastActiveAt: now, owned };
+      run(
+        this.#db.sql,
+        "INSERT INTO sessions(key, ref, created_at, last_active_at, owned) VALUES(?, ?, ?, ?, ?)",
+        key,
+        fresh.ref,
+        now,
+        now,
+        owned ? 1 : 0,
+      );
       this.#keep(fresh);
       return fresh;
     }
@@ -108,12 +118,23 @@ export class Sessions {
     ).map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + ACTIVE_GRAIN_MS }));
   }
 
+  /** Conversations of an agent that the owner's own direct messages made, the last active first. */
+  ownedBy(agentId: string, limit: number): readonly string[] {
+    return all<{ key: string }>(
+      this.#db.sql,
+      "SELECT key FROM sessions WHERE owned = 1 AND key >= ? AND key < ? ORDER BY last_active_at DESC, key LIMIT ?",
+      `agent:${agentId}:`,
+      `agent:${agentId};`,
+      limit,
+    ).map((row) => row.key);
+  }
+
   #load(key: string): Cached | undefined {
     const cached = this.#byKey.get(key);
     if (cached !== undefined) return cached;
     const row = one<Row>(this.#db.sql, "SELECT * FROM sessions WHERE key = ?", key);
     if (row === undefined) return undefined;
-    const record: Cached = { key, ref: row.ref, createdAt: row.created_at, lastActiveAt: row.last_active_at };
+    const record: Cached = { key, ref: row.ref, createdAt: row.created_at, lastActiveAt: row.last_active_at, owned: row.owned === 1 };
     this.#keep(record);
     return record;
   }

@@ -24,7 +24,7 @@ import { keepBeside, planCut, roomIn } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import { budgetOf, modelsFor, type RunContexts, thinkLevelFor } from "../run-context.ts";
-import { offeredTools, resolveCall } from "../tools.ts";
+import { nativeFor, offeredTools, resolveCall } from "../tools.ts";
 import { fitView } from "../view.ts";
 import { hear } from "./hear.ts";
 
@@ -35,7 +35,7 @@ export interface CallModelPorts {
   readonly contexts: RunContexts;
   readonly prompts: PromptSource;
   readonly model: ModelClient;
-  readonly native: Pick<NativeTools, "definitions">;
+  readonly native: Pick<NativeTools, "definitions" | "forGuests">;
   readonly media: SessionMedia;
   /** Messages with recordings that have no transcript yet. */
   readonly unheard: () => readonly UserRow[];
@@ -137,9 +137,9 @@ export class ModelCaller {
     if (flight.signal.aborted) return undefined;
 
     const { config } = context;
-    const { native } = this.#ports;
+    const native = nativeFor(state.identity, this.#ports.native);
     const model = modelAt(models, run.modelIndex);
-    const tools = offeredTools(native.definitions, context.tools);
+    const tools = offeredTools(native, context.tools);
     const sized = this.#sized(run, state, context, model, this.#fixedTokens(system.value, context.version, tools));
     if (sized.plan) return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config) };
     let offset = 0;
@@ -182,7 +182,13 @@ export class ModelCaller {
         outcome,
         ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
       });
-    const table = { native: native.definitions, tools: context.tools, nodes: context.nodes, toolMs: config.timeouts.toolMs };
+    const table = {
+      own: state.identity.isMain,
+      native,
+      tools: context.tools,
+      nodes: context.nodes,
+      toolMs: config.timeouts.toolMs,
+    };
     return {
       type: "ModelReplied",
       effectId: effect.id,
@@ -268,7 +274,7 @@ export class ModelCaller {
         agent: context.agent,
         nodes: context.nodes,
         skillPins: context.skillPins,
-        tools: offeredTools(this.#ports.native.definitions, context.tools),
+        tools: offeredTools(nativeFor(state.identity, this.#ports.native), context.tools),
         model: modelAt(modelsFor(run, state.settings, context.agent, context.config), run.modelIndex),
         systemPromptOverride: state.settings.systemPrompt,
         now: this.#ports.wall(),

@@ -52,13 +52,29 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     if (!ports.commit({ type: "ToolSent", effectId: effect.id, callId })) return "done";
     const outcome = await ports.gateway.dispatchTool(dispatch).catch(() => "uncertain" as const);
     if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: true });
+    if (outcome === "refused") ports.commit(refused(effect, nodeId, true));
     if (outcome === "uncertain") ports.commit({ type: "ToolUncertain", effectId: effect.id, callId });
     return "done";
   }
   const outcome = await ports.gateway.dispatchTool(dispatch).catch(() => "uncertain" as const);
   if (outcome === "uncertain") return { retryInMs: Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(flight.tries, 4)) };
   if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: isFirst(effect, flight) });
+  if (outcome === "refused") ports.commit(refused(effect, nodeId, isFirst(effect, flight)));
   return "done";
+}
+/** The owner closed the tool to this conversation after the model was shown it. */
+function refused({ callId, tool }: EffectOf<"DispatchTool">, nodeId: string, first: boolean): EventBody {
+  const text = first
+    ? `Not run: this conversation may not use ${nodeId}__${tool}. Only the owner's own conversation may.`
+    : `This conversation may no longer use ${nodeId}__${tool}. Whether the call was run before is not known.`;
+  return {
+    type: "ToolResult",
+    callId,
+    nodeId,
+    content: [{ type: "text", text }],
+    outcome: first ? "error" : "unknown",
+    reason: first ? "auth.forbidden" : "tool.outcome_unknown",
+  };
 }
 /** No earlier dispatch of this call can have reached the node. */
 const isFirst = (effect: EffectOf<"DispatchTool">, flight: Flight): boolean =>

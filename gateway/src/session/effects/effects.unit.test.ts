@@ -107,7 +107,7 @@ describe("CallModel", () => {
           return model(request);
         },
       },
-      native: { definitions: [] },
+      native: { definitions: [], forGuests: new Set() },
       media,
       unheard: () => [],
       commit: () => {},
@@ -306,7 +306,7 @@ describe("DispatchTool", () => {
       state: () => thinking,
       row: () => row,
       gateway,
-      native: { definitions: [], run: (name) => Promise.resolve({ ok: true, result: `${name} ran` }) },
+      native: { definitions: [], forGuests: new Set(), run: (name) => Promise.resolve({ ok: true, result: `${name} ran` }) },
       media,
       wall: () => 0,
       userTimezone: () => "UTC",

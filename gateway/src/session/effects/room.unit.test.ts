@@ -133,7 +133,7 @@ async function callModel(over: {
         return Promise.resolve(over.outcome ?? replied("fine"));
       },
     },
-    native: { definitions: [] },
+    native: { definitions: [], forGuests: new Set() },
     media,
     unheard: () => [],
     commit: () => {},

@@ -43,7 +43,11 @@ export type CallTarget =
       readonly timeoutMs: number;
       readonly deadlineMs: number;
     }
-  | { readonly kind: "none"; readonly reason: "tool.unknown" | "tool.bad_args" | "node.offline"; readonly message: string };
+  | {
+      readonly kind: "none";
+      readonly reason: "tool.unknown" | "tool.bad_args" | "node.offline" | "auth.forbidden";
+      readonly message: string;
+    };
 export interface ReplyCall {
   readonly providerId: string;
   readonly name: string;
