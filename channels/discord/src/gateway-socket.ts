@@ -23,6 +23,7 @@ import { botOfToken, isGatewayAddress, type Settings } from "./settings.ts";
 export const INTENTS = (1 << 0) | (1 << 9) | (1 << 10) | (1 << 12) | (1 << 13) | (1 << 15);
 /** Events that brought nothing move the kept position only now and then. */
 const MAX_LAG = 25;
+const STOPPED = "stopped";
 
 interface StoredSession {
   readonly sessionId: string;
@@ -68,6 +69,9 @@ export class GatewaySocket {
 
   constructor(ports: SocketPorts) {
     this.#ports = ports;
+    // What only a person can mend is not tried again by every new life.
+    const why = ports.host.kv.get<string>(STOPPED);
+    if (why !== undefined) this.#state = { at: "stopped", why };
   }
 
   get state(): Connection {
@@ -100,6 +104,8 @@ export class GatewaySocket {
     const [next, effects] = stepConnection(before, event, host.now(), random());
     this.#state = next;
     if (next.at !== before.at && (next.at === "waiting" || next.at === "stopped")) host.log(`gateway_${next.at}`, { why: next.why });
+    if (next.at === "stopped") host.kv.put(STOPPED, next.why);
+    else if (before.at === "stopped") host.kv.delete(STOPPED);
     // Nothing that was planned before may wake what has ended.
     if (next.at === "idle" || next.at === "stopped") this.#wake();
     for (const effect of effects) this.#perform(effect);

@@ -57,6 +57,7 @@ function unusable(why: string): Platform {
     ensureConnected: async () => {},
     disconnect: async () => {},
     isConnected: () => false,
+    isAtRest: () => true,
     status: () => ({ connected: false, authenticated: false, mode: "gateway", error: why }),
     send: async () => ({ kind: "retry", error: why }),
   };
@@ -141,6 +142,9 @@ class DiscordPlatform implements Platform {
     const { state } = this.#socket;
     // Sending needs no socket; it is tried unless Discord is out of reach or does not want the bot.
     return state.at === "connected" || state.at === "connecting" || (state.at === "waiting" && !state.offline);
+  }
+  isAtRest(): boolean {
+    return this.#socket.state.at === "stopped";
   }
   status(): ReturnType<Platform["status"]> {
     const { state, heardAt, roundTripMs, identifiesLeft } = this.#socket;

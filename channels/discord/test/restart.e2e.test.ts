@@ -51,3 +51,18 @@ it("[W25][P2] killed in the middle of a stream: every message is handed over, in
     ["on its way", "last"],
   );
 });
+
+it("[P12][W25] what only a person can mend is not tried again by a new life, which says why", async () => {
+  const bot = await world.bot("refused");
+  await bot.connected();
+  bot.discord.gateway.kick(4004);
+  const stopped = await world.until(() => bot.states.find(({ extra }) => extra?.["socket"] === "stopped"), "the stop");
+  await world.kill();
+  await world.boot();
+  const before = bot.discord.log.length;
+  assert.deepEqual([(await bot.status()).error, (await bot.status()).extra?.["socket"]], [stopped.error, "stopped"]);
+  assert.equal(bot.discord.log.length, before);
+  await bot.start();
+  const identified = () => bot.discord.log.filter(({ kind }) => kind === "gateway.identify").length;
+  await bot.discord.until(() => identified() === 2, "another try");
+});

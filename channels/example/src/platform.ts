@@ -55,6 +55,9 @@ export class ExamplePlatform implements Platform {
   }
   async ensureConnected(): Promise<void> {}
   async disconnect(): Promise<void> {}
+  isAtRest(): boolean {
+    return true;
+  }
   isConnected(): boolean {
     return this.settings !== undefined;
   }

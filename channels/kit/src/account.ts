@@ -337,8 +337,8 @@ export class Account {
   #arm(): void {
     const now = this.#host.now();
     const times = [this.#inbox.nextAt(), this.#outboxNext(), this.#kv<Due>(STATUS_DUE)?.at].filter((at) => at !== undefined);
-    // A socket does not keep the object alive, only events do.
-    if (this.#started()) times.push(now + KIT.residentMs);
+    // A socket does not keep the object alive, only events do. Where there is none to keep, nobody pays for it.
+    if (this.#started() && this.#platform?.isAtRest?.() !== true) times.push(now + KIT.residentMs);
     if (times.length === 0) return;
     const at = Math.max(now + 20, Math.min(...times));
     if (this.#alarmAt !== undefined && this.#alarmAt <= at && this.#alarmAt > now) return;

@@ -155,10 +155,16 @@ export class Outbox {
       "SELECT peer, next_at FROM outbox WHERE id IN (SELECT min(id) FROM outbox GROUP BY peer) ORDER BY next_at LIMIT 100",
     );
   }
+  /** Without a connection there is one thing left to do: to say so after a day. */
+  #oldest(): readonly { readonly next_at: number }[] {
+    return this.#ports.db
+      .query<{ at: number | null }>("SELECT min(d.at) AS at FROM outbox o JOIN deliveries d ON d.id = o.delivery WHERE o.state = 'waiting'")
+      .flatMap(({ at }) => (at === null ? [] : { next_at: at + KIT.sendMaxMs + 1 }));
+  }
   /** When something can be done next; undefined: nothing waits for time. A lost connection is waited for by its own means. */
   nextAt(): number | undefined {
     const { db, platform } = this.#ports;
-    const heads = platform().isConnected() ? this.#heads().filter(({ peer }) => !this.#busy.has(peer)) : [];
+    const heads = platform().isConnected() ? this.#heads().filter(({ peer }) => !this.#busy.has(peer)) : this.#oldest();
     const reports = this.#reporting
       ? []
       : db.query<{ at: number }>("SELECT report_at AS at FROM deliveries WHERE reported = 0 ORDER BY report_at LIMIT 1");

@@ -78,6 +78,8 @@ export interface Platform {
   disconnect(): Promise<void>;
   /** True when `send` has a chance. */
   isConnected(): boolean;
+  /** Nothing can change before a person acts, or there is no connection to look after: then nothing is kept alive for it. Absent: never. */
+  isAtRest?(): boolean;
   status(): Pick<ChannelAccount, "connected" | "authenticated" | "mode" | "error" | "silentMs" | "roundTripMs" | "lastActivity" | "extra">;
   send(part: OutboundPart): Promise<SendOutcome>;
   fetchFile?(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes?: number }>;

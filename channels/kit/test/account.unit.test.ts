@@ -462,3 +462,32 @@ test("[P2][P3][P9] 120 histories: in whatever way calls fail and lives end, noth
     for (const state of reported.values()) assert.equal(state, "sent", what);
   }
 });
+
+test("[P12] a platform that only a person can bring back is not kept alive; what waits for it fails visibly after a day", async () => {
+  const world = new World();
+  await world.account.start({});
+  await world.pass(5 * MINUTE);
+  assert.ok((world.alarmAt ?? 0) > world.now, "a connection is looked after");
+  Object.assign(world, { connected: false, atRest: true });
+  await world.pass(MINUTE);
+  assert.equal(world.alarmAt, undefined);
+  world.account.send(world.message("d1", "anna", "hello"));
+  await world.pass(23 * HOUR);
+  assert.deepEqual([world.reports.length, world.account.status().outboxWaiting], [0, 1]);
+  await world.pass(2 * HOUR);
+  assert.deepEqual(
+    world.reports.map(({ deliveryId, state }) => [deliveryId, state]),
+    [["d1", "failed"]],
+  );
+  assert.equal(world.alarmAt, undefined);
+});
+test("[P9] a stopped account says so too of what nobody could send for a day", async () => {
+  const world = new World();
+  await world.account.start({});
+  await world.account.stop();
+  world.connected = false;
+  world.account.send(world.message("d1", "anna", "hello"));
+  await world.pass(25 * HOUR);
+  assert.equal(world.reports[0]?.state, "failed");
+  assert.equal(world.alarmAt, undefined);
+});

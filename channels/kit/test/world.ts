@@ -60,6 +60,7 @@ export class World {
   readonly random: () => number;
   now = 1_700_000_000_000;
   connected = true;
+  atRest = false;
   faults: Faults = CALM;
   recognisesNonceMs = 300_000;
   buttons = false;
@@ -207,6 +208,7 @@ export class World {
         if (closing) this.sockets.now -= 1;
       },
       isConnected: () => this.connected,
+      isAtRest: () => this.atRest,
       status: () => ({ connected: this.connected, authenticated: true }),
       send: (part) =>
         this.#call(alive, () => this.#show(part)).catch((error: unknown): SendOutcome => {
@@ -254,6 +256,10 @@ export class World {
   }
   message(deliveryId: string, peer: string, text: string, more: Partial<OutboundMessage> = {}): OutboundMessage {
     return { deliveryId, kind: "answer", peer: { kind: "dm", id: peer }, text, ...more };
+  }
+  /** When the account is called next; undefined: it costs nothing. */
+  get alarmAt(): number | undefined {
+    return this.#alarmAt;
   }
   /** Until nothing is under way. */
   async settle(): Promise<void> {

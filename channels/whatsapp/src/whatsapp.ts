@@ -29,6 +29,7 @@ const TIMER_GRACE_MS = 20;
 const GROUP_FRESH_MS = 300_000;
 const MAX_CAUGHT_UP_MS = 7 * 86_400_000;
 const DAY_MS = 86_400_000;
+const STOPPED = "stopped";
 
 export interface WhatsAppSettings {
   /** Another server, and its root key: only on this very machine (tests). */
@@ -80,6 +81,9 @@ export class WhatsApp implements Platform {
     this.#settings = settings;
     this.#url = settings.url !== undefined && isLoopback(settings.url) ? settings.url : WHATSAPP_URL;
     this.#memory = new Memory(host);
+    // What only a person can mend is not tried again by every new life.
+    const note = host.kv.get<string>(STOPPED);
+    if (note !== undefined) this.#state = { kind: "stopped", note };
   }
 
   mark(markdown: string): string {
@@ -104,6 +108,9 @@ export class WhatsApp implements Platform {
   }
   isConnected(): boolean {
     return this.#state.kind === "open" && this.#link !== undefined;
+  }
+  isAtRest(): boolean {
+    return this.#state.kind === "stopped" || (this.#state.kind === "idle" && this.#paired() === undefined);
   }
   status(): ReturnType<Platform["status"]> {
     const me = this.#paired();
@@ -140,6 +147,8 @@ export class WhatsApp implements Platform {
     if (state.kind !== before.kind) {
       this.#host.log("connection", { from: before.kind, to: state.kind, ...(event.type === "closed" ? { reason: event.reason } : {}) });
       if (state.kind !== "pairing") this.#shown = {};
+      if (state.kind === "stopped") this.#host.kv.put(STOPPED, state.note);
+      else if (before.kind === "stopped") this.#host.kv.delete(STOPPED);
       this.#host.changed();
     }
     for (const watcher of [...this.#watchers]) watcher();

@@ -80,10 +80,24 @@ test("[P12] what the network did is no word of WhatsApp's", () => {
   for (const other of [undefined, new Error("x"), { output: { statusCode: "401" } }, null]) assert.equal(reasonOf(other), undefined);
 });
 
+test("[P12] what stopped it for good holds over a restart, until a person asks; nothing is kept alive meanwhile", async () => {
+  const { platform, host, mode } = setUp(true);
+  assert.equal(platform.isAtRest(), false);
+  host.kv.put("stopped", "WhatsApp refuses this number (403).");
+  const next = new WhatsApp(host, { url: "ws://127.0.0.1:1/ws/chat", selfChat: false, random: () => 0.5 });
+  await next.ensureConnected();
+  assert.deepEqual([next.status().mode, next.status().error, next.isAtRest()], ["stopped", "WhatsApp refuses this number (403).", true]);
+  await next.ensureConnected(true);
+  assert.deepEqual([next.isAtRest(), host.kv.get("stopped")], [false, undefined]);
+  await next.disconnect();
+  await mode("idle");
+});
+
 test("[P12] nobody is linked: no socket, and the owner is told so", async () => {
   const { platform } = setUp(false);
   await platform.ensureConnected();
   assert.deepEqual([platform.status().mode, platform.status().authenticated, platform.isConnected()], ["idle", false, false]);
+  assert.equal(platform.isAtRest(), true);
 });
 
 test("[P9] without a connection nothing is sent, and nothing is lost", async () => {
