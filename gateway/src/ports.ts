@@ -71,6 +71,8 @@ export interface SessionSend {
   readonly attachments?: readonly Attachment[];
   /** The text is only text: nothing in it is a command or a directive. */
   readonly verbatim?: true;
+  /** Nobody is there to send it again in a better form: a file that can't be taken becomes a note, and the rest is taken. */
+  readonly badFilesAsNotes?: true;
   /** It is only to be known: no run answers it. */
   readonly quiet?: true;
   /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`, `session:<key>;hops=<n>`. */
@@ -444,6 +446,8 @@ export interface SessionMedia {
     readonly sessionKey: string;
     readonly messageId: string;
     readonly attachments: readonly Attachment[];
+    /** What is wrong with a file is a note as well, and no refusal. */
+    readonly badFilesAsNotes?: true;
     readonly now: number;
   }): Promise<Result<{ readonly blocks: readonly MediaBlock[]; readonly notes: readonly string[] }>>;
   /** Images of a tool's result move to the bucket. Never fails: what can't be stored becomes a text that says so. */

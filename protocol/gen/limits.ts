@@ -94,6 +94,8 @@ export const LIMITS = {
   pairMessages: 5,
   /** A stranger is answered at most once in this time. */
   pairNoticeMs: 3600000,
+  /** A stranger who was not let in within this time is forgotten, with what they wrote. */
+  pairWaitMs: 604800000,
   /** Strangers who wait to be let in; further ones are not answered. */
   pairsWaiting: 100,
   /** Both ends of a link show life at least this often; two misses close it. */

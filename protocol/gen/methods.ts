@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "b7b896f1ef6fc230";
+export const PROTOCOL_FINGERPRINT = "c7ed0d0263097755";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -313,7 +313,7 @@ export const METHODS = {
     result: "ChatSendResult",
     callers: ["client"],
     scope: "chat",
-    errors: ["agent.unknown", "chat.empty", "chat.too_long", "session.bad_key", "session.queue_full"],
+    errors: ["agent.unknown", "chat.bad_directive", "chat.empty", "chat.too_long", "file.too_large", "media.not_found", "media.unsupported", "session.bad_key", "session.queue_full", "storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -613,7 +613,7 @@ export const METHODS = {
     result: "SkillsInstallResult",
     callers: ["client"],
     scope: "admin",
-    errors: ["file.too_large", "path.invalid", "skill.exists", "skill.invalid", "skill.limit", "storage.failed"],
+    errors: ["agent.unknown", "file.too_large", "path.invalid", "skill.exists", "skill.invalid", "skill.limit", "storage.failed"],
     deferred: false,
     idempotent: false,
   },
@@ -823,7 +823,7 @@ export const METHODS = {
     result: "WorkspaceRestoreResult",
     callers: ["client"],
     scope: "operate",
-    errors: ["file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict", "workspace.protected"],
+    errors: ["agent.unknown", "file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict", "workspace.protected"],
     deferred: false,
     idempotent: true,
   },
@@ -833,7 +833,7 @@ export const METHODS = {
     result: "WorkspaceWriteResult",
     callers: ["client"],
     scope: "operate",
-    errors: ["file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict", "workspace.protected"],
+    errors: ["agent.unknown", "file.too_large", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "workspace.conflict", "workspace.protected"],
     deferred: false,
     idempotent: true,
   },

@@ -47,7 +47,18 @@ method("chat.send", {
   result: ChatSendResult,
   callers: ["client"],
   scope: "chat",
-  errors: ["session.bad_key", "agent.unknown", "session.queue_full", "chat.empty", "chat.too_long"],
+  errors: [
+    "session.bad_key",
+    "agent.unknown",
+    "session.queue_full",
+    "chat.empty",
+    "chat.too_long",
+    "chat.bad_directive",
+    "media.not_found",
+    "media.unsupported",
+    "file.too_large",
+    "storage.failed",
+  ],
   idempotent: true,
 });
 

@@ -77,6 +77,7 @@ limit("pageBytes", 524288, "Bytes of one page of messages.");
 limit("searchIndexMs", 10000, "Time that one search spends on catching up with what is new; the rest is left for the next, with a note.");
 limit("pairsWaiting", 100, "Strangers who wait to be let in; further ones are not answered.");
 limit("pairNoticeMs", 3600000, "A stranger is answered at most once in this time.");
+limit("pairWaitMs", 604800000, "A stranger who was not let in within this time is forgotten, with what they wrote.");
 limit("pairMessages", 5, "Messages of a stranger that are kept until they are let in.");
 limit("senderPerMinute", 20, "Messages a minute from one sender on a channel; further ones wait.");
 limit("guestPerDay", 200, "Messages a day from one sender who is not the owner.");

@@ -117,7 +117,7 @@ method("skills.install", {
   result: { skill: SkillEntry },
   callers: ["client"],
   scope: "admin",
-  errors: ["skill.invalid", "skill.exists", "skill.limit", "path.invalid", "file.too_large", "storage.failed"],
+  errors: ["skill.invalid", "skill.exists", "skill.limit", "path.invalid", "file.too_large", "storage.failed", "agent.unknown"],
 });
 method("skills.remove", {
   doc: "Deletes a skill's files. One of the same name that it had covered is used again. Built-in ones can only be switched off.",

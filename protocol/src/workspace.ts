@@ -37,7 +37,7 @@ method("workspace.write", {
   result: { path: t.string(1024), size: t.int(), written: t.literal(true), etag: t.optional(t.string(128)) },
   callers: ["client"],
   scope: "operate",
-  errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected"],
+  errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected", "agent.unknown"],
   idempotent: true,
 });
 method("workspace.delete", {
@@ -79,6 +79,6 @@ method("workspace.restore", {
   result: { path: t.string(1024), size: t.int(), etag: t.optional(t.string(128)) },
   callers: ["client"],
   scope: "operate",
-  errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected"],
+  errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected", "agent.unknown"],
   idempotent: true,
 });

@@ -140,6 +140,9 @@ pub const PAIR_MESSAGES: u64 = 5;
 /// A stranger is answered at most once in this time.
 pub const PAIR_NOTICE_MS: u64 = 3_600_000;
 
+/// A stranger who was not let in within this time is forgotten, with what they wrote.
+pub const PAIR_WAIT_MS: u64 = 604_800_000;
+
 /// Strangers who wait to be let in; further ones are not answered.
 pub const PAIRS_WAITING: u64 = 100;
 

@@ -3,9 +3,12 @@
  * quote and what they send along is data in JSON, on lines of its own that no message can forge, because a message's own lines are
  * marked as soon as they could be taken for one.
  */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ChannelInbound } from "../../../protocol/gen/types.ts";
 
 const MAX_NAME = 128;
+/** Leaves room for the head and for notes about files in what a session takes. */
+const MAX_TEXT_BYTES = LIMITS.messageBytes - 32_768;
 const MAX_QUOTE = 1000;
 const HEAD = "[message]";
 /** Direction marks, invisible characters and line breaks of all kinds: what makes a name look like something else. */
@@ -39,7 +42,9 @@ export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
   if (message.reaction !== undefined) about["reaction"] = cleanName(message.reaction, 16) ?? "taken back";
   if (message.forwarded === true) about["forwarded"] = true;
   if (inbound.backlog === true && message.timestamp !== undefined) about["sentAt"] = new Date(message.timestamp).toISOString();
-  const text = body(message.text);
+  const whole = body(message.text);
+  const text = beginning(whole, MAX_TEXT_BYTES);
+  if (text.length < whole.length) about["cut"] = `the text was too long: its last ${whole.length - text.length} characters are not here`;
   if (Object.keys(about).length === 0) return text;
   const head = `${HEAD} ${visible(JSON.stringify(about))}`;
   return text === "" ? head : `${head}\n${text}`;
@@ -54,6 +59,12 @@ function body(text: string): string {
     .split(/\r\n|[\n\r\u2028\u2029]/)
     .map((line) => (/^[\s\u00ad\u200b-\u200f\u2060-\u206f\ufeff]*\[(?:message|system|note)/i.test(line) ? `> ${line}` : line))
     .join("\n");
+}
+/** As many characters as fit, whole ones. */
+function beginning(text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
+  return text.slice(0, read);
 }
 function quoteOf(text: string): string {
   const clean = text

@@ -74,6 +74,8 @@ const CHANGED =
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 const MINUTE_MS = 60_000;
 const RELEASE_EVERY_MS = 30_000;
+const FORGET_EVERY_MS = 3_600_000;
+const FORGET_AGAIN_MS = 1_000;
 /** Longer names of messages are known by their hash. */
 const MAX_PLAIN_KEY = 100;
 
@@ -82,6 +84,9 @@ export class ChannelHub {
   /** Times of a sender's last messages: a brake, not a rule; a new life begins with a full tank. */
   readonly #lately = new Map<string, number[]>();
   #triedAt = 0;
+  #forgotAt = 0;
+  #moreToForget = false;
+  #armed = false;
 
   constructor(ports: HubPorts) {
     this.#ports = ports;
@@ -99,6 +104,11 @@ export class ChannelHub {
     const access = this.#access(ref, inbound);
     if (known === undefined && access.kind === "ignore") return { outcome: "ignored" };
     channels.touch(ref.channel, ref.accountId, now());
+    if (!this.#armed) {
+      this.#armed = true;
+      // What is noted from here on has to be forgotten some time.
+      this.#ports.background("arm", Promise.resolve().then(this.#ports.arm));
+    }
     if (known === undefined && access.kind === "pair") return this.#pair(ref, inbound, key);
     const role: PairRole = access.kind === "allow" ? access.role : "guest";
     return this.#take(ref, inbound, key, role, known?.sessionKey);
@@ -272,6 +282,7 @@ export class ChannelHub {
         runId: `run-${runIdOf(key)}`,
         ...this.#textOf(ref, inbound, target),
         ...attachmentsOf(inbound, target.key),
+        badFilesAsNotes: true,
         origin: `channel:${ref.channel}:${ref.accountId}:${senderIdOf(inbound) ?? ""}`.slice(0, 256),
         ...(unanswered === undefined ? { reply: routeOf(ref, inbound) } : { quiet: true }),
         contextVersion: contextVersion(),
@@ -380,6 +391,23 @@ export class ChannelHub {
   /** When there is something to release, for the alarm. */
   nextRelease(): number | undefined {
     return this.#ports.pairings.unreleased().length === 0 ? undefined : this.#triedAt + RELEASE_EVERY_MS;
+  }
+
+  // ---------------------------------------------------------------- forgetting
+
+  /** A bounded step; the alarm comes again at once while there is more. */
+  forget(now: number): void {
+    const { channels, pairings } = this.#ports;
+    this.#forgotAt = now;
+    const [more, moreStrangers] = [channels.forget(now), pairings.forget(now)];
+    this.#moreToForget = more || moreStrangers;
+  }
+  /** What is over its time goes in batches, so that a busy day costs few alarms. */
+  nextForget(): number | undefined {
+    const { channels, pairings } = this.#ports;
+    const due = [channels.nextForget(), pairings.nextForget()].filter((at) => at !== undefined);
+    if (due.length === 0) return undefined;
+    return Math.max(Math.min(...due), this.#forgotAt + (this.#moreToForget ? FORGET_AGAIN_MS : FORGET_EVERY_MS));
   }
 
   // ---------------------------------------------------------------- for the owner

@@ -154,6 +154,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
         },
       },
       { name: "held_messages", next: () => channels.nextRelease(), run: () => background("release", channels.releaseAll()) },
+      { name: "channel_retention", next: () => channels.nextForget(), run: (at) => channels.forget(at) },
       { name: "audit_retention", next: () => audit.nextPrune(), run: (at) => audit.prune(at) },
     ]);
     const closeToken = (tokenId: string, reason: string): number => {

@@ -73,4 +73,11 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX sessions_owned ON sessions(key) WHERE owned = 1");
     },
   },
+  {
+    name: "channels: forgetting",
+    up: (sql) => {
+      sql.exec("CREATE INDEX channel_counts_by_day ON channel_counts(day)");
+      sql.exec("CREATE INDEX pairs_waiting ON pairs(requested_at) WHERE state = 'pending'");
+    },
+  },
 ];

@@ -3,6 +3,7 @@
  * session's own and be there. Nothing here changes the conversation.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { Attachment } from "../../../protocol/gen/types.ts";
 import { type ContentBlock, isMediaBlock, type ImageBlock, type MediaBlock, type Result, type TextBlock } from "../ports.ts";
 import { type Bucket, failure, guarded } from "../workspace/bucket.ts";
@@ -24,6 +25,8 @@ export interface TakeAttachments {
   readonly sessionKey: string;
   readonly messageId: string;
   readonly attachments: readonly Attachment[];
+  /** What is wrong with a file becomes a note, and the other files and the message are taken. A bucket that fails still is an error. */
+  readonly badFilesAsNotes?: true;
   readonly now: number;
 }
 type Taken = { readonly block: MediaBlock } | { readonly note: string };
@@ -32,19 +35,24 @@ export async function takeAttachments(
   input: TakeAttachments,
   bucket: Bucket,
 ): Promise<Result<{ readonly blocks: readonly MediaBlock[]; readonly notes: readonly string[] }>> {
-  if (input.attachments.length > LIMITS.attachments)
+  const { attachments, badFilesAsNotes = false } = input;
+  const left = attachments.length - LIMITS.attachments;
+  if (left > 0 && !badFilesAsNotes)
     return failure("protocol.invalid_params", `At most ${LIMITS.attachments} files come with one message. Send the rest with another.`);
   const taken: Taken[] = [];
   // In small groups, so that files of 25 MB are not all in memory twice.
-  for (let from = 0; from < input.attachments.length; from += PUTS_AT_ONCE) {
+  for (let from = 0; from < Math.min(attachments.length, LIMITS.attachments); from += PUTS_AT_ONCE) {
     const group = await Promise.all(
-      input.attachments.slice(from, from + PUTS_AT_ONCE).map((attachment, at) => take(input, attachment, from + at, bucket)),
+      attachments.slice(from, from + PUTS_AT_ONCE).map((attachment, at) => take(input, attachment, from + at, bucket)),
     );
-    for (const one of group) {
-      if (!one.ok) return one;
-      taken.push(one.value);
+    for (const [at, one] of group.entries()) {
+      const attachment = attachments[from + at];
+      if (one.ok) taken.push(one.value);
+      else if (!badFilesAsNotes || attachment === undefined || one.error.reason === "storage.failed") return one;
+      else taken.push({ note: missing(attachment, from + at, one.error.reason) });
     }
   }
+  if (left > 0) taken.push({ note: `${left} more files came with this message; at most ${LIMITS.attachments} are kept.` });
   return {
     ok: true,
     value: {
@@ -52,6 +60,18 @@ export async function takeAttachments(
       notes: taken.flatMap((one) => ("note" in one ? [one.note] : [])),
     },
   };
+}
+/** For the model, which can ask whoever wrote: nothing here helps a program to send it again. */
+function missing(attachment: Attachment, index: number, reason: ErrorReason): string {
+  const named = `${nameOf(attachment, index)} (${normaliseType(attachment.mimeType)})`;
+  switch (reason) {
+    case "file.too_large":
+      return `${named} is larger than ${LIMITS.mediaBytes / 1_048_576} MiB and is not kept.`;
+    case "media.unsupported":
+      return `${named} could not be read and is not kept.`;
+    default:
+      return `${named} could not be fetched from where it was sent, and is not here.`;
+  }
 }
 async function take(input: TakeAttachments, attachment: Attachment, index: number, bucket: Bucket): Promise<Result<Taken>> {
   const { data, r2Key, filename } = attachment;

@@ -140,11 +140,17 @@ export class SessionService implements SessionPort {
   }
   /** The message with its files in the bucket. Nothing is stored for one that is known already, or that will be refused anyway. */
   async #stored(input: SessionSend, intake: IntakeMessage): Promise<Result<IntakeMessage>> {
-    const { identity, messageId, attachments = [] } = input;
+    const { identity, messageId, attachments = [], badFilesAsNotes } = input;
     const state = this.#driver.state;
     const isFull = state !== undefined && state.run.phase !== "idle" && state.queue.count >= LIMITS.queueMessages;
     if (isFull || this.#driver.store.seen(`m:${messageId}`)) return ok(intake);
-    const taken = await this.#driver.media.takeAttachments({ sessionKey: identity.key, messageId, attachments, now: this.#driver.wall() });
+    const taken = await this.#driver.media.takeAttachments({
+      sessionKey: identity.key,
+      messageId,
+      attachments,
+      ...(badFilesAsNotes === undefined ? {} : { badFilesAsNotes }),
+      now: this.#driver.wall(),
+    });
     return taken.ok ? withFiles(intake, taken.value) : taken;
   }
   #sent({ answer, duplicate }: Applied, intake?: IntakeMessage): Result<ChatSendResult> {

@@ -1,5 +1,5 @@
 /** Channels at the gateway: who is let in, which conversation, once, and what people are told. The platform's side is a fake service. */
-import { createExecutionContext, reset } from "cloudflare:test";
+import { createExecutionContext, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
@@ -7,7 +7,7 @@ import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, OutboundMes
 import { parts } from "../../src/gateway/compose.ts";
 import { GatewayEntrypoint } from "../../src/gateway-service.ts";
 import type { SessionSend } from "../../src/ports.ts";
-import { client, fakeSessions, type Peer, seed } from "./support.ts";
+import { client, fakeSessions, gateway, type Peer, seed } from "./support.ts";
 
 const ACCOUNT = { channel: "test", accountId: "default" };
 const state = (accountId: string): ChannelAccount => ({ accountId, connected: true, authenticated: true });
@@ -306,5 +306,48 @@ describe("the owner looks after channels", () => {
     const error = await owner.refused("channel.start", { channel: "test" });
     expect(error.reason).toBe("channel.failed");
     expect(JSON.stringify(error)).not.toContain("SECRET-DETAIL");
+  });
+});
+
+describe("nothing is lost, nothing is kept for ever", () => {
+  const count = (table: string): Promise<number> =>
+    runInDurableObject(gateway(), (_gateway, { storage }) => storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n);
+
+  test("[P10][P19] a text over the limit is taken as far as it goes, and says so", async () => {
+    await configure("channels.test.owners", ["me"]);
+    expect((await take(dm("me", "€".repeat(200_000)))).outcome).toBe("accepted");
+    const { text = "" } = handed()[0] ?? {};
+    expect(new TextEncoder().encode(text).length).toBeLessThanOrEqual(262_144 - 32_768 + 1_000);
+    expect(text).toMatch(/^\[message\] \{"cut":"the text was too long: its last \d+ characters are not here"\}\n€/);
+  });
+
+  test("[P10] a long text of a stranger waits with them, cut", async () => {
+    await take(dm("anna", '"'.repeat(100_000)));
+    await owner.ok("pair.approve", { channel: "test", senderId: "anna" });
+    await vi.waitFor(() => expect(handed()).toHaveLength(1));
+    expect(handed()[0]?.text).toMatch(/"{1000}\n\[The rest was too long to be kept\.\]$/);
+  });
+
+  test("[P2] what was taken in is forgotten after 30 days, strangers after 7, by the alarm, in steps", async () => {
+    await configure("channels.test", { owners: ["me"], allowFrom: ["guest"] });
+    const now = vi.spyOn(Date, "now");
+    let at = Date.UTC(2026, 0, 1);
+    now.mockImplementation(() => (at += 4000));
+    for (let n = 0; n < 250; n++) await take(dm("me", `message ${n}`));
+    await take(dm("guest", "hi"));
+    await take(dm("stranger", "let me in"));
+    expect([await count("channel_inbox"), await count("pairs"), await count("held"), await count("channel_counts")]).toEqual([
+      252, 1, 1, 1,
+    ]);
+    at += 8 * 86_400_000;
+    await runDurableObjectAlarm(gateway());
+    expect([await count("pairs"), await count("held"), await count("channel_counts")]).toEqual([0, 0, 0]);
+    expect(await count("channel_inbox")).toBe(252);
+    expect((await take(dm("stranger", "me again"))).replies).toHaveLength(1);
+    at += 23 * 86_400_000;
+    await runDurableObjectAlarm(gateway());
+    expect(await count("channel_inbox")).toBe(53);
+    await runDurableObjectAlarm(gateway());
+    expect(await count("channel_inbox")).toBe(1);
   });
 });

@@ -91,8 +91,9 @@ describe("the first frame", () => {
       scopes: ["read", "chat", "operate", "admin"],
     });
     const { features } = hello as { features: { methods: string[]; events: string[] } };
-    expect(features.methods).toContain("chat.send");
-    for (const unserved of ["transfer.meta", "channel.start", "tool.result", "connect"]) expect(features.methods).not.toContain(unserved);
+    for (const served of ["chat.send", "channel.start", "channel.status", "pair.approve", "pair.list"])
+      expect(features.methods).toContain(served);
+    for (const unserved of ["transfer.meta", "channel.inbound", "tool.result", "connect"]) expect(features.methods).not.toContain(unserved);
     expect(features.events).toEqual(["chat", "presence", "session", "tool.progress"]);
   });
 

@@ -120,3 +120,16 @@ describe("[P3.2] transcripts on the wire", () => {
     expect(await admin.ok("archives.list", { sessionKey: "agent:main:main" })).toMatchObject({ count: 0 });
   });
 });
+
+test("nothing is written for an agent that does not exist", async () => {
+  for (const [method, params] of [
+    ["workspace.write", { path, content: "lost" }],
+    ["workspace.restore", { path, version: "1708300000000-0" }],
+    ["skills.install", { name: "x", files: [{ path: "SKILL.md", content: "---\nname: x\ndescription: y\n---\n" }] }],
+  ] as const)
+    expect(await admin.refused(method, { agentId: "nobody", ...params }), method).toMatchObject({
+      reason: "agent.unknown",
+      message: expect.stringContaining("There is no agent nobody"),
+    });
+  expect((await env.STORAGE.list({ prefix: "agents/nobody/" })).objects).toEqual([]);
+});

@@ -4,6 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { asCallId } from "../../../protocol/gen/types.ts";
 import { isMediaBlock, type MediaBlock, type Message } from "../../src/ports.ts";
+import { sessionPort } from "../../src/platform/stubs.ts";
 import { MediaCache } from "../../src/media/cache.ts";
 import { uuidFor } from "../../src/media/names.ts";
 import { createSessionMedia } from "../../src/media/session-media.ts";
@@ -127,6 +128,52 @@ describe("[P5.6] files of a message", () => {
     });
     expect(tooLarge.ok ? "ok" : tooLarge.error.reason).toBe("file.too_large");
     expect(await rowsOf(session)).toEqual([]);
+  });
+  it("[P10][W22] of a message that came over a platform, what can't be taken is a note, and the rest is taken", async () => {
+    new Stage().open();
+    const session = newSession();
+    const attachments = [
+      { mimeType: "image/png", filename: "broken.png", data: "not base64!" },
+      { mimeType: "application/pdf", filename: "gone.pdf" },
+      { mimeType: "image/png", filename: "other.png", r2Key: "media/someone-else/11111111-1111-8111-8111-111111111111.png" },
+      { mimeType: "image/png", filename: "good.png", data: PNG },
+    ];
+    const sent = await sessionPort(env, session.identity.key).send({
+      identity: session.identity,
+      messageId: "m1",
+      runId: "run-m1",
+      text: "look",
+      attachments,
+      badFilesAsNotes: true,
+      origin: "channel:test:default:anna",
+    });
+    expect(sent).toMatchObject({ ok: true, value: { status: "started" } });
+    const [user] = await rowsOf(session);
+    const text = JSON.stringify(user);
+    for (const [name, why] of [
+      ["broken.png", "could not be read"],
+      ["gone.pdf", "could not be fetched"],
+      ["other.png", "could not be fetched"],
+    ] as const)
+      expect(text).toMatch(new RegExp(`${name}[^\\]]*${why}`));
+    expect(text).not.toContain("someone-else");
+    expect(text).toContain('"filename":"good.png"');
+    const many = await createSessionMedia(env.STORAGE).takeAttachments({
+      sessionKey: session.identity.key,
+      messageId: "many",
+      attachments: Array.from({ length: 18 }, () => ({ mimeType: "image/png", data: PNG })),
+      badFilesAsNotes: true,
+      now: 1,
+    });
+    expect(many).toMatchObject({ ok: true, value: { notes: [expect.stringContaining("2 more files")] } });
+    const tooLarge = await createSessionMedia(env.STORAGE).takeAttachments({
+      sessionKey: session.identity.key,
+      messageId: "large",
+      attachments: [{ mimeType: "image/png", data: "A".repeat(34_952_536) }],
+      badFilesAsNotes: true,
+      now: 1,
+    });
+    expect(tooLarge).toMatchObject({ ok: true, value: { blocks: [], notes: [expect.stringContaining("larger than 25 MiB")] } });
   });
   it("documents are shown as text, cut with a note; what can't be read is named as data", async () => {
     const stage = new Stage().open();

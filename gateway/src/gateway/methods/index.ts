@@ -31,17 +31,8 @@ export const HANDLERS: Handlers = {
   ...searchMethods,
 };
 
-/** Answered, but of no use while no channel is connected: not advertised. */
-const NOT_ADVERTISED: ReadonlySet<MethodName> = new Set<MethodName>([
-  "channel.inbound",
-  "channel.start",
-  "channel.stop",
-  "channel.status",
-  "channel.login",
-  "channel.logout",
-  "pair.approve",
-  "pair.reject",
-]);
+/** Only answered to say where channels hand over their messages. */
+const NOT_ADVERTISED: ReadonlySet<MethodName> = new Set<MethodName>(["channel.inbound"]);
 /** What hello-ok may list. */
 export const ADVERTISED: readonly MethodName[] = Object.keys(HANDLERS)
   .filter(isMethodName)

@@ -1,6 +1,7 @@
 /** `skills.*`. Rules are in `gateway/skills.ts`. */
 import { fail, succeed } from "../outcome.ts";
 import type { Caller, Handler, Handlers, Services } from "../services.ts";
+import { unknownAgent } from "./session-key.ts";
 
 const agentOf = (services: Services, agentId: string | undefined): string => agentId ?? services.config.defaultAgentId();
 const actor = ({ connection }: Caller): string => `client:${connection.principal.id}`;
@@ -12,7 +13,9 @@ const show: Handler<"skills.show"> = (services, _caller, { agentId, name }) => s
 const install: Handler<"skills.install"> = async (services, caller, { agentId, name, scope, files, replace }) => {
   if (scope === "builtin")
     return fail("skill.builtin", "Built-in skills can't be installed or replaced. Install one of that name for an agent or for all.");
-  return services.skills.install(agentOf(services, agentId), scope ?? "agent", name, files, replace ?? false, actor(caller));
+  const agent = agentOf(services, agentId);
+  if (scope !== "global" && !services.config.hasAgent(agent)) return unknownAgent(services, agent);
+  return services.skills.install(agent, scope ?? "agent", name, files, replace ?? false, actor(caller));
 };
 const remove: Handler<"skills.remove"> = async (services, _caller, { agentId, name, scope }) => {
   const removed = await services.skills.remove(agentOf(services, agentId), name, scope);

@@ -6,6 +6,7 @@ import { sha256Of } from "../../skills/folder.ts";
 import type { ChangeOptions } from "../../workspace/store.ts";
 import { fail, succeed } from "../outcome.ts";
 import type { Caller, Handler, Handlers, Services } from "../services.ts";
+import { unknownAgent } from "./session-key.ts";
 
 const agentOf = (services: Services, agentId: string | undefined): string => agentId ?? services.config.defaultAgentId();
 /** Who writes is kept with the file, so that its versions say it; and what the owner makes of a skill is approved (gateway rule SK4). */
@@ -51,6 +52,7 @@ const read: Handler<"workspace.read"> = async (services, _caller, { agentId, pat
 
 const write: Handler<"workspace.write"> = async (services, caller, { agentId, path, content, ifMatch }) => {
   const agent = agentOf(services, agentId);
+  if (!services.config.hasAgent(agent)) return unknownAgent(services, agent);
   const options = { ...writer(services, caller, agent), ...(ifMatch === undefined ? {} : { ifMatch }) };
   const written = await services.skills.whileWriting(agent, path, () => services.workspace.write(agent, path, content, options));
   return written.ok ? succeed({ ...written.value, written: true }) : written;
@@ -72,6 +74,7 @@ const log: Handler<"workspace.log"> = async (services, _caller, params) => {
 
 const restore: Handler<"workspace.restore"> = async (services, caller, { agentId, path, version, ifMatch }) => {
   const agent = agentOf(services, agentId);
+  if (!services.config.hasAgent(agent)) return unknownAgent(services, agent);
   const options = { ...writer(services, caller, agent), ...(ifMatch === undefined ? {} : { ifMatch }) };
   return services.skills.whileWriting(agent, path, () => services.workspace.restore(agent, path, version, options));
 };

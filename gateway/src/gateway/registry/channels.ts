@@ -19,6 +19,7 @@ export interface Taken {
   readonly outcome?: ChannelInboundOutcome;
 }
 const FORGET_STEP = 200;
+const DAY_MS = 86_400_000;
 /** A busy account is noted at most this often. */
 const ACTIVE_GRAIN_MS = 60_000;
 
@@ -50,14 +51,31 @@ export class Channels {
   settle(key: string, outcome: ChannelInboundOutcome): void {
     run(this.#db.sql, "UPDATE channel_inbox SET outcome = ? WHERE key = ?", JSON.stringify(outcome), key);
   }
-  /** A bounded step of forgetting. */
-  forget(now: number): void {
-    run(
-      this.#db.sql,
-      "DELETE FROM channel_inbox WHERE key IN (SELECT key FROM channel_inbox WHERE at < ? ORDER BY at LIMIT ?)",
+  /** A bounded step of forgetting. True: there may be more. */
+  forget(now: number): boolean {
+    const { sql } = this.#db;
+    const step = (statement: string, before: number | string): boolean => all(sql, statement, before, FORGET_STEP).length === FORGET_STEP;
+    const messages = step(
+      "DELETE FROM channel_inbox WHERE key IN (SELECT key FROM channel_inbox WHERE at < ? ORDER BY at LIMIT ?) RETURNING 1",
       now - LIMITS.dedupeMs,
-      FORGET_STEP,
     );
+    // A day more, so that a clock that is set back counts on.
+    const counts = step(
+      "DELETE FROM channel_counts WHERE (channel, sender) IN (SELECT channel, sender FROM channel_counts WHERE day < ? LIMIT ?) RETURNING 1",
+      new Date(now - 2 * DAY_MS).toISOString().slice(0, 10),
+    );
+    return messages || counts;
+  }
+  /** When the oldest of what is kept for a time will be over it. */
+  nextForget(): number | undefined {
+    const { sql } = this.#db;
+    const message = one<{ at: number | null }>(sql, "SELECT min(at) AS at FROM channel_inbox")?.at ?? undefined;
+    const day = one<{ day: string | null }>(sql, "SELECT min(day) AS day FROM channel_counts")?.day ?? undefined;
+    const due = [
+      ...(message === undefined ? [] : [message + LIMITS.dedupeMs]),
+      ...(day === undefined ? [] : [Date.parse(`${day}T00:00:00Z`) + 3 * DAY_MS]),
+    ];
+    return due.length === 0 ? undefined : Math.min(...due);
   }
 
   /** An account that talks to us exists; noted when it is new, and now and then. */

@@ -28,6 +28,7 @@ const CODE_CHARACTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH = 6;
 const MAX_FIRST_CHARS = 1024;
 const MAX_HELD_BYTES = 65_536;
+const FORGET_STEP = 20;
 
 export class Pairings {
   readonly #db: Database;
@@ -70,7 +71,7 @@ export class Pairings {
           now,
         );
       }
-      const body = JSON.stringify(inbound);
+      const body = heldBody(inbound);
       const count = one<{ n: number }>(sql, "SELECT count(*) AS n FROM held WHERE channel = ? AND sender = ?", channel, who.sender)?.n ?? 0;
       if (count < LIMITS.pairMessages && body.length <= MAX_HELD_BYTES)
         run(sql, "INSERT INTO held(channel, sender, account, body) VALUES(?, ?, ?, ?)", channel, who.sender, accountId, body);
@@ -126,6 +127,29 @@ export class Pairings {
     });
   }
 
+  /** Strangers whom nobody let in, with what they wrote, in a bounded step. True: there may be more. */
+  forget(now: number): boolean {
+    const { sql } = this.#db;
+    return this.#db.transactionSync(() => {
+      const old = all<{ channel: string; sender: string }>(
+        sql,
+        "SELECT channel, sender FROM pairs WHERE state = 'pending' AND requested_at < ? ORDER BY requested_at LIMIT ?",
+        now - LIMITS.pairWaitMs,
+        FORGET_STEP,
+      );
+      for (const { channel, sender } of old) {
+        run(sql, "DELETE FROM held WHERE channel = ? AND sender = ?", channel, sender);
+        run(sql, "DELETE FROM pairs WHERE channel = ? AND sender = ?", channel, sender);
+      }
+      return old.length === FORGET_STEP;
+    });
+  }
+  /** When the next stranger is forgotten. */
+  nextForget(): number | undefined {
+    const oldest = one<{ at: number | null }>(this.#db.sql, "SELECT min(requested_at) AS at FROM pairs WHERE state = 'pending'")?.at;
+    return oldest === null || oldest === undefined ? undefined : oldest + LIMITS.pairWaitMs;
+  }
+
   /** What somebody who is let in had written, the oldest first. It stays until `released`. */
   held(channel: string, sender: string): readonly (Held & { readonly id: number })[] {
     return all<{ id: number; account: string; body: string }>(
@@ -148,6 +172,16 @@ export class Pairings {
   }
 }
 
+/** A text that is too long is kept as far as it goes, and says so. */
+function heldBody(inbound: ChannelInbound): string {
+  const body = JSON.stringify(inbound);
+  if (body.length <= MAX_HELD_BYTES) return body;
+  const { text } = inbound.message;
+  // In JSON a character takes up to six.
+  const left = Math.max(0, Math.floor((MAX_HELD_BYTES - 256 - (body.length - JSON.stringify(text).length)) / 6));
+  const message = { ...inbound.message, text: `${text.slice(0, left).toWellFormed()}\n[The rest was too long to be kept.]` };
+  return JSON.stringify({ ...inbound, message });
+}
 function codeOf(bytes: Uint8Array): string {
   let code = "";
   for (const byte of bytes) code += CODE_CHARACTERS[byte % CODE_CHARACTERS.length] ?? "A";
