@@ -32,6 +32,7 @@ const COMMON = [
 interface Worker {
   readonly name: string;
   readonly config: string;
+  readonly environment: string;
   /** In the runtime folder. */
   readonly script: string;
   readonly inputs: readonly string[];
@@ -42,6 +43,7 @@ interface Worker {
 const GATEWAY: Worker = {
   name: "gateway",
   config: "gateway/wrangler.jsonc",
+  environment: "channels",
   script: "worker.js",
   inputs: ["gateway/src", "gateway/packs", "gateway/embedded", "gateway/wrangler.jsonc", "gateway/package.json"],
   budgetBytes: 384 * 1024,
@@ -49,6 +51,7 @@ const GATEWAY: Worker = {
 const channel = (name: string, budgetBytes: number): Worker => ({
   name,
   config: `channels/${name}/wrangler.jsonc`,
+  environment: "",
   script: `channels/${name}.js`,
   inputs: [`channels/${name}/src`, `channels/${name}/wrangler.jsonc`, `channels/${name}/package.json`, "channels/kit/src"],
   budgetBytes,
@@ -101,7 +104,7 @@ async function main(): Promise<void> {
       const outfile = join(fresh, worker.script);
       const isThere = worker === GATEWAY ? gatewayIsCurrent : !stale.includes(worker);
       if (isThere) copyFileSync(join(TARGET, worker.script), outfile);
-      const size = isThere ? sizeOf(outfile) : await bundleWorker(worker.config, outfile);
+      const size = isThere ? sizeOf(outfile) : await bundleWorker(worker.config, worker.environment, outfile);
       sizes.set(worker.name, size);
       const problem = overBudget(worker.name, size, worker.budgetBytes);
       if (problem !== null) problems.push(problem);

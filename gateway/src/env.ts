@@ -6,6 +6,7 @@ import type { ChannelService } from "../../protocol/gen/services.ts";
 import type { Gateway } from "./gateway/gateway-do.ts";
 import type { SpeechAi } from "./media/transcribe.ts";
 import type { SearchIndex } from "./search/search-index-do.ts";
+import type { WebhookChannel } from "./http/webhook.ts";
 import type { Session } from "./session/session-do.ts";
 
 export interface Env {
@@ -52,4 +53,8 @@ export function channelService(env: Env, name: string): ChannelService | undefin
   const binding = `CHANNEL_${name.toUpperCase()}`;
   if (!CHANNEL_BINDING.test(binding) || !Object.hasOwn(env, binding)) return undefined;
   return (env as Env & Readonly<Record<string, unknown>>)[binding] as ChannelService;
+}
+/** The same Worker as one that answers HTTP. Names are lower case here: there is one address for each channel. */
+export function webhookChannel(env: Env, name: string): WebhookChannel | undefined {
+  return name === name.toLowerCase() ? (channelService(env, name) as (ChannelService & WebhookChannel) | undefined) : undefined;
 }

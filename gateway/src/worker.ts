@@ -1,14 +1,15 @@
 /**
  * The Worker: what answers HTTP. Checks who asks before anything else happens, then hands over; keeps no state but two notes in memory
- * that spare the gateway needless calls. Everything but /health needs a token.
+ * that spare the gateway needless calls. Everything but /health and the channels' webhooks needs a token.
  */
 import type { UploadAsked } from "./gateway/uploads.ts";
-import { allowedHosts, type Env, isEmbedded, versionOf } from "./env.ts";
+import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "./env.ts";
 import { mediaResponse } from "./http/media.ts";
 import { problemResponse } from "./http/problem.ts";
 import { route } from "./http/routes.ts";
 import { uploadResponse } from "./http/upload.ts";
 import { hostAllowed } from "./http/upgrade.ts";
+import { Webhooks } from "./http/webhook.ts";
 import { systemClock } from "./platform/clock.ts";
 import { consoleSink, createLogger, SecretValues } from "./platform/log.ts";
 import { gatewayStub } from "./platform/stubs.ts";
@@ -22,6 +23,7 @@ const log = createLogger({ component: "worker", clock: systemClock, secrets: new
 
 /** Whether this life of the runtime has told the gateway to go on with what was interrupted. */
 let resumed = false;
+const webhooks = new Webhooks(() => systemClock.now());
 /** Once there is a token there always is one: the last admin token can't be revoked. */
 let tokenConfigured = false;
 
@@ -49,6 +51,7 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext): Promi
   if (url.pathname === "/health") return route(request, context, onError);
   if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
   if (url.pathname === "/media") return receive(request, env, url);
+  if (url.pathname.startsWith("/channels/")) return webhook(request, env);
   const refused = await refuse(request, env);
   if (refused !== undefined) return refused;
   if (url.pathname.startsWith("/media/")) return media(request, env, url.pathname);
@@ -64,6 +67,16 @@ async function refuse(request: Request, env: Env): Promise<Response | undefined>
   tokenConfigured ||= outcome.ok || outcome.error.reason !== "auth.not_configured";
   if (!outcome.ok) return problemResponse(outcome.error.reason, outcome.error.message);
   return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
+}
+
+/** What a platform sends to a channel. The channel knows its platform's signatures; without a first token everything is closed. */
+async function webhook(request: Request, env: Env): Promise<Response> {
+  if (!tokenConfigured) {
+    const outcome = await gatewayStub(env).authenticate({ address: "" });
+    if (!outcome.ok && outcome.error.reason === "auth.not_configured") return problemResponse("auth.not_configured");
+    tokenConfigured = true;
+  }
+  return webhooks.respond(request, (name) => webhookChannel(env, name));
 }
 
 function askerOf(request: Request, env: Env): { readonly token?: string; readonly origin?: string; readonly address: string } {

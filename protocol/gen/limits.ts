@@ -160,6 +160,12 @@ export const LIMITS = {
   unauthSocketsPerAddress: 8,
   /** Earlier versions of a workspace file that are kept. */
   versionsKept: 30,
+  /** Largest body of a request to a channel. */
+  webhookBytes: 1048576,
+  /** Time for a channel to answer a request. */
+  webhookMs: 30000,
+  /** Requests to channels at once; more are answered 429. */
+  webhooksAtOnce: 32,
   /** Largest workspace file written through the wire or a native tool. */
   workspaceFileBytes: 1048576,
 } as const;

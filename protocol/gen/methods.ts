@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "c7ed0d0263097755";
+export const PROTOCOL_FINGERPRINT = "7f6d43932965bc63";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

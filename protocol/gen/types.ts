@@ -309,6 +309,7 @@ export type ChannelCapabilities = {
   login: boolean;
   /** 1 to 1000000. */
   maxTextChars: number;
+  webhooks?: boolean;
 };
 
 /** Who may talk on a channel. */

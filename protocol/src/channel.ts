@@ -61,6 +61,8 @@ export const ChannelCapabilities = struct("ChannelCapabilities", "What a platfor
   /** Logging in is done by a person with a phone in hand. */
   login: t.bool(),
   maxTextChars: t.int(1, 1000000),
+  /** The platform calls by HTTP: the gateway passes on what comes to `/channels/{name}/`. */
+  webhooks: t.optional(t.bool()),
 });
 /** The channel says which of its senders are numbers; nobody else can know (promises X15). */
 export const SenderIds = struct("SenderIds", "The same person's other ids on the platform, as the platform itself says.", {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Inputs } from "./inputs.ts";
+import { ROOT } from "./root.ts";
 import { overBudget } from "./worker-bundle.ts";
 import { channelFacts, compatibility, ConfigProblem, withoutComments } from "./wrangler-config.ts";
 
@@ -55,6 +56,34 @@ describe("wrangler.jsonc", () => {
         (error) => error instanceof ConfigProblem && why.test(error.message),
       );
     assert.throws(() => channelFacts("{", "x.jsonc", "x"), ConfigProblem);
+  });
+});
+
+describe("gateway/wrangler.jsonc", () => {
+  interface Gateway {
+    readonly name: string;
+    readonly env: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  }
+  const text = readFileSync(join(ROOT, "gateway", "wrangler.jsonc"), "utf8");
+  const config = JSON.parse(withoutComments(text)) as Gateway & Readonly<Record<string, unknown>>;
+
+  it("the environment with channels is the same Worker with the same bindings, and channels beside them", () => {
+    const { services, name, ...repeated } = config.env["channels"] ?? {};
+    assert.equal(name, config.name);
+    assert.deepEqual(Object.keys(repeated).sort(), ["ai", "durable_objects", "r2_buckets", "vars"]);
+    for (const [key, value] of Object.entries(repeated)) assert.deepEqual(value, config[key], key);
+    // What an environment does not inherit, and is new here, has to be repeated there as well.
+    const inherited = ["$schema", "name", "main", "compatibility_date", "workers_dev", "send_metrics", "exports", "env"];
+    assert.deepEqual(
+      Object.keys(config).filter((key) => !inherited.includes(key) && !(key in repeated)),
+      [],
+    );
+    for (const { binding, service } of services as { binding: string; service: string }[]) {
+      const folder = service.replace(/^gsv-channel-/, "");
+      assert.equal(binding, `CHANNEL_${folder.toUpperCase()}`);
+      const file = `channels/${folder}/wrangler.jsonc`;
+      assert.equal(typeof channelFacts(readFileSync(join(ROOT, file), "utf8"), file, folder).durableObject, "string");
+    }
   });
 });
 

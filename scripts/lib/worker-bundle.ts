@@ -26,12 +26,12 @@ export const overBudget = (worker: string, { gzipBytes }: Size, budgetBytes: num
     ? null
     : `The Worker ${worker} is ${kib(gzipBytes)} gzipped, more than its budget of ${kib(budgetBytes)}. Look what was added: npx esbuild --analyze.`;
 
-/** Bundles the Worker of a `wrangler.jsonc` (its path from the root) into one file. */
-export async function bundleWorker(config: string, outfile: string): Promise<Size> {
+/** Bundles the Worker of a `wrangler.jsonc` (its path from the root; `""` is its outermost environment) into one file. */
+export async function bundleWorker(config: string, environment: string, outfile: string): Promise<Size> {
   const out = mkdtempSync(join(tmpdir(), "gsv-wrangler-"));
   try {
     const wrangler = join(dirname(createRequire(import.meta.url).resolve("wrangler/package.json")), "bin", "wrangler.js");
-    const args = ["deploy", "--dry-run", "--minify", "--config", join(ROOT, config), "--outdir", out];
+    const args = ["deploy", "--dry-run", "--minify", "--config", join(ROOT, config), `--env=${environment}`, "--outdir", out];
     const result = await run(process.execPath, [wrangler, ...args], {
       cwd: ROOT,
       env: { ...OFFLINE_WRANGLER, WRANGLER_LOG_PATH: join(out, "log"), NO_COLOR: "1" },

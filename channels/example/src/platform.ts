@@ -29,6 +29,7 @@ const CAPABILITIES: ChannelCapabilities = {
   buttons: false,
   login: false,
   maxTextChars: 4000,
+  webhooks: true,
 };
 
 export function readSettings(config: Readonly<Record<string, unknown>>): Settings | undefined {

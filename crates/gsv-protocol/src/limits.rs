@@ -239,5 +239,14 @@ pub const UNAUTH_SOCKETS_PER_ADDRESS: u64 = 8;
 /// Earlier versions of a workspace file that are kept.
 pub const VERSIONS_KEPT: u64 = 30;
 
+/// Largest body of a request to a channel.
+pub const WEBHOOK_BYTES: u64 = 1_048_576;
+
+/// Time for a channel to answer a request.
+pub const WEBHOOK_MS: u64 = 30_000;
+
+/// Requests to channels at once; more are answered 429.
+pub const WEBHOOKS_AT_ONCE: u64 = 32;
+
 /// Largest workspace file written through the wire or a native tool.
 pub const WORKSPACE_FILE_BYTES: u64 = 1_048_576;

@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "c7ed0d0263097755";
+pub const PROTOCOL_FINGERPRINT: &str = "7f6d43932965bc63";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

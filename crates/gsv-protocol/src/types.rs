@@ -473,6 +473,8 @@ pub struct ChannelCapabilities {
     pub login: bool,
     /// 1 to 1000000.
     pub max_text_chars: u32,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub webhooks: Option<bool>,
 }
 
 /// Who may talk on a channel.
