@@ -17,7 +17,8 @@ import { type FakeModel, startFakeModel } from "../fakes/fake-model.ts";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const BIN = process.env["GSV_BIN"] ?? join(ROOT, "target", "release", "gsv");
-const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
+/** What `gsv up` runs. */
+export const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
 export const DEFAULT_SESSION = "agent:main:cli:dm:main";
 /** Longer than anything here takes on a slow machine with a cold disk; a test that needs it has failed. */
 const DEADLINE_MS = 40_000;

@@ -1,0 +1,158 @@
+/** Channels beside the gateway on one machine: only those that are enabled, through the gateway's door, over every kind of restart. */
+import assert from "node:assert/strict";
+import { createHmac, randomUUID } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { freePort, Machine, RUNTIME, until } from "./support.ts";
+
+const SECRET = "a-secret-of-many-letters";
+interface Heard {
+  readonly n: number;
+  readonly to: string;
+  readonly text: string;
+}
+
+/** A program that talks over the example channel. */
+class Caller {
+  readonly #machine: Machine;
+  constructor(machine: Machine) {
+    this.#machine = machine;
+  }
+  async #call(method: "GET" | "POST", path: string, body = ""): Promise<Response> {
+    const timestamp = String(Date.now());
+    return fetch(`http://127.0.0.1:${this.#machine.port}/channels/${path}`, {
+      method,
+      headers: { "X-Timestamp": timestamp, "X-Signature": createHmac("sha256", SECRET).update(`${timestamp}.${body}`).digest("hex") },
+      ...(method === "POST" ? { body } : {}),
+    });
+  }
+  say(text: string, id: string = randomUUID()): Promise<Response> {
+    return this.#call("POST", "example/default", JSON.stringify({ id, from: "caller", text }));
+  }
+  async heard(): Promise<Heard[]> {
+    const response = await this.#call("GET", "example/default?after=0");
+    assert.equal(response.status, 200, await response.clone().text());
+    return ((await response.json()) as { messages: Heard[] }).messages;
+  }
+  /** All that was said so far, when one of it is this. */
+  hears(text: string): Promise<Heard[]> {
+    return until(
+      `the caller hears ${text}`,
+      async () => {
+        const all = await this.heard().catch((): Heard[] => []);
+        return all.some((heard) => heard.text.includes(text)) ? all : undefined;
+      },
+      undefined,
+      50,
+    );
+  }
+}
+const settings = (machine: Machine, content: unknown): void => {
+  const folder = join(machine.home, "gateway");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, "channels.json"), typeof content === "string" ? content : JSON.stringify(content), { mode: 0o600 });
+};
+const enabled = (...names: readonly string[]): object => ({
+  version: 1,
+  channels: Object.fromEntries(names.map((name) => [name, { enabled: true }])),
+});
+/** The example channel with a secret, open to this caller. */
+async function startExample(machine: Machine): Promise<void> {
+  const client = await machine.client();
+  await client.call("config.set", { path: "channels.example", value: { allowFrom: ["caller"] } });
+  await client.call("channel.start", { channel: "example", config: { secret: SECRET } });
+  client.close();
+}
+
+describe("a channel of the gateway on this machine", () => {
+  const machine = new Machine();
+  const caller = new Caller(machine);
+  before(async () => {
+    settings(machine, enabled("example"));
+    await machine.up();
+    await startExample(machine);
+  });
+  after(() => machine.end());
+
+  it("a webhook comes in at the gateway's door, and the answer is fetched there", async () => {
+    const response = await caller.say("say first");
+    assert.equal(response.status, 200, await response.text());
+    const [heard] = await caller.hears("first");
+    assert.equal(heard?.to, "caller");
+  });
+
+  it("[X17] nobody else has a channel's door: no signature, a page in a browser, a channel that is not enabled", async () => {
+    const at = `http://127.0.0.1:${machine.port}/channels`;
+    assert.equal((await fetch(`${at}/example/default`, { method: "POST", body: "{}" })).status, 401);
+    assert.equal((await fetch(`${at}/example/default`, { headers: { Origin: "https://evil.example" } })).status, 403);
+    assert.equal((await fetch(`${at}/whatsapp/default`)).status, 404);
+  });
+
+  it("[P2][P9] the conversation goes on after `gsv down` and `gsv up`, and a message said twice over it is answered once", async () => {
+    const id = randomUUID();
+    await caller.say("say second", id);
+    await caller.hears("second");
+    await machine.ok("down");
+    await machine.up();
+    const again = await caller.say("say second", id);
+    assert.equal(((await again.json()) as { duplicate: boolean }).duplicate, true);
+    await caller.say("say third");
+    const all = (await caller.hears("third")).map(({ text }) => text);
+    assert.equal(all.filter((text) => text.includes("second")).length, 1, JSON.stringify(all));
+  });
+
+  it("[P12][K22] workerd killed right after a message was taken: one answer, by itself", async () => {
+    const taken = await caller.say("say fourth");
+    assert.equal(taken.status, 200);
+    await machine.killWorkerd();
+    await caller.hears("fourth");
+    await caller.say("say fifth");
+    const all = (await caller.hears("fifth")).map(({ text }) => text);
+    assert.equal(all.filter((text) => text.includes("fourth")).length, 1, JSON.stringify(all));
+  });
+});
+
+describe("channels that can't run never keep the gateway from it", () => {
+  it("a broken channels.json: said, left as it is, no channel runs", async () => {
+    const machine = new Machine();
+    try {
+      settings(machine, '{"version":1,"channels":{"example":{"enabled":"secret-word"}}}');
+      const up = await upWith(machine);
+      assert.match(up.stderr, /no channel runs: .*channels\.json can't be used/);
+      assert.ok(!up.stderr.includes("secret-word"), up.stderr);
+      assert.equal((await fetch(`http://127.0.0.1:${machine.port}/channels/example/default`)).status, 404);
+      assert.match(await machine.ok("chat", "say well"), /well/);
+      assert.match(readFileSync(join(machine.home, "gateway", "channels.json"), "utf8"), /secret-word/);
+    } finally {
+      await machine.end();
+    }
+  });
+
+  it("a channel without a bundle, and one that nobody knows: said, and the others run", async () => {
+    const machine = new Machine();
+    const caller = new Caller(machine);
+    try {
+      const runtime = join(machine.folder, "runtime");
+      mkdirSync(join(runtime, "channels"), { recursive: true });
+      for (const name of readdirSync(RUNTIME)) if (name !== "channels") symlinkSync(join(RUNTIME, name), join(runtime, name));
+      symlinkSync(join(RUNTIME, "channels", "example.js"), join(runtime, "channels", "example.js"));
+      settings(machine, enabled("discord", "example", "nowhere"));
+      const up = await upWith(machine, { GSV_RUNTIME_DIR: runtime });
+      assert.match(up.stderr, /channel discord is enabled and does not run: .*discord\.js is not there/);
+      assert.match(up.stderr, /channel nowhere is enabled and does not run/);
+      await startExample(machine);
+      await caller.say("say alone");
+      await caller.hears("alone");
+    } finally {
+      await machine.end();
+    }
+  });
+});
+
+async function upWith(machine: Machine, env: Readonly<Record<string, string>> = {}): Promise<{ stderr: string }> {
+  machine.port = await freePort();
+  const ran = await machine.gsv(["up", "--port", String(machine.port)], { env });
+  assert.equal(ran.code, 0, ran.stderr);
+  return ran;
+}
