@@ -71,6 +71,8 @@ export interface SessionSend {
   readonly attachments?: readonly Attachment[];
   /** The text is only text: nothing in it is a command or a directive. */
   readonly verbatim?: true;
+  /** With `verbatim`: the words alone, from somebody whose commands count. When they are a command it is done, and the text is not said. */
+  readonly command?: string;
   /** Nobody is there to send it again in a better form: a file that can't be taken becomes a note, and the rest is taken. */
   readonly badFilesAsNotes?: true;
   /** It is only to be known: no run answers it. */

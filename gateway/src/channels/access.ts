@@ -9,8 +9,8 @@ import type { ChannelConfig, ChannelInbound, PairRole } from "../../../protocol/
 import { e164, phoneOf } from "../gateway/routing/identity-links.ts";
 
 export type Access =
-  /** `owner`: nobody but the owner takes part in this conversation. */
-  | { readonly kind: "allow"; readonly role: PairRole }
+  /** `role`, `owner`: nobody but the owner takes part in this conversation. `speaker`: who wrote this message. */
+  | { readonly kind: "allow"; readonly role: PairRole; readonly speaker: PairRole }
   /** A stranger, who may ask to be let in. */
   | { readonly kind: "pair" }
   /** Not meant for the agent, or from somebody who gets no answer. */
@@ -32,12 +32,14 @@ export interface AccessInput {
 
 export function accessOf({ channel, inbound, config, known }: AccessInput): Access {
   const { peer } = inbound;
-  if (inbound.fromOwner === true && peer.kind === "dm") return { kind: "allow", role: "owner" };
+  if (inbound.fromOwner === true && peer.kind === "dm") return allow("owner");
   const senderId = senderIdOf(inbound);
   if (senderId === undefined) return { kind: "ignore", why: "no-sender" };
   const person = roleOf(channel, senderId, inbound, config, known);
   return peer.kind === "dm" ? direct(person, config) : group(person, inbound, config);
 }
+
+const allow = (role: PairRole) => ({ kind: "allow", role, speaker: role }) as const;
 
 /** In a direct conversation the peer is who writes, also when the channel does not say it twice. */
 export const senderIdOf = ({ peer, sender }: ChannelInbound): string | undefined =>
@@ -45,10 +47,10 @@ export const senderIdOf = ({ peer, sender }: ChannelInbound): string | undefined
 
 function direct(person: Known, config: ChannelConfig): Access {
   if (person === "rejected") return { kind: "ignore", why: "rejected" };
-  if (person !== undefined) return { kind: "allow", role: person };
+  if (person !== undefined) return allow(person);
   switch (config.dmPolicy ?? "pairing") {
     case "open":
-      return { kind: "allow", role: "guest" };
+      return allow("guest");
     case "allowlist":
       return { kind: "ignore", why: "not-allowed" };
     case "pairing":
@@ -64,7 +66,7 @@ function group(person: Known, inbound: ChannelInbound, config: ChannelConfig): A
   if (policy === "mention" && inbound.wasMentioned !== true && inbound.repliedToAgent !== true)
     return { kind: "ignore", why: "not-mentioned" };
   // Whoever may talk directly may talk here; with an open door anybody may. The others are listening, so nobody is the owner here.
-  if (person !== undefined || config.dmPolicy === "open") return { kind: "allow", role: "guest" };
+  if (person !== undefined || config.dmPolicy === "open") return { ...allow("guest"), speaker: person ?? "guest" };
   return { kind: "ignore", why: "not-allowed" };
 }
 

@@ -22,7 +22,7 @@ import { unansweredWhy } from "../channels/attention.ts";
 import { cleanName, envelope } from "../channels/envelope.ts";
 import { isOwnKey, keyFor } from "../media/names.ts";
 import type { Logger } from "../platform/log.ts";
-import type { ReplyRoute, Result, SessionIdentity } from "../ports.ts";
+import type { ReplyRoute, Result, SessionIdentity, SessionSend } from "../ports.ts";
 import type { Audit } from "./audit.ts";
 import { fail, succeed } from "./outcome.ts";
 import type { Channels } from "./registry/channels.ts";
@@ -65,6 +65,8 @@ interface Place {
   readonly key: string;
   readonly isOwner: boolean;
 }
+type Allowed = Pick<Extract<Access, { kind: "allow" }>, "role" | "speaker">;
+const GUEST: Allowed = { role: "guest", speaker: "guest" };
 /** Names the second handing over of what was held. */
 const LET_IN = "/let-in";
 const NOT_YOURS =
@@ -110,8 +112,7 @@ export class ChannelHub {
       this.#ports.background("arm", Promise.resolve().then(this.#ports.arm));
     }
     if (known === undefined && access.kind === "pair") return this.#pair(ref, inbound, key);
-    const role: PairRole = access.kind === "allow" ? access.role : "guest";
-    return this.#take(ref, inbound, key, role, known?.sessionKey);
+    return this.#take(ref, inbound, key, access.kind === "allow" ? access : GUEST, known?.sessionKey);
   }
 
   /** Where a file of a message goes; undefined: nobody wants it. */
@@ -251,7 +252,7 @@ export class ChannelHub {
     ref: ChannelRef,
     inbound: ChannelInbound,
     key: string,
-    role: PairRole,
+    { role, speaker }: Allowed,
     claimed: string | undefined,
   ): Promise<ChannelInboundOutcome> {
     const { channels, ask, now, contextVersion } = this.#ports;
@@ -280,7 +281,7 @@ export class ChannelHub {
         identity: target.identity,
         messageId: key,
         runId: `run-${runIdOf(key)}`,
-        ...this.#textOf(ref, inbound, target),
+        ...this.#textOf(ref, inbound, target, speaker),
         ...attachmentsOf(inbound, target.key),
         badFilesAsNotes: true,
         origin: `channel:${ref.channel}:${ref.accountId}:${senderIdOf(inbound) ?? ""}`.slice(0, 256),
@@ -327,10 +328,16 @@ export class ChannelHub {
     const identity = takeUp(sessions, named, now());
     return identity.isMain === place.isOwner ? { key: claimed, isOwner: place.isOwner, identity } : undefined;
   }
-  /** Commands are the owner's in their own conversation; whatever others write is only words. */
-  #textOf({ channel }: ChannelRef, inbound: ChannelInbound, { isOwner }: Place): { text: string; verbatim?: true } {
+  /** Commands are the owner's, in a group too (a stop that only works elsewhere is none); whatever others write is only words. */
+  #textOf(
+    { channel }: ChannelRef,
+    inbound: ChannelInbound,
+    { isOwner }: Place,
+    speaker: PairRole,
+  ): Pick<SessionSend, "text" | "verbatim" | "command"> {
     const text = envelope({ channel, inbound, isOwner });
-    return isOwner ? { text } : { text, verbatim: true };
+    if (isOwner) return { text };
+    return { text, verbatim: true, ...(speaker === "owner" ? { command: withoutMention(inbound) } : {}) };
   }
 
   /** Twenty a minute; the rest waits in the channel, in order. */
@@ -375,7 +382,7 @@ export class ChannelHub {
       const access = this.#access(ref, inbound);
       if (access.kind === "allow") {
         const key = `${await this.#key(ref, inbound)}${LET_IN}`;
-        const outcome = await this.#take(ref, { ...inbound, backlog: true }, key, access.role, channels.taken(key)?.sessionKey);
+        const outcome = await this.#take(ref, { ...inbound, backlog: true }, key, access, channels.taken(key)?.sessionKey);
         if (outcome.outcome === "later") return;
         for (const reply of outcome.replies ?? []) await this.send({ channel, accountId, peer: reply.peer }, reply);
         this.#ports.log.info("released", { channel, waitedMs: now() - inbound.receivedAt });
@@ -451,6 +458,9 @@ function checkedRef({ channel, accountId }: ChannelRef): ChannelRef {
   if (!NAME.test(name) || name === "cli") throw new TypeError("there can be no such channel");
   return { channel: name, accountId: normaliseId(accountId, "default") };
 }
+/** "@Ada /stop" asks Ada to stop. */
+const withoutMention = ({ wasMentioned, message: { text } }: ChannelInbound): string =>
+  wasMentioned === true ? text.replace(/^\s*@\S{1,128}\s+(?=\/)/, "") : text;
 const runIdOf = (key: string): string => {
   let a = 0x811c9dc5;
   let b = 0x9e3779b9;

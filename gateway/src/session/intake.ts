@@ -31,8 +31,7 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
     );
   const attachments = input.attachments ?? [];
   if (input.text.trim() === "" && attachments.length === 0) return refuse("chat.empty", "The message is empty.");
-  const parsed: Parsed =
-    input.verbatim || input.quiet ? { kind: "message", text: input.text, directives: {}, status: false } : parseMessage(input.text);
+  const parsed = parsedOf(input);
   if (parsed.kind === "bad-directive") return refuse("chat.bad_directive", parsed.message);
   if (parsed.kind === "command" || parsed.kind === "bad-command") return { ok: true, value: parsed };
   if (parsed.kind === "directive-only" && attachments.length === 0) return { ok: true, value: parsed };
@@ -47,6 +46,11 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
     ...(input.quiet ? { quiet: true } : {}),
   };
   return sized({ kind: "message", incoming, bytes: 0, status: parsed.status });
+}
+function parsedOf({ text, verbatim, command, quiet }: SessionSend): Parsed {
+  if (verbatim !== true && quiet !== true) return parseMessage(text);
+  const asked = command === undefined || quiet === true ? undefined : parseMessage(command);
+  return asked?.kind === "command" || asked?.kind === "bad-command" ? asked : { kind: "message", text, directives: {}, status: false };
 }
 function sized(message: IntakeMessage): Result<IntakeMessage> {
   const bytes = jsonBytes(message.incoming);

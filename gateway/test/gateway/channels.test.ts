@@ -126,13 +126,18 @@ describe("who is let in", () => {
     expect(sessions.asked).toEqual([]);
   });
 
-  test("[S7][S8] a group is never the owner's own conversation, and no command works in it", async () => {
+  test("[S7][S8][X10] a group is never the owner's own conversation; commands in it are the owner's alone", async () => {
     await configure("channels.test.owners", ["me"]);
-    const outcome = await take(group("me", "/reset", { wasMentioned: true }));
+    await configure("channels.test.allowFrom", ["anna"]);
+    const outcome = await take(group("me", "@ada /reset", { wasMentioned: true }));
     expect(outcome).toMatchObject({ outcome: "accepted", sessionKey: "agent:main:test:group:g1", reaction: "👀" });
-    expect(handed()[0]).toMatchObject({ identity: { isMain: false }, verbatim: true });
-    expect(handed()[0]?.text).toMatch(/^\[message\] \{.*"from":\{"id":"me"\}.*\}\n\/reset$/);
-    expect(handed()[0]?.reply).toMatchObject({ channel: "test", peer: { kind: "group", id: "g1" } });
+    await take(group("anna", "/reset", { wasMentioned: true }));
+    const [mine, hers] = handed();
+    expect(mine).toMatchObject({ identity: { isMain: false }, verbatim: true, command: "/reset" });
+    expect(mine?.text).toMatch(/^\[message\] \{.*"from":\{"id":"me"\}.*\}\n@ada \/reset$/);
+    expect(mine?.reply).toMatchObject({ channel: "test", peer: { kind: "group", id: "g1" } });
+    expect(hers).toMatchObject({ identity: { isMain: false }, verbatim: true });
+    expect(hers).not.toHaveProperty("command");
   });
 
   test("[X7] an open door makes guests, never the owner", async () => {

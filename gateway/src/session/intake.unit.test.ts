@@ -1,0 +1,38 @@
+/** Whose words are commands (gateway rule R6, promises S7, X10). */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { SessionSend } from "../ports.ts";
+import { takeIn } from "./intake.ts";
+
+const said = (more: Partial<SessionSend>): string => {
+  const taken = takeIn(
+    {
+      identity: { key: "agent:main:test:group:g", ref: "r", agentId: "main", isMain: false },
+      messageId: "m",
+      runId: "run-m",
+      text: "[message] {}\n/stop",
+      origin: "channel:test:default:x",
+      ...more,
+    },
+    0,
+  );
+  assert.ok(taken.ok, JSON.stringify(taken));
+  const { value } = taken;
+  return value.kind === "message" ? `message ${JSON.stringify(value.incoming.message.content)}` : value.kind;
+};
+const TEXT = 'message "[message] {}\\n/stop"';
+
+test("[S7][X10] what others write is words, whatever it looks like", () => {
+  assert.equal(said({ verbatim: true }), TEXT);
+  assert.equal(said({ verbatim: true, text: "/stop" }), 'message "/stop"');
+});
+test("[R6] a command of the owner's works where others listen; what is none is said with its head", () => {
+  assert.equal(said({ verbatim: true, command: "/stop" }), "command");
+  assert.equal(said({ verbatim: true, command: "/compact nonsense" }), "bad-command");
+  for (const words of ["/unknown", "stop", "", "/status of the house?", "/t:high think about it", "please /stop"])
+    assert.equal(said({ verbatim: true, command: words }), TEXT);
+});
+test("[P2] what is only to be known is no command, from whomever", () => {
+  assert.equal(said({ quiet: true, text: "/stop" }), 'message "/stop"');
+  assert.equal(said({ quiet: true, verbatim: true, command: "/stop" }), TEXT);
+});
