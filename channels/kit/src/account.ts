@@ -20,6 +20,7 @@ import { FileRefused, Inbox } from "./inbox.ts";
 import { errorText, KIT, peerName, retryWait } from "./limits.ts";
 import { Outbox, OutboxFull } from "./outbox.ts";
 import type { InboundFile, Platform, PlatformHost } from "./platform.ts";
+import { readBody } from "./read-body.ts";
 
 type Fields = Readonly<Record<string, string | number | boolean | undefined>>;
 /** The gateway, as an account sees it. Every call may throw: then nobody knows what came of it. */
@@ -257,9 +258,12 @@ export class Account {
   async #store(file: InboundFile, r2Key: string): Promise<number> {
     const { platform } = this;
     if (!platform.fetchFile) throw new FileRefused("this channel can't fetch files");
-    if ((file.sizeBytes ?? 0) > LIMITS.mediaBytes) throw new FileRefused(`it has more than ${LIMITS.mediaBytes} bytes`);
+    const tooLarge = new FileRefused(`it has more than ${LIMITS.mediaBytes} bytes`);
+    if ((file.sizeBytes ?? 0) > LIMITS.mediaBytes) throw tooLarge;
     const { body, sizeBytes } = await platform.fetchFile(file);
-    const bytes = await readAll(body, sizeBytes);
+    const announced = (sizeBytes ?? 0) <= LIMITS.mediaBytes;
+    const bytes = announced ? await readBody(body, LIMITS.mediaBytes) : await body.cancel();
+    if (!bytes) throw tooLarge;
     await this.#host.bucket.put(r2Key, bytes, {
       httpMetadata: { contentType: file.mimeType },
       customMetadata: {
@@ -406,30 +410,3 @@ const lateNotice = (peer: Peer, count: number, key: string): OutboundMessage => 
 });
 /** The second part of `media/{sessionKey}/{uuid}.{ext}`. */
 const sessionKeyOf = (r2Key: string): string => r2Key.split("/")[1] ?? "";
-
-async function readAll(body: ReadableStream<Uint8Array>, announced: number | undefined): Promise<Uint8Array> {
-  if ((announced ?? 0) > LIMITS.mediaBytes) {
-    await body.cancel();
-    throw new FileRefused(`it has more than ${LIMITS.mediaBytes} bytes`);
-  }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.length;
-    if (size > LIMITS.mediaBytes) {
-      await reader.cancel();
-      throw new FileRefused(`it has more than ${LIMITS.mediaBytes} bytes`);
-    }
-    chunks.push(value);
-  }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
-}

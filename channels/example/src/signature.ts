@@ -1,0 +1,14 @@
+/** Signatures of the example channel: hex of the HMAC-SHA256 of `timestamp.body` under the account's secret. */
+const encoder = new TextEncoder();
+
+export async function sign(secret: string, timestamp: string, body: string): Promise<string> {
+  const key = await crypto.subtle.importKey("raw", encoder.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  const mac = await crypto.subtle.sign("HMAC", key, encoder.encode(`${timestamp}.${body}`));
+  return Array.from(new Uint8Array(mac), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+/** In a time that does not depend on where they differ. */
+export async function isSigned(secret: string, timestamp: string, body: string, signature: string): Promise<boolean> {
+  const expected = encoder.encode(await sign(secret, timestamp, body));
+  const given = encoder.encode(signature);
+  return given.length === expected.length && crypto.subtle.timingSafeEqual(given, expected);
+}

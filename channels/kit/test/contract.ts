@@ -1,0 +1,390 @@
+/**
+ * What every channel keeps, whatever its platform: one suite, run on each channel's built Worker against a fake of its platform. A
+ * channel says how its platform is played (`Side`); the tests know nothing else of it. No test here waits for time.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { ChannelInbound, ChannelSendResult, DeliveryReport, Peer } from "../../../protocol/gen/types.ts";
+import { type GatewaySide, Stage } from "./stage.ts";
+
+/** A person with a direct conversation, as the platform sees it. */
+export interface Person {
+  readonly peer: Peer;
+  /** Gives the message's id. */
+  say(text: string, more?: { readonly replyTo?: string }): Promise<string>;
+  /** The platform brings the same message again. */
+  again(id: string, text: string): Promise<void>;
+  /** Resolves when the platform has heard that the message arrived. */
+  told(id: string): Promise<void>;
+  /** What the agent has said here, oldest first. */
+  shown(): readonly Shown[];
+  /** The next thing that the agent says here arrives, and the channel never hears that it did. */
+  loseAnswer(): void;
+  /** The platform refuses everything that the agent says here, for good. */
+  refuse?(): void;
+  sayFile?(name: string, bytes: Uint8Array): Promise<string>;
+  /** `name` and bytes of what the agent sent last. */
+  file?(): Promise<Uint8Array | undefined>;
+  /** What the platform was told of typing here, in order. */
+  typing?(): readonly boolean[];
+  reactions?(): readonly { readonly messageId: string; readonly emoji: string }[];
+}
+export interface Shown {
+  readonly id: string;
+  readonly text: string;
+  /** The message that it answers. */
+  readonly replyTo?: string;
+}
+export interface Side {
+  readonly stage: Stage;
+  /** Starts the account, also a second time, and waits until it is connected. */
+  start(): Promise<void>;
+  /** Everything under way at the platform when the Worker dies is cut with it. */
+  person(): Promise<Person>;
+  /** What must be in no log: tokens, keys, people. */
+  secrets(): readonly string[];
+  close(): Promise<void>;
+}
+export interface Subject {
+  readonly channel: string;
+  readonly maxTextChars: number;
+  /** `**bold** and [a link](https://example.org/x)` in the platform's marks. */
+  readonly marked: string;
+  /** Messages that come while the account is stopped are brought when it starts again. */
+  readonly bringsBacklog: boolean;
+  open(): Promise<Side>;
+}
+
+/** Stands in every text that is written here. No log may have it. */
+const MARK = "xylophone";
+let serial = 0;
+const fresh = (what: string): string => `${what}-${++serial}`;
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+const opens = (text: string): number => text.split("```").length - 1;
+
+export function channelContract(subject: Subject): void {
+  const { channel, maxTextChars, marked, bringsBacklog } = subject;
+  let side: Side;
+  let stage: Stage;
+  let gateway: GatewaySide;
+  before(async () => {
+    side = await subject.open();
+    stage = side.stage;
+    gateway = stage.gateway();
+    await side.start();
+  });
+  after(() => side.close());
+
+  const taken = (person: Person, id: string): Promise<ChannelInbound> =>
+    stage.until(`${id} is taken`, () => gateway.taken.find(({ peer, message }) => peer.id === person.peer.id && message.id === id));
+  const callsOf = (person: Person): readonly ChannelInbound[] => gateway.calls.filter(({ peer }) => peer.id === person.peer.id);
+  const send = (person: Person, text: string, deliveryId = fresh("d"), more: object = {}): Promise<ChannelSendResult> =>
+    stage.send({ deliveryId, peer: person.peer, text, ...more });
+  const sent = async (person: Person, text: string, more: object = {}): Promise<DeliveryReport> => {
+    const deliveryId = fresh("d");
+    await send(person, text, deliveryId, more);
+    const report = await stage.report(deliveryId);
+    assert.equal(report.state, "sent", report.error);
+    return report;
+  };
+  const textsOf = (person: Person): string[] => person.shown().map(({ text }) => text);
+  const shows = (person: Person, text: string): Promise<Shown> =>
+    stage.until(`${text} is shown`, () => person.shown().find((shown) => shown.text === text));
+
+  describe(`what comes in over ${channel}`, { concurrency: 6 }, () => {
+    it("[P2] a message is handed over once, with who said it and where, however often it is brought", async () => {
+      const ann = await side.person();
+      const text = `hello ${MARK}`;
+      const id = await ann.say(text);
+      const inbound = await taken(ann, id);
+      assert.deepEqual([inbound.message.text, inbound.peer.kind, inbound.peer.id], [text, "dm", ann.peer.id]);
+      await ann.told(id);
+      await ann.again(id, text);
+      await taken(ann, await ann.say(`after it ${MARK}`));
+      assert.equal(callsOf(ann).length, 2);
+    });
+
+    it("[P2][W3] it was taken and the answer was lost: brought again, the same, and answered once", async () => {
+      const ann = await side.person();
+      const answered = ({ message }: ChannelInbound) =>
+        ({ outcome: "answered", replies: [{ deliveryId: `n-${message.id}`, kind: "notice", peer: ann.peer, text: `noted ${MARK}` }] }) as const;
+      gateway.rules.set(ann.peer.id, (inbound, nth) => (nth === 1 ? { lost: answered(inbound) } : answered(inbound)));
+      const id = await ann.say(`effect ${MARK}`);
+      assert.equal((await stage.report(`n-${id}`)).state, "sent");
+      assert.deepEqual(textsOf(ann), [`noted ${MARK}`]);
+      const [first, second, ...more] = callsOf(ann);
+      assert.deepEqual(second, first);
+      assert.deepEqual([more.length, gateway.textsOf(ann.peer.id).length], [0, 1]);
+    });
+
+    it("[P2][P3] a gateway that is away, says later or garbage: each message comes once, in the order of its sender", async () => {
+      const [ann, bob, eve] = [await side.person(), await side.person(), await side.person()];
+      let away = true;
+      let turn = 0;
+      const trouble = (): "away" | "garbage" | { outcome: "later" } | { outcome: "accepted" } =>
+        away ? ((["away", "garbage", { outcome: "later" }] as const)[turn++ % 3] ?? "away") : { outcome: "accepted" };
+      gateway.rules.set(ann.peer.id, trouble);
+      gateway.rules.set(bob.peer.id, trouble);
+      const said = range(10).map((n) => `m${n} ${MARK}`);
+      for (const text of said) for (const person of [ann, bob]) await person.say(text);
+      // Who is served by a gateway that is there does not wait for the others.
+      await taken(eve, await eve.say(`meanwhile ${MARK}`));
+      await stage.until("both were tried", () => callsOf(ann).length > 0 && callsOf(bob).length > 0);
+      assert.deepEqual([...gateway.textsOf(ann.peer.id), ...gateway.textsOf(bob.peer.id)], []);
+      away = false;
+      for (const person of [ann, bob]) {
+        await stage.until("all were taken", () => gateway.textsOf(person.peer.id).length === said.length);
+        assert.deepEqual(gateway.textsOf(person.peer.id), said);
+      }
+    });
+
+    it("[P3] a slow gateway has one message of a conversation at a time, and the others go past it", async () => {
+      const [ann, bob] = [await side.person(), await side.person()];
+      let release: () => void = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      gateway.rules.set(ann.peer.id, async () => {
+        await held;
+        return { outcome: "accepted" };
+      });
+      for (const text of ["one", "two", "three"]) await ann.say(`${text} ${MARK}`);
+      await stage.until("the first is being taken", () => callsOf(ann).length === 1);
+      await taken(bob, await bob.say(`past it ${MARK}`));
+      assert.equal(callsOf(ann).length, 1);
+      release();
+      await stage.until("all were taken", () => gateway.textsOf(ann.peer.id).length === 3);
+      assert.deepEqual(gateway.textsOf(ann.peer.id), ["one", "two", "three"].map((text) => `${text} ${MARK}`));
+    });
+
+    it("[P2] a flood from one sender that the gateway brakes costs a call now and then, and nobody else waits", async () => {
+      const [flood, bob] = [await side.person(), await side.person()];
+      let braked = true;
+      gateway.rules.set(flood.peer.id, () => (braked ? { outcome: "later" } : { outcome: "accepted" }));
+      const said = range(60).map((n) => `flood ${n} ${MARK}`);
+      for (const text of said) await flood.say(text);
+      for (const n of range(5)) await taken(bob, await bob.say(`calm ${n} ${MARK}`));
+      // The first of them is tried, and tried again after a wait that grows; the others stand behind it.
+      assert.ok(callsOf(flood).length <= 5, `${callsOf(flood).length} calls`);
+      assert.equal(new Set(callsOf(flood).map(({ message }) => message.id)).size, 1);
+      braked = false;
+      await stage.until("all were taken", () => gateway.textsOf(flood.peer.id).length === said.length);
+      assert.deepEqual(gateway.textsOf(flood.peer.id), said);
+    });
+
+    it("[P10] what the gateway wants on a message as a sign that it was seen is put there", async (t) => {
+      const ann = await side.person();
+      if (!ann.reactions) return t.skip("the platform has no reactions");
+      const { reactions } = ann;
+      gateway.rules.set(ann.peer.id, () => ({ outcome: "accepted", reaction: "👀" }));
+      const id = await ann.say(`look ${MARK}`);
+      await stage.until("the sign", () => reactions().some((reaction) => reaction.messageId === id && reaction.emoji === "👀"));
+    });
+
+    it("[P7] a file comes in through the bucket", async (t) => {
+      const ann = await side.person();
+      if (!ann.sayFile) return t.skip("the platform has no files");
+      const bytes = new TextEncoder().encode(`from a phone ${MARK}`);
+      const { message } = await taken(ann, await ann.sayFile("note.txt", bytes));
+      assert.equal(message.media?.length, 1);
+      assert.deepEqual(new Uint8Array(await stage.get(message.media?.[0]?.r2Key ?? "")), bytes);
+    });
+  });
+
+  describe(`what goes out over ${channel}`, { concurrency: 6 }, () => {
+    it("[P9] the same delivery, handed over again, is one message; others keep their order", async () => {
+      const ann = await side.person();
+      const said = range(8).map((n) => `out ${n} ${MARK}`);
+      const ids = said.map(() => fresh("d"));
+      for (const [at, text] of said.entries()) assert.deepEqual(await send(ann, text, ids[at]), { status: "queued" });
+      for (const [at, text] of said.entries()) assert.deepEqual(await send(ann, text, ids[at]), { status: "queued", duplicate: true });
+      for (const id of ids) assert.equal((await stage.report(id)).state, "sent");
+      assert.deepEqual(textsOf(ann), said);
+      assert.deepEqual(await send(ann, said[0] ?? "", ids[0]), { status: "queued", duplicate: true });
+    });
+
+    it("[P9] it arrived and the channel never heard: no second message, and what comes after it stands after it", async () => {
+      const ann = await side.person();
+      ann.loseAnswer();
+      const [first, second] = [fresh("d"), fresh("d")];
+      await send(ann, `exactly once ${MARK}`, first);
+      await send(ann, `and then ${MARK}`, second);
+      assert.equal((await stage.report(first)).state, "sent");
+      assert.equal((await stage.report(second)).state, "sent");
+      assert.deepEqual(textsOf(ann), [`exactly once ${MARK}`, `and then ${MARK}`]);
+    });
+
+    it("[P9] a refusal for good is told at once", async (t) => {
+      const [ann, bob] = [await side.person(), await side.person()];
+      if (!ann.refuse) return t.skip("this fake refuses nobody");
+      ann.refuse();
+      const id = fresh("d");
+      await send(ann, `unwanted ${MARK}`, id);
+      const report = await stage.report(id);
+      assert.equal(report.state, "failed");
+      assert.ok((report.error ?? "").length > 0);
+      await sent(bob, `wanted ${MARK}`);
+    });
+
+    it("[P7] a long text comes in parts that fit, with every fence closed where it is cut", async () => {
+      const ann = await side.person();
+      const line = (n: number): string => `line ${n} of the program ${MARK}`;
+      const lines = range(Math.ceil((maxTextChars * 2.5) / line(100).length)).map(line);
+      const report = await sent(ann, `Here it is:\n\n\`\`\`\n${lines.join("\n")}\n\`\`\`\n\nThat is all.`);
+      const shown = await stage.until("all parts", () => ann.shown().length === report.messageIds?.length && ann.shown());
+      assert.ok(shown.length >= 3, `${shown.length} parts`);
+      for (const { text } of shown) {
+        assert.ok(text.length <= maxTextChars, `${text.length} characters`);
+        assert.equal(opens(text) % 2, 0, text.slice(0, 60));
+      }
+      const whole = shown.map(({ text }) => text).join("\n");
+      let at = -1;
+      for (const each of lines) {
+        const next = whole.indexOf(each, at + 1);
+        assert.ok(next > at, each);
+        at = next;
+      }
+      assert.match(shown.at(-1)?.text ?? "", /That is all\.$/);
+    });
+
+    it("[P7] markdown is shown in the platform's marks", async () => {
+      const ann = await side.person();
+      await sent(ann, "**bold** and [a link](https://example.org/x)");
+      assert.deepEqual(textsOf(ann), [marked]);
+    });
+
+    it("[P7] an answer stands under its question, and an answer to the agent says so", async (t) => {
+      const ann = await side.person();
+      const question = await ann.say(`why ${MARK}`);
+      await taken(ann, question);
+      await sent(ann, `because ${MARK}`, { replyToId: question });
+      const answer = await shows(ann, `because ${MARK}`);
+      const { capabilities } = await stage.status();
+      if (capabilities?.replies !== true) return t.skip("the platform has no replies");
+      assert.equal(answer.replyTo, question);
+      const inbound = await taken(ann, await ann.say(`really ${MARK}`, { replyTo: answer.id }));
+      assert.equal(inbound.repliedToAgent, true);
+      assert.equal(inbound.message.replyToText, `because ${MARK}`);
+    });
+
+    it("[P10] typing is shown, and ended by the answer", async (t) => {
+      const ann = await side.person();
+      if (!ann.typing) return t.skip("the platform shows no typing");
+      const { typing } = ann;
+      await stage.call("typing", { accountId: "default", peer: ann.peer, active: true });
+      await stage.until("typing", () => typing().includes(true));
+      await sent(ann, `done ${MARK}`);
+      const { length } = typing();
+      await sent(ann, `and more ${MARK}`);
+      // An end is told where the platform knows one; a beginning no more.
+      assert.equal(typing().slice(length).includes(true), false);
+    });
+
+    it("[P7] a file goes out of the bucket, and one that is not there is a failure with words", async (t) => {
+      const ann = await side.person();
+      if (!ann.file) return t.skip("the platform has no files");
+      const bytes = new TextEncoder().encode(`from the agent ${MARK}`);
+      await stage.put("media/out/report.txt", bytes);
+      const media = (r2Key: string) => ({ media: [{ type: "document", mimeType: "text/plain", r2Key, filename: "report.txt" }] });
+      await sent(ann, `here ${MARK}`, media("media/out/report.txt"));
+      assert.deepEqual(await ann.file(), bytes);
+      const gone = fresh("d");
+      await send(ann, "", gone, media("media/out/gone.txt"));
+      const report = await stage.report(gone);
+      assert.equal(report.state, "failed");
+      assert.ok((report.error ?? "").length > 0);
+    });
+
+    it("[X17] what is asked wrongly is refused, and the Worker says nothing of its accounts over HTTP", async () => {
+      const wrong: readonly (readonly [method: string, params: object])[] = [
+        ["send", {}],
+        ["send", { accountId: "default", message: { deliveryId: "", kind: "answer", peer: { kind: "dm", id: "x" }, text: "x" } }],
+        ["send", { accountId: "../default", message: { deliveryId: "x", kind: "answer", peer: { kind: "dm", id: "x" }, text: "x" } }],
+        ["start", { accountId: "a".repeat(65), config: {} }],
+        ["status", { accountId: 5 }],
+        ["typing", { accountId: "default", peer: { kind: "person", id: "x" }, active: true }],
+        ["noSuchMethod", {}],
+      ];
+      for (const [method, params] of wrong) await assert.rejects(stage.call(method, params), undefined, `${method} ${JSON.stringify(params)}`);
+      for (const path of ["/", "/start", "/status", "/account/default/send", "/.env"]) {
+        const response = await stage.fetch(path, { method: "POST", body: "{}" });
+        assert.ok(response.status === 404 || response.status === 401, `${path}: ${response.status}`);
+      }
+    });
+  });
+
+  describe(`${channel} stopped, and killed`, { concurrency: 1 }, () => {
+    it("[P2][P9] what waits while the account is stopped goes on when it is started", async () => {
+      const ann = await side.person();
+      await taken(ann, await ann.say(`before ${MARK}`));
+      assert.equal((await stage.call<{ connected: boolean }>("stop", { accountId: "default" })).connected, false);
+      const id = fresh("d");
+      await send(ann, `waits ${MARK}`, id);
+      const said = bringsBacklog ? [await ann.say(`nobody there ${MARK}`)] : [];
+      const { outboxWaiting, connected } = await stage.status();
+      assert.deepEqual([outboxWaiting, connected], [1, false]);
+      assert.deepEqual(textsOf(ann), []);
+      await side.start();
+      assert.equal((await stage.report(id)).state, "sent");
+      assert.deepEqual(textsOf(ann), [`waits ${MARK}`]);
+      for (const each of said) await taken(ann, each);
+    });
+
+    it("[P2][P9][K22][K23] killed at every step at once: each message taken once, each answer shown once, each end told", async () => {
+      const never = new Promise<never>(() => {});
+      const answered = (person: Person) => ({ message }: ChannelInbound) =>
+        ({ outcome: "answered", replies: [{ deliveryId: `k-${message.id}`, kind: "answer", peer: person.peer, text: `re ${MARK}` }] }) as const;
+      const [told, asked, took, showing, reporting] = [
+        await side.person(),
+        await side.person(),
+        await side.person(),
+        await side.person(),
+        await side.person(),
+      ];
+      const people = [told, asked, took, showing, reporting];
+      // The platform was told, and the gateway is away.
+      gateway.rules.set(told.peer.id, () => "away");
+      // The gateway was asked, and nothing came of it yet.
+      gateway.rules.set(asked.peer.id, () => never);
+      // The gateway took it; its answer is on the way.
+      gateway.rules.set(took.peer.id, (inbound) => ({ lost: answered(took)(inbound) }));
+      gateway.rules.set(showing.peer.id, answered(showing));
+      gateway.rules.set(reporting.peer.id, answered(reporting));
+      const ids = new Map<Person, string>();
+      for (const person of [told, asked, took]) ids.set(person, await person.say(`kill ${MARK}`));
+      await told.told(ids.get(told) ?? "");
+      for (const person of [asked, took]) await stage.until("the gateway was asked", () => callsOf(person).length > 0);
+      ids.set(reporting, await reporting.say(`kill ${MARK}`));
+      const told2 = `k-${ids.get(reporting)}`;
+      gateway.loseReports.add(told2);
+      await stage.until("the end is being told", () => gateway.reports.some(({ deliveryId }) => deliveryId === told2));
+      // The last of them: its answer is at the platform, and the channel has not heard.
+      showing.loseAnswer();
+      ids.set(showing, await showing.say(`kill ${MARK}`));
+      await stage.until("the answer is shown", () => showing.shown().length === 1);
+      await stage.kill();
+
+      for (const person of people) gateway.rules.set(person.peer.id, answered(person));
+      await stage.boot();
+      await side.start();
+      for (const person of people) {
+        const id = ids.get(person) ?? "";
+        await taken(person, id);
+        const { state, error } = await stage.until("its end", () =>
+          gateway.reports.findLast(({ deliveryId }) => deliveryId === `k-${id}`),
+        );
+        assert.equal(state, "sent", error);
+        assert.deepEqual(textsOf(person), [`re ${MARK}`]);
+        assert.equal(gateway.textsOf(person.peer.id).length, 1);
+      }
+    });
+
+    it("[S5][S17] no text, no secret and no person is in what was printed", () => {
+      const { output } = stage;
+      const events = output.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as Record<string, unknown>] : []));
+      // What went wrong above was logged, so there is something to look through.
+      assert.ok(events.some(({ event, component }) => event === "hand_over_failed" && component === `channel-${channel}`), output);
+      for (const secret of [MARK, "example.org", ...side.secrets()]) assert.equal(output.includes(secret), false, secret);
+    });
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * Stands where the gateway stands: serves the channel what a gateway serves, by asking the test, and calls the channel when the test
+ * asks for it. Holds nothing itself, so that it may be killed with the channel.
+ */
+import { WorkerEntrypoint } from "cloudflare:workers";
+
+interface Env {
+  readonly CHANNEL: Fetcher & Readonly<Record<string, (params: unknown) => Promise<unknown>>>;
+  readonly STORAGE: R2Bucket;
+  readonly TEST_URL: string;
+}
+async function ask(env: Env, method: string, params: unknown): Promise<unknown> {
+  const response = await fetch(`${env.TEST_URL}/${method}`, { method: "POST", body: JSON.stringify(params) });
+  if (!response.ok) throw new Error("the gateway is away");
+  return response.json();
+}
+export class GatewayEntrypoint extends WorkerEntrypoint<Env> {
+  inbound(params: unknown): Promise<unknown> {
+    return ask(this.env, "inbound", params);
+  }
+  media(params: unknown): Promise<unknown> {
+    return ask(this.env, "media", params);
+  }
+  status(params: unknown): Promise<unknown> {
+    return ask(this.env, "status", params);
+  }
+  delivered(params: unknown): Promise<unknown> {
+    return ask(this.env, "delivered", params);
+  }
+}
+export default {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    const url = new URL(request.url);
+    const [, place = "", rest = ""] = /^\/(file|worker|call)(?:\/(.*))?$/.exec(url.pathname) ?? [];
+    // The channel's own address, as the world reaches it.
+    if (place === "worker") return env.CHANNEL.fetch(new Request(new URL(`/${rest}${url.search}`, url), request));
+    if (place === "file") {
+      const key = url.searchParams.get("key") ?? "";
+      if (request.method === "PUT") {
+        await env.STORAGE.put(key, await request.arrayBuffer());
+        return Response.json({ ok: true });
+      }
+      const object = await env.STORAGE.get(key);
+      return new Response(object?.body ?? null, { status: object ? 200 : 404 });
+    }
+    try {
+      // An RPC stub has every name; it is called as what it is.
+      const answer = await (env.CHANNEL[rest] as (params: unknown) => Promise<unknown>)(await request.json());
+      return Response.json(answer ?? null);
+    } catch (error) {
+      return new Response(error instanceof Error ? error.message : String(error), { status: 500 });
+    }
+  },
+};
