@@ -74,11 +74,11 @@ export async function exampleSide(): Promise<Side> {
   let people = 0;
   const post = async (message: object): Promise<void> => {
     const body = JSON.stringify(message);
-    for (;;) {
+    for (const end = Date.now() + 10_000; ; ) {
       const response = await stage.fetch("/default", { method: "POST", body, headers: signed(SECRET, body) });
       const text = await response.text();
       if (response.status === 200) return;
-      if (response.status !== 503) throw new Error(text);
+      if (response.status !== 503 || Date.now() > end) throw new Error(text);
     }
   };
   return {
@@ -88,11 +88,12 @@ export async function exampleSide(): Promise<Side> {
     },
     async person(): Promise<Person> {
       const from = `person-${++people}@example`;
+      const own = people;
       let said = 0;
       return {
         peer: { kind: "dm", id: from },
         async say(text) {
-          const id = `w${++said}`;
+          const id = `w${own}-${++said}`;
           await post({ id, from, text, name: "Someone Particular" });
           return id;
         },

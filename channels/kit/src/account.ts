@@ -68,6 +68,8 @@ export class Account {
   /** A connection never outlives this object's life, so neither does this. */
   #connectedSince: number | undefined;
   #telling = false;
+  /** This life has looked after its connection once; from then on the alarm does. */
+  #hasBegun = false;
   readonly #typing = new Map<string, { readonly until: number; readonly stop: () => void }>();
 
   constructor(host: AccountHost) {
@@ -97,6 +99,7 @@ export class Account {
       after,
       log,
       platform: () => this.platform,
+      isOpen: () => this.#started() && this.platform.isConnected(),
       report: (report) => gateway.delivered(report),
     });
     this.#outbox.recover();
@@ -137,7 +140,9 @@ export class Account {
   status(): ChannelAccount {
     const platform = this.platform;
     const late = this.#inbox.late();
-    const state = platform.status();
+    const reported = platform.status();
+    // What has no connection to close is as good as connected all the time.
+    const state = { ...reported, connected: reported.connected && this.#started() };
     const connectedSince = this.#since(state.connected);
     return {
       accountId: this.#host.accountId,
@@ -246,6 +251,7 @@ export class Account {
     await this.#connecting;
   }
   async #connect(asked = false): Promise<void> {
+    this.#hasBegun = true;
     if (!this.#started()) return;
     this.#connecting ??= this.platform
       .ensureConnected(asked)
@@ -330,7 +336,7 @@ export class Account {
   }
   async #work(): Promise<void> {
     try {
-      await Promise.all([this.#tell(), this.#inbox.pump(), this.#outbox.pump()]);
+      await Promise.all([this.#hasBegun ? undefined : this.#connect(), this.#tell(), this.#inbox.pump(), this.#outbox.pump()]);
       // What came in may have left something to send.
       await this.#outbox.pump();
     } catch (error) {

@@ -14,7 +14,9 @@ export interface OutboxPorts {
   readonly now: () => number;
   readonly random: () => number;
   readonly after: (ms: number, work: () => void) => () => void;
-  readonly platform: () => Pick<Platform, "capabilities" | "recognisesNonceMs" | "mark" | "isConnected" | "send" | "showLive">;
+  readonly platform: () => Pick<Platform, "capabilities" | "recognisesNonceMs" | "mark" | "send" | "showLive">;
+  /** The account is started, and its platform is there. */
+  readonly isOpen: () => boolean;
   /** Tells the gateway how a delivery ended; throws when it has to be told again. */
   readonly report: (report: DeliveryReport) => Promise<void>;
   readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
@@ -163,8 +165,8 @@ export class Outbox {
   }
   /** When something can be done next; undefined: nothing waits for time. A lost connection is waited for by its own means. */
   nextAt(): number | undefined {
-    const { db, platform } = this.#ports;
-    const heads = platform().isConnected() ? this.#heads().filter(({ peer }) => !this.#busy.has(peer)) : this.#oldest();
+    const { db, isOpen } = this.#ports;
+    const heads = isOpen() ? this.#heads().filter(({ peer }) => !this.#busy.has(peer)) : this.#oldest();
     const reports = this.#reporting
       ? []
       : db.query<{ at: number }>("SELECT report_at AS at FROM deliveries WHERE reported = 0 ORDER BY report_at LIMIT 1");
@@ -174,7 +176,7 @@ export class Outbox {
   async pump(): Promise<void> {
     this.#giveUpOld();
     const now = this.#ports.now();
-    const due = this.#ports.platform().isConnected()
+    const due = this.#ports.isOpen()
       ? this.#heads()
           .filter(({ peer, next_at }) => next_at <= now && !this.#busy.has(peer))
           .slice(0, Math.max(0, KIT.peersAtOnce - this.#busy.size))
@@ -188,7 +190,7 @@ export class Outbox {
     try {
       for (;;) {
         const row = this.#rows("SELECT * FROM outbox WHERE peer = ? ORDER BY id LIMIT 1", peer)[0];
-        if (!row || row.next_at > this.#ports.now() || !this.#ports.platform().isConnected()) break;
+        if (!row || row.next_at > this.#ports.now() || !this.#ports.isOpen()) break;
         await this.#one(row);
       }
     } catch (error) {
@@ -358,7 +360,7 @@ export class Outbox {
     const { db, now, after } = this.#ports;
     const platform = this.#ports.platform();
     const [first = "", ...more] = splitText(platform.mark(text), platform.capabilities.maxTextChars);
-    if (first === "" || platform.showLive === undefined || !platform.isConnected()) return;
+    if (first === "" || platform.showLive === undefined || !this.#ports.isOpen()) return;
     const shown = this.#shown(deliveryId);
     const visible = more.length > 0 ? `${first.slice(0, -1)}…` : first;
     const messageId = await within(KIT.sendMs, "showing an answer", after, platform.showLive(peer, visible, shown, replyToId));

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { ChannelInbound, ChannelSendResult, DeliveryReport, Peer } from "../../../protocol/gen/types.ts";
-import { type GatewaySide, Stage } from "./stage.ts";
+import type { ChannelInbound, ChannelInboundOutcome, ChannelSendResult, DeliveryReport, Peer } from "../../../protocol/gen/types.ts";
+import type { GatewaySide, Stage } from "./stage.ts";
 
 /** A person with a direct conversation, as the platform sees it. */
 export interface Person {
@@ -91,7 +91,7 @@ export function channelContract(subject: Subject): void {
   const shows = (person: Person, text: string): Promise<Shown> =>
     stage.until(`${text} is shown`, () => person.shown().find((shown) => shown.text === text));
 
-  describe(`what comes in over ${channel}`, { concurrency: 6 }, () => {
+  describe(`what comes in over ${channel}`, { concurrency: 6, timeout: 60_000 }, () => {
     it("[P2] a message is handed over once, with who said it and where, however often it is brought", async () => {
       const ann = await side.person();
       const text = `hello ${MARK}`;
@@ -106,8 +106,10 @@ export function channelContract(subject: Subject): void {
 
     it("[P2][W3] it was taken and the answer was lost: brought again, the same, and answered once", async () => {
       const ann = await side.person();
-      const answered = ({ message }: ChannelInbound) =>
-        ({ outcome: "answered", replies: [{ deliveryId: `n-${message.id}`, kind: "notice", peer: ann.peer, text: `noted ${MARK}` }] }) as const;
+      const answered = ({ message }: ChannelInbound): ChannelInboundOutcome => ({
+        outcome: "answered",
+        replies: [{ deliveryId: `n-${message.id}`, kind: "notice", peer: ann.peer, text: `noted ${MARK}` }],
+      });
       gateway.rules.set(ann.peer.id, (inbound, nth) => (nth === 1 ? { lost: answered(inbound) } : answered(inbound)));
       const id = await ann.say(`effect ${MARK}`);
       assert.equal((await stage.report(`n-${id}`)).state, "sent");
@@ -154,7 +156,10 @@ export function channelContract(subject: Subject): void {
       assert.equal(callsOf(ann).length, 1);
       release();
       await stage.until("all were taken", () => gateway.textsOf(ann.peer.id).length === 3);
-      assert.deepEqual(gateway.textsOf(ann.peer.id), ["one", "two", "three"].map((text) => `${text} ${MARK}`));
+      assert.deepEqual(
+        gateway.textsOf(ann.peer.id),
+        ["one", "two", "three"].map((text) => `${text} ${MARK}`),
+      );
     });
 
     it("[P2] a flood from one sender that the gateway brakes costs a call now and then, and nobody else waits", async () => {
@@ -191,7 +196,7 @@ export function channelContract(subject: Subject): void {
     });
   });
 
-  describe(`what goes out over ${channel}`, { concurrency: 6 }, () => {
+  describe(`what goes out over ${channel}`, { concurrency: 6, timeout: 60_000 }, () => {
     it("[P9] the same delivery, handed over again, is one message; others keep their order", async () => {
       const ann = await side.person();
       const said = range(8).map((n) => `out ${n} ${MARK}`);
@@ -305,7 +310,7 @@ export function channelContract(subject: Subject): void {
         ["typing", { accountId: "default", peer: { kind: "person", id: "x" }, active: true }],
         ["noSuchMethod", {}],
       ];
-      for (const [method, params] of wrong) await assert.rejects(stage.call(method, params), undefined, `${method} ${JSON.stringify(params)}`);
+      for (const [method, params] of wrong) await assert.rejects(stage.call(method, params), /\S/, `${method} ${JSON.stringify(params)}`);
       for (const path of ["/", "/start", "/status", "/account/default/send", "/.env"]) {
         const response = await stage.fetch(path, { method: "POST", body: "{}" });
         assert.ok(response.status === 404 || response.status === 401, `${path}: ${response.status}`);
@@ -313,7 +318,7 @@ export function channelContract(subject: Subject): void {
     });
   });
 
-  describe(`${channel} stopped, and killed`, { concurrency: 1 }, () => {
+  describe(`${channel} stopped, and killed`, { concurrency: 1, timeout: 60_000 }, () => {
     it("[P2][P9] what waits while the account is stopped goes on when it is started", async () => {
       const ann = await side.person();
       await taken(ann, await ann.say(`before ${MARK}`));
@@ -332,8 +337,12 @@ export function channelContract(subject: Subject): void {
 
     it("[P2][P9][K22][K23] killed at every step at once: each message taken once, each answer shown once, each end told", async () => {
       const never = new Promise<never>(() => {});
-      const answered = (person: Person) => ({ message }: ChannelInbound) =>
-        ({ outcome: "answered", replies: [{ deliveryId: `k-${message.id}`, kind: "answer", peer: person.peer, text: `re ${MARK}` }] }) as const;
+      const answered =
+        (person: Person) =>
+        ({ message }: ChannelInbound): ChannelInboundOutcome => ({
+          outcome: "answered",
+          replies: [{ deliveryId: `k-${message.id}`, kind: "answer", peer: person.peer, text: `re ${MARK}` }],
+        });
       const [told, asked, took, showing, reporting] = [
         await side.person(),
         await side.person(),
@@ -370,9 +379,7 @@ export function channelContract(subject: Subject): void {
       for (const person of people) {
         const id = ids.get(person) ?? "";
         await taken(person, id);
-        const { state, error } = await stage.until("its end", () =>
-          gateway.reports.findLast(({ deliveryId }) => deliveryId === `k-${id}`),
-        );
+        const { state, error } = await stage.until("its end", () => gateway.reports.findLast(({ deliveryId }) => deliveryId === `k-${id}`));
         assert.equal(state, "sent", error);
         assert.deepEqual(textsOf(person), [`re ${MARK}`]);
         assert.equal(gateway.textsOf(person.peer.id).length, 1);
@@ -383,7 +390,10 @@ export function channelContract(subject: Subject): void {
       const { output } = stage;
       const events = output.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as Record<string, unknown>] : []));
       // What went wrong above was logged, so there is something to look through.
-      assert.ok(events.some(({ event, component }) => event === "hand_over_failed" && component === `channel-${channel}`), output);
+      assert.ok(
+        events.some(({ event, component }) => event === "hand_over_failed" && component === `channel-${channel}`),
+        output,
+      );
       for (const secret of [MARK, "example.org", ...side.secrets()]) assert.equal(output.includes(secret), false, secret);
     });
   });

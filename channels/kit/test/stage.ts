@@ -139,10 +139,7 @@ export class Stage {
   async open(worker: StagedWorker): Promise<this> {
     for (const name of ["do", "files"]) mkdirSync(join(this.folder, name), { recursive: true });
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    const [gateway, r2] = await Promise.all([
-      bundle(join(here, "gateway-stub.ts")),
-      bundle(join(ROOT, "gateway", "embedded", "r2.ts")),
-    ]);
+    const [gateway, r2] = await Promise.all([bundle(join(here, "gateway-stub.ts")), bundle(join(ROOT, "gateway", "embedded", "r2.ts"))]);
     this.#modules = { "gateway.js": gateway, "r2.js": r2 };
     await this.boot(worker);
     return this;
@@ -173,8 +170,8 @@ export class Stage {
     return this.#log + (this.#workerd?.log ?? "");
   }
   gateway(accountId = "default"): GatewaySide {
-    let side = this.#gateways.get(accountId);
-    if (!side) this.#gateways.set(accountId, (side = new GatewaySide()));
+    const side = this.#gateways.get(accountId) ?? new GatewaySide();
+    this.#gateways.set(accountId, side);
     return side;
   }
   async #serve(method: string, asked: Asked, response: ServerResponse): Promise<void> {
@@ -203,19 +200,19 @@ export class Stage {
 
   // ---------------------------------------------------------------- what the gateway asks of the channel
 
-  #url(path: string): string {
+  url(path: string): string {
     if (!this.#workerd) throw new Error("the runtime is not there");
     return `${this.#workerd.url}${path}`;
   }
   async call<T>(method: string, params: object): Promise<T> {
-    const response = await fetch(this.#url(`/call/${method}`), { method: "POST", body: JSON.stringify(params) });
+    const response = await fetch(this.url(`/call/${method}`), { method: "POST", body: JSON.stringify(params) });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method}: ${text}`);
     return JSON.parse(text) as T;
   }
   /** Over HTTP, from outside. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    return fetch(this.#url(`/worker${path}`), init);
+    return fetch(this.url(`/worker${path}`), init);
   }
   async status(accountId = "default"): Promise<ChannelAccount> {
     const [state] = await this.call<ChannelAccount[]>("status", { accountId });
@@ -226,10 +223,10 @@ export class Stage {
     return this.call("send", { accountId, message: { kind: "answer", ...message } });
   }
   async put(key: string, bytes: Uint8Array): Promise<void> {
-    await fetch(this.#url(`/file?key=${encodeURIComponent(key)}`), { method: "PUT", body: Buffer.from(bytes) });
+    await fetch(this.url(`/file?key=${encodeURIComponent(key)}`), { method: "PUT", body: Buffer.from(bytes) });
   }
   async get(key: string): Promise<Buffer> {
-    const response = await fetch(this.#url(`/file?key=${encodeURIComponent(key)}`));
+    const response = await fetch(this.url(`/file?key=${encodeURIComponent(key)}`));
     if (!response.ok) throw new Error(`there is no ${key}`);
     return Buffer.from(await response.arrayBuffer());
   }

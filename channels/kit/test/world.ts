@@ -93,6 +93,7 @@ export class World {
   constructor(seed = 1) {
     this.random = seeded(seed);
     this.account = this.#born();
+    this.db.query("INSERT INTO kv VALUES('account.started', 'true')");
   }
   get host(): PlatformHost {
     // The platform is made at first use.
