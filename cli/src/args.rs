@@ -5,6 +5,8 @@
     reason = "these comments are the help texts, which show backticks as they are"
 )]
 
+mod channels;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +14,9 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use gsv_protocol::types::SearchSource;
 
+pub use self::channels::{
+    ChannelAccount, ChannelCommand, ChannelLogin, ChannelStart, PairCommand, PairWho, try_parse_from,
+};
 use crate::units::parse_duration;
 
 #[derive(Debug, Parser)]
@@ -84,6 +89,12 @@ pub enum Command {
     /// Tools of the machines and of the gateway
     #[command(subcommand)]
     Tools(ToolsCommand),
+    /// WhatsApp, Discord and other places where the agent can be reached
+    #[command(subcommand)]
+    Channel(ChannelCommand),
+    /// Who may write to the agent on a channel
+    #[command(subcommand)]
+    Pair(PairCommand),
     /// Agents: who there is, making one, bringing one along
     #[command(subcommand)]
     Agent(AgentCommand),

@@ -11,6 +11,8 @@
 )]
 
 mod args;
+mod ask;
+mod big_text;
 mod chat;
 mod clean;
 mod client;
@@ -20,9 +22,11 @@ mod embedded;
 mod exit;
 mod ids;
 mod import;
+mod in_place;
 mod markdown;
 mod output;
 mod paths;
+mod qr;
 mod skill_files;
 mod suggest;
 mod table;
@@ -32,7 +36,7 @@ mod width;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Cli, Command};
@@ -47,7 +51,8 @@ fn main() -> ExitCode {
         return gsv_node::supervise_main(typed);
     }
     // clap prints its own errors and help, and ends with 2 or 0.
-    let cli = Cli::parse();
+    let typed: Vec<_> = std::env::args_os().collect();
+    let cli = args::try_parse_from(&typed).unwrap_or_else(|error| error.exit());
     let out = Output::detect(cli.global.json);
     match run(cli, out) {
         Ok(()) => ExitCode::SUCCESS,
@@ -79,6 +84,8 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Config(command) => block_on(commands::config::run(&context, command)),
         Command::Session(command) => block_on(commands::session::run(&context, command)),
         Command::Tools(command) => block_on(commands::tools::run(&context, command)),
+        Command::Channel(command) => block_on(commands::channel::run(&context, command)),
+        Command::Pair(command) => block_on(commands::pair::run(&context, command)),
         Command::Agent(command) => block_on(commands::agent::run(&context, command)),
         Command::Prompt(command) => block_on(commands::prompt::run(&context, command)),
         Command::Token(command) => block_on(commands::token::run(&context, command)),

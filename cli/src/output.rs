@@ -162,6 +162,11 @@ impl Output {
         write_err(&format!("{text}\n"));
     }
 
+    /// A question to a person, on stderr; the answer is typed behind it.
+    pub fn prompt(self, text: &str) {
+        write_err(text);
+    }
+
     /// Words that matter less.
     pub fn aside(self, text: &str) {
         self.note(&self.paint_note(Style::Dim, text));
@@ -201,7 +206,7 @@ pub fn echo_log(line: &str) {
     write_err(&clean(line));
 }
 
-fn painted(on: bool, style: Style, text: &str) -> String {
+pub fn painted(on: bool, style: Style, text: &str) -> String {
     if on {
         format!("\u{1b}[{}m{text}\u{1b}[0m", style.code())
     } else {

@@ -32,6 +32,31 @@ pub fn pad(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(columns(text)))
 }
 
+/// The lines of a text of at most `width` columns, broken between words, and inside those that are too long.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && columns(&line) + 1 + columns(word) > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        for c in word.chars() {
+            if columns(&line) + c.width().unwrap_or(0) > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(c);
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
 /// Terminal rows that `text` covers when it is written from column 0 of a terminal `width` wide; at least 1.
 pub fn rows(text: &str, width: usize) -> usize {
     text.split('\n').map(|line| line_rows(line, width)).sum()
@@ -64,6 +89,14 @@ mod tests {
         assert_eq!(cut("日本語", 6), "日本語");
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(cut("abc", 0), "");
+    }
+
+    #[test]
+    fn wrapping_keeps_words_whole_where_it_can() {
+        assert_eq!(wrap("one two  three\n", 7), ["one two", "three"]);
+        assert_eq!(wrap("a abcdefgh b", 5), ["a", "abcde", "fgh b"]);
+        assert_eq!(wrap("日本語", 4), ["日本", "語"]);
+        assert!(wrap(" ", 4).is_empty());
     }
 
     #[test]

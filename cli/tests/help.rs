@@ -16,7 +16,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 31] = [
+    let commands: [&[&str]; 40] = [
         &[],
         &["chat"],
         &["up"],
@@ -31,6 +31,15 @@ fn help_texts() {
         &["session", "list"],
         &["tools"],
         &["tools", "call"],
+        &["channel"],
+        &["channel", "status"],
+        &["channel", "start"],
+        &["channel", "stop"],
+        &["channel", "login"],
+        &["channel", "logout"],
+        &["pair"],
+        &["pair", "approve"],
+        &["pair", "reject"],
         &["agent"],
         &["agent", "new"],
         &["agent", "show"],

@@ -8,100 +8,16 @@
 
 mod common;
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
-use std::process::{Child, Command};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::fs;
 
 use common::fake_gateway::{Connection, FakeGateway, SESSION, delta, whole};
-use common::{Home, mode, wait_for};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use common::terminal::Terminal;
+use common::{Home, mode};
 use serde_json::json;
-
-/// A program on a terminal of its own.
-struct Terminal {
-    child: Child,
-    keyboard: File,
-    screen: Arc<Mutex<String>>,
-}
-
-impl Terminal {
-    fn start(mut command: Command) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        command.env("TERM", "xterm-256color");
-        command.stdin(slave.try_clone().unwrap());
-        command.stdout(slave.try_clone().unwrap());
-        command.stderr(slave);
-        let child = command.spawn().unwrap();
-        // The command holds the terminal's other end; without it the screen would never end.
-        drop(command);
-        let keyboard = File::from(master);
-        let mut output = keyboard.try_clone().unwrap();
-        let screen = Arc::new(Mutex::new(String::new()));
-        let shown = Arc::clone(&screen);
-        thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = output.read(&mut bytes) {
-                shown
-                    .lock()
-                    .unwrap()
-                    .push_str(&String::from_utf8_lossy(&bytes[..count]));
-            }
-        });
-        Self {
-            child,
-            keyboard,
-            screen,
-        }
-    }
-
-    fn chat(home: &Home, args: &[&str]) -> Self {
-        let mut command = home.command();
-        command.arg("chat").args(args);
-        Self::start(command)
-    }
-
-    /// Waits until `text` is shown after what was shown before, and forgets all up to it.
-    #[track_caller]
-    fn shows(&self, text: &str) -> String {
-        wait_for(
-            &format!("showing {text:?} (shown is {:?})", self.screen.lock().unwrap()),
-            || {
-                let mut screen = self.screen.lock().unwrap();
-                let at = screen.find(text)?;
-                let rest = screen.split_off(at + text.len());
-                Some(std::mem::replace(&mut *screen, rest))
-            },
-        )
-    }
-
-    fn types(&mut self, text: &str) {
-        self.keyboard.write_all(text.as_bytes()).unwrap();
-    }
-
-    #[track_caller]
-    fn ends_with(mut self, code: i32) {
-        let status = wait_for("its end", || self.child.try_wait().unwrap());
-        assert_eq!(status.code(), Some(code), "{:?}", self.screen.lock().unwrap());
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // After a failed test it would wait for ever.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A conversation at its prompt.
 fn at_the_prompt(gateway: &FakeGateway, home: &Home) -> (Terminal, Connection) {
-    let terminal = Terminal::chat(home, &[]);
+    let terminal = Terminal::gsv(home, &["chat"]);
     let mut connection = gateway.accept();
     let follow = connection.expect("session.subscribe");
     connection.answer(
@@ -181,8 +97,7 @@ fn p14_ctrl_c_during_a_run_stops_the_run_and_not_the_program() {
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "1 2 3"));
     terminal.shows("1 2 3");
-    let id = terminal.child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    terminal.interrupt();
     let abort = connection.expect("chat.abort");
     connection.answer(
         &abort,

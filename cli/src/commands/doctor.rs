@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use gsv_protocol::methods::{ConfigGet, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList};
-use gsv_protocol::types::{ConfigGetParams, ConnectResult, SessionStatsParams, SessionsListParams};
+use gsv_protocol::types::{ChannelAccount, ConfigGetParams, ConnectResult, SessionStatsParams, SessionsListParams};
 use gsv_protocol::{NoParams, errors};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Context;
+use super::channel::Overview;
+use super::channel_state::{self, Standing};
 use super::status::Local;
+use super::{Context, channel_here};
 use crate::client::{Account, Client, find_url};
 use crate::config::Config;
 use crate::embedded::bootstrap::Bootstrap;
@@ -246,6 +248,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool) {
     check_clock(report, &client).await;
     check_nodes(report, &client).await;
     check_model(report, &client).await;
+    check_channels(report, account, &client).await;
     client.close().await;
 }
 
@@ -329,6 +332,59 @@ async fn check_nodes(report: &mut Report, client: &Client) {
             }
         }
         Err(failure) => report.fail("machines", &failure),
+    }
+}
+
+async fn check_channels(report: &mut Report, account: &Account, client: &Client) {
+    const NAME: &str = "channels";
+    let overview = match Overview::ask(client).await {
+        Ok(overview) => overview,
+        Err(failure) => return report.fail(NAME, &failure),
+    };
+    let now = now_ms();
+    for asked in &overview.channels {
+        match &asked.accounts {
+            Ok(accounts) => {
+                for account in accounts {
+                    check_channel(report, &asked.channel, account, now);
+                }
+            }
+            Err(failure) => {
+                let found = format!("{}: {}", asked.channel, failure.message);
+                report.fail(NAME, &Failure::failed(found, failure.next.clone()));
+            }
+        }
+    }
+    // Without an account a channel says nothing; a local one that should run and does not is found by its settings.
+    for missing in channel_here::missing(&account.url, client).await {
+        report.warn(
+            NAME,
+            format!("{missing} is switched on, but the gateway runs without it"),
+            "`gsv down && gsv up` starts it, or says why not.",
+        );
+    }
+    if let Some((words, next)) = overview.strangers_line() {
+        report.warn(NAME, words, next);
+    }
+}
+
+fn check_channel(report: &mut Report, channel: &str, account: &ChannelAccount, now: u64) {
+    let id = account.account_id.as_str();
+    let standing = Standing::of(account);
+    let found = format!(
+        "{}: {}",
+        channel_state::name(channel, id),
+        channel_state::line(channel, account, now)
+    );
+    let look = format!("{} tells more.", channel_state::command(channel, id, "status"));
+    let troubled = account.undelivered.unwrap_or(0) > 0
+        || account.error.is_some()
+        || channel_state::gap(account).is_some()
+        || channel_state::too_old(account).is_some();
+    match standing {
+        Standing::Failing => report.fail("channels", &Failure::failed(found, look)),
+        Standing::Connected | Standing::Stopped if !troubled => report.ok("channels", found),
+        _ => report.warn("channels", found, look),
     }
 }
 

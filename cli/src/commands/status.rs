@@ -7,8 +7,9 @@ use gsv_protocol::methods::{NodesList, SessionStats, SessionsList};
 use gsv_protocol::types::{NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams};
 use serde_json::{Value, json};
 
-use super::Context;
+use super::channel::{Asked, Overview};
 use super::session::state_word;
+use super::{Context, channel_state};
 use crate::clean::one_line;
 use crate::client::{Account, Client};
 use crate::embedded::health::{self, Health, Unhealthy};
@@ -98,6 +99,8 @@ struct Remote {
     version: Option<String>,
     nodes: Vec<NodeEntry>,
     sessions: Vec<(SessionEntry, Option<String>)>,
+    /// Absent: this token may not ask, or the gateway is of an older version.
+    channels: Option<Overview>,
 }
 
 pub async fn run(context: &Context) -> Outcome {
@@ -176,12 +179,14 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         };
         sessions.push((session, state));
     }
+    let channels = Overview::ask(&client).await.ok();
     let version = client.hello().map(|hello| hello.server.version);
     client.close().await;
     Ok(Remote {
         version,
         nodes,
         sessions,
+        channels,
     })
 }
 
@@ -206,6 +211,7 @@ fn as_json(
     remote: &Outcome<Remote>,
 ) -> Value {
     let state = local.state();
+    let overview = remote.as_ref().ok().and_then(|remote| remote.channels.as_ref());
     json!({
         "url": url,
         "reachable": remote.is_ok(),
@@ -231,6 +237,8 @@ fn as_json(
             }
             value
         }).collect::<Vec<_>>()).unwrap_or_default(),
+        "channels": overview.map(|overview| overview.channels.iter().map(Asked::json).collect::<Vec<_>>()),
+        "strangers": overview.and_then(|overview| overview.strangers),
         "error": remote.as_ref().err().map(|failure| json!({ "message": failure.message, "reason": failure.reason })),
     })
 }
@@ -294,6 +302,9 @@ fn show(
         }
         out.table(&table);
     }
+    if let Some(overview) = &remote.channels {
+        show_channels(out, overview, now);
+    }
     if !remote.sessions.is_empty() {
         out.line("");
         let mut table = Table::new(["SESSION", "ACTIVE", "STATE", "LABEL"]);
@@ -307,5 +318,32 @@ fn show(
             ]);
         }
         out.table(&table);
+    }
+}
+
+/// A line for each account, and whoever waits to be let in.
+fn show_channels(out: Output, overview: &Overview, now: u64) {
+    let mut table = Table::new(["CHANNEL", "ACCOUNT", "STATE"]);
+    for asked in &overview.channels {
+        match &asked.accounts {
+            Ok(accounts) => {
+                for account in accounts {
+                    table.row(&[
+                        asked.channel.clone(),
+                        account.account_id.clone(),
+                        channel_state::line(&asked.channel, account, now),
+                    ]);
+                }
+            }
+            Err(failure) => table.row(&[asked.channel.clone(), String::new(), failure.message.clone()]),
+        }
+    }
+    if !overview.channels.is_empty() {
+        out.line("");
+        out.table(&table);
+    }
+    if let Some((words, next)) = overview.strangers_line() {
+        out.line("");
+        out.line(&format!("{words}: {next}"));
     }
 }

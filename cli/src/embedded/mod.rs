@@ -6,7 +6,6 @@
 
 pub mod bootstrap;
 pub mod capnp;
-#[allow(dead_code, reason = "for the commands")]
 pub mod channels;
 pub mod configure;
 pub mod down;
@@ -16,7 +15,6 @@ pub mod lock;
 pub mod log;
 pub mod ports;
 pub mod process;
-#[allow(dead_code, reason = "for the commands")]
 pub mod reload;
 pub mod restart;
 pub mod runtime;

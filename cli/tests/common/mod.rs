@@ -3,6 +3,7 @@
 
 pub mod fake_gateway;
 pub mod runtime;
+pub mod terminal;
 
 use std::ffi::OsStr;
 use std::fs;

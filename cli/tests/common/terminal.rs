@@ -1,0 +1,130 @@
+//! A program on a terminal of its own, whose keys the test presses and whose screen it reads.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::{Home, wait_for};
+
+/// A program on a terminal of its own.
+pub struct Terminal {
+    pub child: Child,
+    keyboard: File,
+    screen: Arc<Mutex<String>>,
+}
+
+impl Terminal {
+    pub fn start(command: Command) -> Self {
+        Self::sized(command, 0, 0)
+    }
+
+    /// On a terminal of this size; one of 0 does not say its size.
+    pub fn sized(mut command: Command, columns: u16, rows: u16) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        resize(&master, columns, rows);
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        command.env("TERM", "xterm-256color");
+        command.stdin(slave.try_clone().unwrap());
+        command.stdout(slave.try_clone().unwrap());
+        command.stderr(slave);
+        let child = command.spawn().unwrap();
+        // The command holds the terminal's other end; without it the screen would never end.
+        drop(command);
+        let keyboard = File::from(master);
+        let mut output = keyboard.try_clone().unwrap();
+        let screen = Arc::new(Mutex::new(String::new()));
+        let shown = Arc::clone(&screen);
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut bytes) {
+                shown
+                    .lock()
+                    .unwrap()
+                    .push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Self {
+            child,
+            keyboard,
+            screen,
+        }
+    }
+
+    /// `gsv` on a terminal that is large enough.
+    pub fn gsv(home: &Home, args: &[&str]) -> Self {
+        let mut command = home.command();
+        command.args(args);
+        Self::sized(command, 100, 60)
+    }
+
+    pub fn resize(&self, columns: u16, rows: u16) {
+        resize(&self.keyboard, columns, rows);
+    }
+
+    /// Ctrl-C, as the terminal sends it.
+    pub fn interrupt(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    }
+
+    /// Whether keys are shown as they are typed.
+    pub fn echoes(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.keyboard).unwrap();
+        modes.local_modes.contains(rustix::termios::LocalModes::ECHO)
+    }
+
+    /// What was shown and not yet waited for.
+    pub fn rest(&self) -> String {
+        self.screen.lock().unwrap().clone()
+    }
+
+    /// Waits until `text` is shown after what was shown before, and forgets all up to it.
+    #[track_caller]
+    pub fn shows(&self, text: &str) -> String {
+        wait_for(
+            &format!("showing {text:?} (shown is {:?})", self.screen.lock().unwrap()),
+            || {
+                let mut screen = self.screen.lock().unwrap();
+                let at = screen.find(text)?;
+                let rest = screen.split_off(at + text.len());
+                Some(std::mem::replace(&mut *screen, rest))
+            },
+        )
+    }
+
+    pub fn types(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    #[track_caller]
+    pub fn ends_with(mut self, code: i32) {
+        let status = wait_for("its end", || self.child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(code), "{:?}", self.screen.lock().unwrap());
+    }
+}
+
+fn resize(terminal: impl std::os::fd::AsFd, columns: u16, rows: u16) {
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(terminal, size).unwrap();
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // After a failed test it would wait for ever.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
