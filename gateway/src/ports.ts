@@ -122,10 +122,18 @@ export interface SessionPort {
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;
   /** Messages of the conversation with a number above `afterSeq`, at most `limit` and as many as fit. */
   searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>>;
+  /** Something that people, and with `forModel` the model with the next message, are to know. Once for a key; begins no run. */
+  note(input: SessionNote): Promise<void>;
   /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
   runEnd(runId: string): Promise<RunEnd>;
   /** After a restart of the runtime: start whatever is open. Cheap when nothing is. */
   resume(): Promise<{ busy: boolean }>;
+}
+export interface SessionNote {
+  readonly identity: SessionIdentity;
+  readonly key: string;
+  readonly text: string;
+  readonly forModel?: true;
 }
 export type RunEnd =
   | { readonly state: "final"; readonly text: string }

@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "7f6d43932965bc63";
+export const PROTOCOL_FINGERPRINT = "dca04ebb4b66d75c";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

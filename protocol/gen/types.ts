@@ -343,6 +343,7 @@ export type ChannelEntry = {
   connectedAt: number;
   /** Epoch ms. */
   lastMessageAt?: number;
+  undelivered?: number;
 };
 
 /** A message as a channel hands it over. `message.id` with the peer names it for ever. */
@@ -571,6 +572,8 @@ export type ChannelStatusResult = {
   channel: string;
   /** At most 256 items. */
   accounts: ChannelAccount[];
+  /** At most 200 items. */
+  problems?: DeliveryProblem[];
 };
 
 /** Parameters of `channel.stop`. */
@@ -839,6 +842,19 @@ export type CronConfig = {
   maxRunsPerJobHistory?: number;
   /** 1 to 16. */
   maxConcurrentRuns?: number;
+};
+
+/** A message that did not get to the platform, or of which nobody knows whether it did. Kept for 30 days, or until it is known to have arrived. */
+export type DeliveryProblem = {
+  /** At most 160 characters. */
+  deliveryId: string;
+  /** At most 128 characters. */
+  accountId: string;
+  peer?: Peer;
+  state: DeliveryState;
+  error?: string;
+  /** Epoch ms. */
+  at: number;
 };
 
 /** How a delivery ended. */

@@ -145,6 +145,18 @@ export const DeliveryReport = struct("DeliveryReport", "How a delivery ended.", 
   messageIds: t.optional(t.array(t.string(256), 64)),
   error: t.optional(t.text()),
 });
+export const DeliveryProblem = struct(
+  "DeliveryProblem",
+  "A message that did not get to the platform, or of which nobody knows whether it did. Kept for 30 days, or until it is known to have arrived.",
+  {
+    deliveryId: t.string(160),
+    accountId: t.string(128),
+    peer: t.optional(Peer),
+    state: DeliveryState,
+    error: t.optional(t.text()),
+    at: t.time(),
+  },
+);
 export const ChannelSendResult = tagged("ChannelSendResult", "`queued`: it is durable in the channel.", "status", {
   queued: { duplicate: t.optional(t.bool()) },
   refused: { error: t.text(), retryable: t.bool() },
@@ -170,6 +182,8 @@ export const ChannelEntry = struct("ChannelEntry", "A connected channel account.
   accountId: t.string(128),
   connectedAt: t.time(),
   lastMessageAt: t.optional(t.time()),
+  /** Messages of the last 30 days that failed, or of which nobody knows. */
+  undelivered: t.optional(t.int()),
 });
 export const ChannelAccount = struct("ChannelAccount", "State of one account of a channel.", {
   accountId: t.string(128),
@@ -229,7 +243,12 @@ method("channel.stop", { doc: "Stops a channel account.", params: account, resul
 method("channel.status", {
   doc: "State of a channel's accounts.",
   params: account,
-  result: { channel: t.string(64), accounts: t.array(ChannelAccount, 256) },
+  result: {
+    channel: t.string(64),
+    accounts: t.array(ChannelAccount, 256),
+    /** The newest first. */
+    problems: t.optional(t.array(DeliveryProblem, 200)),
+  },
   callers: ["client"],
   scope: "read",
   errors: ["channel.unknown", "channel.failed"],

@@ -522,6 +522,8 @@ pub struct ChannelEntry {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_message_at: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub undelivered: Option<u64>,
 }
 
 /// A message as a channel hands it over. `message.id` with the peer names it for ever.
@@ -827,6 +829,9 @@ pub struct ChannelStatusResult {
     pub channel: String,
     /// At most 256 items.
     pub accounts: Vec<ChannelAccount>,
+    /// At most 200 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problems: Option<Vec<DeliveryProblem>>,
 }
 
 /// Parameters of `channel.stop`.
@@ -1224,6 +1229,23 @@ pub struct CronConfig {
     /// 1 to 16.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub max_concurrent_runs: Option<u8>,
+}
+
+/// A message that did not get to the platform, or of which nobody knows whether it did. Kept for 30 days, or until it is known to have arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryProblem {
+    /// At most 160 characters.
+    pub delivery_id: String,
+    /// At most 128 characters.
+    pub account_id: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Peer>,
+    pub state: DeliveryState,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Epoch ms.
+    pub at: u64,
 }
 
 /// How a delivery ended.

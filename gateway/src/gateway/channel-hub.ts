@@ -20,12 +20,14 @@ import type {
 import { type Access, accessOf, senderIdOf } from "../channels/access.ts";
 import { unansweredWhy } from "../channels/attention.ts";
 import { cleanName, envelope } from "../channels/envelope.ts";
+import { noticeDelivery, peerOfNotice, refOfDelivery, undeliveredText } from "../channels/undelivered.ts";
 import { isOwnKey, keyFor } from "../media/names.ts";
 import type { Logger } from "../platform/log.ts";
 import type { ReplyRoute, Result, SessionIdentity, SessionSend } from "../ports.ts";
 import type { Audit } from "./audit.ts";
 import { fail, succeed } from "./outcome.ts";
 import type { Channels } from "./registry/channels.ts";
+import type { Deliveries, Delivery } from "./registry/deliveries.ts";
 import type { Config } from "./registry/config.ts";
 import type { Pairings } from "./registry/pairings.ts";
 import type { Sessions } from "./registry/sessions.ts";
@@ -33,7 +35,7 @@ import { routeInbound } from "./routing/bindings.ts";
 import { compileLinks } from "./routing/identity-links.ts";
 import { canonicalKey, normaliseId } from "./routing/session-keys.ts";
 import type { AskSession } from "./session-ports.ts";
-import { isOwners, type Named, takeUp } from "./whose.ts";
+import { isOwners, lookUp, type Named, takeUp } from "./whose.ts";
 
 export interface ChannelRef {
   readonly channel: string;
@@ -44,6 +46,7 @@ export interface HubPorts {
   readonly sessions: Sessions;
   readonly channels: Channels;
   readonly pairings: Pairings;
+  readonly deliveries: Deliveries;
   readonly audit: Audit;
   readonly ask: AskSession;
   readonly now: () => number;
@@ -78,6 +81,10 @@ const MINUTE_MS = 60_000;
 const RELEASE_EVERY_MS = 30_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_AGAIN_MS = 1_000;
+const TELL_EVERY_MS = 30_000;
+const TOLD_AT_ONCE = 50;
+const MAX_ERROR_CHARS = 1_000;
+const MAX_SHOWN_PROBLEMS = 200;
 /** Longer names of messages are known by their hash. */
 const MAX_PLAIN_KEY = 100;
 
@@ -86,6 +93,7 @@ export class ChannelHub {
   /** Times of a sender's last messages: a brake, not a rule; a new life begins with a full tank. */
   readonly #lately = new Map<string, number[]>();
   #triedAt = 0;
+  #toldAt = 0;
   #forgotAt = 0;
   #moreToForget = false;
   #armed = false;
@@ -106,11 +114,7 @@ export class ChannelHub {
     const access = this.#access(ref, inbound);
     if (known === undefined && access.kind === "ignore") return { outcome: "ignored" };
     channels.touch(ref.channel, ref.accountId, now());
-    if (!this.#armed) {
-      this.#armed = true;
-      // What is noted from here on has to be forgotten some time.
-      this.#ports.background("arm", Promise.resolve().then(this.#ports.arm));
-    }
+    this.#keepTime();
     if (known === undefined && access.kind === "pair") return this.#pair(ref, inbound, key);
     return this.#take(ref, inbound, key, access.kind === "allow" ? access : GUEST, known?.sessionKey);
   }
@@ -133,10 +137,58 @@ export class ChannelHub {
     const ref = checkedRef(account);
     this.#ports.channels.setState(ref.channel, { ...state, accountId: ref.accountId }, this.#ports.now());
   }
+  /** Durable when it returns; people are told right after, or when the alarm tries again. */
   delivered(account: ChannelRef, { state, deliveryId, error }: DeliveryReport): void {
-    if (state === "sent") return;
+    const { deliveries } = this.#ports;
     const { channel, accountId } = checkedRef(account);
-    this.#ports.log.warn("delivery_not_made", { channel, account: accountId, delivery: deliveryId, state, error });
+    if (state === "sent") deliveries.arrived(deliveryId);
+    else this.#undelivered({ id: deliveryId, channel, accountId, state, ...(error === undefined ? {} : { error }) });
+  }
+  #undelivered(
+    problem: Pick<Delivery, "id" | "channel" | "accountId" | "peer" | "error"> & { readonly state: "failed" | "unknown" },
+    noted = false,
+  ): void {
+    const { deliveries, log, now, arm, background } = this.#ports;
+    const { id, channel, accountId, state } = problem;
+    const peer = problem.peer ?? peerOfNotice(id);
+    const error = cleanName(problem.error, MAX_ERROR_CHARS);
+    const known = { id, channel, accountId, state, at: now(), ...(peer ? { peer } : {}), ...(error === undefined ? {} : { error }) };
+    if (!deliveries.failed(known, noted)) return;
+    log.warn("delivery_not_made", { channel, account: accountId, delivery: id, state });
+    this.#toldAt = now();
+    arm();
+    background("tell_undelivered", this.tellUndelivered());
+  }
+  /**
+   * The conversation that a message came from has it in its log, and its model learns of it with the next message; the owner's main
+   * conversation has it too. No model is called. Once for each message and state, however often this runs.
+   */
+  async tellUndelivered(): Promise<void> {
+    const { deliveries, now } = this.#ports;
+    this.#toldAt = now();
+    for (const delivery of deliveries.untold(TOLD_AT_ONCE)) {
+      const { id, state, noted } = delivery;
+      if (state === "failed" || state === "unknown")
+        await this.#tell(`${id}:${state}`, refOfDelivery(id), noted, undeliveredText({ ...delivery, state }));
+      deliveries.told(delivery);
+    }
+  }
+  async #tell(key: string, ref: string | undefined, noted: boolean, text: string): Promise<void> {
+    const { config, sessions, ask, now } = this.#ports;
+    const from = ref === undefined ? undefined : sessions.keyOf(ref);
+    const named = from === undefined ? undefined : canonicalKey(from, config.mainKey());
+    const main = canonicalKey(`agent:${named?.ok === true ? named.address.agentId : config.defaultAgentId()}:main`, config.mainKey());
+    if (named?.ok === true && !noted) {
+      const identity = lookUp(sessions, named, ref ?? "");
+      await ask(named.key, (session) => session.note({ identity, key, text, forModel: true }));
+    }
+    if (!main.ok || (named?.ok === true && main.key === named.key)) return;
+    const identity = takeUp(sessions, main, now());
+    await ask(main.key, (session) => session.note({ identity, key, text }));
+  }
+  /** When people are told of what they have not been told of, for the alarm. */
+  nextTelling(): number | undefined {
+    return this.#ports.deliveries.untold(1).length === 0 ? undefined : this.#toldAt + TELL_EVERY_MS;
   }
 
   // ---------------------------------------------------------------- deciding
@@ -402,17 +454,23 @@ export class ChannelHub {
 
   // ---------------------------------------------------------------- forgetting
 
+  /** Once in a life, behind the first row that is written: from then on the alarm sees to it that it is forgotten some time. */
+  #keepTime(): void {
+    if (this.#armed) return;
+    this.#armed = true;
+    this.#ports.background("arm", Promise.resolve().then(this.#ports.arm));
+  }
+
   /** A bounded step; the alarm comes again at once while there is more. */
   forget(now: number): void {
-    const { channels, pairings } = this.#ports;
+    const { channels, pairings, deliveries } = this.#ports;
     this.#forgotAt = now;
-    const [more, moreStrangers] = [channels.forget(now), pairings.forget(now)];
-    this.#moreToForget = more || moreStrangers;
+    this.#moreToForget = [channels.forget(now), pairings.forget(now), deliveries.forget(now)].some(Boolean);
   }
   /** What is over its time goes in batches, so that a busy day costs few alarms. */
   nextForget(): number | undefined {
-    const { channels, pairings } = this.#ports;
-    const due = [channels.nextForget(), pairings.nextForget()].filter((at) => at !== undefined);
+    const { channels, pairings, deliveries } = this.#ports;
+    const due = [channels.nextForget(), pairings.nextForget(), deliveries.nextForget()].filter((at) => at !== undefined);
     if (due.length === 0) return undefined;
     return Math.max(Math.min(...due), this.#forgotAt + (this.#moreToForget ? FORGET_AGAIN_MS : FORGET_EVERY_MS));
   }
@@ -428,17 +486,37 @@ export class ChannelHub {
   accounts(): ReturnType<Channels["accounts"]> {
     return this.#ports.channels.accounts();
   }
+  problems(channel: string, accountId: string | undefined): ReturnType<Deliveries["problems"]> {
+    return this.#ports.deliveries.problems(channel, accountId, MAX_SHOWN_PROBLEMS);
+  }
+  undelivered(): ReturnType<Deliveries["counts"]> {
+    return this.#ports.deliveries.counts();
+  }
   waiting(): ReturnType<Pairings["pending"]> {
     return this.#ports.pairings.pending();
   }
 
   // ---------------------------------------------------------------- to channels
 
-  /** Durable in the channel when it says ok. */
+  /** Durable in the channel when it says ok. What is refused for good is told to the owner; whoever asked knows by the answer. */
   async send({ channel, accountId }: ReplyRoute, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
+    const sent = await this.#handOver({ channel, accountId }, message);
+    if (!sent.ok && sent.error.reason === "channel.unknown") {
+      const { deliveryId: id, peer } = message;
+      this.#undelivered({ id, channel, accountId, peer, state: "failed", error: sent.error.message }, true);
+    }
+    return sent;
+  }
+  async #handOver({ channel, accountId }: ChannelRef, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
+    const { deliveries, now } = this.#ports;
     const service = this.#ports.service(channel);
     if (!service) return fail("channel.unknown", `There is no channel ${channel} here any more.`);
+    this.#keepTime();
+    const isNew = deliveries.begin(message.deliveryId, channel, accountId, message.peer, now());
     const result = await service.send({ accountId, message });
+    // A channel that has it already may have said how it ended before, and says so once. What may be tried again is still on its way.
+    const over = result.status === "refused" ? !result.retryable : result.duplicate === true;
+    if (isNew && over) deliveries.arrived(message.deliveryId);
     if (result.status === "queued") return succeed({ duplicate: result.duplicate === true });
     return fail(result.retryable ? "channel.failed" : "channel.unknown", result.error);
   }
@@ -471,7 +549,7 @@ const runIdOf = (key: string): string => {
   return `${a.toString(36)}${b.toString(36)}`;
 };
 const notice = (key: string, { peer, message }: ChannelInbound, text: string): OutboundMessage => ({
-  deliveryId: `in:${key}`.slice(0, 160),
+  deliveryId: noticeDelivery(key),
   kind: "notice",
   peer,
   text,

@@ -49,6 +49,7 @@ import { NodeLinks } from "./node-links.ts";
 import { fail } from "./outcome.ts";
 import { Channels } from "./registry/channels.ts";
 import { Config } from "./registry/config.ts";
+import { Deliveries } from "./registry/deliveries.ts";
 import { type Connection, Connections, type OpenConnection } from "./registry/connections.ts";
 import { Nodes } from "./registry/nodes.ts";
 import { Pairings } from "./registry/pairings.ts";
@@ -128,6 +129,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       sessions,
       channels: new Channels(storage),
       pairings: new Pairings(storage),
+      deliveries: new Deliveries(storage),
       audit,
       ask,
       now,
@@ -154,6 +156,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
         },
       },
       { name: "held_messages", next: () => channels.nextRelease(), run: () => background("release", channels.releaseAll()) },
+      { name: "undelivered", next: () => channels.nextTelling(), run: () => background("tell_undelivered", channels.tellUndelivered()) },
       { name: "channel_retention", next: () => channels.nextForget(), run: (at) => channels.forget(at) },
       { name: "audit_retention", next: () => audit.nextPrune(), run: (at) => audit.prune(at) },
     ]);

@@ -80,4 +80,15 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX pairs_waiting ON pairs(requested_at) WHERE state = 'pending'");
     },
   },
+  {
+    name: "channels: deliveries",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE deliveries(
+        id TEXT PRIMARY KEY, channel TEXT NOT NULL, account TEXT NOT NULL, peer TEXT, state TEXT NOT NULL, error TEXT, at INTEGER NOT NULL, told INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID`);
+      sql.exec("CREATE INDEX deliveries_queued ON deliveries(at) WHERE state = 'queued'");
+      sql.exec("CREATE INDEX deliveries_problems ON deliveries(at) WHERE state <> 'queued'");
+      sql.exec("CREATE INDEX deliveries_untold ON deliveries(at) WHERE told < 2 AND state <> 'queued'");
+    },
+  },
 ];

@@ -24,7 +24,17 @@ import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayPort } from "../platform/stubs.ts";
-import type { NodeChange, Result, RunEnd, SearchRows, SessionIdentity, SessionPort, SessionSend, ToolResultTaken } from "../ports.ts";
+import type {
+  NodeChange,
+  Result,
+  RunEnd,
+  SearchRows,
+  SessionIdentity,
+  SessionNote,
+  SessionPort,
+  SessionSend,
+  ToolResultTaken,
+} from "../ports.ts";
 import { type DriverHost, SessionDriver } from "./driver.ts";
 import { SessionService } from "./session-service.ts";
 import { SqlStore } from "./store/sql-store.ts";
@@ -113,6 +123,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   }
   runEnd(runId: string): Promise<RunEnd> {
     return this.#service.runEnd(runId);
+  }
+  note(input: SessionNote): Promise<void> {
+    return this.#service.note(input);
   }
   resume(): Promise<{ busy: boolean }> {
     return this.#service.resume();

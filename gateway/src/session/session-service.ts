@@ -29,6 +29,7 @@ import type {
   RunEnd,
   SearchRows,
   SessionIdentity,
+  SessionNote,
   SessionPort,
   SessionSend,
   ToolResultTaken,
@@ -440,6 +441,11 @@ export class SessionService implements SessionPort {
   runEnd(runId: string): Promise<RunEnd> {
     const state = this.#driver.state;
     return Promise.resolve(state ? runEnd(state, this.#driver.store, runId) : { state: "unknown" });
+  }
+
+  note({ identity, key, text, forModel }: SessionNote): Promise<void> {
+    this.#driver.apply({ type: "Noted", text, ...(forModel ? { forModel } : {}) }, { key: `n:${key}`, birth: { identity } });
+    return Promise.resolve();
   }
 
   resume(): Promise<{ busy: boolean }> {

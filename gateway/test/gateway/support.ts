@@ -215,6 +215,7 @@ function usual(key: string): SessionPort {
     resume: async () => ({ busy: false }),
     searchRows: async () => ({ ok: false, error: { reason: "session.not_found", message: "no" } }),
     runEnd: async () => ({ state: "unknown" }),
+    note: async () => undefined,
   };
 }
 /** What a session was given last. */

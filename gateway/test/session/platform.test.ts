@@ -147,6 +147,34 @@ describe("[P9] [P10] the end of a run", () => {
   });
 });
 
+describe("[P10] what became of an answer later", () => {
+  it("is told to people once, and to the model with the next message, and begins no run", async () => {
+    const stage = new Stage().open();
+    const s = newSession();
+    await over(s, "a");
+    (await stage.call(0)).answer(says("Hello"));
+    await until("the answer", () => sent(stage).length === 1);
+    await quiet(s);
+    const port = sessionPort(env, s.identity.key);
+    for (let n = 0; n < 2; n++)
+      await port.note({ identity: s.identity, key: "r1:failed", text: "An answer could not be delivered.", forModel: true });
+    await until("the note", () => stage.news.some(({ payload }) => payload.text === "An answer could not be delivered."));
+    await quiet(s);
+    expect(stage.calls).toHaveLength(1);
+    await over(s, "b");
+    const asked = JSON.stringify((await stage.call(1)).request.messages);
+    expect(asked.split("An answer could not be delivered.")).toHaveLength(2);
+    expect(stage.news.filter(({ payload }) => payload.text === "An answer could not be delivered.")).toHaveLength(1);
+  });
+  it("a conversation that nobody has said anything in takes it, too", async () => {
+    const stage = new Stage().open();
+    const s = newSession();
+    await sessionPort(env, s.identity.key).note({ identity: s.identity, key: "k", text: "It could not be delivered." });
+    await until("the note", () => stage.news.some(({ payload }) => payload.text === "It could not be delivered."));
+    expect(stage.calls).toEqual([]);
+  });
+});
+
 describe("[P7] an answer in the making", () => {
   it("is shown as it grows, under the name of the answer", async () => {
     const stage = new Stage().open();

@@ -88,6 +88,7 @@ import type {
   ConnectResult,
   ConnectResume,
   CronConfig,
+  DeliveryProblem,
   DeliveryReport,
   DeliveryState,
   Directives,
@@ -371,6 +372,7 @@ export function checkConnectParams(value: unknown): value is ConnectParams;
 export function checkConnectResult(value: unknown): value is ConnectResult;
 export function checkConnectResume(value: unknown): value is ConnectResume;
 export function checkCronConfig(value: unknown): value is CronConfig;
+export function checkDeliveryProblem(value: unknown): value is DeliveryProblem;
 export function checkDeliveryReport(value: unknown): value is DeliveryReport;
 export function checkDeliveryState(value: unknown): value is DeliveryState;
 export function checkDirectives(value: unknown): value is Directives;

@@ -36,11 +36,13 @@ const noted = (services: Services, { channel }: Target, state: ChannelAccount): 
   services.channels.status({ channel, accountId: state.accountId }, state);
 
 const list: Handler<"channels.list"> = (services) => {
+  const undelivered = services.channels.undelivered();
   const channels = services.channels.accounts().map(({ channel, accountId, connectedAt, lastMessageAt }) => ({
     channel,
     accountId,
     connectedAt,
     ...(lastMessageAt === undefined ? {} : { lastMessageAt }),
+    undelivered: undelivered.get(`${channel}/${accountId}`) ?? 0,
   }));
   return succeed({ channels, count: channels.length, bound: [...services.channels.names()] });
 };
@@ -75,7 +77,8 @@ const status: Handler<"channel.status"> = async (services, _caller, params) => {
     if (!state.ok) return state;
     states.push(...state.value);
   }
-  return succeed({ channel, accounts: states });
+  const problems = services.channels.problems(channel, params.accountId === undefined ? undefined : found.value.accountId);
+  return succeed({ channel, accounts: states, problems: [...problems] });
 };
 const login: Handler<"channel.login"> = async (services, _caller, params) => {
   const found = target(services, params);

@@ -142,6 +142,8 @@ export type EventBody =
   | { readonly type: "EffectDone"; readonly effectId: string }
   /** An effect failed so often that people should know. It is tried on. */
   | { readonly type: "Parked"; readonly effectId: string; readonly text: string }
+  /** Something from outside that people are to know, and the model with the next message. */
+  | { readonly type: "Noted"; readonly text: string; readonly forModel?: true }
   /** Put and read back. `count` messages are in it. */
   | { readonly type: "Archived"; readonly effectId: string; readonly key: string; readonly count: number }
   | { readonly type: "ArchiveFailed"; readonly effectId: string; readonly error: GsvError }

@@ -51,6 +51,10 @@ function handle(d: Draft, event: Event): void {
       return effectDone(d, event);
     case "Parked":
       return parked(d, event);
+    case "Noted":
+      appendNotice(d, { notice: "note", runId: "", text: event.text, ...(event.forModel ? { forModel: event.text } : {}) });
+      d.answer = { type: "taken" };
+      return;
     case "ContextFull":
       return contextFull(d, event);
     case "Planned":

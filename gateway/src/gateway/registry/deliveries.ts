@@ -1,0 +1,162 @@
+/**
+ * Messages on their way to platforms, from before a channel is asked to take one until it says what became of it; and those that did
+ * not arrive, or of which nobody knows, for 30 days (promises P9, P10; gateway rules CH16-CH18). Never what a message says.
+ */
+import type { DeliveryProblem, DeliveryState, Peer } from "../../../../protocol/gen/types.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+
+type Row = {
+  id: string;
+  channel: string;
+  account: string;
+  peer: string | null;
+  state: "queued" | DeliveryState;
+  error: string | null;
+  at: number;
+  told: number;
+};
+/** Who has been told: nobody, the conversation that it came from, everybody (2). */
+const UNTOLD = 0;
+const NOTED = 1;
+export interface Delivery {
+  readonly id: string;
+  readonly channel: string;
+  readonly accountId: string;
+  readonly peer?: Peer;
+  readonly state: "queued" | DeliveryState;
+  readonly error?: string;
+  /** When it was handed over, or when it was known that something is wrong. */
+  readonly at: number;
+  readonly noted: boolean;
+}
+/** Problems are kept so long and so many; the oldest go first. */
+export const PROBLEM_MS = 2_592_000_000;
+const MAX_PROBLEMS = 1_000;
+const MAX_QUEUED = 20_000;
+/** A channel reports within a day and tries on for a while: after this, nobody will ever say. */
+export const SILENT_MS = 2 * 86_400_000;
+const STEP = 200;
+
+export class Deliveries {
+  readonly #db: Database;
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Before the channel is asked to take it. False: it is known already, and nothing changed. */
+  begin(id: string, channel: string, accountId: string, peer: Peer, now: number): boolean {
+    const made = one(
+      this.#db.sql,
+      "INSERT INTO deliveries(id, channel, account, peer, state, error, at, told) VALUES(?, ?, ?, ?, 'queued', NULL, ?, 0) ON CONFLICT(id) DO NOTHING RETURNING 1 AS made",
+      id,
+      channel,
+      accountId,
+      JSON.stringify(peer),
+      now,
+    );
+    return made !== undefined;
+  }
+  arrived(id: string): void {
+    run(this.#db.sql, "DELETE FROM deliveries WHERE id = ?", id);
+  }
+  /** `noted`: the conversation that it came from knows. False: this was known already. */
+  failed(problem: Omit<Delivery, "state" | "noted"> & { readonly state: "failed" | "unknown" }, noted: boolean): boolean {
+    const { id, channel, accountId, peer, state, error, at } = problem;
+    return this.#db.transactionSync(() => {
+      const before = one<Row>(this.#db.sql, "SELECT * FROM deliveries WHERE id = ?", id);
+      if (before?.state === state) return false;
+      run(
+        this.#db.sql,
+        `INSERT INTO deliveries(id, channel, account, peer, state, error, at, told) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT(id) DO UPDATE SET peer = coalesce(peer, excluded.peer), state = excluded.state, error = excluded.error, at = excluded.at, told = excluded.told`,
+        id,
+        channel,
+        accountId,
+        peer === undefined ? null : JSON.stringify(peer),
+        state,
+        error ?? null,
+        at,
+        noted ? NOTED : UNTOLD,
+      );
+      run(
+        this.#db.sql,
+        "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE state <> 'queued' ORDER BY at DESC, id LIMIT -1 OFFSET ?)",
+        MAX_PROBLEMS,
+      );
+      return true;
+    });
+  }
+
+  /** Those that people have not been told of, the oldest first, a few. */
+  untold(limit: number): readonly Delivery[] {
+    return all<Row>(this.#db.sql, "SELECT * FROM deliveries WHERE told < 2 AND state <> 'queued' ORDER BY at LIMIT ?", limit).map(
+      deliveryOf,
+    );
+  }
+  told({ id, state }: Delivery): void {
+    run(this.#db.sql, "UPDATE deliveries SET told = 2 WHERE id = ? AND state = ?", id, state);
+  }
+
+  /** What went wrong on a channel, the newest first. */
+  problems(channel: string, accountId: string | undefined, limit: number): DeliveryProblem[] {
+    return all<Row>(
+      this.#db.sql,
+      "SELECT * FROM deliveries WHERE state <> 'queued' AND channel = ? AND (? = '' OR account = ?) ORDER BY at DESC, id LIMIT ?",
+      channel,
+      accountId ?? "",
+      accountId ?? "",
+      limit,
+    ).flatMap((row) => {
+      const { id, accountId: account, peer, state, error, at } = deliveryOf(row);
+      if (state === "queued") return [];
+      return [{ deliveryId: id, accountId: account, ...(peer ? { peer } : {}), state, ...(error === undefined ? {} : { error }), at }];
+    });
+  }
+  /** By `channel/account`. */
+  counts(): ReadonlyMap<string, number> {
+    return new Map(
+      all<{ name: string; n: number }>(
+        this.#db.sql,
+        "SELECT channel || '/' || account AS name, count(*) AS n FROM deliveries WHERE state <> 'queued' GROUP BY name",
+      ).map(({ name, n }) => [name, n]),
+    );
+  }
+
+  /** A bounded step: what no channel ever spoke of again becomes `unknown`; what is over its time or too much goes. True: there may be more. */
+  forget(now: number): boolean {
+    const { sql } = this.#db;
+    const step = (statement: string, ...params: (string | number)[]): boolean => all(sql, statement, ...params, STEP).length === STEP;
+    return [
+      step(
+        "UPDATE deliveries SET state = 'unknown', error = 'the channel never said what became of it', at = ?, told = 0 WHERE id IN (SELECT id FROM deliveries WHERE state = 'queued' AND at < ? ORDER BY at LIMIT ?) RETURNING 1",
+        now,
+        now - SILENT_MS,
+      ),
+      step(
+        "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE state <> 'queued' AND at < ? ORDER BY at LIMIT ?) RETURNING 1",
+        now - PROBLEM_MS,
+      ),
+      step(
+        `DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE state = 'queued' ORDER BY at DESC, id LIMIT -1 OFFSET ${MAX_QUEUED}) AND id IN (SELECT id FROM deliveries WHERE state = 'queued' ORDER BY at LIMIT ?) RETURNING 1`,
+      ),
+    ].some(Boolean);
+  }
+  nextForget(): number | undefined {
+    const { sql } = this.#db;
+    const oldest = (where: string): number | undefined =>
+      one<{ at: number | null }>(sql, `SELECT min(at) AS at FROM deliveries WHERE ${where}`)?.at ?? undefined;
+    const [queued, problem] = [oldest("state = 'queued'"), oldest("state <> 'queued'")];
+    const due = [...(queued === undefined ? [] : [queued + SILENT_MS]), ...(problem === undefined ? [] : [problem + PROBLEM_MS])];
+    return due.length === 0 ? undefined : Math.min(...due);
+  }
+}
+const deliveryOf = ({ id, channel, account, peer, state, error, at, told }: Row): Delivery => ({
+  id,
+  channel,
+  accountId: account,
+  ...(peer === null ? {} : { peer: JSON.parse(peer) as Peer }),
+  state,
+  ...(error === null ? {} : { error }),
+  at,
+  noted: told >= NOTED,
+});
