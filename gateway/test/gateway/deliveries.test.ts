@@ -6,7 +6,7 @@ import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { ChannelSendResult, DeliveryProblem, DeliveryReport } from "../../../protocol/gen/types.ts";
 import { parts } from "../../src/gateway/compose.ts";
 import { GatewayEntrypoint } from "../../src/gateway-service.ts";
-import type { ReplyRoute, SessionNote } from "../../src/ports.ts";
+import type { ReplyRoute, SessionNote, SessionSend } from "../../src/ports.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed } from "./support.ts";
 
 const account = { channel: "test", accountId: "default" };
@@ -46,7 +46,8 @@ const GUEST = "agent:main:test:default:dm:anna";
 async function refOf(sessionKey: string): Promise<string> {
   await owner.ok("chat.send", { sessionKey, message: "hello" });
   const sent = sessions.of("send").findLast(({ key }) => key === sessionKey);
-  return (sent?.args[0] as { identity: { ref: string } }).identity.ref;
+  if (!sent) throw new Error(`nothing was handed to ${sessionKey}`);
+  return (sent.args[0] as SessionSend).identity.ref;
 }
 const hand = (deliveryId: string, route = ROUTE) =>
   port().reply({ kind: "send", route, message: { deliveryId, kind: "answer", peer: route.peer, text: "SECRET WORDS" } });
