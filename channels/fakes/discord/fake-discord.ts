@@ -42,6 +42,8 @@ export const GUILD = "200000000000000001";
 export const GENERAL = "300000000000000001";
 export const THREAD = "300000000000000002";
 export const DM = "500000000000000001";
+/** The direct conversation of a person; Alice's is `DM`. */
+export const dmOf = (userId: string): string => `5${userId.slice(1)}`;
 const ROLE = "600000000000000001";
 
 export class FakeDiscord {
@@ -341,7 +343,7 @@ export class FakeDiscord {
           },
         },
       ];
-    if (path === "/users/@me/channels") return [200, { id: DM, type: 1, recipients: [ALICE] }];
+    if (path === "/users/@me/channels") return [200, { id: dmOf(String(body["recipient_id"])), type: 1, recipients: [ALICE] }];
     if (path.startsWith("/applications/")) return [200, body];
     if (path.endsWith("/callback")) {
       this.#note("interaction.callback", { id: path.split("/")[2], body });
@@ -400,7 +402,7 @@ export class FakeDiscord {
     };
     if (body["nonce"] !== undefined) this.#nonces.set(name, message);
     this.#keep(message);
-    const guild = channel === DM ? {} : { guild_id: GUILD };
+    const guild = channel.startsWith("5") ? {} : { guild_id: GUILD };
     this.gateway.dispatch("MESSAGE_CREATE", { ...message, ...guild });
     return message;
   }

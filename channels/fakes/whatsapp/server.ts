@@ -76,7 +76,7 @@ export class FakeWhatsApp {
   /** The next login is refused with this number. */
   refuseLogin: string | undefined;
   /** The next message of the device reaches its receiver, and then the connection breaks before WhatsApp says so. */
-  dropAfterNextMessage = false;
+  dropAfterNextMessage: boolean | string = false;
   live: Connection | undefined;
   readonly #watchers = new Set<() => void>();
   readonly #connections = new Set<Connection>();
@@ -523,7 +523,8 @@ export class FakeWhatsApp {
       else for (const pn of this.groups.get(to)?.members ?? []) await this.#openGroup(pn, to, id, enc);
     }
     this.note("device-message", { id, to });
-    if (this.dropAfterNextMessage) {
+    const drops = this.dropAfterNextMessage;
+    if (drops === true || (drops !== false && drops === this.#party(to)?.pn)) {
       this.dropAfterNextMessage = false;
       connection.ws.terminate();
       return;

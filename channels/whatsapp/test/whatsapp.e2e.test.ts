@@ -96,14 +96,6 @@ describe("a linked account", () => {
     assert(fake.phone.shown.some(({ id }) => id === first.id));
   });
 
-  test("[P9] the same delivery twice is one message", async () => {
-    assert.deepEqual(await world.send({ deliveryId: "d1", peer: ANN_PEER, text: "**bold** and `code`" }), {
-      status: "queued",
-      duplicate: true,
-    });
-    assert.equal(fake.shown(ANN.pn).filter(({ message }) => textOf(message) === "*bold* and `code`").length, 1);
-  });
-
   test("[P2] a quote comes with its text and its author, and an answer quotes", async () => {
     const id = await fake.say(ANN.pn, "the question");
     await world.received(id);
@@ -168,13 +160,6 @@ describe("a linked account", () => {
     );
     const { extra } = await world.status();
     assert.match(JSON.stringify(extra?.["ignored"]), /"forgedEdit":1/);
-  });
-
-  test("[P2] what a message is acknowledged with: the reaction that the gateway asks for", async () => {
-    world.outcomeOf = ({ message }) => (message.text === "react" ? { outcome: "accepted", reaction: "👀" } : { outcome: "accepted" });
-    const id = await fake.say(ANN.pn, "react");
-    const seen = await world.until("the reaction", () => fake.shown(ANN.pn).find(({ message }) => message.reactionMessage?.key?.id === id));
-    assert.equal(seen.message.reactionMessage?.text, "👀");
   });
 
   test("[W24] a voice message comes in, and one goes out", async () => {
@@ -248,15 +233,6 @@ describe("a linked account", () => {
     );
   });
 
-  test("[P2] what is brought twice is handed over once", async () => {
-    const id = await fake.say(ANN.pn, "twice");
-    await world.received(id);
-    await fake.sayAgain(ANN.pn, id, "twice");
-    const later = await fake.say(ANN.pn, "after it");
-    await world.received(later);
-    assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
-  });
-
   test("[P2] what arrives damaged is asked for again, and comes once", async () => {
     const id = await fake.say(ANN.pn, "whole at last", { damaged: true });
     const inbound = await world.received(id);
@@ -272,31 +248,6 @@ describe("a linked account", () => {
       world.inbound.some(({ message }) => message.id === id),
       false,
     );
-  });
-
-  test("[P2] fifty messages while the gateway is away: each comes once, in the order of its sender", async () => {
-    world.gatewayAway = true;
-    const ids: string[] = [];
-    for (let at = 0; at < 50; at++) ids.push(await fake.say(at % 2 === 0 ? ANN.pn : BOB.pn, `m${at}`));
-    await world.until(
-      "all are durable",
-      () => fake.noted("receipt").filter(({ ids: of }) => (of as string[]).some((id) => ids.includes(id))).length >= 50,
-    );
-    assert.equal(
-      world.inbound.some(({ message }) => ids.includes(message.id)),
-      false,
-    );
-    world.gatewayAway = false;
-    await world.until("all came", () => ids.every((id) => world.inbound.some(({ message }) => message.id === id)));
-    const came = world.inbound.filter(({ message }) => ids.includes(message.id));
-    assert.equal(came.length, 50);
-    for (const parity of [0, 1]) {
-      const numbers = came.map(({ message }) => Number(message.text.slice(1))).filter((number) => number % 2 === parity);
-      assert.deepEqual(
-        numbers,
-        numbers.toSorted((left, right) => left - right),
-      );
-    }
   });
 
   test("[P10] the status is the truth: when WhatsApp last spoke, and how long it takes to answer", async () => {
@@ -349,26 +300,6 @@ describe("a linked account", () => {
 
   test("[P12] never two sockets at once", () => {
     assert.equal(Math.max(...fake.noted("connected").map(({ at_once }) => Number(at_once))), 1);
-  });
-
-  test("[P2] killed in the very moment of the receipt: the message is there, once", async () => {
-    world.gatewayAway = true;
-    const id = "3EB0000000000000000001";
-    const killed = world.until("the receipt", () => {
-      const came = fake.noted("receipt").some(({ ids }) => (ids as string[]).includes(id));
-      return came && { done: world.kill() };
-    });
-    await fake.say(ANN.pn, "killed with it", { id });
-    await (await killed).done;
-    world.gatewayAway = false;
-    const before = fake.noted("flushed").length;
-    await world.boot();
-    await world.startAccount();
-    await world.connected(before);
-    await world.received(id);
-    await world.received(await fake.say(ANN.pn, "after the kill"));
-    assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
-    assert.equal(fake.noted("flushed").at(-1)?.["count"], 0, "WhatsApp was told that it had arrived");
   });
 
   test("[P12] killed and started again: the same link goes on, and what came meanwhile comes once", async () => {

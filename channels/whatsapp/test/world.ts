@@ -12,7 +12,6 @@ import { fileURLToPath } from "node:url";
 import type {
   ChannelAccount,
   ChannelInbound,
-  ChannelInboundOutcome,
   ChannelLogin,
   ChannelSendResult,
   DeliveryReport,
@@ -57,8 +56,6 @@ export class World {
   readonly inbound: ChannelInbound[] = [];
   readonly statuses: ChannelAccount[] = [];
   readonly delivered: DeliveryReport[] = [];
-  gatewayAway = false;
-  outcomeOf: (inbound: ChannelInbound) => ChannelInboundOutcome = () => ({ outcome: "accepted" });
   noiseRoot: string | undefined;
   #log = "";
   #worker = "";
@@ -69,7 +66,7 @@ export class World {
       text += chunk.toString();
     });
     request.on("end", () => {
-      const answer = this.gatewayAway ? undefined : this.#answer((request.url ?? "").slice(1), JSON.parse(text));
+      const answer = this.#answer((request.url ?? "").slice(1), JSON.parse(text));
       response.writeHead(answer === undefined ? 503 : 200).end(JSON.stringify(answer ?? {}));
       this.fake.note("gateway");
     });
@@ -79,7 +76,7 @@ export class World {
     switch (method) {
       case "inbound":
         this.inbound.push(params.inbound);
-        return this.outcomeOf(params.inbound);
+        return { outcome: "accepted" };
       case "media":
         return { r2Key: `media/s/${params.inbound.message.id}-${params.index}` };
       case "status":

@@ -1,0 +1,79 @@
+/** The Discord channel keeps what every channel keeps. */
+import { channelContract, type Person, type Side } from "../../kit/test/contract.ts";
+import { Stage } from "../../kit/test/stage.ts";
+import { dmOf, FakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { bundleWorker, wranglerConfig } from "./world.ts";
+
+async function open(): Promise<Side> {
+  const discord = await new FakeDiscord().listen();
+  const { compatibility_date: date, compatibility_flags: flags } = wranglerConfig();
+  const stage = await new Stage().open({ script: await bundleWorker(false), className: "DiscordAccount", date, flags });
+  const people: string[] = [];
+  return {
+    stage,
+    async start() {
+      await stage.call("start", { accountId: "default", config: { token: discord.token, apiBase: discord.api } });
+      while (!(await stage.status()).connected);
+    },
+    async person(): Promise<Person> {
+      const id = String(400_000_000_000_100_000 + people.length * 1_000);
+      const username = `somebody${people.push(id)}`;
+      const user = { id, username, discriminator: "0", global_name: "Someone Particular", avatar: null };
+      const channel = dmOf(id);
+      const find = (messageId: string) => discord.messages.get(channel)?.find((message) => message.id === messageId);
+      const rest = (method: string, path: string) =>
+        discord.log.filter((note) => note.kind === "rest" && note["method"] === method && String(note["path"]).startsWith(path));
+      return {
+        peer: { kind: "dm", id },
+        async say(content, { replyTo } = {}) {
+          const target = replyTo === undefined ? undefined : find(replyTo);
+          return discord.say({ channel, user, content, ...(target ? { replyTo: target } : {}) }).id;
+        },
+        async again(messageId) {
+          discord.gateway.dispatch("MESSAGE_CREATE", find(messageId));
+        },
+        // Discord hears of no message by itself: it counts how far its stream was kept.
+        async told(messageId) {
+          await stage.until("it was kept", () => stage.gateway().calls.some(({ message }) => message.id === messageId));
+        },
+        shown: () =>
+          discord.sent(channel).map((message) => {
+            const reference = message["message_reference"] as { message_id?: string } | null | undefined;
+            return {
+              id: message.id,
+              text: message.content,
+              ...(reference?.message_id === undefined ? {} : { replyTo: reference.message_id }),
+            };
+          }),
+        loseAnswer: () => discord.loseAnswers(`POST /channels/${channel}/messages`),
+        refuse: () => discord.refuse(channel, 403, 50007),
+        async sayFile(name, bytes) {
+          return discord.say({ channel, user, attachments: [discord.upload(name, bytes, "text/plain")] }).id;
+        },
+        async file() {
+          const [attachment] = (discord.sent(channel).at(-1)?.["attachments"] ?? []) as { text: string }[];
+          return attachment && new TextEncoder().encode(attachment.text);
+        },
+        typing: () => rest("POST", `/channels/${channel}/typing`).map(() => true),
+        reactions: () =>
+          rest("PUT", `/channels/${channel}/messages/`).map(({ path }) => {
+            const [, messageId = "", emoji = ""] = /messages\/(\d+)\/reactions\/([^/]+)/.exec(String(path)) ?? [];
+            return { messageId, emoji: decodeURIComponent(emoji) };
+          }),
+      };
+    },
+    secrets: () => [discord.token, discord.token.slice(5), "Someone Particular", "somebody1", ...people],
+    async close() {
+      await stage.end();
+      await discord.close();
+    },
+  };
+}
+
+channelContract({
+  channel: "discord",
+  maxTextChars: 2000,
+  marked: "**bold** and [a link](https://example.org/x)",
+  bringsBacklog: true,
+  open,
+});

@@ -1,0 +1,97 @@
+/** The WhatsApp channel keeps what every channel keeps. */
+import { readFileSync } from "node:fs";
+import { getMediaKeys } from "@whiskeysockets/baileys";
+import { FakeWhatsApp } from "../../fakes/whatsapp/server.ts";
+import { channelContract, type Person, type Side } from "../../kit/test/contract.ts";
+import { Stage } from "../../kit/test/stage.ts";
+import { open as unseal } from "../src/media.ts";
+import { buildWorker } from "./build.ts";
+
+async function open(): Promise<Side> {
+  const fake = await new FakeWhatsApp().listen();
+  const built = await buildWorker();
+  const stage = await new Stage().open({
+    script: readFileSync(built.script, "utf8"),
+    className: "WhatsAppAccount",
+    date: "2026-11-01",
+    flags: [],
+    texts: { WHATSAPP_URL: fake.url, WHATSAPP_NOISE_ROOT: fake.rootHex },
+    trusted: fake.tls.cert,
+  });
+  let people = 0;
+  const whole = async (since: number): Promise<void> => {
+    await fake.until("connected", () => fake.noted("flushed").length > since);
+    while (!(await stage.status()).connected);
+  };
+  return {
+    stage,
+    async start() {
+      const since = fake.noted("flushed").length;
+      await stage.call("start", { accountId: "default", config: {} });
+      if ((await stage.status()).authenticated !== true) {
+        const { qr = "" } = await stage.call<{ qr?: string }>("login", { accountId: "default" });
+        fake.linking.scan(qr);
+      } else if ((await stage.status()).connected) return;
+      await whole(since);
+    },
+    async person(): Promise<Person> {
+      people += 1;
+      const pn = `1555100${1_000 + people}`;
+      fake.addPeer({ pn, lid: `9001000${1_000 + people}`, name: "Someone Particular" });
+      return {
+        peer: { kind: "dm", id: `${pn}@s.whatsapp.net` },
+        say(text, { replyTo } = {}) {
+          if (replyTo === undefined) return fake.say(pn, text);
+          const quoted = fake.shown(pn).find(({ id }) => id === replyTo)?.message;
+          const contextInfo = {
+            stanzaId: replyTo,
+            participant: `${fake.account.pn}@s.whatsapp.net`,
+            ...(quoted ? { quotedMessage: quoted } : {}),
+          };
+          return fake.say(pn, { extendedTextMessage: { text, contextInfo } });
+        },
+        again: (id, text) => fake.sayAgain(pn, id, text),
+        async told(id) {
+          await fake.until("the receipt", () => fake.noted("receipt").some(({ ids }) => (ids as string[]).includes(id)));
+        },
+        shown: () =>
+          fake.shown(pn).flatMap(({ id, message }) => {
+            const text = message.extendedTextMessage?.text || message.conversation;
+            const replyTo = message.extendedTextMessage?.contextInfo?.stanzaId;
+            return text ? [{ id, text, ...(replyTo ? { replyTo } : {}) }] : [];
+          }),
+        loseAnswer() {
+          fake.dropAfterNextMessage = pn;
+        },
+        sayFile: (name, bytes) => fake.sayFile(pn, bytes, { kind: "document", mimetype: "text/plain", more: { fileName: name } }),
+        async file() {
+          const document = fake.shown(pn).at(-1)?.message.documentMessage;
+          const sealed = fake.files.get(document?.directPath ?? "");
+          if (!sealed || !document?.mediaKey) return undefined;
+          return new Uint8Array(unseal(sealed, await getMediaKeys(document.mediaKey, "document"), undefined));
+        },
+        typing: () => fake.noted("typing").flatMap(({ to, state }) => (String(to).startsWith(pn) ? [state === "composing"] : [])),
+        reactions: () =>
+          fake
+            .shown(pn)
+            .flatMap(({ message: { reactionMessage: reaction } }) =>
+              reaction?.key?.id && reaction.text ? [{ messageId: reaction.key.id, emoji: reaction.text }] : [],
+            ),
+      };
+    },
+    secrets: () => ["privKey", "Closing session", "Someone Particular", "1555100", "9001000", fake.account.pn, fake.rootHex],
+    async close() {
+      await stage.end();
+      await fake.close();
+      built.remove();
+    },
+  };
+}
+
+channelContract({
+  channel: "whatsapp",
+  maxTextChars: 4000,
+  marked: "*bold* and a link (https://example.org/x)",
+  bringsBacklog: true,
+  open,
+});
