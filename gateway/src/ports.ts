@@ -15,11 +15,13 @@ import type {
   ChatEvent,
   ChatSendResult,
   GsvConfig,
+  Media,
   ModelRef,
   NodeEntry,
   NodeExecEventParams,
   OutboundMessage,
   Peer,
+  PeerKind,
   SessionCompactResult,
   SearchQueryResult,
   SearchSource,
@@ -230,10 +232,43 @@ export interface GatewayPort {
   searchableSessions(agentId: string, afterKey: string): Promise<readonly SearchableSession[]>;
   /** A message of one conversation to another. The caller has checked that it may. */
   sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
+  /** Where the agent may write of itself. */
+  channelPlaces(query: string, limit: number): Promise<ChannelPlaces>;
+  /** A message that the agent sends of itself. Refused for a place that it may not write to. */
+  message(input: ChannelMessage): Promise<Result<ChannelMessageSent>>;
   /** Skills as they were found. Pins what has no pin yet, and nothing else; answers every pin that holds for the agent. */
   skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]>;
   /** Before the owner's own conversation changes a skill's file: what it will be is approved beforehand. `skill.changed` when it is not what was approved now. */
   skillWriting(writing: SkillWriting): Promise<Result<void>>;
+}
+export interface ChannelPlaces {
+  readonly channels: readonly string[];
+  readonly places: readonly {
+    /** What `message` takes. */
+    readonly to: string;
+    readonly kind: PeerKind;
+    readonly name?: string;
+    readonly whose: "yours" | "guest" | "group";
+    readonly lastWroteAt: number;
+  }[];
+  readonly more: boolean;
+}
+export interface ChannelMessage {
+  readonly from: SessionIdentity;
+  /** Of the tool call: the message is sent once, however often the call runs. */
+  readonly callId: string;
+  readonly target: { readonly channel: string; readonly accountId?: string; readonly peer: Peer };
+  readonly text: string;
+  /** In the bucket already. */
+  readonly media: readonly Media[];
+  readonly replyToId?: string;
+}
+export interface ChannelMessageSent {
+  /** Durable in the channel; what becomes of it later is told to the conversation when it goes wrong. */
+  readonly status: "queued";
+  readonly deliveryId: string;
+  readonly to: string;
+  readonly duplicate?: boolean;
 }
 export interface SessionToSession {
   readonly from: SessionIdentity;

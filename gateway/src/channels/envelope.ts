@@ -42,7 +42,7 @@ export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
   if (message.reaction !== undefined) about["reaction"] = cleanName(message.reaction, 16) ?? "taken back";
   if (message.forwarded === true) about["forwarded"] = true;
   if (inbound.backlog === true && message.timestamp !== undefined) about["sentAt"] = new Date(message.timestamp).toISOString();
-  const whole = body(message.text);
+  const whole = withoutHeads(message.text);
   const text = beginning(whole, MAX_TEXT_BYTES);
   if (text.length < whole.length) about["cut"] = `the text was too long: its last ${whole.length - text.length} characters are not here`;
   if (Object.keys(about).length === 0) return text;
@@ -53,7 +53,7 @@ export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
 const visible = (json: string): string =>
   json.replace(/[\u007f-\u009f\u2028-\u202e\u2060-\u206f\ufeff]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 /** A line that could be read as a head of ours is quoted. */
-function body(text: string): string {
+export function withoutHeads(text: string): string {
   return text
     .toWellFormed()
     .split(/\r\n|[\n\r\u2028\u2029]/)

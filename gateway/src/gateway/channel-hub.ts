@@ -26,10 +26,12 @@ import type { Logger } from "../platform/log.ts";
 import type { ReplyRoute, Result, SessionIdentity, SessionSend } from "../ports.ts";
 import type { Audit } from "./audit.ts";
 import { fail, succeed } from "./outcome.ts";
+import { Outgoing } from "./outgoing.ts";
 import type { Channels } from "./registry/channels.ts";
 import type { Deliveries, Delivery } from "./registry/deliveries.ts";
 import type { Config } from "./registry/config.ts";
 import type { Pairings } from "./registry/pairings.ts";
+import type { Peers } from "./registry/peers.ts";
 import type { Sessions } from "./registry/sessions.ts";
 import { routeInbound } from "./routing/bindings.ts";
 import { compileLinks } from "./routing/identity-links.ts";
@@ -47,6 +49,7 @@ export interface HubPorts {
   readonly channels: Channels;
   readonly pairings: Pairings;
   readonly deliveries: Deliveries;
+  readonly peers: Peers;
   readonly audit: Audit;
   readonly ask: AskSession;
   readonly now: () => number;
@@ -90,6 +93,8 @@ const MAX_PLAIN_KEY = 100;
 
 export class ChannelHub {
   readonly #ports: HubPorts;
+  /** What the agent sends of itself. */
+  readonly outgoing: Outgoing;
   /** Times of a sender's last messages: a brake, not a rule; a new life begins with a full tank. */
   readonly #lately = new Map<string, number[]>();
   #triedAt = 0;
@@ -100,6 +105,18 @@ export class ChannelHub {
 
   constructor(ports: HubPorts) {
     this.#ports = ports;
+    this.outgoing = new Outgoing({
+      ...ports,
+      handOver: (ref, message) => this.#handOver(ref, message),
+      roleOf: (ref, inbound) => this.#roleOf(ref, inbound),
+      conversationOf: (ref, inbound) => {
+        const role = this.#roleOf(ref, inbound);
+        const place = role && this.#place(ref, inbound, role);
+        return place?.ok === true ? place.value.identity : undefined;
+      },
+      withdraw: (id) => ports.deliveries.arrived(id),
+      failed: (what, error) => ports.log.warn("courtesy_failed", { what, error }),
+    });
   }
 
   // ---------------------------------------------------------------- from channels
@@ -200,6 +217,10 @@ export class ChannelHub {
     const sender = senderIdOf(inbound);
     const known = sender === undefined ? undefined : this.#ports.pairings.known(channel, sender);
     return accessOf({ channel, inbound, config: this.#configOf(channel), known });
+  }
+  #roleOf(ref: ChannelRef, inbound: ChannelInbound): PairRole | undefined {
+    const access = this.#access(ref, inbound);
+    return access.kind === "allow" ? access.role : undefined;
   }
   #pair(ref: ChannelRef, inbound: ChannelInbound, key: string): ChannelInboundOutcome {
     const { pairings, channels, now, random, log } = this.#ports;
@@ -324,6 +345,7 @@ export class ChannelHub {
     if (claimed === undefined) {
       if (!this.#brake(ref, inbound)) return LATER;
       channels.claim(key, target.key, now());
+      this.#ports.peers.wrote(ref.channel, ref.accountId, inbound, now());
       if (!target.isOwner && this.#overDay(ref, inbound))
         return settle(refused("You have sent as many messages as this assistant takes in a day. It goes on tomorrow."));
     }

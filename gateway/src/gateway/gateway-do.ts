@@ -16,6 +16,9 @@ import { answerPings } from "../platform/sockets.ts";
 import { migrate } from "../platform/sql.ts";
 import type {
   AuditInput,
+  ChannelMessage,
+  ChannelMessageSent,
+  ChannelPlaces,
   DispatchOutcome,
   GatewayPort,
   ModelAccess,
@@ -53,6 +56,7 @@ import { Deliveries } from "./registry/deliveries.ts";
 import { type Connection, Connections, type OpenConnection } from "./registry/connections.ts";
 import { Nodes } from "./registry/nodes.ts";
 import { Pairings } from "./registry/pairings.ts";
+import { Peers } from "./registry/peers.ts";
 import { PendingCalls } from "./registry/pending-calls.ts";
 import { Sessions } from "./registry/sessions.ts";
 import { type TokenGrant, Tokens } from "./registry/tokens.ts";
@@ -130,6 +134,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
       channels: new Channels(storage),
       pairings: new Pairings(storage),
       deliveries: new Deliveries(storage),
+      peers: new Peers(storage),
       audit,
       ask,
       now,
@@ -484,6 +489,14 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
 
   async sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>> {
     return sendToSession(this.#services, input);
+  }
+
+  async channelPlaces(query: string, limit: number): Promise<ChannelPlaces> {
+    return this.#services.channels.outgoing.places(query, limit);
+  }
+
+  async message(input: ChannelMessage): Promise<Result<ChannelMessageSent>> {
+    return this.#services.channels.outgoing.message(input);
   }
 
   async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {

@@ -91,4 +91,14 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX deliveries_untold ON deliveries(at) WHERE told < 2 AND state <> 'queued'");
     },
   },
+  {
+    name: "channels: conversations on platforms",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE channel_peers(
+        channel TEXT NOT NULL, account TEXT NOT NULL, kind TEXT NOT NULL, peer TEXT NOT NULL, name TEXT, sender TEXT NOT NULL, phone TEXT,
+        self INTEGER NOT NULL, last_at INTEGER NOT NULL, PRIMARY KEY(channel, account, kind, peer)
+      ) STRICT, WITHOUT ROWID`);
+      sql.exec("CREATE INDEX channel_peers_by_time ON channel_peers(last_at)");
+    },
+  },
 ];

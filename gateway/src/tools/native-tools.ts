@@ -9,11 +9,12 @@ import type { Bucket } from "../workspace/bucket.ts";
 import { createFiles } from "./files.ts";
 import { GATEWAY_TOOLS } from "./gateway-tools.ts";
 import { MEMORY_TOOLS } from "./memory-tools.ts";
+import { MESSAGE_TOOLS } from "./message-tools.ts";
 import { SESSION_TOOLS } from "./session-tools.ts";
 import { denied, type Tool } from "./tool.ts";
 import { WORKSPACE_TOOLS } from "./workspace-tools.ts";
 
-const TOOLS: readonly Tool[] = [...WORKSPACE_TOOLS, ...GATEWAY_TOOLS, ...SESSION_TOOLS, ...MEMORY_TOOLS];
+const TOOLS: readonly Tool[] = [...WORKSPACE_TOOLS, ...GATEWAY_TOOLS, ...SESSION_TOOLS, ...MESSAGE_TOOLS, ...MEMORY_TOOLS];
 
 export function createNativeTools(bucket: Bucket): NativeTools {
   const files = createFiles(bucket);

@@ -154,6 +154,8 @@ export class Stage {
       search: () => Promise.resolve({ ok: true, value: { hits: [], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve([]),
       sendToSession: () => Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } }),
+      channelPlaces: () => Promise.resolve({ channels: [], places: [], more: false }),
+      message: () => Promise.resolve({ ok: true, value: { status: "queued", deliveryId: "none", to: "none" } }),
       skillsSeen: () => Promise.resolve([]),
       skillWriting: () => Promise.resolve({ ok: true, value: undefined }),
       reply: (call) => {

@@ -326,6 +326,8 @@ export class World {
       search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
       searchableSessions: () => remote(() => []),
       sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),
+      channelPlaces: () => remote(() => ({ channels: [], places: [], more: false })),
+      message: () => remote(() => ({ ok: true as const, value: { status: "queued" as const, deliveryId: "none", to: "none" } })),
       skillsSeen: () => remote(() => []),
       skillWriting: () => remote(() => ({ ok: true as const, value: undefined })),
       reply: (call) =>

@@ -45,9 +45,19 @@ const textOf = (outcome: Awaited<ReturnType<typeof run>>): string =>
 describe("[P5.4] native tools", () => {
   it("have names that every provider takes, an object schema, and may all run again", () => {
     expect(tools.definitions.map(({ name }) => name)).toEqual([
-      ...["ReadFile", "WriteFile", "EditFile", "DeleteFile", "ListFiles", "ConfigGet", "LogsGet", "SessionsList", "SessionSend"].map(
-        (name) => `gsv__${name}`,
-      ),
+      ...[
+        "ReadFile",
+        "WriteFile",
+        "EditFile",
+        "DeleteFile",
+        "ListFiles",
+        "ConfigGet",
+        "LogsGet",
+        "SessionsList",
+        "SessionSend",
+        "Channels",
+        "Message",
+      ].map((name) => `gsv__${name}`),
       "gsv__Search",
       "gsv__Remember",
       "recall_memory",
@@ -219,6 +229,8 @@ describe("[S8] [X8] conversations that are not the owner's own", () => {
       ["SessionsList", {}],
       ["SessionSend", { sessionKey: "main", message: "x" }],
       ["LogsGet", {}],
+      ["Channels", {}],
+      ["Message", { to: "test/default/dm/anna", text: "x" }],
     ] as const) {
       expect(reasonOf(await guest(name, args)), name).toBe("auth.forbidden");
     }

@@ -293,6 +293,8 @@ describe("DispatchTool", () => {
       search: none,
       searchableSessions: none,
       sendToSession: none,
+      channelPlaces: none,
+      message: none,
       skillsSeen: none,
       skillWriting: none,
       reply: none,
