@@ -132,8 +132,12 @@ async fn approve(context: &Context, who: PairWho, owner: bool, yes: bool) -> Out
     let person = person(&result.sender_id, result.sender_name.as_deref());
     let waiting = pair.and_then(|pair| pair.waiting).filter(|count| *count > 0);
     let waiting = waiting.map_or(String::new(), |count| {
-        let messages = if count == 1 { "message" } else { "messages" };
-        format!("; {count} {messages} that waited go to the agent now")
+        let what = if count == 1 {
+            "message that waited goes"
+        } else {
+            "messages that waited go"
+        };
+        format!("; {count} {what} to the agent now")
     });
     let what = if result.role == Some(PairRole::Owner) {
         "as you"
