@@ -139,6 +139,8 @@ export class Account {
   }
   status(): ChannelAccount {
     const platform = this.platform;
+    // Whoever looks after a restart need not wait for the alarm.
+    if (!this.#hasBegun && this.#started()) this.#wake();
     const late = this.#inbox.late();
     const reported = platform.status();
     // What has no connection to close is as good as connected all the time.

@@ -373,6 +373,21 @@ test("[S5] a logout where there is no login forgets the configuration, with the 
   assert.equal(JSON.stringify(world.db.query("SELECT * FROM kv")).includes("SECRET"), false);
 });
 
+test("[P12] after a restart whoever looks at the state makes it connect, without waiting for the alarm", async () => {
+  const world = new World();
+  await world.account.start({});
+  world.kill();
+  world.sockets.now = 0;
+  world.account.status();
+  await world.settle();
+  assert.equal(world.sockets.now, 1);
+  await world.account.stop();
+  world.kill();
+  world.account.status();
+  await world.settle();
+  assert.equal(world.sockets.now, 0);
+});
+
 test("[P7] since when there is a connection: not from before a break, and not from before a restart", async () => {
   const world = new World();
   await world.account.start({});
