@@ -135,6 +135,12 @@ fn p7_all_channels_with_what_is_connected_and_why_one_is_not() {
 
 #[test]
 fn p7_the_truth_about_one_channel_in_either_order_of_words() {
+    let mut answer = accounts("whatsapp", &[connected()]);
+    answer["problems"] = json!([
+        {"deliveryId": "d2", "accountId": "default", "state": "unknown", "at": 2, "error": "the answer was lost",
+            "peer": {"kind": "dm", "id": "31600@lid", "name": "Anna\u{202e}"}},
+        {"deliveryId": "d1", "accountId": "default", "state": "failed", "at": 1, "error": "the peer is gone\u{1b}[2J"}
+    ]);
     for args in [
         &["channel", "status", "WhatsApp", "--account", "work"][..],
         &["channel", "whatsapp", "status", "--account", "work"],
@@ -144,7 +150,7 @@ fn p7_the_truth_about_one_channel_in_either_order_of_words() {
             args,
             "channel.status",
             &json!({"channel": "whatsapp", "accountId": "work"}),
-            &accounts("whatsapp", &[connected()]),
+            &answer,
         )
         .ok();
         insta::allow_duplicates!(insta::assert_snapshot!(run.stdout, @r"
@@ -157,10 +163,15 @@ fn p7_the_truth_about_one_channel_in_either_order_of_words() {
         round trip           85 ms
         waits for the agent  1
         waits to be sent     0
-        undelivered          2 failed, or nobody knows
+        lost                 1 undelivered, 1 unknown whether delivered
         gap                  between 1970-01-01 00:00:00 UTC and 1970-01-01 00:00:01 UTC messages may have been missed (another program used the linked device)
         self chat            false
+
+        LOST        ACCOUNT  TO                        STATE    WHY
+        1970-01-01  default  Anna[U+202E] (31600@lid)  unknown  the answer was lost
+        1970-01-01  default                            failed   the peer is gone[U+001B][2J
         "));
+        assert!(run.stderr.contains("not sent again"), "{run:?}");
     }
 }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use gsv_protocol::methods::{ChannelLogout, ChannelStatus, ChannelStop, ChannelsList, PairList};
-use gsv_protocol::types::{ChannelAccount, ChannelEntry, ChannelLogoutParams, ChannelStatusParams, ChannelStopParams};
+use gsv_protocol::types::{
+    ChannelAccount, ChannelEntry, ChannelLogoutParams, ChannelStatusParams, ChannelStopParams, DeliveryProblem,
+};
 use gsv_protocol::{NoParams, errors};
 use serde_json::{Value, json};
 
@@ -11,6 +13,7 @@ use super::channel_state::{self as state, DEFAULT_ACCOUNT, Standing};
 use super::{Context, channel_here, channel_login, channel_start};
 use crate::args::{ChannelAccount as Which, ChannelCommand};
 use crate::ask;
+use crate::clean::visible;
 use crate::client::Client;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -19,6 +22,8 @@ use crate::units::{ago, duration, now_ms};
 
 /// A channel that does not answer must not keep the others from being shown.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// So many lost messages are shown.
+const PROBLEMS: usize = 20;
 const GLANCE: Duration = Duration::from_secs(4);
 
 pub async fn run(context: &Context, command: ChannelCommand) -> Outcome {
@@ -41,6 +46,8 @@ pub async fn run(context: &Context, command: ChannelCommand) -> Outcome {
 pub struct Asked {
     pub channel: String,
     pub accounts: Outcome<Vec<ChannelAccount>>,
+    /// Absent: the gateway does not keep them.
+    problems: Option<Vec<DeliveryProblem>>,
 }
 
 impl Asked {
@@ -49,18 +56,31 @@ impl Asked {
             channel: channel.to_owned(),
             account_id,
         };
+        let (accounts, problems) = match client.call_within::<ChannelStatus>(params, patience).await {
+            Ok(result) => (Ok(result.accounts), result.problems),
+            Err(failure) => (Err(failure), None),
+        };
         Self {
             channel: channel.to_owned(),
-            accounts: client
-                .call_within::<ChannelStatus>(params, patience)
-                .await
-                .map(|result| result.accounts),
+            accounts,
+            problems,
         }
+    }
+
+    /// All of one account in one line.
+    pub fn line(&self, account: &ChannelAccount, now: u64) -> String {
+        state::line(&self.channel, account, self.problems.as_deref(), now)
+    }
+
+    pub fn lost(&self, account: &ChannelAccount) -> Option<String> {
+        state::lost(account, self.problems.as_deref())
     }
 
     pub fn json(&self) -> Value {
         match &self.accounts {
-            Ok(accounts) => json!({ "channel": self.channel, "bound": true, "accounts": accounts }),
+            Ok(accounts) => {
+                json!({ "channel": self.channel, "bound": true, "accounts": accounts, "problems": self.problems })
+            }
             Err(failure) => {
                 let error = json!({ "message": failure.message, "reason": failure.reason });
                 json!({ "channel": self.channel, "bound": !failure.is(&errors::CHANNEL_UNKNOWN), "accounts": [], "error": error })
@@ -141,7 +161,7 @@ async fn list(context: &Context) -> Outcome {
         match &asked.accounts {
             Ok(accounts) => {
                 for account in accounts {
-                    table.row(&row(&asked.channel, account, &listed.channels, now));
+                    table.row(&row(asked, account, &listed.channels, now));
                 }
             }
             Err(failure) => table.row(&bare(&asked.channel, "failing", failure.message.clone())),
@@ -163,20 +183,27 @@ fn bare(channel: &str, state: &str, why: String) -> [String; 8] {
     cells
 }
 
-fn row(channel: &str, account: &ChannelAccount, entries: &[ChannelEntry], now: u64) -> [String; 8] {
+fn row(asked: &Asked, account: &ChannelAccount, entries: &[ChannelEntry], now: u64) -> [String; 8] {
+    let channel = &asked.channel;
     let entry = entries
         .iter()
-        .find(|entry| entry.channel == channel && entry.account_id == account.account_id);
+        .find(|entry| &entry.channel == channel && entry.account_id == account.account_id);
     let active = account.last_activity.max(entry.and_then(|entry| entry.last_message_at));
     let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
+    let lost = asked.problems.as_ref().map(|problems| {
+        let mine = problems
+            .iter()
+            .filter(|problem| problem.account_id == account.account_id);
+        u64::try_from(mine.count()).unwrap_or(u64::MAX)
+    });
     [
-        channel.to_owned(),
+        channel.clone(),
         account.account_id.clone(),
         Standing::of(account).word().to_owned(),
         active.map(|at| ago(at, now)).unwrap_or_default(),
         count(account.inbox_waiting),
         count(account.outbox_waiting),
-        count(account.undelivered),
+        count(lost.or(account.undelivered)),
         state::why(channel, account, now),
     ]
 }
@@ -214,8 +241,9 @@ async fn status(context: &Context, channel: Option<String>, account_id: Option<S
                     if !std::mem::take(&mut first) {
                         out.line("");
                     }
-                    show(out, &asked.channel, account);
+                    show(out, asked, account);
                 }
+                problems(out, asked);
             }
             Err(failure) => out.warn(&format!("{}: {}", asked.channel, crate::clean::clean(&failure.message))),
         }
@@ -224,7 +252,8 @@ async fn status(context: &Context, channel: Option<String>, account_id: Option<S
 }
 
 /// Everything about one account.
-fn show(out: Output, channel: &str, account: &ChannelAccount) {
+fn show(out: Output, asked: &Asked, account: &ChannelAccount) {
+    let channel = asked.channel.as_str();
     let now = now_ms();
     let standing = Standing::of(account);
     let mut fields: Vec<(String, String)> = Vec::new();
@@ -258,10 +287,7 @@ fn show(out: Output, channel: &str, account: &ChannelAccount) {
     if let Some(count) = account.outbox_waiting {
         field("waits to be sent", count.to_string());
     }
-    if let Some(count) = account.undelivered {
-        let what = if count > 0 { " failed, or nobody knows" } else { "" };
-        field("undelivered", format!("{count}{what}"));
-    }
+    field("lost", asked.lost(account).unwrap_or_else(|| "nothing".to_owned()));
     if let Some(count) = state::too_old(account) {
         field(
             "too old",
@@ -279,6 +305,31 @@ fn show(out: Output, channel: &str, account: &ChannelAccount) {
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
     out.fields(&fields);
+}
+
+/// Messages that did not arrive, or may not have: the newest first.
+fn problems(out: Output, asked: &Asked) {
+    let problems = asked.problems.as_deref().unwrap_or_default();
+    if problems.is_empty() {
+        return;
+    }
+    let now = now_ms();
+    let mut table = Table::new(["LOST", "ACCOUNT", "TO", "STATE", "WHY"]);
+    for problem in problems.iter().take(PROBLEMS) {
+        table.row(&[
+            ago(problem.at, now),
+            problem.account_id.clone(),
+            state::peer(problem),
+            problem.state.as_str().to_owned(),
+            visible(problem.error.as_deref().unwrap_or_default()),
+        ]);
+    }
+    out.line("");
+    out.table(&table);
+    if problems.len() > PROBLEMS {
+        out.aside(&format!("{} more are shown with --json.", problems.len() - PROBLEMS));
+    }
+    out.aside("They are not sent again: say it anew, where it matters.");
 }
 
 async fn stop(context: &Context, which: Which) -> Outcome {

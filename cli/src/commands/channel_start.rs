@@ -116,7 +116,10 @@ fn tell(out: Output, channel: &str, account: Option<&ChannelAccount>) -> Outcome
             state::command(channel, id, "status")
         )),
         Standing::Connected | Standing::Stopped | Standing::NotSetUp => {
-            say(format!("{name} is {}", state::line(channel, account, now_ms())));
+            say(format!(
+                "{name} is {}",
+                state::line(channel, account, Some(&[]), now_ms())
+            ));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! What a channel's account says of itself, in words: the same in `gsv channel`, `gsv status` and `gsv doctor`. Pure. Texts
 //! come from channels' Workers and platforms; what is hidden in them is made visible.
 
-use gsv_protocol::types::ChannelAccount;
+use gsv_protocol::types::{ChannelAccount, DeliveryProblem, DeliveryState};
 use serde_json::Value;
 
 use crate::clean::visible;
@@ -102,7 +102,7 @@ pub fn why(channel: &str, account: &ChannelAccount, now: u64) -> String {
             words.extend(
                 account
                     .connected_since
-                    .map(|since| format!("for {}", duration(now.saturating_sub(since)))),
+                    .map(|since| format!("for {}", lasting(now.saturating_sub(since)))),
             );
             let words = words.join(" ");
             match (words.is_empty(), error()) {
@@ -118,8 +118,17 @@ pub fn why(channel: &str, account: &ChannelAccount, now: u64) -> String {
     }
 }
 
-/// `connected as +31… for 3 h; 2 wait to be sent`: all of an account in one line.
-pub fn line(channel: &str, account: &ChannelAccount, now: u64) -> String {
+/// In whole seconds: what goes on is not a matter of less.
+fn lasting(ms: u64) -> String {
+    match ms / 1_000 {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => duration(seconds * 1_000),
+    }
+}
+
+/// `connected as +31… for 3 h; 2 wait to be sent`: all of an account in one line. `problems` are the channel's, where the gateway
+/// knows them.
+pub fn line(channel: &str, account: &ChannelAccount, problems: Option<&[DeliveryProblem]>, now: u64) -> String {
     let standing = Standing::of(account);
     let why = why(channel, account, now);
     let gap = match standing {
@@ -132,12 +141,13 @@ pub fn line(channel: &str, account: &ChannelAccount, now: u64) -> String {
             .trim_end_matches('.')
             .to_owned(),
     ];
-    parts.extend(counts(account));
+    parts.extend(waiting(account));
+    parts.extend(lost(account, problems));
     parts.join("; ")
 }
 
-/// What waits and what was lost, where there is any.
-pub fn counts(account: &ChannelAccount) -> Vec<String> {
+/// What waits, where anything does.
+fn waiting(account: &ChannelAccount) -> impl Iterator<Item = String> {
     [
         (account.inbox_waiting, "to be handed over"),
         (account.outbox_waiting, "to be sent"),
@@ -145,13 +155,43 @@ pub fn counts(account: &ChannelAccount) -> Vec<String> {
     .into_iter()
     .filter_map(|(count, what)| count.filter(|count| *count > 0).map(|count| (count, what)))
     .map(|(count, what)| format!("{count} {} {what}", if count == 1 { "waits" } else { "wait" }))
-    .chain(undelivered(account))
-    .collect()
 }
 
-fn undelivered(account: &ChannelAccount) -> Option<String> {
-    let count = account.undelivered.filter(|count| *count > 0)?;
-    Some(format!("{count} undelivered or unknown"))
+/// What was not delivered, or may not have been (promises P9): as the gateway keeps it, else as the channel counts it.
+pub fn lost(account: &ChannelAccount, problems: Option<&[DeliveryProblem]>) -> Option<String> {
+    let Some(problems) = problems else {
+        let count = account.undelivered.filter(|count| *count > 0)?;
+        return Some(format!("{count} undelivered or unknown"));
+    };
+    let (mut failed, mut unknown) = (0_u32, 0_u32);
+    for problem in problems
+        .iter()
+        .filter(|problem| problem.account_id == account.account_id)
+    {
+        match problem.state {
+            DeliveryState::Unknown => unknown += 1,
+            DeliveryState::Failed => failed += 1,
+            DeliveryState::Sent => {}
+        }
+    }
+    let parts: Vec<String> = [(failed, "undelivered"), (unknown, "unknown whether delivered")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// To whom a message was.
+pub fn peer(problem: &DeliveryProblem) -> String {
+    let Some(peer) = &problem.peer else {
+        return String::new();
+    };
+    let id = shown(&peer.id);
+    match peer.name.as_deref().map(shown).filter(|name| !name.is_empty()) {
+        Some(name) => format!("{name} ({id})"),
+        None => id,
+    }
 }
 
 /// When messages may have been missed.
@@ -260,7 +300,7 @@ mod tests {
             if bare {
                 account.capabilities = None;
             }
-            line("whatsapp", &account, now)
+            line("whatsapp", &account, None, now)
         })
         .collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
@@ -274,6 +314,24 @@ mod tests {
         not set up: `gsv channel whatsapp start`
         connected
         ");
+    }
+
+    #[test]
+    fn p9_what_failed_and_what_nobody_knows_is_told_apart() {
+        let problem = |account: &str, state: &str| -> DeliveryProblem {
+            serde_json::from_value(json!({"deliveryId": "d", "accountId": account, "state": state, "at": 1,
+                "peer": {"kind": "dm", "id": "31600@lid", "name": "Anna\u{202e}"}}))
+            .unwrap()
+        };
+        let account = account(&json!({"connected": true, "undelivered": 9}));
+        assert_eq!(lost(&account, None).unwrap(), "9 undelivered or unknown");
+        assert_eq!(lost(&account, Some(&[problem("work", "failed")])), None);
+        let problems = ["failed", "unknown", "unknown"].map(|state| problem("default", state));
+        assert_eq!(
+            line("x", &account, Some(&problems), 0),
+            "connected; 1 undelivered, 2 unknown whether delivered"
+        );
+        assert_eq!(peer(&problems[0]), "Anna[U+202E] (31600@lid)");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use gsv_protocol::{NoParams, errors};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::channel::Overview;
+use super::channel::{Asked, Overview};
 use super::channel_state::{self, Standing};
 use super::status::Local;
 use super::{Context, channel_here};
@@ -346,7 +346,7 @@ async fn check_channels(report: &mut Report, account: &Account, client: &Client)
         match &asked.accounts {
             Ok(accounts) => {
                 for account in accounts {
-                    check_channel(report, &asked.channel, account, now);
+                    check_channel(report, asked, account, now);
                 }
             }
             Err(failure) => {
@@ -368,16 +368,13 @@ async fn check_channels(report: &mut Report, account: &Account, client: &Client)
     }
 }
 
-fn check_channel(report: &mut Report, channel: &str, account: &ChannelAccount, now: u64) {
+fn check_channel(report: &mut Report, asked: &Asked, account: &ChannelAccount, now: u64) {
+    let channel = asked.channel.as_str();
     let id = account.account_id.as_str();
     let standing = Standing::of(account);
-    let found = format!(
-        "{}: {}",
-        channel_state::name(channel, id),
-        channel_state::line(channel, account, now)
-    );
+    let found = format!("{}: {}", channel_state::name(channel, id), asked.line(account, now));
     let look = format!("{} tells more.", channel_state::command(channel, id, "status"));
-    let troubled = account.undelivered.unwrap_or(0) > 0
+    let troubled = asked.lost(account).is_some()
         || account.error.is_some()
         || channel_state::gap(account).is_some()
         || channel_state::too_old(account).is_some();

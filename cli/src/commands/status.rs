@@ -7,9 +7,9 @@ use gsv_protocol::methods::{NodesList, SessionStats, SessionsList};
 use gsv_protocol::types::{NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams};
 use serde_json::{Value, json};
 
+use super::Context;
 use super::channel::{Asked, Overview};
 use super::session::state_word;
-use super::{Context, channel_state};
 use crate::clean::one_line;
 use crate::client::{Account, Client};
 use crate::embedded::health::{self, Health, Unhealthy};
@@ -331,7 +331,7 @@ fn show_channels(out: Output, overview: &Overview, now: u64) {
                     table.row(&[
                         asked.channel.clone(),
                         account.account_id.clone(),
-                        channel_state::line(&asked.channel, account, now),
+                        asked.line(account, now),
                     ]);
                 }
             }
