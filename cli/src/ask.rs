@@ -45,6 +45,9 @@ pub fn secret(out: Output, what: &str) -> Outcome<String> {
         out.note("");
         typed?
     } else {
+        if !out.json {
+            out.aside(&format!("{what}: read from stdin"));
+        }
         let mut bytes = Vec::new();
         input
             .lock()

@@ -13,6 +13,7 @@ use std::thread;
 
 use common::Run;
 use common::fake_gateway::{Connection, FakeGateway};
+use common::terminal::Terminal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -292,4 +293,36 @@ fn a_folder_with_nothing_of_an_agent_in_it_is_refused_without_asking_anybody() {
     let home = FakeGateway::new().home();
     let run = home.gsv(import(&dir, &[])).failed(2);
     assert!(run.stderr.contains("nothing of an agent"), "{}", run.stderr);
+}
+
+#[test]
+fn at_a_terminal_what_differs_is_asked_about() {
+    let dir = workspace();
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    // Yes replaces, no brings the others only, anything else stops.
+    for (key, written, code) in [
+        ("y\r", &["SOUL.md", "USER.md", "skills/mail/SKILL.md"][..], 0),
+        ("n\r", &["USER.md", "skills/mail/SKILL.md"][..], 0),
+        ("\r", &[][..], 130),
+    ] {
+        let mut terminal = Terminal::gsv(&home, &import(&dir, &[]));
+        let mut connection = gateway.accept();
+        known(&mut connection, "another soul");
+        terminal.shows("Replace them? [y = yes, n = import the others only, anything else stops]");
+        terminal.types(key);
+        for path in written {
+            let request = connection.expect("workspace.write");
+            assert_eq!(&request.params["path"], path, "{key:?}");
+            connection.answer(&request, &json!({"path": path, "size": 4, "written": true}));
+        }
+        if code == 0 {
+            let request = connection.expect("workspace.delete");
+            connection.answer(&request, &json!({"path": "BOOTSTRAP.md", "deleted": true}));
+            terminal.shows("talk to it");
+        } else {
+            terminal.shows("Nothing was changed.");
+        }
+        terminal.ends_with(code);
+    }
 }

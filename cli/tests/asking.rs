@@ -81,6 +81,7 @@ fn a_qr_code_is_drawn_and_drawn_again_in_its_place() {
     answers(&mut connection, "channel.login", &login("connecting", &json!({})));
     answers(&mut connection, "channel.login", &login("connected", &json!({})));
     answers(&mut connection, "channel.status", &account(true, &done));
+    drop(connection);
     let end = terminal.shows("whatsapp is linked, and connected as +31612345678 (Anna).");
     // The code is taken off the screen.
     assert!(end.contains("\u{1b}[J"), "{end:?}");
@@ -120,6 +121,7 @@ fn ctrl_c_leaves_a_login_that_can_be_taken_up_again() {
     let shown = terminal.shows("Ctrl-C leaves");
     assert!(shown.contains("ABCD-EFGH") && shown.contains('█'), "{shown:?}");
     terminal.interrupt();
+    drop(connection);
     terminal.shows("Take it up again: `gsv channel whatsapp login`");
     terminal.ends_with(130);
 }
@@ -136,6 +138,7 @@ fn without_colour_a_code_has_none() {
     let shown = terminal.shows("Ctrl-C leaves");
     assert!(shown.contains('█') && !shown.contains("\u{1b}["), "{shown:?}");
     terminal.interrupt();
+    drop(connection);
     terminal.ends_with(130);
 }
 
@@ -161,6 +164,7 @@ fn s5_a_token_that_is_typed_is_not_shown_and_the_terminal_is_put_back() {
     assert_eq!(params, json!({"channel": "discord", "config": {"token": SECRET}}));
     let on = json!({"connected": true, "authenticated": true, "extra": {"bot": "helper"}});
     answers(&mut connection, "channel.status", &account(false, &on));
+    drop(connection);
     let shown = terminal.shows("discord is connected as helper");
     assert!(!shown.contains("MTAw") && !shown.contains("wrong"), "{shown:?}");
     assert!(terminal.echoes());
@@ -170,6 +174,7 @@ fn s5_a_token_that_is_typed_is_not_shown_and_the_terminal_is_put_back() {
     let mut terminal = Terminal::gsv(&home, &["channel", "discord", "start"]);
     let mut connection = gateway.accept();
     answers(&mut connection, "channel.status", &off);
+    drop(connection);
     terminal.shows("(it is not shown): ");
     terminal.types("MTAw\u{3}");
     terminal.shows("Stopped.");
@@ -191,6 +196,7 @@ fn asks(args: &[&str], question: &str, look: (&str, &Value), act: (&str, &Value,
         if code == 0 {
             let mut connection = gateway.accept();
             answers(&mut connection, act.0, act.1);
+            drop(connection);
             terminal.shows(act.2);
         }
         terminal.ends_with(code);
@@ -243,4 +249,23 @@ fn sk4_a_skill_is_approved_only_after_a_yes() {
         ),
         ("skills.approve", &json!({"skill": skill}), "skill mail is approved"),
     );
+}
+
+#[test]
+fn in_a_narrow_window_no_reason_is_cut() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let why = "Discord does not accept the bot's token any more. Make a new one, and start the channel.";
+    let mut command = home.command();
+    command.args(["channel", "list"]);
+    let terminal = Terminal::sized(command, 60, 24);
+    let mut connection = gateway.accept();
+    let bound = json!({"channels": [], "count": 0, "bound": ["discord"]});
+    answers(&mut connection, "channels.list", &bound);
+    let failing = json!({"error": why, "extra": {"started": true}});
+    answers(&mut connection, "channel.status", &account(false, &failing));
+    drop(connection);
+    terminal.shows("…");
+    terminal.shows(why);
+    terminal.ends_with(0);
 }

@@ -678,11 +678,10 @@ fn p9_status_shows_each_account_what_is_undelivered_and_who_waits() {
         })
     };
     let run = played(&["status"], vec![play()]).ok();
-    let shown = run.stdout.split_once("CHANNEL   ").unwrap().1;
+    let shown = run.stdout.split_once("CHANNELS\n").unwrap().1;
     insta::assert_snapshot!(shown, @r"
-    ACCOUNT  STATE
-    fax                The channel fax did not answer.
-    whatsapp  default  connected as +31612345678; 1 waits to be handed over; 2 undelivered or unknown
+    fax       The channel fax did not answer.
+    whatsapp  connected as +31612345678; 1 waits to be handed over; 2 undelivered or unknown
 
     2 people wait to be let in: `gsv pair list`
     ");

@@ -16,9 +16,10 @@ use crate::ask;
 use crate::clean::visible;
 use crate::client::Client;
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{Output, Style};
 use crate::table::Table;
 use crate::units::{ago, duration, now_ms};
+use crate::width::columns;
 
 /// A channel that does not answer must not keep the others from being shown.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -172,7 +173,32 @@ async fn list(context: &Context) -> Outcome {
         table.row(&bare(channel, "available", format!("{todo} switches it on")));
     }
     out.table(&table);
+    // What the table had no room for must not be lost.
+    if out.tty && table.lines(None).iter().any(|line| columns(line) > out.size().0) {
+        for asked in &all {
+            for (name, why) in troubles(asked, now) {
+                out.line(&format!("{}  {why}", out.paint(Style::Bold, &name)));
+            }
+        }
+    }
     Ok(())
+}
+
+/// Why accounts are not connected, in full.
+fn troubles(asked: &Asked, now: u64) -> Vec<(String, String)> {
+    match &asked.accounts {
+        Ok(accounts) => accounts
+            .iter()
+            .filter(|account| account.error.is_some())
+            .map(|account| {
+                (
+                    state::name(&asked.channel, &account.account_id),
+                    state::why(&asked.channel, account, now),
+                )
+            })
+            .collect(),
+        Err(failure) => vec![(asked.channel.clone(), visible(&failure.message))],
+    }
 }
 
 fn bare(channel: &str, state: &str, why: String) -> [String; 8] {

@@ -7,9 +7,9 @@ use gsv_protocol::methods::{NodesList, SessionStats, SessionsList};
 use gsv_protocol::types::{NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams};
 use serde_json::{Value, json};
 
-use super::Context;
 use super::channel::{Asked, Overview};
 use super::session::state_word;
+use super::{Context, channel_state};
 use crate::clean::one_line;
 use crate::client::{Account, Client};
 use crate::embedded::health::{self, Health, Unhealthy};
@@ -18,7 +18,7 @@ use crate::embedded::lock;
 use crate::embedded::state::{Found, Phase, State};
 use crate::embedded::up::is_loopback;
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{Output, Style};
 use crate::table::Table;
 use crate::units::{ago, duration, now_ms};
 
@@ -321,26 +321,25 @@ fn show(
     }
 }
 
-/// A line for each account, and whoever waits to be let in.
+/// A line for each account, never cut, and whoever waits to be let in.
 fn show_channels(out: Output, overview: &Overview, now: u64) {
-    let mut table = Table::new(["CHANNEL", "ACCOUNT", "STATE"]);
+    let mut lines = Vec::new();
     for asked in &overview.channels {
         match &asked.accounts {
-            Ok(accounts) => {
-                for account in accounts {
-                    table.row(&[
-                        asked.channel.clone(),
-                        account.account_id.clone(),
-                        asked.line(account, now),
-                    ]);
-                }
-            }
-            Err(failure) => table.row(&[asked.channel.clone(), String::new(), failure.message.clone()]),
+            Ok(accounts) => lines.extend(accounts.iter().map(|account| {
+                (
+                    channel_state::name(&asked.channel, &account.account_id),
+                    asked.line(account, now),
+                )
+            })),
+            Err(failure) => lines.push((asked.channel.clone(), failure.message.clone())),
         }
     }
-    if !overview.channels.is_empty() {
+    if !lines.is_empty() {
         out.line("");
-        out.table(&table);
+        out.line(&out.paint(Style::Bold, "CHANNELS"));
+        let lines: Vec<(&str, String)> = lines.iter().map(|(name, line)| (name.as_str(), line.clone())).collect();
+        out.fields(&lines);
     }
     if let Some((words, next)) = overview.strangers_line() {
         out.line("");
