@@ -186,7 +186,7 @@ export class Stage {
       },
       native: {
         definitions: [{ name: "gsv__Note", description: "", inputSchema: {} }],
-        forGuests: new Set(),
+        forGuests: new Set(["gsv__Note"]),
         run: (_name, _args, { callId }) => {
           this.nativeRuns.push(callId);
           return Promise.resolve({ ok: true, result: "noted" });

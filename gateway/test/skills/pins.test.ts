@@ -22,6 +22,7 @@ beforeAll(async () => {
   fakeSessions();
   await seed();
   peer = await client();
+  await peer.ok("config.set", { path: "agents.list", value: Array.from({ length: 200 }, (_, n) => ({ id: `p${n + 1}` })) });
 });
 afterAll(() => {
   vi.restoreAllMocks();
@@ -195,7 +196,7 @@ describe("[SK4][S10][T14] a change", () => {
       ["EditFile", { path: "skills/mail/SKILL.md", oldString: "one", newString: "two" }],
       ["DeleteFile", { path: "skills/mail/SKILL.md" }],
     ] as const)
-      expect(reasonOf(await run(agent, name, args, tools, false)), name).toBe("workspace.protected");
+      expect(reasonOf(await run(agent, name, args, tools, false)), name).toBe("auth.forbidden");
     expect((await env.STORAGE.list({ prefix: `agents/${agent}/skills/` })).objects.length).toBe(1);
   });
 });

@@ -15,6 +15,7 @@ beforeAll(async () => {
   fakeSessions();
   await seed();
   peer = await client();
+  await peer.ok("config.set", { path: "agents.list", value: Array.from({ length: 200 }, (_, n) => ({ id: `r${n + 1}` })) });
 });
 afterAll(() => {
   vi.restoreAllMocks();
