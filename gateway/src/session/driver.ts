@@ -22,7 +22,7 @@ import { cancelTool } from "./effects/cancel-tool.ts";
 import { deleteMedia } from "./effects/delete-media.ts";
 import { Deliverer } from "./effects/deliver.ts";
 import { dispatchTool } from "./effects/dispatch-tool.ts";
-import { sendReply } from "./effects/reply.ts";
+import { inReplyOrder, sendReply } from "./effects/reply.ts";
 import { type ResultFiles, storeResult } from "./effects/store-result.ts";
 import { summarize } from "./effects/summarize.ts";
 import { History } from "./history.ts";
@@ -229,7 +229,7 @@ export class SessionDriver {
       deliveredSeq,
     );
     const pump = new Pump({
-      outbox: () => this.#applier.state?.outbox ?? [],
+      outbox: () => inReplyOrder(this.#applier.state?.outbox ?? []),
       now: () => this.#clock.read().now,
       start: (effect, flight) => this.#start(effect, flight),
       keep: this.#host.keep,

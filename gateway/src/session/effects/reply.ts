@@ -4,7 +4,7 @@
  */
 import type { OutboundKind } from "../../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../../ports.ts";
-import type { EffectOf } from "../machine/effect.ts";
+import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import { textOf } from "../machine/text.ts";
@@ -19,6 +19,22 @@ export interface ReplyPorts {
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
 const MAX_AGE_MS = 86_400_000;
+
+/**
+ * What may be under way now: of the replies to one conversation only the first, so that one that has to be tried again is not overtaken
+ * by the next (promises P3). All other effects as they are.
+ */
+export function inReplyOrder(open: readonly Effect[]): readonly Effect[] {
+  const busy = new Set<string>();
+  return open.filter((effect) => {
+    if (effect.type !== "Reply") return true;
+    const { channel, accountId, peer } = effect.route;
+    const conversation = JSON.stringify([channel, accountId, peer.kind, peer.id]);
+    if (busy.has(conversation)) return false;
+    busy.add(conversation);
+    return true;
+  });
+}
 
 export async function sendReply(effect: EffectOf<"Reply">, flight: Flight, { row, gateway, wall, commit }: ReplyPorts): Promise<FlightEnd> {
   const end = row(effect.seq);
