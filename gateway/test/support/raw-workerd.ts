@@ -33,16 +33,24 @@ export async function bundle(entry: string): Promise<string> {
 
 export class RawWorkerd {
   readonly url: string;
+  /** Of each socket, by its name. */
+  readonly ports: ReadonlyMap<string, number>;
   readonly #child: ChildProcess;
   readonly #log: string[];
-  private constructor(child: ChildProcess, port: number, log: string[]) {
+  private constructor(child: ChildProcess, ports: ReadonlyMap<string, number>, log: string[]) {
     this.#child = child;
-    this.url = `http://127.0.0.1:${port}`;
+    this.ports = ports;
+    this.url = `http://127.0.0.1:${ports.get("http")}`;
     this.#log = log;
   }
 
-  /** `config` must have a socket named `http` at `127.0.0.1:0`. `files` are written beside it first. */
-  static async start(folder: string, config: string, files: Readonly<Record<string, string>> = {}): Promise<RawWorkerd> {
+  /** `config` must have a socket named `http` at `127.0.0.1:0`, and all others of `sockets`. `files` are written beside it first. */
+  static async start(
+    folder: string,
+    config: string,
+    files: Readonly<Record<string, string>> = {},
+    sockets: readonly string[] = ["http"],
+  ): Promise<RawWorkerd> {
     mkdirSync(folder, { recursive: true });
     for (const [name, text] of Object.entries({ ...files, "config.capnp": config })) writeFileSync(join(folder, name), text);
     const child = spawn(workerdPath(), ["serve", "config.capnp", "--control-fd=3"], {
@@ -52,22 +60,27 @@ export class RawWorkerd {
     const log: string[] = [];
     child.stdout?.on("data", (data: Buffer) => log.push(data.toString()));
     child.stderr?.on("data", (data: Buffer) => log.push(data.toString()));
-    const port = await new Promise<number>((resolve, reject) => {
+    const ports = new Map<string, number>();
+    await new Promise<void>((resolve, reject) => {
       let text = "";
       (child.stdio[3] as Readable).on("data", (data: Buffer) => {
         text += data.toString();
         for (const line of text.split("\n").slice(0, -1)) {
-          const event = JSON.parse(line) as { event: string; port?: number };
-          if (event.event === "listen" && event.port !== undefined) resolve(event.port);
+          const event = JSON.parse(line) as { event: string; socket?: string; port?: number };
+          if (event.event === "listen" && event.port !== undefined) ports.set(event.socket ?? "http", event.port);
+          if (sockets.every((name) => ports.has(name))) resolve();
         }
         text = text.slice(text.lastIndexOf("\n") + 1);
       });
       child.once("exit", (code) => reject(new Error(`workerd ended with ${code} before it listened:\n${log.join("")}`)));
       child.once("error", reject);
     });
-    return new RawWorkerd(child, port, log);
+    return new RawWorkerd(child, ports, log);
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
   get log(): string {
     return this.#log.join("");
   }

@@ -1,0 +1,324 @@
+/**
+ * Channels under faults, the whole way: platform, channel, gateway, model, each in a process of its own. What is accepted has one outcome
+ * that its sender sees, in order, whatever is killed, cut or lost in between (promises A, B, K for channels).
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { ChannelStack, type Shown } from "./channel-stack.ts";
+import { type Json, until } from "./support.ts";
+
+/** Stands in every text that is said here, on both sides. */
+const MARK = "xylophone";
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+/** A small generator (mulberry32): the same seed, the same luck. */
+function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+/** A secret as logs could hold it. */
+const spellings = (secret: string): string[] => [
+  secret,
+  JSON.stringify(secret).slice(1, -1),
+  encodeURIComponent(secret),
+  Buffer.from(secret).toString("hex"),
+  ...[0, 1, 2].map((shift) =>
+    Buffer.from("\0".repeat(shift) + secret)
+      .toString("base64")
+      .slice(shift === 0 ? 0 : 4)
+      .replace(/.{0,3}=*$/, ""),
+  ),
+];
+const leaks = (log: string, secrets: readonly string[]): string[] =>
+  secrets.filter((secret) => spellings(secret).some((text) => text.length >= 8 && log.includes(text)));
+
+let stack: ChannelStack;
+let people = 0;
+const person = (): string => `somebody-${++people}`;
+/** Every text that a model was asked with. */
+const asked = (text: string): number => stack.model.requests.filter(({ body }) => JSON.stringify(body["messages"]).includes(text)).length;
+
+before(async () => {
+  stack = await ChannelStack.start({ owners: ["owner"], allowFrom: ["*"], reaction: "" });
+});
+after(() => stack.end());
+
+describe("the whole way of a message", { concurrency: 1, timeout: 120_000 }, () => {
+  it("[P10] message, session, answer; and the owner's commands", async () => {
+    await stack.say("owner", "o1", `say good morning ${MARK}`);
+    assert.deepEqual(await stack.told("owner", 1), [`good morning ${MARK}`]);
+    await stack.say("owner", "o2", "/status");
+    const [, status] = await stack.told("owner", 2);
+    assert.match(status ?? "", /fake-1/);
+    // A run that is under way is stopped, and says so once.
+    stack.model.enqueue({ text: `too late ${MARK}`, gate: "never" });
+    await stack.say("owner", "o3", `say too late ${MARK}`);
+    await until("the model is asked", () => asked("too late") === 1);
+    await stack.say("owner", "o4", "/stop");
+    const stopped = await stack.told("owner", 3);
+    assert.match(stopped.slice(2).join("\n"), /stop/i);
+    await stack.say("owner", "o5", "/new");
+    await stack.say("owner", "o6", `say afterwards ${MARK}`);
+    await until("the new conversation answers", () => stack.program.to("owner").at(-1) === `afterwards ${MARK}`);
+    assert.equal(
+      stack.program.to("owner").some((text) => text.includes("too late")),
+      false,
+    );
+    // The new conversation knows nothing of the old one.
+    const last = stack.model.requests.at(-1);
+    assert.equal(JSON.stringify(last?.body["messages"]).includes("good morning"), false);
+  });
+
+  it("[W4][P10] the model fails for good: the sender sees why", async () => {
+    const ann = person();
+    await stack.say(ann, "e1", `[[script {"status":400,"message":"no such thing ${MARK}"}]]`);
+    const [text = ""] = await stack.told(ann, 1);
+    assert.ok(text.length > 20, text);
+    await stack.say(ann, "e2", `[[script {"status":529,"always":true}]]`);
+    const [, overloaded = ""] = await stack.told(ann, 2);
+    assert.match(overloaded, /overload|busy|try again/i);
+    await stack.say(ann, "e3", `say back again ${MARK}`);
+    assert.equal((await stack.told(ann, 3))[2], `back again ${MARK}`);
+  });
+
+  it("[S7] two at once: neither sees anything of the other, nor does the model in their names", async () => {
+    const [ann, bob] = [person(), person()];
+    const words = new Map([
+      [ann, "tangerine"],
+      [bob, "quicksilver"],
+    ]);
+    await Promise.all(
+      [...words].flatMap(([who, word]) => range(4).map((n) => stack.say(who, `t${n}-${who}`, `my word is ${word} ${n} ${MARK}`))),
+    );
+    for (const [who, word] of words) {
+      const texts = await stack.told(who, 4);
+      const [other = ""] = [...words.values()].filter((each) => each !== word);
+      for (const text of texts) {
+        assert.ok(text.includes(word), text);
+        assert.equal(text.includes(other), false, text);
+      }
+    }
+    for (const { body } of stack.model.requests) {
+      const prompt = JSON.stringify(body["messages"]);
+      assert.equal(prompt.includes("tangerine") && prompt.includes("quicksilver"), false);
+    }
+  });
+});
+
+describe("what is killed, cut or lost", { concurrency: 1, timeout: 120_000 }, () => {
+  it("[P2][P3][W23] the gateway is down while fifty messages arrive: fifty answers, in the order of each sender", async () => {
+    const five = range(5).map(() => person());
+    await stack.killGateway();
+    for (const n of range(10)) for (const who of five) await stack.say(who, `f${n}-${who}`, `say answer ${n} ${MARK}`);
+    await stack.bootGateway();
+    for (const who of five) await stack.told(who, 10);
+    await stack.quiet();
+    for (const who of five)
+      assert.deepEqual(
+        stack.program.to(who),
+        range(10).map((n) => `answer ${n} ${MARK}`),
+      );
+  });
+
+  /** The channel's process dies in the moment in which `point` is seen; the message is answered once all the same. */
+  const channelDies: readonly (readonly [
+    name: string,
+    id: string,
+    point: (who: string, die: () => void, said: Promise<void>) => Promise<void>,
+  ])[] = [
+    ["has taken the message", "taken", (_who, die, said) => said.then(die)],
+    [
+      "has handed the message over",
+      "handed",
+      async (_who, die) => {
+        await until("the model is asked", () => asked("channel handed") > 0);
+        die();
+      },
+    ],
+    [
+      "has shown the answer, and does not know it",
+      "shown",
+      async (who, die) =>
+        new Promise((seen) => {
+          stack.program.onCallback = ({ to }) => {
+            if (to !== who) return "take";
+            die();
+            stack.program.onCallback = () => "take";
+            seen();
+            return "lose";
+          };
+        }),
+    ],
+    [
+      "is about to tell how it ended",
+      "ended",
+      async (who, die) => {
+        await stack.told(who, 1);
+        die();
+      },
+    ],
+  ];
+  for (const [name, id, point] of channelDies)
+    it(`[P2][P9] the channel is killed when it ${name}`, async () => {
+      const who = person();
+      const said = Promise.withResolvers<void>();
+      const dead = point(who, () => void process.kill(stack.pids.channel, "SIGKILL"), said.promise);
+      await stack.say(who, `c-${id}`, `say after the channel ${id} ${MARK}`);
+      said.resolve();
+      await dead;
+      await stack.killChannel();
+      await stack.bootChannel();
+      assert.deepEqual(await stack.told(who, 1), [`after the channel ${id} ${MARK}`]);
+      // What comes next stands after it, once; so nothing came twice in between.
+      await stack.say(who, `c-${id}-next`, `say next ${MARK}`);
+      assert.deepEqual(await stack.told(who, 2), [`after the channel ${id} ${MARK}`, `next ${MARK}`]);
+      assert.equal(
+        stack.model.requests.filter(({ body }) => JSON.stringify((body["messages"] as Json[]).at(-1)).includes(`channel ${id}`)).length,
+        1,
+      );
+    });
+
+  it("[P2][P9] the gateway is killed while the model speaks, and when its answer is on the way", async () => {
+    const [ann, bob] = [person(), person()];
+    await stack.say(ann, "g1", `[[script {"text":"spoken ${MARK}","gate":"speak","always":true}]]`);
+    await until("the model is asked", () => asked("speak") > 0);
+    await stack.killGateway();
+    stack.model.openGate("speak");
+    await stack.bootGateway();
+    assert.deepEqual(await stack.told(ann, 1), [`spoken ${MARK}`]);
+    const shot = new Promise<void>((seen) => {
+      stack.program.onCallback = ({ to }) => {
+        if (to === bob) {
+          process.kill(stack.pids.gateway, "SIGKILL");
+          stack.program.onCallback = () => "take";
+          seen();
+        }
+        return "take";
+      };
+    });
+    await stack.say(bob, "g2", `say on its way ${MARK}`);
+    await shot;
+    await stack.killGateway();
+    await stack.bootGateway();
+    await stack.say(bob, "g3", `say next ${MARK}`);
+    assert.deepEqual(await stack.told(bob, 2), [`on its way ${MARK}`, `next ${MARK}`]);
+    assert.deepEqual(stack.program.to(ann), [`spoken ${MARK}`]);
+  });
+
+  it("[P2][P9] everything is killed in the middle of a run: one answer", async () => {
+    const who = person();
+    await stack.say(who, "k1", `[[script {"text":"one answer ${MARK}","gate":"all","always":true}]]`);
+    await until("the model is asked", () => asked('\\"all\\"') > 0);
+    await Promise.all([stack.killGateway(), stack.killChannel()]);
+    stack.model.openGate("all");
+    await stack.bootGateway();
+    await stack.bootChannel();
+    assert.deepEqual(await stack.told(who, 1), [`one answer ${MARK}`]);
+    await stack.say(who, "k2", `say next ${MARK}`);
+    assert.deepEqual(await stack.told(who, 2), [`one answer ${MARK}`, `next ${MARK}`]);
+  });
+
+  it("[P2][W3] the gateway took the message and its answer was lost: one run", async () => {
+    const who = person();
+    stack.toGateway.mute = true;
+    await stack.say(who, "l1", `say heard once ${MARK}`);
+    await until("the run is there", () => asked("heard once") > 0);
+    stack.toGateway.mute = false;
+    stack.toGateway.cut();
+    await stack.told(who, 1);
+    await stack.say(who, "l2", `say next ${MARK}`);
+    assert.deepEqual(await stack.told(who, 2), [`heard once ${MARK}`, `next ${MARK}`]);
+    assert.equal(
+      stack.model.requests.filter(({ body }) => JSON.stringify((body["messages"] as Json[]).at(-1)).includes("heard once")).length,
+      1,
+    );
+  });
+
+  it("[P9][W10] the channel took the answer and the gateway never heard: shown once", async () => {
+    const who = person();
+    stack.toChannel.mute = true;
+    await stack.say(who, "l3", `say shown once ${MARK}`);
+    await stack.told(who, 1);
+    stack.toChannel.mute = false;
+    stack.toChannel.cut();
+    await stack.say(who, "l4", `say next ${MARK}`);
+    assert.deepEqual(await stack.told(who, 2), [`shown once ${MARK}`, `next ${MARK}`]);
+  });
+
+  it("[P2][P3][P9][P10] a storm on every wire, from a seed: each message has one answer, in order, once it is over", async () => {
+    const seed = Number(process.env["GSV_STORM_SEED"] ?? 7);
+    const random = seeded(seed);
+    const three = range(3).map(() => person());
+    const said = range(12);
+    for (const wire of [stack.toGateway, stack.toChannel]) Object.assign(wire, { random, losesCalls: 0.08, losesAnswers: 0.15, lost: 0 });
+    const lostTwice = new Set<string>();
+    stack.program.onCallback = ({ id }: Shown) => {
+      const luck = random();
+      if (luck < 0.2) return "lose";
+      // A refusal is no answer; each is tried again.
+      if (luck < 0.3 && !lostTwice.has(id)) {
+        lostTwice.add(id);
+        return "refuse";
+      }
+      return "take";
+    };
+    for (const n of said)
+      for (const who of three) {
+        await stack.say(who, `s${n}-${who}`, `say storm ${n} ${MARK}`);
+        // Platforms bring things again, and late.
+        if (random() < 0.3)
+          await stack.post({ id: `s${Math.floor(random() * (n + 1))}-${who}`, from: who, text: `say storm ${n} ${MARK}` });
+      }
+    const lost = (): number => stack.toGateway.lost + stack.toChannel.lost;
+    const allTold = (): boolean => three.every((who) => stack.program.to(who).length >= said.length);
+    await until("the storm has done its part", () => lost() >= 12 || allTold());
+    for (const wire of [stack.toGateway, stack.toChannel]) Object.assign(wire, { losesCalls: 0, losesAnswers: 0 });
+    stack.program.onCallback = () => "take";
+    for (const who of three) await stack.told(who, said.length);
+    await stack.quiet();
+    assert.ok(lost() >= 6, `only ${lost()} pieces were lost`);
+    for (const who of three)
+      assert.deepEqual(
+        stack.program.to(who),
+        said.map((n) => `storm ${n} ${MARK}`),
+        `seed ${seed}`,
+      );
+  });
+
+  it("[P9] the platform refuses an answer for good: its owner sees that one did not arrive, and the next one goes", async () => {
+    const who = person();
+    stack.program.onCallback = ({ to }) => (to === who ? "gone" : "take");
+    await stack.say(who, "u1", `say unwanted ${MARK}`);
+    await until(
+      "it is counted",
+      async () => {
+        const { accounts } = await stack.call("channel.status", { channel: "example" });
+        return (accounts as Json[]).some((account) => account["undelivered"] === 1);
+      },
+      undefined,
+      100,
+    );
+    await stack.quiet();
+    stack.program.onCallback = () => "take";
+    await stack.say(who, "u2", `say wanted ${MARK}`);
+    assert.deepEqual(await stack.told(who, 1), [`wanted ${MARK}`]);
+  });
+
+  it("[S5][S17] no text, token, key or secret of all this is in any log; and one that were there would be seen", () => {
+    const { output } = stack;
+    for (const component of ["channel-example", "gateway"])
+      assert.ok(output.includes(`"component":"${component}"`), `${component} has logged nothing: the log was not captured`);
+    const secrets = [MARK, "tangerine", "quicksilver", stack.token, stack.program.secret, "sk-of-the-fake-provider", "somebody-1"];
+    assert.deepEqual(leaks(output, secrets), []);
+    const lines = output.split("\n");
+    for (const secret of secrets)
+      for (const spelling of spellings(secret).filter((text) => text.length >= 8)) {
+        const planted = lines.toSpliced(Math.floor(lines.length / 2), 0, `{"event":"x","detail":"a${spelling}b"}`).join("\n");
+        assert.deepEqual(leaks(planted, secrets).includes(secret), true, spelling);
+      }
+  });
+});

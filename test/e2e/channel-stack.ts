@@ -1,0 +1,317 @@
+/**
+ * The whole way of a message, with a wire at every joint: a platform's program, the example channel in a process of its own, the gateway
+ * in another, a model. Both talk as Workers do on the edge, over service bindings, but each binding goes through a proxy that can be
+ * down, cut, or lose what is said. The Workers are those of `dist/runtime`, their state is on disk.
+ */
+import { createHash, createHmac, randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createHttpServer, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { RawWorkerd } from "../../gateway/test/support/raw-workerd.ts";
+import { Client, type FakeModel, type Json, startFakeModel, until } from "./support.ts";
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
+const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
+const runtimeFile = (name: string): string => readFileSync(join(RUNTIME, name), "utf8");
+/** What two Workers in two processes call each other by. */
+const RPC = 'http = (capnpConnectHost = "rpc")';
+const DATE = 'compatibilityDate = "2026-11-01"';
+
+const gatewayConfig = (channelPort: number, tokenHash: string): string => `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "gsv", worker = .gsv), (name = "r2", worker = .r2),
+    (name = "channel", external = (address = "127.0.0.1:${channelPort}", ${RPC})),
+    (name = "do", disk = (path = "do", writable = true)), (name = "files", disk = (path = "files", writable = true)),
+    (name = "internet", network = (allow = ["public", "private"]))
+  ],
+  sockets = [
+    (name = "http", address = "127.0.0.1:0", http = (), service = "gsv"),
+    (name = "rpc", address = "127.0.0.1:0", ${RPC}, service = (name = "gsv", entrypoint = "GatewayEntrypoint"))
+  ]
+);
+const gsv :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "worker.js")], ${DATE},
+  durableObjectNamespaces = [
+    (className = "Gateway", uniqueKey = "gsv-Gateway", enableSql = true), (className = "Session", uniqueKey = "gsv-Session", enableSql = true),
+    (className = "SearchIndex", uniqueKey = "gsv-SearchIndex", enableSql = true)
+  ],
+  durableObjectStorage = (localDisk = "do"),
+  bindings = [
+    (name = "GATEWAY", durableObjectNamespace = "Gateway"), (name = "SESSION", durableObjectNamespace = "Session"),
+    (name = "SEARCH", durableObjectNamespace = "SearchIndex"), (name = "STORAGE", r2Bucket = "r2"),
+    (name = "ENVIRONMENT", text = "embedded"), (name = "VERSION", text = "0.0.1"), (name = "BOOTSTRAP_TOKEN_HASH", text = "${tokenHash}"),
+    (name = "CHANNEL_EXAMPLE", service = "channel")
+  ]
+);
+const r2 :Workerd.Worker = (
+  modules = [(name = "r2.js", esModule = embed "r2.js")], ${DATE},
+  durableObjectNamespaces = [(className = "R2", uniqueKey = "R2", enableSql = true)], durableObjectStorage = (localDisk = "do"),
+  bindings = [(name = "NS", durableObjectNamespace = "R2"), (name = "FS", service = "files")]
+);
+`;
+const channelConfig = (gatewayPort: number): string => `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "channel", worker = .channel), (name = "gateway", external = (address = "127.0.0.1:${gatewayPort}", ${RPC})),
+    (name = "do", disk = (path = "do", writable = true)), (name = "internet", network = (allow = ["public", "private"]))
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:0", ${RPC}, service = "channel")]
+);
+const channel :Workerd.Worker = (
+  modules = [(name = "channel.js", esModule = embed "channel.js")], ${DATE},
+  durableObjectNamespaces = [(className = "ExampleAccount", uniqueKey = "ExampleAccount", enableSql = true)],
+  durableObjectStorage = (localDisk = "do"),
+  bindings = [(name = "ACCOUNT", durableObjectNamespace = "ExampleAccount"), (name = "GATEWAY", service = "gateway")]
+);
+`;
+
+/** A wire between two processes. Whoever dials it keeps its address when the other side is started anew. */
+export class Wire {
+  /** Where it leads; absent: nobody is there. */
+  target: number | undefined;
+  /** Chances of each piece of a call, and of each piece of an answer, to be lost together with the connection. */
+  losesCalls = 0;
+  losesAnswers = 0;
+  random: () => number = Math.random;
+  lost = 0;
+  /** Calls go through, answers don't. */
+  mute = false;
+  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  readonly #server = createServer((near) => this.#join(near));
+
+  async listen(): Promise<this> {
+    await new Promise<void>((done) => this.#server.listen(0, "127.0.0.1", done));
+    return this;
+  }
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+  #join(near: Socket): void {
+    if (this.target === undefined) return void near.destroy();
+    const far = connect(this.target, "127.0.0.1");
+    const pair = [near, far] as const;
+    this.#pairs.add(pair);
+    const end = (): void => {
+      near.destroy();
+      far.destroy();
+      this.#pairs.delete(pair);
+    };
+    for (const socket of pair) socket.setNoDelay(true).on("error", end).on("close", end);
+    const pass = (from: Socket, to: Socket, loses: () => number, isMute: () => boolean): void =>
+      void from.on("data", (piece) => {
+        if (isMute()) return;
+        const chance = loses();
+        if (chance > 0 && this.random() < chance) {
+          this.lost += 1;
+          return end();
+        }
+        to.write(piece);
+      });
+    pass(
+      near,
+      far,
+      () => this.losesCalls,
+      () => false,
+    );
+    pass(
+      far,
+      near,
+      () => this.losesAnswers,
+      () => this.mute,
+    );
+  }
+  cut(): void {
+    for (const [near, far] of this.#pairs) {
+      near.destroy();
+      far.destroy();
+    }
+    this.#pairs.clear();
+  }
+  close(): void {
+    this.target = undefined;
+    this.cut();
+    this.#server.close();
+  }
+}
+
+export interface Shown {
+  readonly id: string;
+  readonly to: string;
+  readonly text: string;
+}
+/** The platform's end: sends webhooks until they are taken, takes callbacks once by their id. */
+export class Program {
+  readonly secret = `hmac-${randomBytes(16).toString("hex")}`;
+  /** What people see, in order. */
+  readonly shown: Shown[] = [];
+  /** Every callback, also those that came to nothing and those that came again. */
+  callbacks = 0;
+  /** Called before a callback is answered: `lose` takes it and cuts the line, `refuse` does not take it, `gone` never will. */
+  onCallback: (shown: Shown) => "take" | "lose" | "refuse" | "gone" = () => "take";
+  readonly #server = createHttpServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (chunk: string) => {
+      body += chunk;
+    });
+    request.on("end", () => this.#take(body, request.headers, response));
+  });
+  async listen(): Promise<this> {
+    await new Promise<void>((done) => this.#server.listen(0, "127.0.0.1", done));
+    return this;
+  }
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/said`;
+  }
+  sign(body: string): Record<string, string> {
+    const timestamp = String(Date.now());
+    const signature = createHmac("sha256", this.secret).update(`${timestamp}.${body}`).digest("hex");
+    return { "X-Timestamp": timestamp, "X-Signature": signature };
+  }
+  #take(body: string, headers: Readonly<Record<string, unknown>>, response: ServerResponse): void {
+    const expected = createHmac("sha256", this.secret)
+      .update(`${String(headers["x-timestamp"])}.${body}`)
+      .digest("hex");
+    if (headers["x-signature"] !== expected) return void response.writeHead(401).end();
+    this.callbacks += 1;
+    const shown = JSON.parse(body) as Shown;
+    const what = this.onCallback(shown);
+    if (what === "refuse" || what === "gone") return void response.writeHead(what === "gone" ? 410 : 503).end();
+    if (!this.shown.some(({ id }) => id === shown.id)) this.shown.push(shown);
+    if (what === "lose") return void response.destroy();
+    response.writeHead(204).end();
+  }
+  to(person: string): string[] {
+    return this.shown.filter(({ to }) => to === person).map(({ text }) => text);
+  }
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((done) => this.#server.close(done));
+  }
+}
+
+export class ChannelStack {
+  readonly folder = mkdtempSync(join(tmpdir(), "gsv-stack-"));
+  readonly token = `gsv_admin_${randomBytes(24).toString("hex")}`;
+  readonly program = new Program();
+  /** From the channel to the gateway, and from the gateway to the channel. */
+  readonly toGateway = new Wire();
+  readonly toChannel = new Wire();
+  readonly model: FakeModel;
+  readonly #logs: string[] = [];
+  #gateway: RawWorkerd | undefined;
+  #channel: RawWorkerd | undefined;
+  readonly #clients: Client[] = [];
+
+  private constructor(model: FakeModel) {
+    this.model = model;
+  }
+  /** `channel`: its configuration in the gateway. */
+  static async start(channel: Json): Promise<ChannelStack> {
+    const stack = new ChannelStack(await startFakeModel());
+    for (const name of ["gateway/do", "gateway/files", "channel/do"]) mkdirSync(join(stack.folder, name), { recursive: true });
+    await Promise.all([stack.program.listen(), stack.toGateway.listen(), stack.toChannel.listen()]);
+    await Promise.all([stack.bootGateway(), stack.bootChannel()]);
+    const client = await stack.client();
+    await client.call("config.set", { path: "model", value: { provider: "openai", id: "fake-1", baseUrl: `${stack.model.url}/v1` } });
+    await client.call("config.set", { path: "apiKeys", value: { openai: "sk-of-the-fake-provider" } });
+    await client.call("config.set", { path: "channels.example", value: channel });
+    await client.call("channel.start", { channel: "example", config: { secret: stack.program.secret, callbackUrl: stack.program.url } });
+    return stack;
+  }
+  async bootGateway(): Promise<void> {
+    const hash = createHash("sha256").update(this.token).digest("hex");
+    const files = { "worker.js": runtimeFile("worker.js"), "r2.js": runtimeFile("r2.js") };
+    this.#gateway = await RawWorkerd.start(join(this.folder, "gateway"), gatewayConfig(this.toChannel.port, hash), files, ["http", "rpc"]);
+    this.toGateway.target = this.#gateway.ports.get("rpc");
+    // The supervisor's first question, by which sessions go on.
+    await fetch(`${this.#gateway.url}/health`);
+  }
+  async bootChannel(): Promise<void> {
+    const files = { "channel.js": runtimeFile("channels/example.js") };
+    this.#channel = await RawWorkerd.start(join(this.folder, "channel"), channelConfig(this.toGateway.port), files);
+    this.toChannel.target = this.#channel.ports.get("http");
+  }
+  async killGateway(): Promise<void> {
+    this.toGateway.target = undefined;
+    this.toGateway.cut();
+    await this.#gateway?.kill();
+    this.#logs.push(this.#gateway?.log ?? "");
+    this.#gateway = undefined;
+  }
+  async killChannel(): Promise<void> {
+    this.toChannel.target = undefined;
+    this.toChannel.cut();
+    await this.#channel?.kill();
+    this.#logs.push(this.#channel?.log ?? "");
+    this.#channel = undefined;
+  }
+  async end(): Promise<void> {
+    for (const client of this.#clients) client.close();
+    await Promise.all([this.killGateway(), this.killChannel()]);
+    for (const wire of [this.toGateway, this.toChannel]) wire.close();
+    await Promise.all([this.program.close(), this.model.close()]);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+  /** Everything that both processes have ever printed. */
+  get output(): string {
+    return [...this.#logs, this.#gateway?.log ?? "", this.#channel?.log ?? ""].join("\n");
+  }
+  get pids(): { readonly gateway: number; readonly channel: number } {
+    return { gateway: this.#gateway?.pid ?? 0, channel: this.#channel?.pid ?? 0 };
+  }
+
+  async client(): Promise<Client> {
+    const { port } = new URL(this.#gateway?.url ?? "");
+    const client = await Client.connect(`ws://127.0.0.1:${port}/ws`, { token: this.token });
+    this.#clients.push(client);
+    return client;
+  }
+  async call(method: string, params?: Json): Promise<Json> {
+    const client = await this.client();
+    try {
+      return await client.call(method, params);
+    } finally {
+      client.close();
+    }
+  }
+  /** One webhook, once. */
+  async post(message: Json): Promise<number> {
+    const body = JSON.stringify(message);
+    try {
+      const response = await fetch(`${this.#channel?.url}/default`, { method: "POST", body, headers: this.program.sign(body) });
+      await response.text();
+      return response.status;
+    } catch {
+      return 0;
+    }
+  }
+  /** Resolves when it was taken, as every webhook is sent until it is. */
+  async say(from: string, id: string, text: string, more: Json = {}): Promise<void> {
+    await until(`${id} is taken`, async () => (await this.post({ id, from, text, ...more })) === 200);
+  }
+  /** Waits until so many texts were shown to somebody. */
+  async told(person: string, count: number): Promise<string[]> {
+    return until(`${count} messages to ${person}`, () => {
+      const texts = this.program.to(person);
+      return texts.length >= count ? texts : undefined;
+    }).catch((error: unknown) => {
+      throw new Error(`${String(error)}; seen: ${JSON.stringify(this.program.to(person))}\n${this.output.slice(-3_000)}`);
+    });
+  }
+  /** The channel has nothing left to hand over, to send or to say. */
+  async quiet(): Promise<void> {
+    await until(
+      "nothing waits",
+      async () => {
+        const { accounts } = await this.call("channel.status", { channel: "example" });
+        return (accounts as Json[]).every((account) => account["inboxWaiting"] === 0 && account["outboxWaiting"] === 0);
+      },
+      undefined,
+      100,
+    );
+  }
+}
