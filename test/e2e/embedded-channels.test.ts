@@ -4,7 +4,7 @@ import { createHmac, randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { freePort, Machine, RUNTIME, until } from "./support.ts";
+import { freePort, Machine, RUNTIME, transcript, until } from "./support.ts";
 
 const SECRET = "a-secret-of-many-letters";
 interface Heard {
@@ -110,6 +110,62 @@ describe("a channel of the gateway on this machine", () => {
     await caller.say("say fifth");
     const all = (await caller.hears("fifth")).map(({ text }) => text);
     assert.equal(all.filter((text) => text.includes("fourth")).length, 1, JSON.stringify(all));
+  });
+});
+
+describe("a channel that is enabled while the gateway runs", () => {
+  const machine = new Machine();
+  const caller = new Caller(machine);
+  before(() => machine.up());
+  after(() => machine.end());
+
+  it("runs at once, costs no conversation and no run, and is gone again when it is disabled", async () => {
+    await machine.ok("chat", "say before");
+    const { workerdPid } = machine.state();
+    assert.ok(!readFileSync(join(machine.home, "gateway", "config.capnp"), "utf8").includes("channel"));
+    const client = await machine.client();
+    await client.call("config.set", { path: "channels.example", value: { allowFrom: ["caller"] } });
+    const started = await machine.gsv(["channel", "start", "example", "--config", "secret=-"], { input: SECRET });
+    assert.equal(started.code, 0, started.stderr);
+    const now = machine.state();
+    assert.equal(now.phase, "ready");
+    assert.notEqual(now.workerdPid, workerdPid);
+    assert.equal(now.restarts, 0, "a reload is no crash");
+    await caller.say("say through the channel");
+    await caller.hears("through the channel");
+    await machine.ok("chat", "say after");
+    const again = await machine.client();
+    const texts = JSON.stringify(await transcript(again));
+    assert.ok(texts.includes("say before") && texts.includes("say after"), texts);
+    // What it knows survives being away.
+    settings(machine, { version: 1, channels: { example: { enabled: false } } });
+    await machine.ok("down");
+    await machine.up();
+    assert.equal((await caller.say("say nobody")).status, 404);
+    settings(machine, enabled("example"));
+    await machine.ok("down");
+    await machine.up();
+    assert.ok((await caller.heard()).some(({ text }) => text.includes("through the channel")));
+  });
+
+  it("a configuration that workerd refuses is taken back, and the gateway goes on", async () => {
+    // A script that is none, where the channel's bundle should be.
+    const runtime = join(machine.folder, "runtime");
+    mkdirSync(join(runtime, "channels"), { recursive: true });
+    for (const name of readdirSync(RUNTIME)) if (name !== "channels") symlinkSync(join(RUNTIME, name), join(runtime, name));
+    writeFileSync(join(runtime, "channels", "discord.js"), "this is (no script");
+    symlinkSync(join(RUNTIME, "channels", "example.js"), join(runtime, "channels", "example.js"));
+    await machine.ok("down");
+    const up = await machine.gsv(["up", "--port", String(machine.port)], { env: { GSV_RUNTIME_DIR: runtime } });
+    assert.equal(up.code, 0, up.stderr);
+    const started = await machine.gsv(["channel", "start", "discord"], {
+      input: "MTAw.Fake-1.fake-token-of-a-bot",
+      env: { GSV_RUNTIME_DIR: runtime },
+    });
+    assert.notEqual(started.code, 0, started.stdout);
+    assert.match(started.stderr, /not ready with its new configuration/);
+    assert.match(await machine.ok("chat", "say still there"), /still there/);
+    assert.ok((await caller.heard()).length > 0);
   });
 });
 

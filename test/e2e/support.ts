@@ -15,7 +15,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type FakeModel, startFakeModel } from "../fakes/fake-model.ts";
 
-const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
+export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const BIN = process.env["GSV_BIN"] ?? join(ROOT, "target", "release", "gsv");
 /** What `gsv up` runs. */
 export const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");

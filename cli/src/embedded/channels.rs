@@ -17,7 +17,6 @@ use super::runtime::{ChannelBundle, Runtime};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
 
-#[allow(unused_imports, reason = "for the commands")]
 pub use super::reload::{TakenUp, take_up};
 
 const VERSION: u32 = 1;

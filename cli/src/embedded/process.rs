@@ -55,7 +55,6 @@ impl Process {
     }
 
     /// Asks a supervisor to take up its configuration anew.
-    #[allow(dead_code, reason = "for the commands")]
     pub fn reload(&self) {
         self.signal(Signal::USR1);
     }

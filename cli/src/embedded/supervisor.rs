@@ -99,7 +99,9 @@ impl Stop {
 enum End {
     Stopped,
     /// There is a new configuration.
-    Reloading,
+    Reloading {
+        was_ready: bool,
+    },
     Died {
         reason: String,
         was_ready: bool,
@@ -151,7 +153,9 @@ impl Supervisor {
         loop {
             let (reason, was_ready) = match self.one_life().await? {
                 End::Stopped => return Ok(()),
-                End::Reloading => {
+                End::Reloading { was_ready } => {
+                    // If the new one does not work, the old one did: trying again gives whoever wrote it time to take it back.
+                    ever_ready |= was_ready;
                     self.reload()?;
                     continue;
                 }
@@ -205,7 +209,7 @@ impl Supervisor {
         let health = tokio::select! {
             health = health::until_ready(self.state.port) => health,
             status = child.wait() => return Ok(died(status.ok(), drains, false).await),
-            asked = self.stop.asked() => return Ok(ended(asked, child, drains).await),
+            asked = self.stop.asked() => return Ok(ended(asked, child, drains, false).await),
             () = sleep(READY_WITHIN) => {
                 stop(child, drains).await;
                 let reason = format!("gave no healthy answer within {}", duration(READY_WITHIN.as_millis().try_into().unwrap_or(u64::MAX)));
@@ -232,7 +236,7 @@ impl Supervisor {
         }
         tokio::select! {
             status = child.wait() => Ok(died(status.ok(), drains, true).await),
-            asked = self.stop.asked() => Ok(ended(asked, child, drains).await),
+            asked = self.stop.asked() => Ok(ended(asked, child, drains, true).await),
         }
     }
 
@@ -318,11 +322,11 @@ async fn died(status: Option<ExitStatus>, drains: [JoinHandle<()>; 2], was_ready
     }
 }
 
-async fn ended(asked: Asked, child: Child, drains: [JoinHandle<()>; 2]) -> End {
+async fn ended(asked: Asked, child: Child, drains: [JoinHandle<()>; 2], was_ready: bool) -> End {
     stop(child, drains).await;
     match asked {
         Asked::Stop => End::Stopped,
-        Asked::Reload => End::Reloading,
+        Asked::Reload => End::Reloading { was_ready },
     }
 }
 

@@ -51,6 +51,7 @@ import { GATEWAY_MIGRATIONS } from "./migrations.ts";
 import { NodeLinks } from "./node-links.ts";
 import { fail } from "./outcome.ts";
 import { Channels } from "./registry/channels.ts";
+import { wakeChannels } from "./wake-channels.ts";
 import { Config } from "./registry/config.ts";
 import { Deliveries } from "./registry/deliveries.ts";
 import { type Connection, Connections, type OpenConnection } from "./registry/connections.ts";
@@ -353,8 +354,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     return { ok: true, value: grant };
   }
 
-  /** After a restart of the runtime: conversations that may have been interrupted go on (gateway rule D6). Answers how many were busy. */
+  /** After a restart of the runtime: channels connect, and conversations that may have been interrupted go on (gateway rule D6). Answers how many were busy. */
   async resumeSessions(): Promise<number> {
+    this.ctx.waitUntil(wakeChannels(this.#services.channels, (channel, error) => this.#log.error("wake_failed", { channel, error })));
     const { sessions, clock, ask } = this.#services;
     const waiting = [...sessions.activeSince(clock.now() - RESUME_WITHIN_MS, MAX_RESUMED)];
     let busy = 0;
