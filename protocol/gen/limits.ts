@@ -18,6 +18,8 @@ export const LIMITS = {
   bashOutputChars: 200000,
   /** Default time of a command. */
   bashTimeoutMs: 300000,
+  /** Messages of programs in a row, without a person in between, that are answered in one conversation. */
+  botMessagesInRow: 5,
   /** Requests a minute from one client connection. */
   clientFramesPerMinute: 600,
   /** Model calls of one compaction; what is left then goes without a summary, with a note. */

@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "dca04ebb4b66d75c";
+export const PROTOCOL_FINGERPRINT = "4da58a1ee542366a";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

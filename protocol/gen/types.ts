@@ -1598,6 +1598,7 @@ export type Sender = {
   name?: string;
   /** At most 256 characters. */
   handle?: string;
+  bot?: boolean;
 };
 
 /** The same person's other ids on the platform, as the platform itself says. */

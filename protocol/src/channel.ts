@@ -12,6 +12,8 @@ export const Sender = struct("Sender", "A person on a platform.", {
   id: t.string(256, { minLength: 1 }),
   name: t.optional(t.string(256)),
   handle: t.optional(t.string(256)),
+  /** The platform says that it is a program. */
+  bot: t.optional(t.bool()),
 });
 export const MediaKind = enumOf("MediaKind", "Kind of media.", ["image", "audio", "video", "document"]);
 export const Media = struct("Media", "A file that came with a message.", {

@@ -26,6 +26,9 @@ pub const BASH_OUTPUT_CHARS: u64 = 200_000;
 /// Default time of a command.
 pub const BASH_TIMEOUT_MS: u64 = 300_000;
 
+/// Messages of programs in a row, without a person in between, that are answered in one conversation.
+pub const BOT_MESSAGES_IN_ROW: u64 = 5;
+
 /// Requests a minute from one client connection.
 pub const CLIENT_FRAMES_PER_MINUTE: u64 = 600;
 

@@ -2447,6 +2447,8 @@ pub struct Sender {
     /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub bot: Option<bool>,
 }
 
 /// The same person's other ids on the platform, as the platform itself says.

@@ -16,7 +16,7 @@ export type Access =
   /** Not meant for the agent, or from somebody who gets no answer. */
   | {
       readonly kind: "ignore";
-      readonly why: "not-mentioned" | "groups-off" | "group-not-allowed" | "not-allowed" | "rejected" | "no-sender";
+      readonly why: "not-mentioned" | "groups-off" | "group-not-allowed" | "not-allowed" | "rejected" | "no-sender" | "bot";
     };
 
 /** What was decided about a person before. */
@@ -35,7 +35,13 @@ export function accessOf({ channel, inbound, config, known }: AccessInput): Acce
   if (inbound.fromOwner === true && peer.kind === "dm") return allow("owner");
   const senderId = senderIdOf(inbound);
   if (senderId === undefined) return { kind: "ignore", why: "no-sender" };
-  const person = roleOf(channel, senderId, inbound, config, known);
+  const isBot = inbound.sender?.bot === true;
+  // An open door is for people: a program talks here only when it was let in by its id.
+  const rules = isBot
+    ? { ...config, dmPolicy: "allowlist" as const, allowFrom: (config.allowFrom ?? []).filter((entry) => entry !== "*") }
+    : config;
+  const person = roleOf(channel, senderId, inbound, rules, known);
+  if (isBot && person === undefined) return { kind: "ignore", why: "bot" };
   return peer.kind === "dm" ? direct(person, config) : group(person, inbound, config);
 }
 

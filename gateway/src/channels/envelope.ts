@@ -11,8 +11,14 @@ const MAX_NAME = 128;
 const MAX_TEXT_BYTES = LIMITS.messageBytes - 32_768;
 const MAX_QUOTE = 1000;
 const HEAD = "[message]";
+/** The last moment that a Date can hold. */
+const MAX_TIME = 8.64e15;
 /** Direction marks, invisible characters and line breaks of all kinds: what makes a name look like something else. */
-const DECEPTIVE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const DECEPTIVE =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+/** What has no place in a text: controls but tab and line end, changes of direction, and characters that only programs see. */
+const UNSEEN =
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 /** A name without what deceives; absent when nothing is left. */
 export function cleanName(name: string | undefined, max: number = MAX_NAME): string | undefined {
@@ -41,7 +47,8 @@ export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
     about["replaces"] = message.deleted === true ? "an earlier message, which was taken back" : "an earlier message";
   if (message.reaction !== undefined) about["reaction"] = cleanName(message.reaction, 16) ?? "taken back";
   if (message.forwarded === true) about["forwarded"] = true;
-  if (inbound.backlog === true && message.timestamp !== undefined) about["sentAt"] = new Date(message.timestamp).toISOString();
+  if (inbound.backlog === true && message.timestamp !== undefined && message.timestamp <= MAX_TIME)
+    about["sentAt"] = new Date(message.timestamp).toISOString();
   const whole = withoutHeads(message.text);
   const text = beginning(whole, MAX_TEXT_BYTES);
   if (text.length < whole.length) about["cut"] = `the text was too long: its last ${whole.length - text.length} characters are not here`;
@@ -51,15 +58,21 @@ export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
 }
 /** JSON leaves line ends of other kinds and direction marks as they are. */
 const visible = (json: string): string =>
-  json.replace(/[\u007f-\u009f\u2028-\u202e\u2060-\u206f\ufeff]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  json.replace(DECEPTIVE, (mark) =>
+    Array.from({ length: mark.length }, (_, at) => `\\u${mark.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );
 /** A line that could be read as a head of ours is quoted. */
 export function withoutHeads(text: string): string {
   return text
     .toWellFormed()
-    .split(/\r\n|[\n\r\u2028\u2029]/)
-    .map((line) => (/^[\s\u00ad\u200b-\u200f\u2060-\u206f\ufeff]*\[(?:message|system|note)/i.test(line) ? `> ${line}` : line))
+    .split(/\r\n|[\n\r\u000b\u000c\u0085\u2028\u2029]/)
+    .map((line) => line.replace(UNSEEN, ""))
+    .map((line) => (looksLikeHead(line) ? `> ${line}` : line))
     .join("\n");
 }
+/** Also with brackets of other widths, and with what nobody sees in between. */
+const looksLikeHead = (line: string): boolean =>
+  /^\s*\[\s*(?:message|system|note)/i.test(line.slice(0, 200).normalize("NFKC").replace(DECEPTIVE, ""));
 /** As many characters as fit, whole ones. */
 function beginning(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text;
@@ -67,10 +80,7 @@ function beginning(text: string, maxBytes: number): string {
   return text.slice(0, read);
 }
 function quoteOf(text: string): string {
-  const clean = text
-    .toWellFormed()
-    .replace(/[\u202a-\u202e\u2066-\u2069]/g, "")
-    .trim();
+  const clean = text.toWellFormed().replace(UNSEEN, "").trim();
   return clean.length > MAX_QUOTE ? `${clean.slice(0, MAX_QUOTE).toWellFormed()}...` : clean;
 }
 const drop = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> =>

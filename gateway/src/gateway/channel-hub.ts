@@ -345,7 +345,10 @@ export class ChannelHub {
     if (claimed === undefined) {
       if (!this.#brake(ref, inbound)) return LATER;
       channels.claim(key, target.key, now());
-      this.#ports.peers.wrote(ref.channel, ref.accountId, inbound, now());
+      if (this.#ports.peers.wrote(ref.channel, ref.accountId, inbound, now()) > LIMITS.botMessagesInRow) {
+        this.#ports.log.warn("programs_in_a_row", { channel: ref.channel });
+        return settle({ outcome: "ignored" });
+      }
       if (!target.isOwner && this.#overDay(ref, inbound))
         return settle(refused("You have sent as many messages as this assistant takes in a day. It goes on tomorrow."));
     }

@@ -101,4 +101,10 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX channel_peers_by_time ON channel_peers(last_at)");
     },
   },
+  {
+    name: "channels: programs that write in a row",
+    up: (sql) => {
+      sql.exec("ALTER TABLE channel_peers ADD COLUMN bots INTEGER NOT NULL DEFAULT 0");
+    },
+  },
 ];

@@ -187,3 +187,31 @@ describe("what others than the owner may use", () => {
     });
   });
 });
+
+describe("[T6] programs that answer each other", () => {
+  const group = (sender: string, bot: boolean): ChannelInbound =>
+    dm(sender, { peer: { kind: "group", id: "g1" }, sender: { id: sender, bot }, wasMentioned: true });
+  test("five in a row are answered, then none until a person writes, also after a restart", async () => {
+    await configure("channels.test.allowFrom", ["bot", "anna"]);
+    const outcomes = async (count: number, bot = true): Promise<string[]> => {
+      const out: string[] = [];
+      for (let n = 0; n < count; n++) out.push((await take(group(bot ? "bot" : "anna", bot))).outcome);
+      return out;
+    };
+    expect(await outcomes(6)).toEqual([...Array.from({ length: 5 }, () => "accepted"), "ignored"]);
+    await evictDurableObject(gateway());
+    expect(await outcomes(1)).toEqual(["ignored"]);
+    expect(await outcomes(1, false)).toEqual(["accepted"]);
+    expect(await outcomes(1)).toEqual(["accepted"]);
+    const now = Date.now();
+    expect(await outcomes(5)).toEqual([...Array.from({ length: 4 }, () => "accepted"), "ignored"]);
+    vi.spyOn(Date, "now").mockReturnValue(now + 3_700_000);
+    expect(await outcomes(1)).toEqual(["accepted"]);
+  });
+  test("a program that nobody let in gets nothing, not even a notice", async () => {
+    await configure("channels.test", { dmPolicy: "open", allowFrom: ["*"] });
+    expect(await take(dm("bot", { sender: { id: "bot", bot: true } }))).toEqual({ outcome: "ignored" });
+    expect(await take(group("bot", true))).toEqual({ outcome: "ignored" });
+    expect(identities()).toEqual([]);
+  });
+});

@@ -17,6 +17,7 @@ type Row = {
   phone: string | null;
   self: number;
   last_at: number;
+  bots: number;
 };
 export interface PeerRecord extends KnownPlace {
   readonly channel: string;
@@ -24,6 +25,8 @@ export interface PeerRecord extends KnownPlace {
   readonly peer: Peer;
   readonly lastAt: number;
 }
+/** Programs that are silent for so long begin anew. */
+const BOTS_REST_MS = 3_600_000;
 /** A busy conversation is noted at most this often. */
 const ACTIVE_GRAIN_MS = 600_000;
 /** The longest silent goes first. */
@@ -35,19 +38,25 @@ export class Peers {
     this.#db = db;
   }
 
-  /** Somebody who may talk wrote there. */
-  wrote(channel: string, accountId: string, { peer, sender, senderIds, fromOwner }: ChannelInbound, now: number): void {
+  /** Somebody who may talk wrote there. Says how many messages in a row were those of programs, this one included. */
+  wrote(channel: string, accountId: string, { peer, sender, senderIds, fromOwner }: ChannelInbound, now: number): number {
     const { sql } = this.#db;
     const senderId = sender?.id ?? peer.id;
     const name = cleanName(peer.name ?? (peer.kind === "dm" ? sender?.name : undefined)) ?? null;
     const known = this.#row(channel, accountId, peer.kind, peer.id);
     const self = peer.kind === "dm" && fromOwner === true ? 1 : 0;
-    const same = known?.sender === senderId && known.name === name && known.self === self && known.phone === (senderIds?.phone ?? null);
-    if (same && Math.abs(now - known.last_at) < ACTIVE_GRAIN_MS) return;
+    const bots = sender?.bot === true ? (known && Math.abs(now - known.last_at) < BOTS_REST_MS ? known.bots : 0) + 1 : 0;
+    const same =
+      known?.bots === bots &&
+      known.sender === senderId &&
+      known.name === name &&
+      known.self === self &&
+      known.phone === (senderIds?.phone ?? null);
+    if (same && Math.abs(now - known.last_at) < ACTIVE_GRAIN_MS) return bots;
     run(
       sql,
-      `INSERT INTO channel_peers(channel, account, kind, peer, name, sender, phone, self, last_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT(channel, account, kind, peer) DO UPDATE SET name = excluded.name, sender = excluded.sender, phone = excluded.phone, self = excluded.self, last_at = excluded.last_at`,
+      `INSERT INTO channel_peers(channel, account, kind, peer, name, sender, phone, self, last_at, bots) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT(channel, account, kind, peer) DO UPDATE SET name = excluded.name, sender = excluded.sender, phone = excluded.phone, self = excluded.self, last_at = excluded.last_at, bots = excluded.bots`,
       channel,
       accountId,
       peer.kind,
@@ -57,6 +66,7 @@ export class Peers {
       senderIds?.phone ?? null,
       self,
       now,
+      bots,
     );
     if (known === undefined)
       run(
@@ -64,6 +74,7 @@ export class Peers {
         "DELETE FROM channel_peers WHERE (channel, account, kind, peer) IN (SELECT channel, account, kind, peer FROM channel_peers ORDER BY last_at DESC LIMIT -1 OFFSET ?)",
         MAX_PEERS,
       );
+    return bots;
   }
   #row(channel: string, accountId: string, kind: PeerKind, id: string): Row | undefined {
     return one<Row>(
