@@ -78,8 +78,8 @@ fn connected() -> Value {
     account(
         true,
         &json!({"connected": true, "authenticated": true, "mode": "open", "silentMs": 4000, "roundTripMs": 85, "inboxWaiting": 1,
-            "outboxWaiting": 0, "undelivered": 2, "extra": {"phone": "+31612345678", "started": true, "selfChat": false,
-            "mayHaveMissed": {"from": 0, "until": 1000, "why": "another program used the linked device"}}}),
+            "outboxWaiting": 0, "undelivered": 2, "extra": {"phone": "+31612345678", "started": true, "selfChat": false},
+            "gap": {"from": 0, "until": 1000, "why": "another program used the linked device"}}),
     )
 }
 

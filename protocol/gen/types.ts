@@ -292,6 +292,8 @@ export type ChannelAccount = {
   inboxWaiting?: number;
   outboxWaiting?: number;
   undelivered?: number;
+  gap?: ChannelGap;
+  tooLate?: number;
   capabilities?: ChannelCapabilities;
   extra?: Record<string, unknown>;
 };
@@ -344,6 +346,16 @@ export type ChannelEntry = {
   /** Epoch ms. */
   lastMessageAt?: number;
   undelivered?: number;
+};
+
+/** A time of which messages may be missing. */
+export type ChannelGap = {
+  /** Epoch ms. */
+  from: number;
+  /** Epoch ms. */
+  until: number;
+  /** At most 256 characters. */
+  why?: string;
 };
 
 /** A message as a channel hands it over. `message.id` with the peer names it for ever. */

@@ -187,6 +187,12 @@ export const ChannelEntry = struct("ChannelEntry", "A connected channel account.
   /** Messages of the last 30 days that failed, or of which nobody knows. */
   undelivered: t.optional(t.int()),
 });
+export const ChannelGap = struct("ChannelGap", "A time of which messages may be missing.", {
+  from: t.time(),
+  until: t.time(),
+  /** In a few words. */
+  why: t.optional(t.string(256)),
+});
 export const ChannelAccount = struct("ChannelAccount", "State of one account of a channel.", {
   accountId: t.string(128),
   connected: t.bool(),
@@ -204,6 +210,10 @@ export const ChannelAccount = struct("ChannelAccount", "State of one account of 
   outboxWaiting: t.optional(t.int()),
   /** Deliveries that failed, or of which nobody knows. */
   undelivered: t.optional(t.int()),
+  /** The last one, for some days. */
+  gap: t.optional(ChannelGap),
+  /** Messages of all time that came too late to be answered. */
+  tooLate: t.optional(t.int()),
   capabilities: t.optional(ChannelCapabilities),
   extra: t.optional(t.object()),
 });

@@ -111,7 +111,9 @@ export class Backfill {
       if (this.#gap()?.until === gap.until) host.kv.delete("gap");
       // What is older than a day is left unread.
       const tooLong = gap.until - gap.from > BACKFILL.maxAgeMs;
-      if (incomplete > 0 || tooLong) host.kv.put("missed", { ...gap, channels: tooLong ? all.length : incomplete } satisfies Missed);
+      if (incomplete === 0 && !tooLong) return;
+      host.changed();
+      host.kv.put("missed", { ...gap, channels: tooLong ? all.length : incomplete } satisfies Missed);
     });
     host.log("backfilled", { channels: all.length, taken, incomplete });
   }

@@ -162,17 +162,17 @@ class DiscordPlatform implements Platform {
       ...(heardAt > 0 ? { silentMs: Math.max(0, this.#host.now() - heardAt) } : {}),
       ...(connected && roundTripMs !== undefined ? { roundTripMs } : {}),
       ...(this.#lastActivity === undefined ? {} : { lastActivity: this.#lastActivity }),
+      ...(missed === undefined
+        ? {}
+        : {
+            gap: { from: missed.from, until: missed.until, why: `more was written in ${missed.channels} channels than can be read back` },
+          }),
       extra: {
         socket: state.at,
         servers: this.#directory.guildCount,
         restWaiting: this.#client.waiting(),
         ...(this.#bot?.name === undefined ? {} : { bot: this.#bot.name }),
         ...(identifiesLeft === undefined ? {} : { sessionsLeftToday: identifiesLeft }),
-        ...(missed === undefined
-          ? {}
-          : {
-              mayHaveMissed: `Between ${new Date(missed.from).toISOString()} and ${new Date(missed.until).toISOString()} messages in ${missed.channels} channels may have been missed.`,
-            }),
       },
     };
   }

@@ -80,7 +80,10 @@ export interface Platform {
   isConnected(): boolean;
   /** Nothing can change before a person acts, or there is no connection to look after: then nothing is kept alive for it. Absent: never. */
   isAtRest?(): boolean;
-  status(): Pick<ChannelAccount, "connected" | "authenticated" | "mode" | "error" | "silentMs" | "roundTripMs" | "lastActivity" | "extra">;
+  status(): Pick<
+    ChannelAccount,
+    "connected" | "authenticated" | "mode" | "error" | "silentMs" | "roundTripMs" | "lastActivity" | "gap" | "extra"
+  >;
   send(part: OutboundPart): Promise<SendOutcome>;
   fetchFile?(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes?: number }>;
   typing?(peer: Peer, active: boolean): Promise<void>;

@@ -88,7 +88,7 @@ test("[P2] a gateway that was away for days gets everything; what came too late 
     ["1", "2", "3"],
   );
   assert.equal(world.account.status().inboxWaiting, 0);
-  assert.equal(world.account.status().extra?.["tooLate"], 2);
+  assert.equal(world.account.status().tooLate, 2);
   assert.deepEqual(
     world.shown.map(({ peer, text }) => [peer, text.slice(0, 40)]),
     [["anna", "2 messages reached me more than a day la"]],

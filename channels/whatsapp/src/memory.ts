@@ -118,15 +118,19 @@ export class Memory {
     const counts = this.#host.kv.get<Record<string, number>>("counts") ?? {};
     this.#host.kv.put("counts", { ...counts, [what]: (counts[what] ?? 0) + 1 });
   }
-  /** For `status`: what was left out, what waits, what may be missing. */
-  counts(): Readonly<Record<string, unknown>> {
+  /** A time of the last days of which messages may be missing. */
+  gap(): Gap | undefined {
     const { kv, now } = this.#host;
     const gap = kv.get<Gap>("gap");
+    return gap && now() - gap.until < GAP_SHOWN_MS ? gap : undefined;
+  }
+  /** For `status`: what was left out, what waits. */
+  counts(): Readonly<Record<string, unknown>> {
+    const { kv } = this.#host;
     const late = kv.keys("late.").length;
     return {
       ignored: kv.get("counts") ?? {},
       ...(late === 0 ? {} : { waitingForInbox: late }),
-      ...(gap && now() - gap.until < GAP_SHOWN_MS ? { mayHaveMissed: gap } : {}),
     };
   }
 

@@ -117,6 +117,7 @@ export class WhatsApp implements Platform {
     const state = this.#state;
     const phone = phoneOf(parseJid(me?.id));
     const lid = selfOf(me).lid;
+    const gap = this.#memory.gap();
     const error = state.kind === "waiting" || state.kind === "stopped" || state.kind === "idle" ? state.note : undefined;
     return {
       connected: this.isConnected(),
@@ -126,6 +127,7 @@ export class WhatsApp implements Platform {
       ...(error === undefined ? {} : { error }),
       ...(this.isConnected() && this.#lastStanzaAt !== undefined ? { silentMs: Math.max(0, this.#host.now() - this.#lastStanzaAt) } : {}),
       ...(this.isConnected() && this.#roundTripMs !== undefined ? { roundTripMs: this.#roundTripMs } : {}),
+      ...(gap === undefined ? {} : { gap }),
       extra: {
         ...(phone === undefined ? {} : { phone }),
         ...(lid === undefined ? {} : { lid }),

@@ -293,8 +293,8 @@ describe("a linked account", () => {
     const before = fake.noted("flushed").length;
     fake.disconnect(440);
     await world.connected(before);
-    const { extra } = await world.statusWhere(({ connected }) => connected);
-    assert.match(JSON.stringify(extra?.["mayHaveMissed"]), /another program/);
+    const { gap } = await world.statusWhere(({ connected }) => connected);
+    assert.match(gap?.why ?? "", /another program/);
     await world.received(await fake.say(ANN.pn, "after the takeover"));
   });
 

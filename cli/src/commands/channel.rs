@@ -314,7 +314,7 @@ fn show(out: Output, asked: &Asked, account: &ChannelAccount) {
         field("waits to be sent", count.to_string());
     }
     field("lost", asked.lost(account).unwrap_or_else(|| "nothing".to_owned()));
-    if let Some(count) = state::too_old(account) {
+    if let Some(count) = state::too_late(account) {
         field(
             "too old",
             format!("{count} came more than a day late and were not answered"),

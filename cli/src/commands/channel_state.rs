@@ -196,26 +196,24 @@ pub fn peer(problem: &DeliveryProblem) -> String {
 
 /// When messages may have been missed.
 pub fn gap(account: &ChannelAccount) -> Option<String> {
-    match extra(account, "mayHaveMissed")? {
-        Value::String(text) => Some(visible(text)),
-        gap => {
-            let at = |key| gap.get(key).and_then(Value::as_u64).map(time);
-            let (from, until) = (at("from")?, at("until")?);
-            let why = gap.get("why").and_then(Value::as_str).map(shown);
-            let why = why.map_or(String::new(), |why| format!(" ({why})"));
-            Some(format!("between {from} and {until} messages may have been missed{why}"))
-        }
-    }
+    let gap = account.gap.as_ref()?;
+    let why = gap.why.as_deref().map(shown);
+    let why = why.map_or(String::new(), |why| format!(" ({why})"));
+    Some(format!(
+        "between {} and {} messages may have been missed{why}",
+        time(gap.from),
+        time(gap.until)
+    ))
 }
 
 /// How many came too late to be answered.
-pub fn too_old(account: &ChannelAccount) -> Option<u64> {
-    extra(account, "tooOld")?.as_u64().filter(|count| *count > 0)
+pub fn too_late(account: &ChannelAccount) -> Option<u64> {
+    account.too_late.filter(|count| *count > 0)
 }
 
 /// What else the channel tells: plain values, and counters.
 pub fn details(account: &ChannelAccount) -> Vec<(String, String)> {
-    const TOLD: [&str; 6] = ["started", "phone", "bot", "name", "mayHaveMissed", "tooOld"];
+    const TOLD: [&str; 4] = ["started", "phone", "bot", "name"];
     let plain = |value: &Value| match value {
         Value::String(text) => Some(shown(text)),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
@@ -337,15 +335,15 @@ mod tests {
     #[test]
     fn w21_a_gap_and_what_was_left_out_are_told() {
         let now = 1_795_246_924_000_u64;
-        let account = account(&json!({"extra": {
-            "mayHaveMissed": {"from": now - 60_000, "until": now, "why": "another program used the linked device"},
-            "tooOld": 3, "ignored": {"status": 2, "ownEcho": 5}, "selfChat": false, "restWaiting": 0, "nested": {"a": {}}, "list": [1],
+        let account = account(&json!({
+            "gap": {"from": now - 60_000, "until": now, "why": "another program used the linked device"},
+            "tooLate": 3, "extra": {"ignored": {"status": 2, "ownEcho": 5}, "selfChat": false, "restWaiting": 0, "nested": {"a": {}}, "list": [1],
         }}));
         assert_eq!(
             gap(&account).unwrap(),
             "between 2026-11-21 07:41:04 UTC and 2026-11-21 07:42:04 UTC messages may have been missed (another program used the linked device)"
         );
-        assert_eq!(too_old(&account), Some(3));
+        assert_eq!(too_late(&account), Some(3));
         let details: Vec<String> = details(&account)
             .into_iter()
             .map(|(key, value)| format!("{key} {value}"))

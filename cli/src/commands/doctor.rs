@@ -377,7 +377,7 @@ fn check_channel(report: &mut Report, asked: &Asked, account: &ChannelAccount, n
     let troubled = asked.lost(account).is_some()
         || account.error.is_some()
         || channel_state::gap(account).is_some()
-        || channel_state::too_old(account).is_some();
+        || channel_state::too_late(account).is_some();
     match standing {
         Standing::Failing => report.fail("channels", &Failure::failed(found, look)),
         Standing::Connected | Standing::Stopped if !troubled => report.ok("channels", found),

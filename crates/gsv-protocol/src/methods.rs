@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "4da58a1ee542366a";
+pub const PROTOCOL_FINGERPRINT: &str = "1a98f721ed132db3";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

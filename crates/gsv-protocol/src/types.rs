@@ -453,6 +453,10 @@ pub struct ChannelAccount {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub undelivered: Option<u64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub gap: Option<ChannelGap>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub too_late: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<ChannelCapabilities>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
@@ -524,6 +528,19 @@ pub struct ChannelEntry {
     pub last_message_at: Option<u64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub undelivered: Option<u64>,
+}
+
+/// A time of which messages may be missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelGap {
+    /// Epoch ms.
+    pub from: u64,
+    /// Epoch ms.
+    pub until: u64,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// A message as a channel hands it over. `message.id` with the peer names it for ever.

@@ -1,8 +1,8 @@
 /**
- * What people and models are told of a message that did not get to a platform (promises P9, P10). Pure. What platforms and people say
+ * What people and models are told of messages that did not get to a platform, or may not have come from one (promises P9, P10). Pure. What platforms and people say
  * is data in it: one line, without what deceives, names only as JSON.
  */
-import type { Peer } from "../../../protocol/gen/types.ts";
+import type { ChannelGap, Peer } from "../../../protocol/gen/types.ts";
 import { cleanName } from "./envelope.ts";
 
 export interface Undelivered {
@@ -24,6 +24,13 @@ export function undeliveredText({ id, channel, peer, state, error }: Undelivered
   const what = id.startsWith(MESSAGE) ? "A message that you had sent" : id.startsWith(NOTICE) ? "A notice" : "An answer";
   const end = state === "failed" ? "could not be delivered" : "may or may not have arrived, and is not sent again";
   return `${what} over ${channel}${to} ${end}${why === undefined ? "" : `: ${why}`}. (${cleanName(id, 160) ?? ""})`;
+}
+
+/** What came over a channel in this time may be missing. */
+export function gapText({ channel, gap: { from, until, why } }: { readonly channel: string; readonly gap: ChannelGap }): string {
+  const reason = cleanName(why, MAX_ERROR);
+  const time = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
+  return `Messages over ${channel} between ${time(from)} and ${time(until)} UTC may be missing${reason === undefined ? "" : `: ${reason}`}.`;
 }
 
 /** Deliveries have names: `msg:{callId}` is a message that the agent sent of itself, `in:{message}` a notice at the door, else an answer. */

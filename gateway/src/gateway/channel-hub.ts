@@ -20,7 +20,7 @@ import type {
 import { type Access, accessOf, senderIdOf } from "../channels/access.ts";
 import { unansweredWhy } from "../channels/attention.ts";
 import { cleanName, envelope } from "../channels/envelope.ts";
-import { noticeDelivery, peerOfNotice, refOfDelivery, undeliveredText } from "../channels/undelivered.ts";
+import { gapText, noticeDelivery, peerOfNotice, refOfDelivery, undeliveredText } from "../channels/undelivered.ts";
 import { isOwnKey, keyFor } from "../media/names.ts";
 import type { Logger } from "../platform/log.ts";
 import type { ReplyRoute, Result, SessionIdentity, SessionSend } from "../ports.ts";
@@ -150,9 +150,15 @@ export class ChannelHub {
     return keyFor(place.value.key, { kind: "message", messageId: await this.#key(ref, inbound), index: file.index }, file.mimeType);
   }
 
-  status(account: ChannelRef, state: ChannelAccount): void {
-    const ref = checkedRef(account);
-    this.#ports.channels.setState(ref.channel, { ...state, accountId: ref.accountId }, this.#ports.now());
+  /** A time of which messages may be missing is told to the owner before it is noted: a channel whose report fails reports again. */
+  async status(account: ChannelRef, state: ChannelAccount): Promise<void> {
+    const { channels, now, config } = this.#ports;
+    const { channel, accountId } = checkedRef(account);
+    const { gap } = state;
+    const before = channels.accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state?.gap;
+    if (gap !== undefined && gap.until !== before?.until)
+      await this.#tellOwner(config.defaultAgentId(), `gap:${channel}/${accountId}/${gap.until}`, gapText({ channel, gap }));
+    channels.setState(channel, { ...state, accountId }, now());
   }
   /** Durable when it returns; people are told right after, or when the alarm tries again. */
   delivered(account: ChannelRef, { state, deliveryId, error }: DeliveryReport): void {
@@ -191,15 +197,21 @@ export class ChannelHub {
     }
   }
   async #tell(key: string, ref: string | undefined, noted: boolean, text: string): Promise<void> {
-    const { config, sessions, ask, now } = this.#ports;
+    const { config, sessions, ask } = this.#ports;
     const from = ref === undefined ? undefined : sessions.keyOf(ref);
     const named = from === undefined ? undefined : canonicalKey(from, config.mainKey());
-    const main = canonicalKey(`agent:${named?.ok === true ? named.address.agentId : config.defaultAgentId()}:main`, config.mainKey());
     if (named?.ok === true && !noted) {
       const identity = lookUp(sessions, named, ref ?? "");
       await ask(named.key, (session) => session.note({ identity, key, text, forModel: true }));
     }
-    if (!main.ok || (named?.ok === true && main.key === named.key)) return;
+    const agentId = named?.ok === true ? named.address.agentId : config.defaultAgentId();
+    await this.#tellOwner(agentId, key, text, named?.ok === true ? named.key : undefined);
+  }
+  /** In the main conversation, unless that is the one that knows. Once for a key. */
+  async #tellOwner(agentId: string, key: string, text: string, knows?: string): Promise<void> {
+    const { config, sessions, ask, now } = this.#ports;
+    const main = canonicalKey(`agent:${agentId}:main`, config.mainKey());
+    if (!main.ok || main.key === knows) return;
     const identity = takeUp(sessions, main, now());
     await ask(main.key, (session) => session.note({ identity, key, text }));
   }

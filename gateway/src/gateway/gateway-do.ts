@@ -386,7 +386,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
     return this.#services.channels.mediaKey(account, inbound, file);
   }
   async channelStatus(account: ChannelRef, state: ChannelAccount): Promise<void> {
-    this.#services.channels.status(account, state);
+    await this.#services.channels.status(account, state);
   }
   async channelDelivered(account: ChannelRef, report: DeliveryReport): Promise<void> {
     this.#services.channels.delivered(account, report);

@@ -37,6 +37,7 @@ import type {
   ChannelConfig,
   ChannelDone,
   ChannelEntry,
+  ChannelGap,
   ChannelInbound,
   ChannelInboundOutcome,
   ChannelInboundParams,
@@ -321,6 +322,7 @@ export function checkChannelCapabilities(value: unknown): value is ChannelCapabi
 export function checkChannelConfig(value: unknown): value is ChannelConfig;
 export function checkChannelDone(value: unknown): value is ChannelDone;
 export function checkChannelEntry(value: unknown): value is ChannelEntry;
+export function checkChannelGap(value: unknown): value is ChannelGap;
 export function checkChannelInbound(value: unknown): value is ChannelInbound;
 export function checkChannelInboundOutcome(value: unknown): value is ChannelInboundOutcome;
 export function checkChannelInboundParams(value: unknown): value is ChannelInboundParams;

@@ -32,8 +32,11 @@ async function asked<T>(services: Services, { channel }: Target, call: () => Pro
     return fail("channel.failed", `The channel ${channel} did not answer as it should. Try again; the log has the details.`);
   }
 }
-const noted = (services: Services, { channel }: Target, state: ChannelAccount): void =>
-  services.channels.status({ channel, accountId: state.accountId }, state);
+/** The channel reports by itself, too. */
+const noted = (services: Services, { channel }: Target, state: ChannelAccount): Promise<void> =>
+  services.channels
+    .status({ channel, accountId: state.accountId }, state)
+    .catch((error: unknown) => services.log.warn("channel_state_not_noted", { channel, error }));
 
 const list: Handler<"channels.list"> = (services) => {
   const undelivered = services.channels.undelivered();
@@ -53,7 +56,7 @@ const start: Handler<"channel.start"> = async (services, _caller, params) => {
   const { channel, accountId, service } = found.value;
   const done = await asked(services, found.value, () => service.start({ accountId, config: params.config ?? {} }));
   if (!done.ok) return done;
-  noted(services, found.value, done.value);
+  await noted(services, found.value, done.value);
   return succeed({ ok: true, channel, accountId });
 };
 const stop: Handler<"channel.stop"> = async (services, _caller, params) => {
@@ -62,7 +65,7 @@ const stop: Handler<"channel.stop"> = async (services, _caller, params) => {
   const { channel, accountId, service } = found.value;
   const done = await asked(services, found.value, () => service.stop({ accountId }));
   if (!done.ok) return done;
-  noted(services, found.value, done.value);
+  await noted(services, found.value, done.value);
   return succeed({ ok: true, channel, accountId });
 };
 const status: Handler<"channel.status"> = async (services, _caller, params) => {
@@ -96,7 +99,7 @@ const logout: Handler<"channel.logout"> = async (services, _caller, params) => {
   const { channel, accountId, service } = found.value;
   const done = await asked(services, found.value, () => service.logout({ accountId }));
   if (!done.ok) return done;
-  noted(services, found.value, done.value);
+  await noted(services, found.value, done.value);
   return succeed({ ok: true, channel, accountId });
 };
 
