@@ -34,11 +34,17 @@ pub fn confirm(out: Output, question: &str, nobody: Failure, nothing: &str) -> O
     }
 }
 
-/// A secret: typed without being shown, or all of stdin where that is no terminal. Without the line end; may be empty.
-pub fn secret(out: Output, what: &str) -> Outcome<String> {
+/// A secret: typed without being shown, or all of stdin where that is no terminal. Without the line end; may be empty, which means
+/// what `if_empty` says.
+pub fn secret(out: Output, what: &str, if_empty: &str) -> Outcome<String> {
     let input = io::stdin();
     let text = if input.is_terminal() {
-        out.prompt(&format!("{what} (it is not shown): "));
+        let hint = if if_empty.is_empty() {
+            String::new()
+        } else {
+            format!("; Enter alone: {if_empty}")
+        };
+        out.prompt(&format!("{what} (it is not shown{hint}): "));
         let hidden = Hidden::from(&input).or_fail("hide what is typed", "Pipe it in, or use a file.")?;
         let typed = typed(&input);
         drop(hidden);

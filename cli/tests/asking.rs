@@ -146,12 +146,13 @@ fn without_colour_a_code_has_none() {
 fn s5_a_token_that_is_typed_is_not_shown_and_the_terminal_is_put_back() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let off = account(false, &json!({}));
+    let off = account(false, &json!({"error": "There is no bot token. Make a bot."}));
     let mut terminal = Terminal::gsv(&home, &["channel", "discord", "start"]);
     let mut connection = gateway.accept();
     answers(&mut connection, "channel.status", &off);
     drop(connection);
-    terminal.shows("Token of discord (it is not shown): ");
+    terminal.shows("There is no bot token. Make a bot.\r\n");
+    terminal.shows("Token of discord (it is not shown; Enter alone: the one that it has): ");
     assert!(!terminal.echoes());
     // A slip, taken back, and a line begun anew.
     terminal.types(&format!("wrong\u{15}{SECRET}é\u{7f}\r"));
@@ -175,7 +176,7 @@ fn s5_a_token_that_is_typed_is_not_shown_and_the_terminal_is_put_back() {
     let mut connection = gateway.accept();
     answers(&mut connection, "channel.status", &off);
     drop(connection);
-    terminal.shows("(it is not shown): ");
+    terminal.shows("(it is not shown");
     terminal.types("MTAw\u{3}");
     terminal.shows("Stopped.");
     assert!(terminal.echoes() && !terminal.rest().contains("MTAw"));

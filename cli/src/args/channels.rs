@@ -146,13 +146,16 @@ pub fn try_parse_from(typed: &[OsString]) -> Result<Cli, clap::Error> {
     let (before, [name, rest @ ..]) = typed.split_at(typed.len() - words.len()) else {
         return Ok(cli);
     };
-    let verb = rest.first().map_or("", |verb| verb.to_str().unwrap_or("?"));
-    let (verb, rest) = match verb {
-        // Its status, with flags.
-        "" | "--json" | "--account" => ("status", rest),
-        "-h" | "--help" => return Cli::try_parse_from(before.iter().cloned().chain(["--help".into()])),
-        verb if VERBS.contains(&verb) => (verb, &rest[1..]),
-        verb => return Err(no_verb(name, verb)),
+    if rest.iter().any(|word| word == "-h" || word == "--help") && verb_at(rest).is_none() {
+        return Cli::try_parse_from(before.iter().cloned().chain(["--help".into()]));
+    }
+    let (verb, rest) = match verb_at(rest) {
+        Some(at) => match rest[at].to_str().filter(|verb| VERBS.contains(verb)) {
+            Some(verb) => (verb, [&rest[..at], &rest[at + 1..]].concat()),
+            None => return Err(no_verb(name, &rest[at].to_string_lossy())),
+        },
+        // Its status, with flags or without.
+        None => ("status", rest.to_vec()),
     };
     if rest.is_empty()
         && verb == "status"
@@ -167,8 +170,28 @@ pub fn try_parse_from(typed: &[OsString]) -> Result<Cli, clap::Error> {
         .iter()
         .cloned()
         .chain([OsString::from(verb), name.clone()])
-        .chain(rest.iter().cloned());
+        .chain(rest);
     Cli::try_parse_from(turned)
+}
+
+/// The first word that is neither a flag nor a flag's value.
+fn verb_at(rest: &[OsString]) -> Option<usize> {
+    const WITH_VALUE: [&str; 8] = [
+        "-u",
+        "--url",
+        "-t",
+        "--token",
+        "--account",
+        "--config",
+        "--token-file",
+        "--phone",
+    ];
+    let mut after_flag = false;
+    rest.iter().position(|word| {
+        let word = word.to_string_lossy();
+        let is_value = std::mem::replace(&mut after_flag, WITH_VALUE.contains(&word.as_ref()));
+        !is_value && !word.starts_with('-')
+    })
 }
 
 fn no_verb(name: &OsString, verb: &str) -> clap::Error {
@@ -215,6 +238,10 @@ mod tests {
                 "gsv channel start discord --account work --config a=1",
             ),
             ("gsv channel discord stop", "gsv channel stop discord"),
+            (
+                "gsv channel whatsapp --account login --json login --force",
+                "gsv channel login whatsapp --account login --json --force",
+            ),
             ("gsv channel discord status --json", "gsv channel status discord --json"),
             ("gsv channel discord", "gsv channel status discord"),
             (

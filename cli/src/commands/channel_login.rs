@@ -287,6 +287,9 @@ impl Session {
                 if !out.json {
                     out.note(&message);
                 }
+                if news && !out.json {
+                    out.aside("Write to it from another phone; whoever writes first is in `gsv pair list`.");
+                }
                 Ok(())
             }
             End::Failed(message) => {

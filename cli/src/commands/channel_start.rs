@@ -16,6 +16,7 @@ use super::channel_here::Reached;
 use super::channel_state::{self as state, Standing};
 use crate::args::ChannelStart as Args;
 use crate::ask;
+use crate::clean::visible;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::Output;
 use crate::units::now_ms;
@@ -37,9 +38,14 @@ pub async fn run(context: &Context, args: Args) -> Outcome {
     let at = context.account()?;
     let reached = Reached::channel(context, &at, status.clone()).await?;
     let mut client = reached.client;
-    if config.is_empty() && reached.account.is_some_and(|account| wants_token(&account)) {
+    let unknown = reached.account.filter(wants_token).filter(|_| config.is_empty());
+    if let Some(account) = unknown {
         client.close().await;
-        let token = ask::secret(out, &format!("Token of {channel}"))?;
+        // It knows where its tokens come from.
+        if let Some(error) = account.error.filter(|_| ask::somebody(out)) {
+            out.note(&visible(&error));
+        }
+        let token = ask::secret(out, &format!("Token of {channel}"), "the one that it has")?;
         if !token.is_empty() {
             config.insert(TOKEN.to_owned(), Value::String(token));
         }
@@ -137,7 +143,7 @@ fn settings(out: Output, args: &Args) -> Outcome<Map<String, Value>> {
                     "Give one of them with --token-file FILE.",
                 ));
             }
-            Value::String(given(ask::secret(out, key)?, key)?)
+            Value::String(given(ask::secret(out, key, "")?, key)?)
         } else if is_secret(key) && !value.is_empty() && value != "null" {
             return Err(Failure::usage(
                 format!("`{key}` is a secret, and everybody on this machine can read arguments. Nothing was sent."),
@@ -157,7 +163,7 @@ fn settings(out: Output, args: &Args) -> Outcome<Map<String, Value>> {
     }
     if let Some(path) = &args.token_file {
         let token = if path == Path::new("-") {
-            ask::secret(out, TOKEN)?
+            ask::secret(out, TOKEN, "")?
         } else {
             token_of(out, path)?
         };
