@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { asAgentId, type ChatSendResult } from "../../../protocol/gen/types.ts";
 import type {
+  DispatchOutcome,
   GatewayPort,
   ModelOutcome,
   ModelRequest,
@@ -114,7 +115,7 @@ export class Stage {
   speech: SessionMediaDeps = {};
   seesImages = true;
   transcription: RunContext["config"]["transcription"];
-  dispatch: (call: ToolDispatch) => Promise<"sent" | "offline"> = () => Promise.resolve("sent");
+  dispatch: (call: ToolDispatch) => Promise<DispatchOutcome> = () => Promise.resolve("sent");
   readonly replies: ReplyCall[] = [];
   reply: (call: ReplyCall) => Promise<Result<void>> = () => Promise.resolve({ ok: true, value: undefined });
   /** When set, models answer at once. */
