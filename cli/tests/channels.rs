@@ -681,7 +681,7 @@ fn p9_status_shows_each_account_what_is_undelivered_and_who_waits() {
     let shown = run.stdout.split_once("CHANNELS\n").unwrap().1;
     insta::assert_snapshot!(shown, @r"
     fax       The channel fax did not answer.
-    whatsapp  connected as +31612345678; 1 waits to be handed over; 2 undelivered or unknown
+    whatsapp  connected as +31612345678; 1 waits to be handed over; 2 undelivered or unknown; messages may have been missed
 
     2 people wait to be let in: `gsv pair list`
     ");
@@ -723,7 +723,7 @@ fn p9_the_doctor_names_what_is_wrong_with_channels() {
             ("fail", "fax: The channel fax did not answer."),
             (
                 "warn",
-                "whatsapp: connected as +31612345678; 1 waits to be handed over; 2 undelivered or unknown"
+                "whatsapp: connected as +31612345678; 1 waits to be handed over; 2 undelivered or unknown; messages may have been missed"
             ),
             ("warn", "2 people wait to be let in"),
         ]

@@ -143,6 +143,10 @@ pub fn line(channel: &str, account: &ChannelAccount, problems: Option<&[Delivery
     ];
     parts.extend(waiting(account));
     parts.extend(lost(account, problems));
+    parts.extend(too_late(account).map(|count| format!("{count} came too late to be answered")));
+    if account.gap.is_some() {
+        parts.push("messages may have been missed".to_owned());
+    }
     parts.join("; ")
 }
 
