@@ -41,7 +41,7 @@ export interface Side {
   start(): Promise<void>;
   /** Everything under way at the platform when the Worker dies is cut with it. */
   person(): Promise<Person>;
-  /** What must be in no log: tokens, keys, people. */
+  /** What must be in no log: tokens, keys, people. Asked at the end. */
   secrets(): readonly string[];
   close(): Promise<void>;
 }

@@ -1,11 +1,43 @@
 /** The WhatsApp channel keeps what every channel keeps. */
-import { readFileSync } from "node:fs";
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { getMediaKeys } from "@whiskeysockets/baileys";
 import { FakeWhatsApp } from "../../fakes/whatsapp/server.ts";
 import { channelContract, type Person, type Side } from "../../kit/test/contract.ts";
 import { Stage } from "../../kit/test/stage.ts";
 import { open as unseal } from "../src/media.ts";
 import { buildWorker } from "./build.ts";
+
+/** Every key of the account, out of its own store, in the ways in which keys get printed. */
+function keysOf(folder: string): string[] {
+  const objects = join(folder, "do", "WhatsAppAccount");
+  const values = readdirSync(objects)
+    .filter((name) => name.endsWith(".sqlite") && name !== "metadata.sqlite")
+    .flatMap((name) => {
+      const db = new DatabaseSync(join(objects, name), { readOnly: true });
+      try {
+        return db
+          .prepare("SELECT value FROM kv")
+          .all()
+          .map(({ value }) => String(value));
+      } finally {
+        db.close();
+      }
+    });
+  const keys = new Set(values.flatMap((value) => [...value.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)].map(String)));
+  return [...keys].flatMap((key) => {
+    const bytes = Buffer.from(key, "base64").subarray(0, 16);
+    return [
+      key.slice(0, 24),
+      bytes.toString("hex"),
+      bytes.toString("hex").replace(/(..)(?!$)/g, "$1 "),
+      [...bytes].join(","),
+      [...bytes].join(", "),
+    ];
+  });
+}
 
 async function open(): Promise<Side> {
   const fake = await new FakeWhatsApp().listen();
@@ -79,7 +111,14 @@ async function open(): Promise<Side> {
             ),
       };
     },
-    secrets: () => ["privKey", "Closing session", "Someone Particular", "1555100", "9001000", fake.account.pn, fake.rootHex],
+    secrets() {
+      const keys = keysOf(stage.folder);
+      assert.ok(keys.length > 1_000, `only ${keys.length} spellings of keys`);
+      // They are the account's real ones: the server knows its public identity.
+      const identity = Buffer.from(fake.bot?.identity ?? []).toString("base64");
+      assert.ok(keys.includes(identity.slice(0, 24)), "the identity is not among them");
+      return [...keys, "privKey", "Closing session", "Someone Particular", "1555100", "9001000", fake.account.pn, fake.rootHex];
+    },
     async close() {
       await stage.end();
       await fake.close();
