@@ -6,10 +6,11 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { channels, timesOf } from "./channels.ts";
 import { compaction, concurrent, diskCalls, fill, messages, streamBytes, textSearch, toolRoundTrip } from "./measure.ts";
 import { BenchModel } from "./model.ts";
 import { largePrompt, SKILLED_SESSION } from "./prompt.ts";
-import { median, run, start, stop, usageOf } from "./process.ts";
+import { median, quantile, run, start, stop, usageOf } from "./process.ts";
 import { gsv, type Gsv, makeTree, root, startFloor, startGsv } from "./system.ts";
 
 interface Row {
@@ -111,6 +112,10 @@ async function main(): Promise<void> {
   const floor = await startFloor(model.url);
   const floorCost = await messages(floor, model, "floor", count);
   const floorLoad = await concurrent(floor, 50, quick ? 5 : 20);
+  const senders = quick ? 10 : 50;
+  const floorTakes = await timesOf(senders * 20, (n) =>
+    floor.take(JSON.stringify({ id: `queue-${n}`, from: "bench", text: "hello there" })),
+  );
   await floor.stop();
 
   say("gsv ...");
@@ -221,6 +226,22 @@ async function main(): Promise<void> {
     atMost("gsv --version, over the cost of a process", Math.max(0, median(versions) - median(trues)), "ms", 5);
     atMost("binary", statSync(gsv).size / 1048576, "MB", 12);
     atMost("Worker upload, gzip", gzipSync(readFileSync(join(root, "dist/runtime/worker.js"))).length / 1024, "KiB", 384);
+    say("channels ...");
+    const channel = await channels(model, senders);
+    ratio("channel: a message is accepted, p50", channel.acceptP50Ms, "ms", median(floorTakes), 3);
+    ratio("channel: a message is accepted, p99", channel.acceptP99Ms, "ms", quantile(floorTakes, 0.99), 4);
+    ratio("channel: round trip, without the model's time", channel.roundTripMs, "ms", floorCost.overheadMs, 8);
+    info(`channel: ${channel.drained} queued messages after a restart`, channel.drainMs / 1000, "s");
+    const drainRate = (channel.drained * 1000) / channel.drainMs;
+    rows.push({
+      name: "channel: messages/s while they are answered",
+      value: drainRate,
+      unit: "/s",
+      floor: floorLoad.perSecond,
+      target: ">= 1/10 floor",
+      ok: drainRate >= floorLoad.perSecond / 10,
+    });
+    atMost("channel: memory of an account", channel.accountMb, "MB", 1);
   } finally {
     await system.stop();
     model.stop();

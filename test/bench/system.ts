@@ -31,7 +31,11 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-export async function startFloor(modelUrl: string): Promise<System> {
+export interface Floor extends System {
+  /** One message of a platform: written down, then answered. */
+  take(body: string): Promise<void>;
+}
+export async function startFloor(modelUrl: string): Promise<Floor> {
   const state = mkdtempSync(join(tmpdir(), "gsv-floor-"));
   const port = await freePort();
   const child = start(
@@ -47,6 +51,11 @@ export async function startFloor(modelUrl: string): Promise<System> {
     open: () => BenchClient.open(`ws://127.0.0.1:${port}/ws`),
     async say(client, session, message) {
       client.raw(JSON.stringify({ id: "1", session, message }));
+    },
+    async take(body) {
+      const response = await fetch(`http://127.0.0.1:${port}/take`, { method: "POST", body });
+      await response.text();
+      if (!response.ok) throw new Error(`the floor answered ${response.status}`);
     },
     async stop() {
       await stop(child);

@@ -26,6 +26,10 @@ export class FloorSession extends DurableObject {
     this.sql = ctx.storage.sql;
     this.sql.exec("CREATE TABLE IF NOT EXISTS messages(seq INTEGER PRIMARY KEY, role TEXT NOT NULL, body TEXT NOT NULL) STRICT");
   }
+  /** For channels: what comes in is a row before it is answered. */
+  take(message) {
+    this.sql.exec("INSERT INTO messages(role, body) VALUES ('inbox', ?)", message);
+  }
   say(session, message) {
     this.sql.exec("INSERT INTO messages(role, body) VALUES ('user', ?)", message);
     this.ctx.waitUntil(this.answer(session, message));
@@ -65,7 +69,12 @@ export class FloorSession extends DurableObject {
 }
 
 export default {
-  fetch(request, env) {
-    return new URL(request.url).pathname === "/ws" ? env.GATEWAY.getByName("singleton").fetch(request) : new Response("ok");
+  async fetch(request, env) {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/take") {
+      await env.SESSION.getByName("inbox").take(await request.text());
+      return new Response("ok");
+    }
+    return pathname === "/ws" ? env.GATEWAY.getByName("singleton").fetch(request) : new Response("ok");
   },
 };
