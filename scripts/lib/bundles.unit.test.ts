@@ -11,7 +11,7 @@ import { channelFacts, compatibility, ConfigProblem, withoutComments } from "./w
 const good = {
   name: "gsv-channel-x",
   compatibility_date: "2026-11-01",
-  compatibility_flags: ["nodejs_compat"],
+  compatibility_flags: ["nodejs_compat", "other_flag"],
   workers_dev: false,
   durable_objects: { bindings: [{ name: "ACCOUNT", class_name: "XAccount" }] },
   services: [{ binding: "GATEWAY", service: "gsv", entrypoint: "GatewayEntrypoint" }],
@@ -28,12 +28,12 @@ describe("wrangler.jsonc", () => {
   it("says what the embedded gateway needs of a channel", () => {
     assert.deepEqual(factsOf(good), {
       compatibilityDate: "2026-11-01",
-      compatibilityFlags: ["nodejs_compat"],
+      compatibilityFlags: ["other_flag"],
       durableObject: "XAccount",
     });
-    assert.deepEqual(compatibility('{"compatibility_date": "2026-01-01"}', "f"), {
+    assert.deepEqual(compatibility('{"compatibility_date": "2026-01-01", "compatibility_flags": ["nodejs_compat"]}', "f"), {
       compatibilityDate: "2026-01-01",
-      compatibilityFlags: [],
+      compatibilityFlags: ["nodejs_compat"],
     });
   });
 

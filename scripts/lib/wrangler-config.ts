@@ -8,6 +8,9 @@ export interface ChannelFacts extends Compatibility {
   /** Class of the accounts' Durable Object. */
   readonly durableObject: string;
 }
+/** Flags that are on by themselves from a compatibility date on. */
+const DEFAULT_SINCE: Readonly<Record<string, string>> = { nodejs_compat: "2026-08-04" };
+
 export class ConfigProblem extends Error {}
 
 /** JSON with comments and trailing commas, as JSON. Strings stay what they are. */
@@ -30,7 +33,8 @@ interface Config {
 export function compatibility(text: string, file: string): Compatibility {
   const { compatibility_date: date, compatibility_flags: flags = [] } = parse(text, file);
   if (date === undefined) throw new ConfigProblem(`${file} has no compatibility_date.`);
-  return { compatibilityDate: date, compatibilityFlags: flags };
+  // wrangler wants to be told in any case; workerd says at each start that it need not be.
+  return { compatibilityDate: date, compatibilityFlags: flags.filter((flag) => (DEFAULT_SINCE[flag] ?? "9999-12-31") > date) };
 }
 
 /** Checks too that the channel is closed to the world and bound as the embedded gateway binds it. */

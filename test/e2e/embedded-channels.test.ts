@@ -1,7 +1,7 @@
 /** Channels beside the gateway on one machine: only those that are enabled, through the gateway's door, over every kind of restart. */
 import assert from "node:assert/strict";
 import { createHmac, randomUUID } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { freePort, Machine, RUNTIME, transcript, until } from "./support.ts";
@@ -153,7 +153,8 @@ describe("a channel that is enabled while the gateway runs", () => {
     const runtime = join(machine.folder, "runtime");
     mkdirSync(join(runtime, "channels"), { recursive: true });
     for (const name of readdirSync(RUNTIME)) if (name !== "channels") symlinkSync(join(RUNTIME, name), join(runtime, name));
-    writeFileSync(join(runtime, "channels", "discord.js"), "this is (no script");
+    const { size } = statSync(join(RUNTIME, "channels", "discord.js"));
+    writeFileSync(join(runtime, "channels", "discord.js"), "this is (no script".padEnd(size));
     symlinkSync(join(RUNTIME, "channels", "example.js"), join(runtime, "channels", "example.js"));
     await machine.ok("down");
     const up = await machine.gsv(["up", "--port", String(machine.port)], { env: { GSV_RUNTIME_DIR: runtime } });

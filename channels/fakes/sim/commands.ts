@@ -211,8 +211,9 @@ async function status({ gateway, journal }: Stage): Promise<void> {
   for (const channel of ["whatsapp", "discord"]) {
     const result = await gateway.call("channel.status", { channel });
     for (const account of result["accounts"] as Json[]) {
-      const { connected, inboxWaiting = 0, outboxWaiting = 0, error } = account;
-      const words = connected === true ? "connected" : `not connected${error === undefined ? "" : `: ${String(error)}`}`;
+      const { connected, authenticated, inboxWaiting = 0, outboxWaiting = 0, error } = account;
+      const why = error === undefined ? "" : `: ${String(error)}`;
+      const words = connected === true ? "connected" : authenticated === true ? `not connected${why}` : `not linked${why}`;
       journal.say(`${channel}: ${words} (${String(inboxWaiting)} in, ${String(outboxWaiting)} out wait)`);
     }
   }

@@ -28,6 +28,7 @@ export class WhatsAppSide {
   readonly #gateway: Gateway;
   readonly #shown = new Map<Name, number>();
   readonly #last = new Map<Name, { readonly id: string; readonly group: boolean }>();
+  #ownShown = 0;
   #noted = 0;
   constructor(gateway: Gateway, journal: Journal) {
     this.#gateway = gateway;
@@ -116,6 +117,14 @@ export class WhatsAppSide {
       }
       this.#shown.set(name, all.length);
     }
+    // Of what the agent writes, the owner's phone gets a copy; only the chat with oneself is news.
+    const own = this.fake.phone.shown;
+    const self = [this.fake.account.pn, this.fake.account.lid];
+    for (const { chat, message } of own.slice(this.#ownShown)) {
+      const text = self.includes(chat.split(/[:@]/)[0] ?? "") ? textOf(message) : undefined;
+      if (text !== undefined) this.#journal.show("WhatsApp chat with oneself", text);
+    }
+    this.#ownShown = own.length;
     for (const note of this.fake.log.slice(this.#noted)) this.#journal.note("whatsapp", JSON.stringify(note));
     this.#noted = this.fake.log.length;
   }

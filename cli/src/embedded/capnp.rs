@@ -232,6 +232,7 @@ mod tests {
                 compatibility_date: "2026-10-01".into(),
                 compatibility_flags: vec!["nodejs_compat".into()],
                 durable_object: "Account".into(),
+                bytes: None,
             },
             vars: BTreeMap::from([("KEY".to_owned().try_into().unwrap(), "a\"b".to_owned())]),
             certificates: vec!["pem".into()],

@@ -295,13 +295,21 @@ pub fn to_run(layout: &Layout, runtime: &Runtime) -> (Vec<Channel>, Vec<String>)
             continue;
         }
         let script = runtime.channel_script(&name);
-        let bundle = runtime.manifest.channels.get(&name).filter(|_| script.is_file());
-        let Some(bundle) = bundle.cloned() else {
-            warnings.push(format!(
-                "the channel {name} is enabled and does not run: {} is not there. Build or install the runtime again.",
-                script.display()
-            ));
-            continue;
+        let found = fs::metadata(&script).ok().filter(fs::Metadata::is_file);
+        let bundle = match (found, runtime.manifest.channels.get(&name)) {
+            (Some(found), Some(bundle)) if bundle.bytes.is_none_or(|bytes| bytes == found.len()) => Ok(bundle.clone()),
+            (Some(_), Some(_)) => Err("is damaged"),
+            _ => Err("is not there"),
+        };
+        let bundle = match bundle {
+            Ok(bundle) => bundle,
+            Err(why) => {
+                warnings.push(format!(
+                    "the channel {name} is enabled and does not run: {} {why}. Build or install the runtime again.",
+                    script.display()
+                ));
+                continue;
+            }
         };
         let mut certificates = Vec::new();
         for path in entry.trusted_certificates {
@@ -364,6 +372,7 @@ mod tests {
             compatibility_date: "2026-11-01".into(),
             compatibility_flags: Vec::new(),
             durable_object: "Account".into(),
+            bytes: Some(17),
         };
         let runtime = Runtime {
             dir: dir.path().join("runtime"),
@@ -478,6 +487,20 @@ mod tests {
         assert_eq!(warnings.len(), 2, "{warnings:?}");
         assert!(warnings[0].contains("the channel gone") && warnings[0].contains("gone.js"));
         assert!(warnings[1].contains("the channel other"));
+    }
+
+    #[test]
+    fn a_damaged_bundle_is_skipped_and_said() {
+        let place = place();
+        write(
+            &place.layout,
+            r#"{"version":1,"channels":{"example":{"enabled":true}}}"#,
+        );
+        assert_eq!(names(&to_run(&place.layout, &place.runtime).0), ["example"]);
+        fs::write(place.runtime.dir.join("channels/example.js"), "export def").unwrap();
+        let (channels, warnings) = to_run(&place.layout, &place.runtime);
+        assert!(channels.is_empty());
+        assert!(warnings[0].contains("is damaged"), "{warnings:?}");
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub struct ChannelBundle {
     pub compatibility_flags: Vec<String>,
     /// The class of its accounts.
     pub durable_object: String,
+    /// Of its script.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
