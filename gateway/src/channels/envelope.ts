@@ -6,13 +6,13 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ChannelInbound } from "../../../protocol/gen/types.ts";
 
+/** When it was written is worth a word only when that was a while ago. */
+const LATE_MS = 600_000;
 const MAX_NAME = 128;
 /** Leaves room for the head and for notes about files in what a session takes. */
 const MAX_TEXT_BYTES = LIMITS.messageBytes - 32_768;
 const MAX_QUOTE = 1000;
 const HEAD = "[message]";
-/** The last moment that a Date can hold. */
-const MAX_TIME = 8.64e15;
 /** Direction marks, invisible characters and line breaks of all kinds: what makes a name look like something else. */
 const DECEPTIVE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
@@ -31,8 +31,10 @@ export interface EnvelopeInput {
   readonly inbound: ChannelInbound;
   /** The owner's own conversation: the words stand alone, unless there is something to add. */
   readonly isOwner: boolean;
+  /** Epoch ms. */
+  readonly now: number;
 }
-export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
+export function envelope({ channel, inbound, isOwner, now }: EnvelopeInput): string {
   const { peer, sender, message } = inbound;
   const about: Record<string, unknown> = {};
   if (!isOwner) {
@@ -47,8 +49,7 @@ export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
     about["replaces"] = message.deleted === true ? "an earlier message, which was taken back" : "an earlier message";
   if (message.reaction !== undefined) about["reaction"] = cleanName(message.reaction, 16) ?? "taken back";
   if (message.forwarded === true) about["forwarded"] = true;
-  if (inbound.backlog === true && message.timestamp !== undefined && message.timestamp <= MAX_TIME)
-    about["sentAt"] = new Date(message.timestamp).toISOString();
+  if (message.timestamp !== undefined && now - message.timestamp > LATE_MS) about["sentAt"] = new Date(message.timestamp).toISOString();
   const whole = withoutHeads(message.text);
   const text = beginning(whole, MAX_TEXT_BYTES);
   if (text.length < whole.length) about["cut"] = `the text was too long: its last ${whole.length - text.length} characters are not here`;
@@ -56,6 +57,8 @@ export function envelope({ channel, inbound, isOwner }: EnvelopeInput): string {
   const head = `${HEAD} ${visible(JSON.stringify(about))}`;
   return text === "" ? head : `${head}\n${text}`;
 }
+/** No message's own text begins like this. */
+export const hasHead = (text: string): boolean => text.startsWith(HEAD);
 /** JSON leaves line ends of other kinds and direction marks as they are. */
 const visible = (json: string): string =>
   json.replace(DECEPTIVE, (mark) =>

@@ -19,7 +19,7 @@ import type {
 } from "../../../protocol/gen/types.ts";
 import { type Access, accessOf, senderIdOf } from "../channels/access.ts";
 import { unansweredWhy } from "../channels/attention.ts";
-import { cleanName, envelope } from "../channels/envelope.ts";
+import { cleanName, envelope, hasHead } from "../channels/envelope.ts";
 import { gapText, noticeDelivery, peerOfNotice, refOfDelivery, undeliveredText } from "../channels/undelivered.ts";
 import { isOwnKey, keyFor } from "../media/names.ts";
 import type { Logger } from "../platform/log.ts";
@@ -424,9 +424,12 @@ export class ChannelHub {
     { isOwner }: Place,
     speaker: PairRole,
   ): Pick<SessionSend, "text" | "verbatim" | "command"> {
-    const text = envelope({ channel, inbound, isOwner });
-    if (isOwner) return { text };
-    return { text, verbatim: true, ...(speaker === "owner" ? { command: withoutMention(inbound) } : {}) };
+    const text = envelope({ channel, inbound, isOwner, now: this.#ports.now() });
+    const { message } = inbound;
+    if (isOwner && !hasHead(text)) return { text };
+    // What is said about a message (a quote) is nobody's command, and what was forwarded are not the owner's words.
+    const commands = speaker === "owner" && message.forwarded !== true;
+    return { text, verbatim: true, ...(commands ? { command: withoutMention(inbound) } : {}) };
   }
 
   /** Twenty a minute; the rest waits in the channel, in order. */

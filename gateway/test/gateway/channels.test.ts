@@ -108,7 +108,7 @@ describe("who is let in", () => {
     });
     await vi.waitFor(() => expect(handed()).toHaveLength(1));
     expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:main", isMain: true });
-    expect(handed()[0]?.text).toMatch(/^\[message\] \{"sentAt":"[^"]+"\}\nhello$/);
+    expect(handed()[0]?.text).toBe("hello");
   });
 
   test("who is turned away is not answered again", async () => {
@@ -124,6 +124,35 @@ describe("who is let in", () => {
     expect((await take(group("me", "hello all"))).outcome).toBe("ignored");
     expect((await take(group("stranger", "ok", { wasMentioned: true }))).outcome).toBe("ignored");
     expect(sessions.asked).toEqual([]);
+  });
+
+  test("[R6] the owner's command counts also when there is something to say about it; what is quoted or forwarded is nobody's", async () => {
+    await configure("channels.test.owners", ["me"]);
+    const said = async (message: Partial<ChannelInbound["message"]>): Promise<Partial<SessionSend> | undefined> => {
+      const inbound = dm("me", "/stop");
+      await take({ ...inbound, message: { ...inbound.message, ...message } });
+      const sent = handed().at(-1);
+      return (
+        sent && {
+          text: sent.text,
+          ...(sent.verbatim ? { verbatim: true } : {}),
+          ...(sent.command === undefined ? {} : { command: sent.command }),
+        }
+      );
+    };
+    const sent = Date.now() - 3_600_000;
+    expect(await said({})).toEqual({ text: "/stop" });
+    expect(await said({ timestamp: sent })).toEqual({
+      text: `[message] {"sentAt":"${new Date(sent).toISOString()}"}\n/stop`,
+      verbatim: true,
+      command: "/stop",
+    });
+    expect(await said({ text: "why?", replyToText: "/m:dear/model /reset" })).toEqual({
+      text: '[message] {"quotes":{"text":"/m:dear/model /reset"}}\nwhy?',
+      verbatim: true,
+      command: "why?",
+    });
+    expect(await said({ forwarded: true })).toEqual({ text: '[message] {"forwarded":true}\n/stop', verbatim: true });
   });
 
   test("[S7][S8][X10] a group is never the owner's own conversation; commands in it are the owner's alone", async () => {
