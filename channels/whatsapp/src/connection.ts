@@ -83,6 +83,9 @@ const FINAL: Readonly<Record<number, string>> = {
 export const LOGGED_OUT = "The phone unlinked this device. Log in again: gsv channel whatsapp login";
 const REPLACED = "Another program uses this linked device (440). Stop it, or log in again here.";
 
+const lostLogin = (reason: number | undefined): string =>
+  `WhatsApp could not be reached, or broke the login off${reason === undefined ? "" : ` (${reason})`}. Look whether this machine is online, then begin again: gsv channel whatsapp login`;
+
 /** 2 s, 4 s, ... five minutes, a quarter up or down. */
 export function waitAfter(attempt: number, random: number): number {
   const wait = Math.min(CONNECTION.longestWaitMs, CONNECTION.firstWaitMs * 2 ** Math.min(20, Math.max(0, attempt)));
@@ -150,10 +153,8 @@ function attemptOf(state: State, now: number): number {
   if (state.kind === "connecting") return state.attempt;
   return state.kind === "open" && now - state.since < CONNECTION.settledMs ? state.attempt : 0;
 }
-const expire = (): Step => ({
-  state: { kind: "idle", note: "The login was not finished in time. Begin again: gsv channel whatsapp login" },
-  effects: [{ type: "CloseSocket" }],
-});
+const expire = (): Step => giveUp("The login was not finished in time. Begin again: gsv channel whatsapp login");
+const giveUp = (note: string): Step => ({ state: { kind: "idle", note }, effects: [{ type: "CloseSocket" }] });
 
 function login(state: State, { now, paired, force, phone }: Extract<Event, { type: "login" }>): Step {
   const close: readonly Effect[] = hasSocket(state) ? [{ type: "CloseSocket" }] : [];
@@ -179,7 +180,7 @@ function closed(state: State, { now, reason, paired, random }: Extract<Event, { 
   // Baileys says 500 also for what it does not know: only when it comes back at once, again and again, it is the session.
   const again = reason === REASON.badSession && paired && attemptOf(state, now) < CONNECTION.badSessions;
   if (final !== undefined && !again) return stay({ kind: "stopped", note: final });
-  if (!paired) return expire();
+  if (!paired) return reason === REASON.timedOut ? expire() : giveUp(lostLogin(reason));
   const attempt = attemptOf(state, now);
   const ms = waitAfter(attempt, random);
   const replaced = reason === REASON.replaced;

@@ -108,6 +108,16 @@ describe("the connection", () => {
     assert.equal(calm.state.until, CONNECTION.settledMs + 2_000);
   });
 
+  test("[P12] a login that ends says why: too slow, or no way to WhatsApp", () => {
+    const note = (reason: number | undefined): string => {
+      const { state } = step(pairing, closed(reason, 2_000, false));
+      return state.kind === "idle" ? (state.note ?? "") : state.kind;
+    };
+    assert.match(note(408), /not finished in time/);
+    assert.match(note(undefined), /could not be reached/);
+    assert.match(note(503), /\(503\)/);
+  });
+
   test("[P12] never two sockets, whatever happens; and there is one exactly where the state says so", () => {
     const event: fc.Arbitrary<(now: number) => Event> = fc.oneof(
       fc.record({ paired: fc.boolean(), asked: fc.boolean(), ago: fc.option(fc.integer({ min: 0, max: 200_000 })) }).map(
