@@ -2,6 +2,8 @@
 /** The one table of limits; the unit is the last word of the name. */
 
 export const LIMITS = {
+  /** Messages an hour that one conversation of the owner sends to others of itself. */
+  agentMessagesPerHour: 60,
   /** Agents. */
   agents: 256,
   /** Largest state kept with a hibernating socket. */

@@ -78,6 +78,7 @@ limit("summarizeMs", 120000, "Time of one call of the model for a summary or for
 limit("compactionChunks", 64, "Model calls of one compaction; what is left then goes without a summary, with a note.");
 limit("pageBytes", 524288, "Bytes of one page of messages.");
 limit("searchIndexMs", 10000, "Time that one search spends on catching up with what is new; the rest is left for the next, with a note.");
+limit("agentMessagesPerHour", 60, "Messages an hour that one conversation of the owner sends to others of itself.");
 limit("botMessagesInRow", 5, "Messages of programs in a row, without a person in between, that are answered in one conversation.");
 limit("pairsWaiting", 100, "Strangers who wait to be let in; further ones are not answered.");
 limit("pairNoticeMs", 3600000, "A stranger is answered at most once in this time.");

@@ -2,6 +2,9 @@
 //! The one table of limits; the unit is the last word of the name.
 #![allow(clippy::doc_markdown, rustdoc::all, reason = "prose comes from the contract")]
 
+/// Messages an hour that one conversation of the owner sends to others of itself.
+pub const AGENT_MESSAGES_PER_HOUR: u64 = 60;
+
 /// Agents.
 pub const AGENTS: u64 = 256;
 

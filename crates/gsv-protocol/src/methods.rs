@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "1a98f721ed132db3";
+pub const PROTOCOL_FINGERPRINT: &str = "8c793c4b215fff08";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

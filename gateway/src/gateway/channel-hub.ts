@@ -12,7 +12,6 @@ import type {
   ChannelInbound,
   ChannelInboundOutcome,
   DeliveryReport,
-  DmScope,
   OutboundMessage,
   PairRole,
   Unanswered,
@@ -20,24 +19,22 @@ import type {
 import { type Access, accessOf, senderIdOf } from "../channels/access.ts";
 import { unansweredWhy } from "../channels/attention.ts";
 import { cleanName, envelope, hasHead } from "../channels/envelope.ts";
-import { gapText, noticeDelivery, peerOfNotice, refOfDelivery, undeliveredText } from "../channels/undelivered.ts";
+import { gapText, noticeDelivery } from "../channels/undelivered.ts";
 import { isOwnKey, keyFor } from "../media/names.ts";
 import type { Logger } from "../platform/log.ts";
-import type { ReplyRoute, Result, SessionIdentity, SessionSend } from "../ports.ts";
+import type { ReplyRoute, SessionSend } from "../ports.ts";
 import type { Audit } from "./audit.ts";
-import { fail, succeed } from "./outcome.ts";
+import { Deliverer } from "./deliverer.ts";
 import { Outgoing } from "./outgoing.ts";
+import { type Place, Places } from "./places.ts";
 import type { Channels } from "./registry/channels.ts";
-import type { Deliveries, Delivery } from "./registry/deliveries.ts";
+import type { Deliveries } from "./registry/deliveries.ts";
 import type { Config } from "./registry/config.ts";
 import type { Pairings } from "./registry/pairings.ts";
 import type { Peers } from "./registry/peers.ts";
 import type { Sessions } from "./registry/sessions.ts";
-import { routeInbound } from "./routing/bindings.ts";
-import { compileLinks } from "./routing/identity-links.ts";
-import { canonicalKey, normaliseId } from "./routing/session-keys.ts";
+import { normaliseId } from "./routing/session-keys.ts";
 import type { AskSession } from "./session-ports.ts";
-import { isOwners, lookUp, type Named, takeUp } from "./whose.ts";
 
 export interface ChannelRef {
   readonly channel: string;
@@ -66,17 +63,10 @@ export interface HubPorts {
 }
 /** The channel keeps the message and brings it again. */
 const LATER: ChannelInboundOutcome = { outcome: "later" };
-interface Place {
-  readonly identity: SessionIdentity;
-  readonly key: string;
-  readonly isOwner: boolean;
-}
 type Allowed = Pick<Extract<Access, { kind: "allow" }>, "role" | "speaker">;
 const GUEST: Allowed = { role: "guest", speaker: "guest" };
 /** Names the second handing over of what was held. */
 const LET_IN = "/let-in";
-const NOT_YOURS =
-  "The conversation that this would go to is somebody else's. Ask the owner of this assistant: they can give you another one by changing `session.dmScope` or `session.identityLinks`.";
 const CHANGED =
   "What you may do here has changed while this message was on its way, and it is not known whether it was taken in before. Send it again if it was not answered.";
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
@@ -84,34 +74,33 @@ const MINUTE_MS = 60_000;
 const RELEASE_EVERY_MS = 30_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_AGAIN_MS = 1_000;
-const TELL_EVERY_MS = 30_000;
-const TOLD_AT_ONCE = 50;
-const MAX_ERROR_CHARS = 1_000;
-const MAX_SHOWN_PROBLEMS = 200;
 /** Longer names of messages are known by their hash. */
 const MAX_PLAIN_KEY = 100;
 
 export class ChannelHub {
   readonly #ports: HubPorts;
+  readonly #places: Places;
+  readonly deliverer: Deliverer;
   /** What the agent sends of itself. */
   readonly outgoing: Outgoing;
   /** Times of a sender's last messages: a brake, not a rule; a new life begins with a full tank. */
   readonly #lately = new Map<string, number[]>();
   #triedAt = 0;
-  #toldAt = 0;
   #forgotAt = 0;
   #moreToForget = false;
   #armed = false;
 
   constructor(ports: HubPorts) {
     this.#ports = ports;
+    this.#places = new Places(ports);
+    this.deliverer = new Deliverer({ ...ports, keepTime: () => this.#keepTime() });
     this.outgoing = new Outgoing({
       ...ports,
-      handOver: (ref, message) => this.#handOver(ref, message),
+      handOver: (ref, message) => this.deliverer.handOver(ref, message),
       roleOf: (ref, inbound) => this.#roleOf(ref, inbound),
       conversationOf: (ref, inbound) => {
         const role = this.#roleOf(ref, inbound);
-        const place = role && this.#place(ref, inbound, role);
+        const place = role && this.#places.of(ref, inbound, role);
         return place?.ok === true ? place.value.identity : undefined;
       },
       withdraw: (id) => ports.deliveries.arrived(id),
@@ -145,7 +134,7 @@ export class ChannelHub {
     const ref = checkedRef(account);
     const access = this.#access(ref, inbound);
     if (access.kind !== "allow") return undefined;
-    const place = this.#place(ref, inbound, access.role);
+    const place = this.#places.of(ref, inbound, access.role);
     if (!place.ok) return undefined;
     return keyFor(place.value.key, { kind: "message", messageId: await this.#key(ref, inbound), index: file.index }, file.mimeType);
   }
@@ -157,67 +146,12 @@ export class ChannelHub {
     const { gap } = state;
     const before = channels.accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state?.gap;
     if (gap !== undefined && gap.until !== before?.until)
-      await this.#tellOwner(config.defaultAgentId(), `gap:${channel}/${accountId}/${gap.until}`, gapText({ channel, gap }));
+      await this.deliverer.tellOwner(config.defaultAgentId(), `gap:${channel}/${accountId}/${gap.until}`, gapText({ channel, gap }));
     channels.setState(channel, { ...state, accountId }, now());
   }
-  /** Durable when it returns; people are told right after, or when the alarm tries again. */
-  delivered(account: ChannelRef, { state, deliveryId, error }: DeliveryReport): void {
-    const { deliveries } = this.#ports;
-    const { channel, accountId } = checkedRef(account);
-    if (state === "sent") deliveries.arrived(deliveryId);
-    else this.#undelivered({ id: deliveryId, channel, accountId, state, ...(error === undefined ? {} : { error }) });
-  }
-  #undelivered(
-    problem: Pick<Delivery, "id" | "channel" | "accountId" | "peer" | "error"> & { readonly state: "failed" | "unknown" },
-    noted = false,
-  ): void {
-    const { deliveries, log, now, arm, background } = this.#ports;
-    const { id, channel, accountId, state } = problem;
-    const peer = problem.peer ?? peerOfNotice(id);
-    const error = cleanName(problem.error, MAX_ERROR_CHARS);
-    const known = { id, channel, accountId, state, at: now(), ...(peer ? { peer } : {}), ...(error === undefined ? {} : { error }) };
-    if (!deliveries.failed(known, noted)) return;
-    log.warn("delivery_not_made", { channel, account: accountId, delivery: id, state });
-    this.#toldAt = now();
-    arm();
-    background("tell_undelivered", this.tellUndelivered());
-  }
-  /**
-   * The conversation that a message came from has it in its log, and its model learns of it with the next message; the owner's main
-   * conversation has it too. No model is called. Once for each message and state, however often this runs.
-   */
-  async tellUndelivered(): Promise<void> {
-    const { deliveries, now } = this.#ports;
-    this.#toldAt = now();
-    for (const delivery of deliveries.untold(TOLD_AT_ONCE)) {
-      const { id, state, noted } = delivery;
-      if (state === "failed" || state === "unknown")
-        await this.#tell(`${id}:${state}`, refOfDelivery(id), noted, undeliveredText({ ...delivery, state }));
-      deliveries.told(delivery);
-    }
-  }
-  async #tell(key: string, ref: string | undefined, noted: boolean, text: string): Promise<void> {
-    const { config, sessions, ask } = this.#ports;
-    const from = ref === undefined ? undefined : sessions.keyOf(ref);
-    const named = from === undefined ? undefined : canonicalKey(from, config.mainKey());
-    if (named?.ok === true && !noted) {
-      const identity = lookUp(sessions, named, ref ?? "");
-      await ask(named.key, (session) => session.note({ identity, key, text, forModel: true }));
-    }
-    const agentId = named?.ok === true ? named.address.agentId : config.defaultAgentId();
-    await this.#tellOwner(agentId, key, text, named?.ok === true ? named.key : undefined);
-  }
-  /** In the main conversation, unless that is the one that knows. Once for a key. */
-  async #tellOwner(agentId: string, key: string, text: string, knows?: string): Promise<void> {
-    const { config, sessions, ask, now } = this.#ports;
-    const main = canonicalKey(`agent:${agentId}:main`, config.mainKey());
-    if (!main.ok || main.key === knows) return;
-    const identity = takeUp(sessions, main, now());
-    await ask(main.key, (session) => session.note({ identity, key, text }));
-  }
-  /** When people are told of what they have not been told of, for the alarm. */
-  nextTelling(): number | undefined {
-    return this.#ports.deliveries.untold(1).length === 0 ? undefined : this.#toldAt + TELL_EVERY_MS;
+  /** How a delivery ended. */
+  delivered(account: ChannelRef, report: DeliveryReport): void {
+    this.deliverer.delivered(checkedRef(account), report);
   }
 
   // ---------------------------------------------------------------- deciding
@@ -274,65 +208,6 @@ export class ChannelHub {
     return `${channel}/${accountId}/${plain ? key : await this.#ports.sha256(key)}`;
   }
 
-  /**
-   * The conversation of a message (gateway rules CH9-CH11). The owner and others never share one, whatever is configured or was: where
-   * the one that `session.dmScope` names is somebody else's already, the owner talks on in the main one, others in one by account and their own id.
-   */
-  #place(ref: ChannelRef, inbound: ChannelInbound, role: PairRole): Result<Place> {
-    const { config, sessions, now } = this.#ports;
-    const isOwner = role === "owner" && inbound.peer.kind === "dm";
-    const scope = config.effective().session.dmScope ?? "main";
-    const apart: DmScope = "per-account-channel-peer";
-    const tries: readonly (readonly [DmScope, linked: boolean])[] = [
-      [scope === "main" && !isOwner ? apart : scope, true],
-      isOwner ? ["main", true] : [apart, false],
-    ];
-    for (const [dmScope, linked] of tries) {
-      const route = this.#route(ref, inbound, dmScope, linked);
-      if (!route.ok) return route;
-      const record = sessions.find(route.value.key);
-      // What nobody has used belongs to whoever comes first, but for the owner's own by name.
-      const whose = isOwners(route.value.address, record);
-      if (record === undefined ? isOwner || !whose : whose === isOwner) {
-        const identity = takeUp(sessions, route.value, now(), isOwner);
-        return succeed({ key: identity.key, isOwner, identity });
-      }
-    }
-    return fail("session.bad_key", NOT_YOURS);
-  }
-  #route(ref: ChannelRef, inbound: ChannelInbound, dmScope: DmScope, linked: boolean): Result<Named> {
-    const { config } = this.#ports;
-    const { session, agents } = config.effective();
-    const route = routeInbound(
-      {
-        channel: ref.channel,
-        accountId: ref.accountId,
-        peer: {
-          kind: inbound.peer.kind,
-          id: inbound.peer.id,
-          ...(inbound.senderIds?.phone === undefined || inbound.peer.kind !== "dm" ? {} : { phone: inbound.senderIds.phone }),
-        },
-      },
-      {
-        bindings: agents?.bindings ?? [],
-        agents: new Set(config.agents().map(({ id }) => id)),
-        defaultAgent: config.defaultAgentId(),
-        dmScope,
-        mainKey: config.mainKey(),
-        links: compileLinks(linked ? session.identityLinks : undefined),
-      },
-    );
-    if (!route.ok) {
-      return fail(
-        "session.bad_key",
-        route.problem === "unknown-agent"
-          ? `A binding names the agent ${route.agentId}, which does not exist. Mend \`agents.bindings\`.`
-          : `There can be no conversation with this name: ${route.why}.`,
-      );
-    }
-    return succeed({ key: route.key, address: route.address });
-  }
-
   async #take(
     ref: ChannelRef,
     inbound: ChannelInbound,
@@ -346,13 +221,13 @@ export class ChannelHub {
       channels.settle(key, outcome);
       return outcome;
     };
-    const place = this.#place(ref, inbound, role);
+    const place = this.#places.of(ref, inbound, role);
     if (!place.ok) {
       channels.claim(key, "", now());
       return settle(refused(place.error.message));
     }
     // A message that was on its way before goes where it went, unless that is no longer for whoever wrote it.
-    const target = claimed === undefined || claimed === "" ? place.value : this.#claimed(claimed, place.value);
+    const target = claimed === undefined || claimed === "" ? place.value : this.#places.claimed(claimed, place.value);
     if (target === undefined) return settle(refused(CHANGED));
     if (claimed === undefined) {
       if (!this.#brake(ref, inbound)) return LATER;
@@ -408,14 +283,6 @@ export class ChannelHub {
       original !== undefined &&
       channels.taken(await this.#key(ref, { ...inbound, message: { ...inbound.message, id: original } }))?.outcome?.outcome === "accepted";
     return unansweredWhy({ inbound, now: now(), knowsOriginal });
-  }
-  #claimed(claimed: string, place: Place): Place | undefined {
-    if (claimed === place.key) return place;
-    const { config, sessions, now } = this.#ports;
-    const named = canonicalKey(claimed, config.mainKey());
-    if (!named.ok) return undefined;
-    const identity = takeUp(sessions, named, now());
-    return identity.isMain === place.isOwner ? { key: claimed, isOwner: place.isOwner, identity } : undefined;
   }
   /** Commands are the owner's, in a group too (a stop that only works elsewhere is none); whatever others write is only words. */
   #textOf(
@@ -476,7 +343,7 @@ export class ChannelHub {
         const key = `${await this.#key(ref, inbound)}${LET_IN}`;
         const outcome = await this.#take(ref, { ...inbound, backlog: true }, key, access, channels.taken(key)?.sessionKey);
         if (outcome.outcome === "later") return;
-        for (const reply of outcome.replies ?? []) await this.send({ channel, accountId, peer: reply.peer }, reply);
+        for (const reply of outcome.replies ?? []) await this.deliverer.send({ channel, accountId, peer: reply.peer }, reply);
         this.#ports.log.info("released", { channel, waitedMs: now() - inbound.receivedAt });
       }
       pairings.released(id);
@@ -526,47 +393,8 @@ export class ChannelHub {
   accounts(): ReturnType<Channels["accounts"]> {
     return this.#ports.channels.accounts();
   }
-  problems(channel: string, accountId: string | undefined): ReturnType<Deliveries["problems"]> {
-    return this.#ports.deliveries.problems(channel, accountId, MAX_SHOWN_PROBLEMS);
-  }
-  undelivered(): ReturnType<Deliveries["counts"]> {
-    return this.#ports.deliveries.counts();
-  }
   waiting(): ReturnType<Pairings["pending"]> {
     return this.#ports.pairings.pending();
-  }
-
-  // ---------------------------------------------------------------- to channels
-
-  /** Durable in the channel when it says ok. What is refused for good is told to the owner; whoever asked knows by the answer. */
-  async send({ channel, accountId }: ReplyRoute, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
-    const sent = await this.#handOver({ channel, accountId }, message);
-    if (!sent.ok && sent.error.reason === "channel.unknown") {
-      const { deliveryId: id, peer } = message;
-      this.#undelivered({ id, channel, accountId, peer, state: "failed", error: sent.error.message }, true);
-    }
-    return sent;
-  }
-  async #handOver({ channel, accountId }: ChannelRef, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
-    const { deliveries, now } = this.#ports;
-    const service = this.#ports.service(channel);
-    if (!service) return fail("channel.unknown", `There is no channel ${channel} here any more.`);
-    this.#keepTime();
-    const isNew = deliveries.begin(message.deliveryId, channel, accountId, message.peer, now());
-    const result = await service.send({ accountId, message });
-    // A channel that has it already may have said how it ended before, and says so once. What may be tried again is still on its way.
-    const over = result.status === "refused" ? !result.retryable : result.duplicate === true;
-    if (isNew && over) deliveries.arrived(message.deliveryId);
-    if (result.status === "queued") return succeed({ duplicate: result.duplicate === true });
-    return fail(result.retryable ? "channel.failed" : "channel.unknown", result.error);
-  }
-  async live({ channel, accountId, peer, replyToId }: ReplyRoute, deliveryId: string, text: string): Promise<void> {
-    await this.#ports
-      .service(channel)
-      ?.live({ accountId, live: { deliveryId, peer, text, ...(replyToId === undefined ? {} : { replyToId }) } });
-  }
-  async typing({ channel, accountId, peer }: ReplyRoute, active: boolean): Promise<void> {
-    await this.#ports.service(channel)?.typing({ accountId, peer, active });
   }
 }
 

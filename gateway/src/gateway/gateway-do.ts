@@ -162,7 +162,11 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
         },
       },
       { name: "held_messages", next: () => channels.nextRelease(), run: () => background("release", channels.releaseAll()) },
-      { name: "undelivered", next: () => channels.nextTelling(), run: () => background("tell_undelivered", channels.tellUndelivered()) },
+      {
+        name: "undelivered",
+        next: () => channels.deliverer.nextTelling(),
+        run: () => background("tell_undelivered", channels.deliverer.tellUndelivered()),
+      },
       { name: "channel_retention", next: () => channels.nextForget(), run: (at) => channels.forget(at) },
       { name: "audit_retention", next: () => audit.nextPrune(), run: (at) => audit.prune(at) },
     ]);
@@ -469,11 +473,11 @@ export class Gateway extends DurableObject<Env> implements GatewayPort {
   async reply(call: ReplyCall): Promise<Result<void>> {
     const { channels } = this.#services;
     if (call.kind === "send") {
-      const sent = await channels.send(call.route, call.message);
+      const sent = await channels.deliverer.send(call.route, call.message);
       return sent.ok ? { ok: true, value: undefined } : sent;
     }
-    if (call.kind === "live") await channels.live(call.route, call.deliveryId, call.text);
-    else await channels.typing(call.route, call.active);
+    if (call.kind === "live") await channels.deliverer.live(call.route, call.deliveryId, call.text);
+    else await channels.deliverer.typing(call.route, call.active);
     return { ok: true, value: undefined };
   }
 

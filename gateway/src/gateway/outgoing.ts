@@ -3,6 +3,7 @@
  * that `channels/targets.ts` allows, only for the owner's own conversations, once for a call however often it runs. The conversation
  * that a message goes to has it in its log, so that whoever answers finds an agent that knows what it said.
  */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../protocol/gen/types.ts";
 import { withoutHeads } from "../channels/envelope.ts";
 import { mayAddress, type Target, targetName } from "../channels/targets.ts";
@@ -21,6 +22,7 @@ import type { AskSession } from "./session-ports.ts";
 import { isOwners } from "./whose.ts";
 
 export interface OutgoingPorts {
+  readonly now: () => number;
   readonly config: Config;
   readonly sessions: Sessions;
   readonly pairings: Pairings;
@@ -39,11 +41,14 @@ export interface OutgoingPorts {
   readonly withdraw: (deliveryId: string) => void;
   readonly failed: (what: string, error: unknown) => void;
 }
+const HOUR_MS = 3_600_000;
 const MAX_PLACES = 50;
 const MAX_DELIVERY_CHARS = 160;
 
 export class Outgoing {
   readonly #ports: OutgoingPorts;
+  /** Calls of the last hour by conversation: a brake, not a rule; a new life begins with a full tank. */
+  readonly #lately = new Map<string, ReadonlyMap<string, number>>();
   constructor(ports: OutgoingPorts) {
     this.#ports = ports;
   }
@@ -82,6 +87,11 @@ export class Outgoing {
         });
       return found;
     }
+    if (!this.#brake(from.key, callId))
+      return fail(
+        "limit.rate",
+        `You have sent ${LIMITS.agentMessagesPerHour} messages in the last hour, and more are not sent. Tell your human; go on later.`,
+      );
     const { channel, accountId, peer } = found.value;
     const plain = messageDelivery(callId);
     const deliveryId = plain.length <= MAX_DELIVERY_CHARS ? plain : messageDelivery(await sha256(callId));
@@ -105,6 +115,15 @@ export class Outgoing {
     return succeed({ status: "queued", deliveryId, to: targetName(found.value), ...(sent.value.duplicate ? { duplicate: true } : {}) });
   }
 
+  /** A call that runs again counts once. */
+  #brake(key: string, callId: string): boolean {
+    const now = this.#ports.now();
+    const recent = new Map([...(this.#lately.get(key) ?? [])].filter(([, at]) => Math.abs(now - at) < HOUR_MS));
+    if (!recent.has(callId) && recent.size >= LIMITS.agentMessagesPerHour) return false;
+    if (this.#lately.size > 1_000) this.#lately.clear();
+    this.#lately.set(key, recent.set(callId, now));
+    return true;
+  }
   #configOf(channel: string): ChannelConfig {
     const channels = this.#ports.config.effective().channels ?? {};
     return (Object.hasOwn(channels, channel) ? channels[channel] : undefined) ?? {};

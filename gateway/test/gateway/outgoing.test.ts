@@ -196,3 +196,14 @@ test("files go along: of the workspace as they are now, of this conversation's m
     expect(["path.not_found", "path.invalid"], bad).toContain(await reason({ to: "test/default/dm/anna", files: [bad] }));
   expect(sent).toHaveLength(before);
 });
+
+test("[P19][T6] sixty an hour, then a while later; a call that runs again counts once", async () => {
+  await hears({ kind: "dm", id: "anna" }, "anna");
+  const again = context();
+  for (let n = 0; n < 5; n++) expect(await reason({ to: "test/default/dm/anna" }, again)).toBe("ok");
+  for (let n = 1; n < 60; n++) expect(await reason({ to: "test/default/dm/anna" })).toBe("ok");
+  expect(await reason({ to: "test/default/dm/anna" })).toBe("limit.rate");
+  expect(await reason({ to: "test/default/dm/anna" }, again)).toBe("ok");
+  vi.spyOn(Date, "now").mockReturnValue(Date.now() + 3_600_001);
+  expect(await reason({ to: "test/default/dm/anna" })).toBe("ok");
+});

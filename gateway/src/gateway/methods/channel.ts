@@ -39,7 +39,7 @@ const noted = (services: Services, { channel }: Target, state: ChannelAccount): 
     .catch((error: unknown) => services.log.warn("channel_state_not_noted", { channel, error }));
 
 const list: Handler<"channels.list"> = (services) => {
-  const undelivered = services.channels.undelivered();
+  const undelivered = services.channels.deliverer.counts();
   const channels = services.channels.accounts().map(({ channel, accountId, connectedAt, lastMessageAt }) => ({
     channel,
     accountId,
@@ -80,7 +80,7 @@ const status: Handler<"channel.status"> = async (services, _caller, params) => {
     if (!state.ok) return state;
     states.push(...state.value);
   }
-  const problems = services.channels.problems(channel, params.accountId === undefined ? undefined : found.value.accountId);
+  const problems = services.channels.deliverer.problems(channel, params.accountId === undefined ? undefined : found.value.accountId);
   return succeed({ channel, accounts: states, problems: [...problems] });
 };
 const login: Handler<"channel.login"> = async (services, _caller, params) => {
