@@ -15,6 +15,7 @@ const PLACES: readonly (readonly [channel: string, title: string])[] = [
 ];
 /** An answer that is still being written is shown when it has rested. */
 const RESTS = 4;
+const ONLINE_MS = 20_000;
 
 interface Seen {
   content: string;
@@ -33,6 +34,13 @@ export class DiscordSide {
   }
   async listen(): Promise<void> {
     await this.fake.listen();
+  }
+  /** The bot has a session. */
+  async online(): Promise<void> {
+    for (const end = Date.now() + ONLINE_MS; !this.fake.log.some(({ kind }) => kind === "gateway.ready"); ) {
+      if (Date.now() > end) throw new Error("the Discord channel did not connect");
+      await new Promise((wake) => setTimeout(wake, 20));
+    }
   }
   dm(name: Name, content: string): void {
     this.fake.say({ content, user: USERS[name], channel: dmOf(USERS[name].id) });

@@ -75,6 +75,8 @@ async function main(): Promise<number> {
     await gateway.call("config.set", { path: "channels.discord.owners", value: DISCORD_OWNERS });
     await gateway.call("channel.start", { channel: "whatsapp", config: { selfChat: true } });
     await gateway.call("channel.start", { channel: "discord", config: { token: dc.fake.token, apiBase: dc.fake.api } });
+    // What is written before a bot was ever there is not for it.
+    await dc.online();
     journal.say(`Gateway, WhatsApp and Discord channels are up after ${took} ms; WhatsApp and Discord are fakes on this machine.`);
     journal.say(`Log: ${journal.file}\nTo link the fake phone: wa pair. Then: wa ann hello. All commands: help.`);
     const stage: Stage = { gateway, wa, dc, journal, borrow: (work) => work() };
