@@ -77,7 +77,10 @@ export function mapInbound(message: unknown, context: InboundContext): Mapped {
     senderIds,
     message: {
       id,
-      text: said.content.text,
+      text: withoutAddress(
+        said.content.text,
+        mentions.filter((jid) => isSelf(jid, context.self)),
+      ),
       ...optional("timestamp", sentAt),
       ...optional("replyToId", answers),
       ...optional("replyToText", replyToText),
@@ -144,6 +147,12 @@ function saidOf(message: unknown, key: Bag | undefined): Said | "undecryptable" 
 const withViewOnce = (message: unknown, content: Content): Content =>
   unwrap(own(message, "message")).viewOnce ? { ...content, text: ["[Shown once]", content.text].filter(Boolean).join(" ") } : content;
 
+/** "@31612345678 do it" says "do it": how the agent is called at the beginning is no word of the message, unless there is no other. */
+function withoutAddress(text: string, own: readonly Jid[]): string {
+  const called = own.map(({ user }) => `@${user}`).find((name) => text.trimStart().startsWith(name));
+  const rest = called === undefined ? undefined : text.trimStart().slice(called.length);
+  return rest === undefined || !/^[\s,:]+\S/.test(rest) ? text : rest.replace(/^[\s,:]+/, "");
+}
 const messageId = (value: unknown): string | undefined => (typeof value === "string" && MESSAGE_ID.test(value) ? value : undefined);
 function mentionsOf(context: Bag | undefined): Jid[] {
   const mentioned = own(context, "mentionedJid");

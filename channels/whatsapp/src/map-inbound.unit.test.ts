@@ -67,6 +67,16 @@ describe("who wrote it, and where", () => {
       assert.equal(inbound.wasMentioned, true);
       assert.deepEqual(inbound.mentionedIds, [ANN, jid]);
     });
+    test(`[R6] called by ${what} at the beginning, the message is what comes after it`, () => {
+      const user = jid?.split("@")[0] ?? "";
+      const heard = (text: string): string =>
+        inboundOf(say({ extendedTextMessage: { text, contextInfo: { mentionedJid: [jid] } } }, inGroup)).message.text;
+      assert.equal(heard(`@${user} /stop`), "/stop");
+      assert.equal(heard(` @${user}, say hi`), "say hi");
+      for (const text of [`@${user}`, `@${user} `, `@${user}5 hi`, `tell @${user} hi`, "@gsv hi"]) assert.equal(heard(text), text);
+      const other = say({ extendedTextMessage: { text: `@${user} hi`, contextInfo: { mentionedJid: [ANN] } } }, inGroup);
+      assert.equal(inboundOf(other).message.text, `@${user} hi`);
+    });
     test(`[S7] an answer to the agent by ${what}`, () => {
       const quote = { stanzaId: "OURS", participant: jid, quotedMessage: { conversation: "I said" } };
       const inbound = inboundOf(say({ extendedTextMessage: { text: "yes", contextInfo: quote } }, inGroup));
