@@ -314,7 +314,7 @@ export type ChannelCapabilities = {
   webhooks?: boolean;
 };
 
-/** Who may talk on a channel. */
+/** Who may talk on a channel, and what of yours others may use there. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everybody who may write on the channel can make the agent use these tools of your machines. Without it nobody but you can. */
 export type ChannelConfig = {
   dmPolicy?: DmPolicy;
   /** At most 10000 items. */

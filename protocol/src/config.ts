@@ -57,24 +57,28 @@ export const TranscriptionConfig = struct("TranscriptionConfig", "Speech to text
   language: o(t.string(8)),
 });
 export const DmPolicy = enumOf("DmPolicy", "What happens to a stranger's message.", ["open", "allowlist", "pairing"]);
-export const ChannelConfig = struct("ChannelConfig", "Who may talk on a channel.", {
-  dmPolicy: o(DmPolicy),
-  allowFrom: o(t.array(t.string(256), 10000)),
-  /** Ids of those among them who are you: their direct messages are your own conversation, with everything that you may. */
-  owners: o(t.array(t.string(256), 64)),
-  /** When the agent answers in groups, channels and threads. */
-  groups: o(enumOf("GroupPolicy", "When the agent answers where several people write.", ["mention", "all", "off"])),
-  /** Only in these, when there are any. */
-  groupAllow: o(t.array(t.string(256), 10000)),
-  /** What is put on a message as a sign that it was seen; empty: nothing. */
-  reaction: o(t.string(64)),
-  /**
-   * Tools of your machines that other people's conversations on this channel may use, by full name, with `*` for any characters, such
-   * as `laptop__Read`. Careful: everybody who may write there can make the agent use them, in ways that you did not mean. Tools of the
-   * gateway itself can't be opened. A guest whose conversation is kept over several channels (`session.dmScope` per-peer) gets none.
-   */
-  guestTools: o(t.array(t.string(192, { minLength: 1 }), 64)),
-});
+export const ChannelConfig = struct(
+  "ChannelConfig",
+  "Who may talk on a channel, and what of yours others may use there. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everybody who may write on the channel can make the agent use these tools of your machines. Without it nobody but you can.",
+  {
+    dmPolicy: o(DmPolicy),
+    allowFrom: o(t.array(t.string(256), 10000)),
+    /** Ids of those among them who are you: their direct messages are your own conversation, with everything that you may. */
+    owners: o(t.array(t.string(256), 64)),
+    /** When the agent answers in groups, channels and threads. */
+    groups: o(enumOf("GroupPolicy", "When the agent answers where several people write.", ["mention", "all", "off"])),
+    /** Only in these, when there are any. */
+    groupAllow: o(t.array(t.string(256), 10000)),
+    /** What is put on a message as a sign that it was seen; empty: nothing. */
+    reaction: o(t.string(64)),
+    /**
+     * Tools of your machines that other people's conversations on this channel may use, by full name, with `*` for any characters, such
+     * as `laptop__Read`. Careful: everybody who may write there can make the agent use them, in ways that you did not mean. Tools of the
+     * gateway itself can't be opened. A guest whose conversation is kept over several channels (`session.dmScope` per-peer) gets none.
+     */
+    guestTools: o(t.array(t.string(192, { minLength: 1 }), 64)),
+  },
+);
 export const ResetPolicyConfig = struct("ResetPolicyConfig", "When sessions start afresh.", {
   mode: o(ResetMode),
   atHour: o(t.int(0, 23)),

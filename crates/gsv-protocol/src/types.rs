@@ -481,7 +481,7 @@ pub struct ChannelCapabilities {
     pub webhooks: Option<bool>,
 }
 
-/// Who may talk on a channel.
+/// Who may talk on a channel, and what of yours others may use there. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everybody who may write on the channel can make the agent use these tools of your machines. Without it nobody but you can.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelConfig {
