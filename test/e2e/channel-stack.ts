@@ -1,6 +1,6 @@
 /**
- * The whole way of a message, with a wire at every joint: a platform's program, the example channel in a process of its own, the gateway
- * in another, a model. Both talk as Workers do on the edge, over service bindings, but each binding goes through a proxy that can be
+ * The whole way of a message, with a wire at every joint: a platform, its channel in a process of its own, the gateway in another, a
+ * model. Both talk as Workers do on the edge, over service bindings, but each binding goes through a proxy that can be
  * down, cut, or lose what is said. The Workers are those of `dist/runtime`, their state is on disk.
  */
 import { createHash, createHmac, randomBytes } from "node:crypto";
@@ -20,7 +20,19 @@ const runtimeFile = (name: string): string => readFileSync(join(RUNTIME, name), 
 const RPC = 'http = (capnpConnectHost = "rpc")';
 const DATE = 'compatibilityDate = "2026-11-01"';
 
-const gatewayConfig = (channelPort: number, tokenHash: string): string => `using Workerd = import "/workerd/workerd.capnp";
+/** Which channel it is, as it is built. */
+export interface Kind {
+  readonly name: "example" | "discord" | "whatsapp";
+  readonly className: string;
+  readonly flags: readonly string[];
+  /** Variables of the deployment. */
+  readonly texts?: Readonly<Record<string, string>>;
+  /** A certificate that it trusts. */
+  readonly trusted?: string;
+}
+const EXAMPLE: Kind = { name: "example", className: "ExampleAccount", flags: [] };
+
+const gatewayConfig = (channel: string, channelPort: number, tokenHash: string): string => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "gsv", worker = .gsv), (name = "r2", worker = .r2),
@@ -44,7 +56,7 @@ const gsv :Workerd.Worker = (
     (name = "GATEWAY", durableObjectNamespace = "Gateway"), (name = "SESSION", durableObjectNamespace = "Session"),
     (name = "SEARCH", durableObjectNamespace = "SearchIndex"), (name = "STORAGE", r2Bucket = "r2"),
     (name = "ENVIRONMENT", text = "embedded"), (name = "VERSION", text = "0.0.1"), (name = "BOOTSTRAP_TOKEN_HASH", text = "${tokenHash}"),
-    (name = "CHANNEL_EXAMPLE", service = "channel")
+    (name = "CHANNEL_${channel.toUpperCase()}", service = "channel")
   ]
 );
 const r2 :Workerd.Worker = (
@@ -53,19 +65,24 @@ const r2 :Workerd.Worker = (
   bindings = [(name = "NS", durableObjectNamespace = "R2"), (name = "FS", service = "files")]
 );
 `;
-const channelConfig = (gatewayPort: number): string => `using Workerd = import "/workerd/workerd.capnp";
+const channelConfig = (
+  { className, flags, texts = {}, trusted }: Kind,
+  gatewayPort: number,
+): string => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "channel", worker = .channel), (name = "gateway", external = (address = "127.0.0.1:${gatewayPort}", ${RPC})),
-    (name = "do", disk = (path = "do", writable = true)), (name = "internet", network = (allow = ["public", "private"]))
+    (name = "do", disk = (path = "do", writable = true)), (name = "internet", network = (allow = ["public", "private"]${trusted === undefined ? "" : ', tlsOptions = (trustedCertificates = [embed "ca.pem"])'}))
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", ${RPC}, service = "channel")]
 );
 const channel :Workerd.Worker = (
-  modules = [(name = "channel.js", esModule = embed "channel.js")], ${DATE},
-  durableObjectNamespaces = [(className = "ExampleAccount", uniqueKey = "ExampleAccount", enableSql = true)],
+  modules = [(name = "channel.js", esModule = embed "channel.js")], ${DATE}, compatibilityFlags = ${JSON.stringify(flags)},
+  durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)],
   durableObjectStorage = (localDisk = "do"),
-  bindings = [(name = "ACCOUNT", durableObjectNamespace = "ExampleAccount"), (name = "GATEWAY", service = "gateway")]
+  bindings = [(name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "GATEWAY", service = "gateway")${Object.entries(texts)
+    .map(([name, text]) => `, (name = "${name}", text = ${JSON.stringify(text)})`)
+    .join("")}]
 );
 `;
 
@@ -206,33 +223,41 @@ export class ChannelStack {
   #channel: RawWorkerd | undefined;
   readonly #clients: Client[] = [];
 
-  private constructor(model: FakeModel) {
+  readonly #kind: Kind;
+
+  private constructor(model: FakeModel, kind: Kind) {
     this.model = model;
+    this.#kind = kind;
   }
-  /** `channel`: its configuration in the gateway. */
-  static async start(channel: Json): Promise<ChannelStack> {
-    const stack = new ChannelStack(await startFakeModel());
+  /** `channel`: its configuration in the gateway. `account`: what it is started with; by default the example's, with a callback. */
+  static async start(channel: Json, kind: Kind = EXAMPLE, account?: Json): Promise<ChannelStack> {
+    const stack = new ChannelStack(await startFakeModel(), kind);
     for (const name of ["gateway/do", "gateway/files", "channel/do"]) mkdirSync(join(stack.folder, name), { recursive: true });
     await Promise.all([stack.program.listen(), stack.toGateway.listen(), stack.toChannel.listen()]);
     await Promise.all([stack.bootGateway(), stack.bootChannel()]);
     const client = await stack.client();
     await client.call("config.set", { path: "model", value: { provider: "openai", id: "fake-1", baseUrl: `${stack.model.url}/v1` } });
     await client.call("config.set", { path: "apiKeys", value: { openai: "sk-of-the-fake-provider" } });
-    await client.call("config.set", { path: "channels.example", value: channel });
-    await client.call("channel.start", { channel: "example", config: { secret: stack.program.secret, callbackUrl: stack.program.url } });
+    await client.call("config.set", { path: `channels.${kind.name}`, value: channel });
+    const config = account ?? { secret: stack.program.secret, callbackUrl: stack.program.url };
+    await client.call("channel.start", { channel: kind.name, config });
     return stack;
   }
   async bootGateway(): Promise<void> {
     const hash = createHash("sha256").update(this.token).digest("hex");
     const files = { "worker.js": runtimeFile("worker.js"), "r2.js": runtimeFile("r2.js") };
-    this.#gateway = await RawWorkerd.start(join(this.folder, "gateway"), gatewayConfig(this.toChannel.port, hash), files, ["http", "rpc"]);
+    this.#gateway = await RawWorkerd.start(join(this.folder, "gateway"), gatewayConfig(this.#kind.name, this.toChannel.port, hash), files, [
+      "http",
+      "rpc",
+    ]);
     this.toGateway.target = this.#gateway.ports.get("rpc");
     // The supervisor's first question, by which sessions go on.
     await fetch(`${this.#gateway.url}/health`);
   }
   async bootChannel(): Promise<void> {
-    const files = { "channel.js": runtimeFile("channels/example.js") };
-    this.#channel = await RawWorkerd.start(join(this.folder, "channel"), channelConfig(this.toGateway.port), files);
+    const { name, trusted } = this.#kind;
+    const files = { "channel.js": runtimeFile(`channels/${name}.js`), ...(trusted === undefined ? {} : { "ca.pem": trusted }) };
+    this.#channel = await RawWorkerd.start(join(this.folder, "channel"), channelConfig(this.#kind, this.toGateway.port), files);
     this.toChannel.target = this.#channel.ports.get("http");
   }
   async killGateway(): Promise<void> {
@@ -307,7 +332,7 @@ export class ChannelStack {
     await until(
       "nothing waits",
       async () => {
-        const { accounts } = await this.call("channel.status", { channel: "example" });
+        const { accounts } = await this.call("channel.status", { channel: this.#kind.name });
         return (accounts as Json[]).every((account) => account["inboxWaiting"] === 0 && account["outboxWaiting"] === 0);
       },
       undefined,

@@ -413,7 +413,7 @@ async function readBody(request: IncomingMessage, raw: Buffer): Promise<{ readon
   if (raw.length === 0) return { fields: {}, files: [] };
   if (type.includes("json")) return { fields: JSON.parse(raw.toString()) as Json, files: [] };
   if (!type.includes("multipart")) return { fields: {}, files: [] };
-  const form = await new Response(raw as unknown as BodyInit, { headers: { "content-type": type } }).formData();
+  const form = await new Response(new Uint8Array(raw), { headers: { "content-type": type } }).formData();
   const fields = JSON.parse(String(form.get("payload_json") ?? "{}")) as Json;
   const files: Json[] = [];
   for (const [name, value] of form) {
