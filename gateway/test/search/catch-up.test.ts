@@ -337,6 +337,8 @@ describe("[SE11] scopes", () => {
     await index.archive("main", "own", [said("needle")]);
     await index.archive("cli:dm:x", "cli", [said("needle")]);
     await index.archive("wa:group:g", "group", [said("needle")]);
+    await index.archive("dm:wa%3Ame", "mine", [said("needle")]);
+    await index.archive("dm:wa%3Aanna", "annas", [said("needle")]);
     await index.file("sessions/bad.jsonl.gz", "rubbish");
     const key = (name: string): string => `agent:${index.agent}:${name}`;
     expect(await index.places("needle", { sources: ["workspace"] })).toHaveLength(3);
@@ -350,6 +352,10 @@ describe("[SE11] scopes", () => {
       "workspace MEMORY.md:1",
       "workspace memory/2026-01-01.md:1",
     ]);
+    // [S8][X8] What the owner said over a platform is remembered too; what a guest or a group said is not.
+    expect(
+      await index.places("needle", { sources: ["archives"], memoryOf: { keys: [key("main"), key("dm:wa%3Ame")], prefix: key("cli:dm:") } }),
+    ).toEqual(["archives sessions/cli.jsonl.gz:0", "archives sessions/mine.jsonl.gz:0", "archives sessions/own.jsonl.gz:0"]);
     expect((await index.find("needle", { sources: ["workspace"] })).notes).toEqual([]);
     expect((await index.find("needle", { sources: ["archives"] })).notes).toHaveLength(1);
     // Nobody knows whose it is, so no single conversation is told of it.
