@@ -2,12 +2,11 @@
 import { channelContract, type Person, type Side } from "../../kit/test/contract.ts";
 import { Stage } from "../../kit/test/stage.ts";
 import { dmOf, FakeDiscord } from "../../fakes/discord/fake-discord.ts";
-import { bundleWorker, wranglerConfig } from "./world.ts";
+import { stagedWorker } from "./world.ts";
 
 async function open(): Promise<Side> {
   const discord = await new FakeDiscord().listen();
-  const { compatibility_date: date, compatibility_flags: flags } = wranglerConfig();
-  const stage = await new Stage().open({ script: await bundleWorker(false), className: "DiscordAccount", date, flags });
+  const stage = await new Stage().open(await stagedWorker());
   const people: string[] = [];
   return {
     stage,

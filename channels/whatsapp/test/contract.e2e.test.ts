@@ -1,6 +1,6 @@
 /** The WhatsApp channel keeps what every channel keeps. */
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { getMediaKeys } from "@whiskeysockets/baileys";
@@ -9,6 +9,7 @@ import { channelContract, type Person, type Side } from "../../kit/test/contract
 import { Stage } from "../../kit/test/stage.ts";
 import { open as unseal } from "../src/media.ts";
 import { buildWorker } from "./build.ts";
+import { stagedWorker } from "./world.ts";
 
 /** Every key of the account, out of its own store, in the ways in which keys get printed. */
 function keysOf(folder: string): string[] {
@@ -42,14 +43,7 @@ function keysOf(folder: string): string[] {
 async function open(): Promise<Side> {
   const fake = await new FakeWhatsApp().listen();
   const built = await buildWorker();
-  const stage = await new Stage().open({
-    script: readFileSync(built.script, "utf8"),
-    className: "WhatsAppAccount",
-    date: "2026-11-01",
-    flags: [],
-    texts: { WHATSAPP_URL: fake.url, WHATSAPP_NOISE_ROOT: fake.rootHex },
-    trusted: fake.tls.cert,
-  });
+  const stage = await new Stage().open(stagedWorker(fake, built.script));
   let people = 0;
   const whole = async (since: number): Promise<void> => {
     await fake.until("connected", () => fake.noted("flushed").length > since);
