@@ -109,7 +109,7 @@ describe("the whole way of a message", { concurrency: 1, timeout: 120_000 }, () 
   });
 });
 
-describe("what is killed, cut or lost", { concurrency: 1, timeout: 120_000 }, () => {
+describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, () => {
   it("[P2][P3][W23] the gateway is down while fifty messages arrive: fifty answers, in the order of each sender", async () => {
     const five = range(5).map(() => person());
     await stack.killGateway();
@@ -249,45 +249,47 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 120_000 }, ()
     assert.deepEqual(await stack.told(who, 2), [`shown once ${MARK}`, `next ${MARK}`]);
   });
 
-  it("[P2][P3][P9][P10] a storm on every wire, from a seed: each message has one answer, in order, once it is over", async () => {
-    const seed = Number(process.env["GSV_STORM_SEED"] ?? 7);
-    const random = seeded(seed);
-    const three = range(3).map(() => person());
-    const said = range(12);
-    for (const wire of [stack.toGateway, stack.toChannel]) Object.assign(wire, { random, losesCalls: 0.08, losesAnswers: 0.15, lost: 0 });
-    const lostTwice = new Set<string>();
-    stack.program.onCallback = ({ id }: Shown) => {
-      const luck = random();
-      if (luck < 0.2) return "lose";
-      // A refusal is no answer; each is tried again.
-      if (luck < 0.3 && !lostTwice.has(id)) {
-        lostTwice.add(id);
-        return "refuse";
-      }
-      return "take";
-    };
-    for (const n of said)
-      for (const who of three) {
-        await stack.say(who, `s${n}-${who}`, `say storm ${n} ${MARK}`);
-        // Platforms bring things again, and late.
-        if (random() < 0.3)
-          await stack.post({ id: `s${Math.floor(random() * (n + 1))}-${who}`, from: who, text: `say storm ${n} ${MARK}` });
-      }
-    const lost = (): number => stack.toGateway.lost + stack.toChannel.lost;
-    const allTold = (): boolean => three.every((who) => stack.program.to(who).length >= said.length);
-    await until("the storm has done its part", () => lost() >= 12 || allTold());
-    for (const wire of [stack.toGateway, stack.toChannel]) Object.assign(wire, { losesCalls: 0, losesAnswers: 0 });
-    stack.program.onCallback = () => "take";
-    for (const who of three) await stack.told(who, said.length);
-    await stack.quiet();
-    assert.ok(lost() >= 6, `only ${lost()} pieces were lost`);
-    for (const who of three)
-      assert.deepEqual(
-        stack.program.to(who),
-        said.map((n) => `storm ${n} ${MARK}`),
-        `seed ${seed}`,
-      );
-  });
+  // A seed that failed once stays in the list.
+  const seeds = process.env["GSV_E2E_LONG"] === undefined ? [7] : [7, ...range(20).map((n) => 1_000 + n)];
+  for (const seed of seeds)
+    it(`[P2][P3][P9][P10] a storm on every wire, seed ${seed}: each message has one answer, in order, once it is over`, async () => {
+      const random = seeded(seed);
+      const three = range(3).map(() => person());
+      const said = range(12);
+      for (const wire of [stack.toGateway, stack.toChannel]) Object.assign(wire, { random, losesCalls: 0.08, losesAnswers: 0.15, lost: 0 });
+      const lostTwice = new Set<string>();
+      stack.program.onCallback = ({ id }: Shown) => {
+        const luck = random();
+        if (luck < 0.2) return "lose";
+        // A refusal is no answer; each is tried again.
+        if (luck < 0.3 && !lostTwice.has(id)) {
+          lostTwice.add(id);
+          return "refuse";
+        }
+        return "take";
+      };
+      for (const n of said)
+        for (const who of three) {
+          await stack.say(who, `s${n}-${who}`, `say storm ${n} ${MARK}`);
+          // Platforms bring things again, and late.
+          if (random() < 0.3)
+            await stack.post({ id: `s${Math.floor(random() * (n + 1))}-${who}`, from: who, text: `say storm ${n} ${MARK}` });
+        }
+      const lost = (): number => stack.toGateway.lost + stack.toChannel.lost;
+      const allTold = (): boolean => three.every((who) => stack.program.to(who).length >= said.length);
+      await until("the storm has done its part", () => lost() >= 12 || allTold());
+      for (const wire of [stack.toGateway, stack.toChannel]) Object.assign(wire, { losesCalls: 0, losesAnswers: 0 });
+      stack.program.onCallback = () => "take";
+      for (const who of three) await stack.told(who, said.length);
+      await stack.quiet();
+      assert.ok(lost() >= 6, `only ${lost()} pieces were lost`);
+      for (const who of three)
+        assert.deepEqual(
+          stack.program.to(who),
+          said.map((n) => `storm ${n} ${MARK}`),
+          `seed ${seed}`,
+        );
+    });
 
   it("[P9] the platform refuses an answer for good: its owner sees that one did not arrive, and the next one goes", async () => {
     const who = person();

@@ -407,6 +407,35 @@ test("[P7] since when there is a connection: not from before a break, and not fr
   assert.equal(world.account.status().connectedSince, world.now);
 });
 
+test("[P9] a stopped account sends nothing, also where there is no connection to close; started again it goes on", async () => {
+  const world = new World();
+  await world.account.start({});
+  const { connected } = await world.account.stop();
+  assert.equal(connected, false);
+  world.account.send(world.message("d1", "anna", "waits"));
+  await world.pass(HOUR);
+  world.kill();
+  await world.pass(HOUR);
+  assert.deepEqual([world.shown.length, world.account.status().outboxWaiting], [0, 1]);
+  await world.account.start({});
+  await world.pass(1000);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["waits"],
+  );
+});
+
+test("[P9] a new life connects with the first thing that it has to do, not only with its alarm", async () => {
+  const world = new World();
+  await world.account.start({});
+  world.kill();
+  const before = world.sockets.now;
+  world.account.send(world.message("d1", "anna", "at once"));
+  await world.settle();
+  assert.equal(world.sockets.now, before + 1);
+  assert.equal(world.shown.length, 1);
+});
+
 test("nonces differ and fit", () => {
   const seen = new Set<string>();
   for (let n = 0; n < 20_000; n++) {
