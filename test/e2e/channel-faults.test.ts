@@ -291,6 +291,42 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
         );
     });
 
+  it("[P2][P3][P9][P10] one of the two is killed at every fifth answer: each message has one answer, in order", async () => {
+    const three = range(3).map(() => person());
+    const said = range(10);
+    let kills = 0;
+    let seen = 0;
+    let rising: Promise<void> | undefined;
+    stack.program.onCallback = () => {
+      seen += 1;
+      if (seen % 5 !== 0 || rising !== undefined) return "take";
+      const isChannel = kills % 2 === 0;
+      kills += 1;
+      process.kill(isChannel ? stack.pids.channel : stack.pids.gateway, "SIGKILL");
+      rising = (
+        isChannel ? stack.killChannel().then(() => stack.bootChannel()) : stack.killGateway().then(() => stack.bootGateway())
+      ).finally(() => {
+        rising = undefined;
+      });
+      return "lose";
+    };
+    await Promise.all(
+      three.map(async (who) => {
+        for (const n of said) await stack.say(who, `x${n}-${who}`, `say churn ${n} ${MARK}`);
+      }),
+    );
+    for (const who of three) await stack.told(who, said.length);
+    stack.program.onCallback = () => "take";
+    await rising;
+    await stack.quiet();
+    assert.ok(kills >= 4, `${kills} kills`);
+    for (const who of three)
+      assert.deepEqual(
+        stack.program.to(who),
+        said.map((n) => `churn ${n} ${MARK}`),
+      );
+  });
+
   it("[P9] the platform refuses an answer for good: its owner sees that one did not arrive, and the next one goes", async () => {
     const who = person();
     stack.program.onCallback = ({ to }) => (to === who ? "gone" : "take");
