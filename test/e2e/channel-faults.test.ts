@@ -327,15 +327,69 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
       );
   });
 
+  it("[P2][P10] what comes more than a day late begins no run: its sender is told how many, and the agent reads it with the next message", async () => {
+    const who = person();
+    await stack.killGateway();
+    for (const n of range(3)) await stack.say(who, `late-${n}`, `say too old ${n} ${MARK}`);
+    await stack.killChannel();
+    const then = Date.now() - 25 * 3_600_000;
+    stack.alter(
+      `UPDATE inbox SET received = ${then}, next_at = ${then}, body = json_set(body, '$.receivedAt', ${then}, '$.message.timestamp', ${then})`,
+    );
+    await Promise.all([stack.bootGateway(), stack.bootChannel()]);
+    const [notice = ""] = await stack.told(who, 1);
+    assert.match(notice, /3 messages .* late/);
+    assert.equal(asked("too old"), 0);
+    await stack.say(who, "late-next", `say next ${MARK}`);
+    assert.deepEqual(await stack.told(who, 2), [notice, `next ${MARK}`]);
+    const prompt = JSON.stringify(stack.model.requests.at(-1)?.body["messages"]);
+    for (const n of range(3)) assert.ok(prompt.includes(`too old ${n}`), prompt);
+  });
+
+  it("[P9] it may have been shown, and the platform knows the name no more: not sent again, and counted", async () => {
+    const who = person();
+    const { accounts } = await stack.call("channel.status", { channel: "example" });
+    const before = Number((accounts as Json[])[0]?.["undelivered"] ?? 0);
+    const dead = new Promise<void>((seen) => {
+      stack.program.onCallback = ({ to }) => {
+        if (to !== who) return "take";
+        process.kill(stack.pids.channel, "SIGKILL");
+        stack.program.onCallback = () => "take";
+        seen();
+        return "lose";
+      };
+    });
+    await stack.say(who, "unknown", `say shown perhaps ${MARK}`);
+    await dead;
+    await stack.killChannel();
+    const { callbacks } = stack.program;
+    stack.alter("UPDATE outbox SET first_at = first_at - 3600000 WHERE state = 'trying'");
+    await stack.bootChannel();
+    await until(
+      "it is counted",
+      async () => {
+        const state = await stack.call("channel.status", { channel: "example" });
+        return (state["accounts"] as Json[]).some(({ undelivered }) => undelivered === before + 1);
+      },
+      undefined,
+      100,
+    );
+    assert.equal(stack.program.callbacks, callbacks);
+    await stack.say(who, "unknown-next", `say next ${MARK}`);
+    assert.deepEqual(await stack.told(who, 2), [`shown perhaps ${MARK}`, `next ${MARK}`]);
+  });
+
   it("[P9] the platform refuses an answer for good: its owner sees that one did not arrive, and the next one goes", async () => {
     const who = person();
+    const state = await stack.call("channel.status", { channel: "example" });
+    const before = Number((state["accounts"] as Json[])[0]?.["undelivered"] ?? 0);
     stack.program.onCallback = ({ to }) => (to === who ? "gone" : "take");
     await stack.say(who, "u1", `say unwanted ${MARK}`);
     await until(
       "it is counted",
       async () => {
         const { accounts } = await stack.call("channel.status", { channel: "example" });
-        return (accounts as Json[]).some((account) => account["undelivered"] === 1);
+        return (accounts as Json[]).some((account) => account["undelivered"] === before + 1);
       },
       undefined,
       100,

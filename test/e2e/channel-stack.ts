@@ -4,11 +4,12 @@
  * down, cut, or lose what is said. The Workers are those of `dist/runtime`, their state is on disk.
  */
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { RawWorkerd } from "../../gateway/test/support/raw-workerd.ts";
 import { Client, type FakeModel, type Json, startFakeModel, until } from "./support.ts";
@@ -273,6 +274,15 @@ export class ChannelStack {
     await this.#channel?.kill();
     this.#logs.push(this.#channel?.log ?? "");
     this.#channel = undefined;
+  }
+  /** While the channel's process is dead: its store is as it would be after more time. */
+  alter(statement: string): void {
+    const objects = join(this.folder, "channel", "do", this.#kind.className);
+    for (const name of readdirSync(objects).filter((file) => file.endsWith(".sqlite") && file !== "metadata.sqlite")) {
+      const db = new DatabaseSync(join(objects, name));
+      db.exec(statement);
+      db.close();
+    }
   }
   async end(): Promise<void> {
     for (const client of this.#clients) client.close();
