@@ -17,7 +17,7 @@ import type {
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
-import { errorText, KIT, peerName, retryWait } from "./limits.ts";
+import { errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import { Outbox, OutboxFull } from "./outbox.ts";
 import type { InboundFile, Platform, PlatformHost } from "./platform.ts";
 import { readBody } from "./read-body.ts";
@@ -349,7 +349,7 @@ export class Account {
   }
   #arm(): void {
     const now = this.#host.now();
-    const times = [this.#inbox.nextAt(), this.#outboxNext(), this.#kv<Due>(STATUS_DUE)?.at].filter((at) => at !== undefined);
+    const times = [this.#inbox.nextAt(), this.#outboxNext(), this.#tellNext()].filter((at) => at !== undefined);
     // A socket does not keep the object alive, only events do. Where there is none to keep, nobody pays for it.
     if (this.#started() && this.#platform?.isAtRest?.() !== true) times.push(now + KIT.residentMs);
     if (times.length === 0) return;
@@ -362,13 +362,17 @@ export class Account {
     // The platform is not made only to look at an empty queue.
     return this.#platform || this.#outbox.waiting() > 0 ? this.#outbox.nextAt() : undefined;
   }
+  #tellNext(): number | undefined {
+    const due = this.#kv<Due>(STATUS_DUE)?.at;
+    return due !== undefined && this.#telling ? Math.max(due, this.#host.now() + KIT.leaseMs) : due;
+  }
   /** The gateway hears of the present state until it has heard. */
   async #tell(): Promise<void> {
     const due = this.#kv<Due>(STATUS_DUE);
     if (!due || due.at > this.#host.now() || this.#telling) return;
     this.#telling = true;
     try {
-      await this.#host.gateway.status(this.status());
+      await within(KIT.handOverMs, "telling the state", this.#host.after, this.#host.gateway.status(this.status()));
       // A change meanwhile is told anew.
       if (this.#kv<Due>(STATUS_DUE)?.change === due.change) this.#host.db.query("DELETE FROM kv WHERE name = ?", STATUS_DUE);
     } catch {

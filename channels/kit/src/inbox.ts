@@ -82,11 +82,15 @@ export class Inbox {
   waiting(): number {
     return this.#ports.db.query<{ n: number }>("SELECT count(*) AS n FROM inbox")[0]?.n ?? 0;
   }
-  /** When something can be done next; undefined: nothing waits. */
+  /**
+   * When something can be done next; undefined: nothing waits. What is under way, and what waits for a place, is looked at again in
+   * any case: this life may end in the middle of it.
+   */
   nextAt(): number | undefined {
+    const again = this.#ports.now() + KIT.leaseMs;
+    const isFull = this.#busy.size >= KIT.peersAtOnce;
     return this.#heads()
-      .filter(({ peer }) => !this.#busy.has(peer))
-      .map(({ next_at }) => next_at)
+      .map(({ peer, next_at }) => (isFull || this.#busy.has(peer) ? Math.max(next_at, again) : next_at))
       .toSorted((left, right) => left - right)[0];
   }
   #heads(): readonly { readonly peer: string; readonly next_at: number }[] {
@@ -101,12 +105,15 @@ export class Inbox {
     const due = this.#heads()
       .filter(({ peer, next_at }) => next_at <= now && !this.#busy.has(peer))
       .slice(0, Math.max(0, KIT.peersAtOnce - this.#busy.size));
-    await Promise.all(due.map(({ peer }) => this.#serve(peer)));
-    // What waited only because all places were taken.
-    if (due.length > 0 && (this.nextAt() ?? Number.POSITIVE_INFINITY) <= this.#ports.now()) await this.pump();
+    await Promise.all(
+      due.map(async ({ peer }) => {
+        // What waited only because all places were taken.
+        if (await this.#serve(peer)) await this.pump();
+      }),
+    );
   }
-  async #serve(peer: string): Promise<void> {
-    if (this.#busy.has(peer)) return;
+  /** False: something went wrong that nothing is known of, and the alarm tries again. */
+  async #serve(peer: string): Promise<boolean> {
     this.#busy.add(peer);
     try {
       for (;;) {
@@ -114,10 +121,11 @@ export class Inbox {
           "SELECT id, key, peer, body, files, receipt, received, attempts, next_at FROM inbox WHERE peer = ? ORDER BY id LIMIT 1",
           peer,
         )[0];
-        if (!row || row.next_at > this.#ports.now() || !(await this.#one(row))) return;
+        if (!row || row.next_at > this.#ports.now() || !(await this.#one(row))) return true;
       }
     } catch (error) {
       this.#ports.log("inbox_failed", { error: errorText(error) });
+      return false;
     } finally {
       this.#busy.delete(peer);
     }
@@ -133,6 +141,13 @@ export class Inbox {
       const late = now() - row.received > KIT.retryMaxMs;
       outcome = await within(KIT.handOverMs, "handing a message over", after, handOver(late ? { ...inbound, backlog: true } : inbound));
       if (outcome.outcome === "later") throw new Error("the gateway takes it later");
+      // With what there is to send: when the outbox is full, the message stays too, and the gateway says the same again.
+      db.transaction(() => {
+        db.query("DELETE FROM inbox WHERE id = ?", row.id);
+        settled(inbound, outcome);
+        if (outcome.unanswered === "late") this.#countLate(row);
+        this.#tellLate(row, inbound.peer);
+      });
     } catch (error) {
       const attempts = row.attempts + 1;
       db.query(
@@ -145,12 +160,6 @@ export class Inbox {
       if (attempts === 1 || attempts % 10 === 0) this.#ports.log("hand_over_failed", { attempts, error: errorText(error) });
       return false;
     }
-    db.transaction(() => {
-      db.query("DELETE FROM inbox WHERE id = ?", row.id);
-      settled(inbound, outcome);
-      if (outcome.unanswered === "late") this.#countLate(row);
-      this.#tellLate(row, inbound.peer);
-    });
     done(inbound, outcome, row.receipt === null ? undefined : JSON.parse(row.receipt));
     return true;
   }

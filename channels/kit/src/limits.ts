@@ -25,6 +25,8 @@ export const KIT = {
   typingMaxMs: 120_000,
   /** The account's Durable Object lives only as long as something happens; an outgoing socket does not count. */
   residentMs: 30_000,
+  /** What is under way is looked at again after so long, also in another life (promises P12). */
+  leaseMs: 30_000,
   /** Rows that one step of forgetting removes. */
   forgetStep: 500,
 } as const;

@@ -166,11 +166,17 @@ export class Outbox {
   /** When something can be done next; undefined: nothing waits for time. A lost connection is waited for by its own means. */
   nextAt(): number | undefined {
     const { db, isOpen } = this.#ports;
-    const heads = isOpen() ? this.#heads().filter(({ peer }) => !this.#busy.has(peer)) : this.#oldest();
-    const reports = this.#reporting
-      ? []
-      : db.query<{ at: number }>("SELECT report_at AS at FROM deliveries WHERE reported = 0 ORDER BY report_at LIMIT 1");
-    return [...heads.map(({ next_at }) => next_at), ...reports.map(({ at }) => at)].toSorted((left, right) => left - right)[0];
+    const again = this.#ports.now() + KIT.leaseMs;
+    const isFull = this.#busy.size >= KIT.peersAtOnce;
+    const heads = isOpen() ? this.#heads().filter(({ peer }) => !isFull && !this.#busy.has(peer)) : this.#oldest();
+    const reports = db.query<{ at: number }>("SELECT report_at AS at FROM deliveries WHERE reported = 0 ORDER BY report_at LIMIT 1");
+    const times = [
+      ...heads.map(({ next_at }) => next_at),
+      ...reports.map(({ at }) => (this.#reporting ? Math.max(at, again) : at)),
+      // This life may end in the middle of it.
+      ...(this.#busy.size > 0 ? [again] : []),
+    ];
+    return times.toSorted((left, right) => left - right)[0];
   }
   /** Sends what is due and reports what ended. Never throws; safe to call at any time. */
   async pump(): Promise<void> {
@@ -181,11 +187,15 @@ export class Outbox {
           .filter(({ peer, next_at }) => next_at <= now && !this.#busy.has(peer))
           .slice(0, Math.max(0, KIT.peersAtOnce - this.#busy.size))
       : [];
-    await Promise.all([...due.map(({ peer }) => this.#serve(peer)), this.#report()]);
-    if (due.length > 0 && (this.nextAt() ?? Number.POSITIVE_INFINITY) <= this.#ports.now()) await this.pump();
+    const serve = async (peer: string): Promise<void> => {
+      // What waited only because all places were taken.
+      if (await this.#serve(peer)) await this.pump();
+    };
+    await Promise.all([...due.map(({ peer }) => serve(peer)), this.#report()]);
   }
-  async #serve(peer: string): Promise<void> {
-    if (this.#busy.has(peer)) return;
+  /** False: something went wrong that nothing is known of, and the alarm tries again. */
+  async #serve(peer: string): Promise<boolean> {
+    let isFine = true;
     this.#busy.add(peer);
     try {
       for (;;) {
@@ -195,10 +205,12 @@ export class Outbox {
       }
     } catch (error) {
       this.#ports.log("outbox_failed", { error: errorText(error) });
+      isFine = false;
     } finally {
       this.#busy.delete(peer);
     }
     await this.#report();
+    return isFine;
   }
   async #one(row: Row): Promise<void> {
     const { db, now, after, platform } = this.#ports;

@@ -535,3 +535,91 @@ test("[P9] a stopped account says so too of what nobody could send for a day", a
   assert.equal(world.reports[0]?.state, "failed");
   assert.equal(world.alarmAt, undefined);
 });
+
+// ---------------------------------------------------------------- lives that end, and calls without an answer
+
+const never = (): Promise<void> => new Promise(() => {});
+test("[P12] a life that ends while a message is being handed over: the next one begins by itself, also where no connection is kept", async () => {
+  const world = new World();
+  world.atRest = true;
+  world.gate = never();
+  world.host.take(world.item("anna", "1"));
+  // The alarm of the beginning comes and goes while the gateway has not answered yet.
+  await world.ring(1_000);
+  world.gate = undefined;
+  world.kill();
+  await world.pass(35_000);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.id),
+    ["1"],
+  );
+});
+test("[P12][P9] and while a message is being sent, or its end is being told", async () => {
+  const world = new World();
+  world.atRest = true;
+  world.gate = never();
+  world.account.send(world.message("d1", "anna", "hello"));
+  await world.ring(1_000);
+  world.gate = undefined;
+  world.kill();
+  await world.pass(35_000);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["hello"],
+  );
+  world.reports.length = 0;
+  world.account.send(world.message("d2", "anna", "again"));
+  world.sendOutcome = () => {
+    world.gate = never();
+    return { kind: "sent", messageId: "m9" };
+  };
+  await world.ring(1_000);
+  world.gate = undefined;
+  world.kill();
+  await world.pass(35_000);
+  assert.deepEqual(
+    world.reports.map(({ deliveryId, state }) => [deliveryId, state]),
+    [["d2", "sent"]],
+  );
+});
+test("a gateway that does not answer costs a few alarms, however many wait for it", async () => {
+  const world = new World();
+  world.atRest = true;
+  world.gate = never();
+  for (let n = 0; n < 3 * KIT.peersAtOnce; n++) world.host.take(world.item(`peer${n}`, "1"));
+  world.host.changed();
+  await world.ring(25_000);
+  assert.ok(world.rings <= 5, `${world.rings} alarms`);
+});
+test("[P3] whoever waits for a place gets the first that is free", async () => {
+  const world = new World();
+  const inner = world.outcomeOf;
+  world.gate = never();
+  for (let n = 0; n < KIT.peersAtOnce - 1; n++) world.host.take(world.item(`slow${n}`, "1"));
+  await world.ring(1_000);
+  world.gate = undefined;
+  world.outcomeOf = inner;
+  for (let n = 0; n < 5; n++) world.host.take(world.item(`peer${n}`, "1"));
+  await world.ring(1_000);
+  assert.equal(world.accepted.length, 5);
+});
+test("[P2] when there is no room for what the gateway answers, it is asked again later, not without pause", async () => {
+  const world = new World();
+  world.connected = false;
+  world.outcomeOf = ({ peer }) => ({ outcome: "held", replies: [{ deliveryId: "in:1", kind: "notice", peer, text: "Who are you?" }] });
+  world.db.query(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${KIT.outboxRows})
+     INSERT INTO outbox(delivery, part, peer, body, state, attempts, first_at, next_at) SELECT 'k' || i, 0, 'p', '{}', 'waiting', 0, 0, 9e15 FROM n`,
+  );
+  world.host.take(world.item("anna", "1"));
+  await world.ring(10_000);
+  assert.ok(world.handovers <= 10, `${world.handovers} times`);
+  world.db.query("DELETE FROM outbox");
+  world.connected = true;
+  await world.pass(10 * MINUTE);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["Who are you?"],
+  );
+  assert.equal(world.account.status().inboxWaiting, 0);
+});

@@ -78,6 +78,10 @@ export class World {
   sendOutcome: ((part: OutboundPart) => SendOutcome | undefined) | undefined;
   readonly typed: string[] = [];
   readonly sockets = { now: 0, most: 0 };
+  /** While it is there, calls to the gateway and to the platform wait for it. */
+  gate: Promise<void> | undefined;
+  /** Times that the account was called by `ring`. */
+  rings = 0;
   /** How long a socket takes to close. */
   disconnecting: Promise<void> | undefined;
   readonly logs: string[] = [];
@@ -130,7 +134,7 @@ export class World {
       gateway: {
         inbound: (inbound) => this.#call(alive, () => this.#takeIn(inbound)),
         media: () => Promise.resolve(undefined),
-        status: () => Promise.resolve(),
+        status: async () => await this.gate,
         delivered: (report) => this.#call(alive, () => void this.reports.push(report)),
       },
       now: () => this.now,
@@ -158,6 +162,7 @@ export class World {
     });
   }
   async #call<T>(alive: () => boolean, work: () => T): Promise<T> {
+    await this.gate;
     await Promise.resolve();
     if (!alive()) throw new Died("this life is over");
     const luck = this.random();
@@ -261,6 +266,20 @@ export class World {
   /** When the account is called next; undefined: it costs nothing. */
   get alarmAt(): number | undefined {
     return this.#alarmAt;
+  }
+  /** Lets the alarms of this time come, whatever else is under way. */
+  async ring(ms: number): Promise<void> {
+    const until = this.now + ms;
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    await turn();
+    while (this.#alarmAt !== undefined && this.#alarmAt <= until) {
+      this.now = Math.max(this.now, this.#alarmAt);
+      this.#alarmAt = undefined;
+      this.rings += 1;
+      void this.account.alarm().catch(() => {});
+      await turn();
+    }
+    this.now = until;
   }
   /** Until nothing is under way. */
   async settle(): Promise<void> {
