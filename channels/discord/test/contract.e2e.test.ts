@@ -74,5 +74,6 @@ channelContract({
   maxTextChars: 2000,
   marked: "**bold** and [a link](https://example.org/x)",
   bringsBacklog: true,
+  has: ["files", "reactions", "replies", "typing", "refusals"],
   open,
 });

@@ -8,5 +8,6 @@ channelContract({
   marked: "bold and a link (https://example.org/x)",
   // Whoever calls a webhook that is stopped is told to come again; nothing waits on the other side.
   bringsBacklog: false,
+  has: ["refusals"],
   open: exampleSide,
 });

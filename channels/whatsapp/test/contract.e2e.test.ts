@@ -126,5 +126,6 @@ channelContract({
   maxTextChars: 4000,
   marked: "*bold* and a link (https://example.org/x)",
   bringsBacklog: true,
+  has: ["files", "reactions", "replies", "typing"],
   open,
 });

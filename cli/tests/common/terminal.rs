@@ -9,7 +9,7 @@ use std::thread;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::{Home, wait_for};
+use super::{Home, try_wait_for};
 
 /// A program on a terminal of its own.
 pub struct Terminal {
@@ -44,11 +44,12 @@ impl Terminal {
         let shown = Arc::clone(&screen);
         thread::spawn(move || {
             let mut bytes = [0; 4096];
+            // A character may come in two pieces.
+            let mut rest = Vec::new();
             while let Ok(count @ 1..) = output.read(&mut bytes) {
-                shown
-                    .lock()
-                    .unwrap()
-                    .push_str(&String::from_utf8_lossy(&bytes[..count]));
+                rest.extend_from_slice(&bytes[..count]);
+                let text = whole_text(&mut rest);
+                shown.lock().unwrap().push_str(&text);
             }
         });
         Self {
@@ -89,15 +90,13 @@ impl Terminal {
     /// Waits until `text` is shown after what was shown before, and forgets all up to it.
     #[track_caller]
     pub fn shows(&self, text: &str) -> String {
-        wait_for(
-            &format!("showing {text:?} (shown is {:?})", self.screen.lock().unwrap()),
-            || {
-                let mut screen = self.screen.lock().unwrap();
-                let at = screen.find(text)?;
-                let rest = screen.split_off(at + text.len());
-                Some(std::mem::replace(&mut *screen, rest))
-            },
-        )
+        try_wait_for(|| {
+            let mut screen = self.screen.lock().unwrap();
+            let at = screen.find(text)?;
+            let rest = screen.split_off(at + text.len());
+            Some(std::mem::replace(&mut *screen, rest))
+        })
+        .unwrap_or_else(|| panic!("{text:?} was not shown; shown was {:?}", self.rest()))
     }
 
     pub fn types(&mut self, text: &str) {
@@ -106,9 +105,20 @@ impl Terminal {
 
     #[track_caller]
     pub fn ends_with(mut self, code: i32) {
-        let status = wait_for("its end", || self.child.try_wait().unwrap());
+        let status = try_wait_for(|| self.child.try_wait().unwrap())
+            .unwrap_or_else(|| panic!("it did not end; shown was {:?}", self.rest()));
         assert_eq!(status.code(), Some(code), "{:?}", self.screen.lock().unwrap());
     }
+}
+
+/// Takes what is text out of `bytes`; the beginning of a character stays in it.
+fn whole_text(bytes: &mut Vec<u8>) -> String {
+    let whole = match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    let rest = bytes.split_off(whole);
+    String::from_utf8_lossy(&std::mem::replace(bytes, rest)).into_owned()
 }
 
 fn resize(terminal: impl std::os::fd::AsFd, columns: u16, rows: u16) {

@@ -7,7 +7,7 @@ import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, OutboundMes
 import { parts } from "../../src/gateway/compose.ts";
 import { GatewayEntrypoint } from "../../src/gateway-service.ts";
 import type { SessionSend } from "../../src/ports.ts";
-import { client, fakeSessions, gateway, type Peer, seed } from "./support.ts";
+import { client, eventually, FAR, fakeSessions, gateway, type Peer, seed } from "./support.ts";
 
 const ACCOUNT = { channel: "test", accountId: "default" };
 const state = (accountId: string): ChannelAccount => ({ accountId, connected: true, authenticated: true });
@@ -89,7 +89,7 @@ describe("who is let in", () => {
     await take(dm("anna", "one"));
     await take(dm("anna", "two"));
     expect(await owner.ok("pair.approve", { channel: "test", senderId: "anna" })).toMatchObject({ approved: true, role: "guest" });
-    await vi.waitFor(() => expect(handed()).toHaveLength(2));
+    await eventually(() => expect(handed()).toHaveLength(2));
     const [one, two] = handed();
     expect(one?.identity).toMatchObject({ key: "agent:main:test:default:dm:anna", isMain: false });
     expect(one?.verbatim).toBe(true);
@@ -106,7 +106,7 @@ describe("who is let in", () => {
       senderId: "anna",
       role: "owner",
     });
-    await vi.waitFor(() => expect(handed()).toHaveLength(1));
+    await eventually(() => expect(handed()).toHaveLength(1));
     expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:main", isMain: true });
     expect(handed()[0]?.text).toBe("hello");
   });
@@ -283,7 +283,7 @@ describe("once, and to the right place", () => {
   test("a guest's day has an end, and is told", async () => {
     await configure("channels.test.allowFrom", ["guest"]);
     const now = vi.spyOn(Date, "now");
-    let at = Date.UTC(2026, 0, 2, 3);
+    let at = FAR;
     now.mockImplementation(() => (at += 4000));
     for (let n = 0; n < 200; n++) await take(dm("guest", `message ${n}`));
     const over = await take(dm("guest", "and another"));
@@ -358,14 +358,14 @@ describe("nothing is lost, nothing is kept for ever", () => {
   test("[P10] a long text of a stranger waits with them, cut", async () => {
     await take(dm("anna", '"'.repeat(100_000)));
     await owner.ok("pair.approve", { channel: "test", senderId: "anna" });
-    await vi.waitFor(() => expect(handed()).toHaveLength(1));
+    await eventually(() => expect(handed()).toHaveLength(1));
     expect(handed()[0]?.text).toMatch(/"{1000}\n\[The rest was too long to be kept\.\]$/);
   });
 
   test("[P2] what was taken in is forgotten after 30 days, strangers after 7, by the alarm, in steps", async () => {
     await configure("channels.test", { owners: ["me"], allowFrom: ["guest"] });
     const now = vi.spyOn(Date, "now");
-    let at = Date.UTC(2026, 0, 1);
+    let at = FAR;
     now.mockImplementation(() => (at += 4000));
     for (let n = 0; n < 250; n++) await take(dm("me", `message ${n}`));
     await take(dm("guest", "hi"));

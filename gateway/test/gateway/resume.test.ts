@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import { parts } from "../../src/gateway/compose.ts";
 import { GatewayEntrypoint } from "../../src/gateway-service.ts";
-import { client, fakeSessions, fetchWorker, seed } from "./support.ts";
+import { client, eventually, fakeSessions, fetchWorker, seed } from "./support.ts";
 
 beforeEach(async () => {
   await reset();
@@ -47,5 +47,5 @@ test("[D6][P12] the first /health of a runtime's life, and only that, makes inte
   await fetchWorker("http://localhost/health", undefined, embedded);
   expect(of("resume")).toHaveLength(2);
   // Channels connect at once, and one that does not answer keeps nothing from going on.
-  await vi.waitFor(() => expect(asked).toEqual(["broken/default", "test/default"]));
+  await eventually(() => expect(asked).toEqual(["broken/default", "test/default"]));
 });

@@ -15,13 +15,21 @@ import type { GatewayPort, SessionPort } from "../../src/ports.ts";
 export const port = (): GatewayPort => gateway();
 export const gateway = (): DurableObjectStub<Gateway> => env.GATEWAY.getByName("singleton");
 
-/** Waits until `probe` gives something, or fails saying what was waited for. Looks again after each turn of the event loop. */
+/** Where tests put the clock: so far ahead that no alarm goes off by itself, only when the test has it go off. */
+export const FAR = Date.UTC(2100, 0, 1);
+/** Waits until nothing in `check` fails any more; in the end it fails with the last of what was seen. */
+export const eventually = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 5000, interval: 5 });
+
+/**
+ * Waits until `probe` gives something, or fails saying what was waited for. Looks again after each turn of the event loop. Its deadline
+ * is not of `Date.now`: tests make that one jump, or stand still.
+ */
 export async function until<T>(what: string, probe: () => T | undefined | false, timeoutMs = 5000): Promise<T> {
-  const end = Date.now() + timeoutMs;
+  const end = performance.now() + timeoutMs;
   for (;;) {
     const found = probe();
     if (found !== undefined && found !== false) return found;
-    if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
+    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
     await scheduler.wait(2);
   }
 }
