@@ -44,8 +44,9 @@ pub fn secret(out: Output, what: &str, if_empty: &str) -> Outcome<String> {
         } else {
             format!("; Enter alone: {if_empty}")
         };
-        out.prompt(&format!("{what} (it is not shown{hint}): "));
+        // Hidden first: nothing that is typed at the prompt may be shown.
         let hidden = Hidden::from(&input).or_fail("hide what is typed", "Pipe it in, or use a file.")?;
+        out.prompt(&format!("{what} (it is not shown{hint}): "));
         let typed = typed(&input);
         drop(hidden);
         out.note("");

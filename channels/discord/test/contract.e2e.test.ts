@@ -12,7 +12,7 @@ async function open(): Promise<Side> {
     stage,
     async start() {
       await stage.call("start", { accountId: "default", config: { token: discord.token, apiBase: discord.api } });
-      while (!(await stage.status()).connected);
+      await stage.statusWhere("connected", ({ connected }) => connected);
     },
     async person(): Promise<Person> {
       const id = String(400_000_000_000_100_000 + people.length * 1_000);

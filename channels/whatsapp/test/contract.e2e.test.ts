@@ -47,7 +47,7 @@ async function open(): Promise<Side> {
   let people = 0;
   const whole = async (since: number): Promise<void> => {
     await fake.until("connected", () => fake.noted("flushed").length > since);
-    while (!(await stage.status()).connected);
+    await stage.statusWhere("connected", ({ connected }) => connected);
   };
   return {
     stage,

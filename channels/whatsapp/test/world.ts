@@ -57,13 +57,7 @@ export class World {
   login = (options: object = {}): Promise<ChannelLogin> => this.#call("login", options);
   logout = (): Promise<ChannelAccount> => this.#call("logout", {});
   status = (): Promise<ChannelAccount> => this.#stage.status();
-  /** Asks until it says so, at most ten seconds. */
-  async statusWhere(holds: (account: ChannelAccount) => boolean): Promise<ChannelAccount> {
-    for (const end = Date.now() + 10_000; ; ) {
-      const account = await this.status();
-      if (holds(account) || Date.now() > end) return account;
-    }
-  }
+  statusWhere = (holds: (account: ChannelAccount) => boolean): Promise<ChannelAccount> => this.#stage.statusWhere("the status", holds);
   send = (message: Omit<OutboundMessage, "kind">): Promise<ChannelSendResult> => this.#stage.send(message);
   typing = (peer: OutboundMessage["peer"], active: boolean): Promise<void> => this.#call("typing", { peer, active });
   put = (key: string, bytes: Uint8Array): Promise<void> => this.#stage.put(key, bytes);
