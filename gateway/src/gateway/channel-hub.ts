@@ -72,6 +72,7 @@ const CHANGED =
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 const MINUTE_MS = 60_000;
 const RELEASE_EVERY_MS = 30_000;
+const RELEASE_MAX_MS = 3_600_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_AGAIN_MS = 1_000;
 /** Longer names of messages are known by their hash. */
@@ -86,6 +87,8 @@ export class ChannelHub {
   /** Times of a sender's last messages: a brake, not a rule; a new life begins with a full tank. */
   readonly #lately = new Map<string, number[]>();
   #triedAt = 0;
+  /** Tries in a row that have left something. */
+  #releases = 0;
   #forgotAt = 0;
   #moreToForget = false;
   #armed = false;
@@ -136,7 +139,12 @@ export class ChannelHub {
     if (access.kind !== "allow") return undefined;
     const place = this.#places.of(ref, inbound, access.role);
     if (!place.ok) return undefined;
-    return keyFor(place.value.key, { kind: "message", messageId: await this.#key(ref, inbound), index: file.index }, file.mimeType);
+    const messageId = await this.#key(ref, inbound);
+    const { channels } = this.#ports;
+    const isOver = !place.value.isOwner && channels.today(ref.channel, senderIdOf(inbound) ?? "", this.#day()) >= LIMITS.guestPerDay;
+    // Files of a message that will be refused are not stored for it.
+    if (isOver && channels.taken(messageId) === undefined) return undefined;
+    return keyFor(place.value.key, { kind: "message", messageId, index: file.index }, file.mimeType);
   }
 
   /** A time of which messages may be missing is told to the owner before it is noted: a channel whose report fails reports again. */
@@ -196,8 +204,11 @@ export class ChannelHub {
           }
         : {}),
     };
-    channels.claim(key, "", now());
-    channels.settle(key, outcome);
+    // Of what did nothing nothing is kept: else whoever writes without end would fill the tables without having been let in.
+    if (asked.kept || asked.notice) {
+      channels.claim(key, "", now());
+      channels.settle(key, outcome);
+    }
     return outcome;
   }
 
@@ -310,8 +321,10 @@ export class ChannelHub {
     return true;
   }
   #overDay({ channel }: ChannelRef, inbound: ChannelInbound): boolean {
-    const day = new Date(this.#ports.now()).toISOString().slice(0, 10);
-    return this.#ports.channels.countToday(channel, senderIdOf(inbound) ?? "", day) > LIMITS.guestPerDay;
+    return this.#ports.channels.countToday(channel, senderIdOf(inbound) ?? "", this.#day()) > LIMITS.guestPerDay;
+  }
+  #day(): string {
+    return new Date(this.#ports.now()).toISOString().slice(0, 10);
   }
 
   // ---------------------------------------------------------------- pairing
@@ -323,6 +336,7 @@ export class ChannelHub {
     if (!done) return undefined;
     await audit.append({ actor, action: "pair.approve", target: `${channel}:${done.senderId}`, decision: "allowed", detail: role });
     this.#triedAt = now();
+    this.#releases = 0;
     this.#ports.arm();
     background("release", this.release(channel, done.senderId));
     return done;
@@ -341,9 +355,14 @@ export class ChannelHub {
       const access = this.#access(ref, inbound);
       if (access.kind === "allow") {
         const key = `${await this.#key(ref, inbound)}${LET_IN}`;
-        const outcome = await this.#take(ref, { ...inbound, backlog: true }, key, access, channels.taken(key)?.sessionKey);
+        const known = channels.taken(key);
+        const outcome = known?.outcome ?? (await this.#take(ref, { ...inbound, backlog: true }, key, access, known?.sessionKey));
         if (outcome.outcome === "later") return;
-        for (const reply of outcome.replies ?? []) await this.deliverer.send({ channel, accountId, peer: reply.peer }, reply);
+        for (const reply of outcome.replies ?? []) {
+          const sent = await this.deliverer.send({ channel, accountId, peer: reply.peer }, reply);
+          // The channel has no room: the message stays, and its answer is known already when it is tried again.
+          if (!sent.ok && sent.error.reason !== "channel.unknown") return;
+        }
         this.#ports.log.info("released", { channel, waitedMs: now() - inbound.receivedAt });
       }
       pairings.released(id);
@@ -351,12 +370,23 @@ export class ChannelHub {
   }
   /** What a life that ended in between has left. */
   async releaseAll(): Promise<void> {
-    this.#triedAt = this.#ports.now();
-    for (const { channel, sender } of this.#ports.pairings.unreleased()) await this.release(channel, sender);
+    const { pairings, now, log } = this.#ports;
+    this.#triedAt = now();
+    this.#releases++;
+    for (const { channel, sender } of pairings.unreleased()) {
+      try {
+        await this.release(channel, sender);
+      } catch (error) {
+        // One that can't be handed on keeps no other back.
+        log.warn("not_released", { channel, error });
+      }
+    }
+    if (pairings.unreleased().length === 0) this.#releases = 0;
   }
-  /** When there is something to release, for the alarm. */
+  /** When there is something to release, for the alarm: later and later while it does not get less. */
   nextRelease(): number | undefined {
-    return this.#ports.pairings.unreleased().length === 0 ? undefined : this.#triedAt + RELEASE_EVERY_MS;
+    if (this.#ports.pairings.unreleased().length === 0) return undefined;
+    return this.#triedAt + Math.min(RELEASE_MAX_MS, RELEASE_EVERY_MS * 2 ** Math.min(this.#releases, 10));
   }
 
   // ---------------------------------------------------------------- forgetting

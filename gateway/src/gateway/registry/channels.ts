@@ -116,6 +116,13 @@ export class Channels {
     }));
   }
 
+  /** A sender's messages of this day, so far. */
+  today(channel: string, sender: string, day: string): number {
+    return (
+      one<{ n: number }>(this.#db.sql, "SELECT n FROM channel_counts WHERE channel = ? AND sender = ? AND day = ?", channel, sender, day)
+        ?.n ?? 0
+    );
+  }
   /** Counts a sender's messages of this day. */
   countToday(channel: string, sender: string, day: string): number {
     const { sql } = this.#db;

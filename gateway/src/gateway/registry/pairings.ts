@@ -42,15 +42,15 @@ export class Pairings {
   }
 
   /**
-   * A stranger wrote. Their message is kept with the first few; `notice` says whether they are told now. Undefined: too many wait
-   * already, and nobody new is taken down or answered.
+   * A stranger wrote. Their message is kept with the first few (`kept`); `notice` says whether they are told now. Undefined: too many
+   * wait already, and nobody new is taken down or answered.
    */
   request(
     held: Held,
     who: { readonly sender: string; readonly name?: string },
     now: number,
     random: (length: number) => Uint8Array,
-  ): { readonly code: string; readonly notice: boolean } | undefined {
+  ): { readonly code: string; readonly notice: boolean; readonly kept: boolean } | undefined {
     const { sql } = this.#db;
     return this.#db.transactionSync(() => {
       const { channel, accountId, inbound } = held;
@@ -73,13 +73,13 @@ export class Pairings {
       }
       const body = heldBody(inbound);
       const count = one<{ n: number }>(sql, "SELECT count(*) AS n FROM held WHERE channel = ? AND sender = ?", channel, who.sender)?.n ?? 0;
-      if (count < LIMITS.pairMessages && body.length <= MAX_HELD_BYTES)
-        run(sql, "INSERT INTO held(channel, sender, account, body) VALUES(?, ?, ?, ?)", channel, who.sender, accountId, body);
+      const kept = count < LIMITS.pairMessages && body.length <= MAX_HELD_BYTES;
+      if (kept) run(sql, "INSERT INTO held(channel, sender, account, body) VALUES(?, ?, ?, ?)", channel, who.sender, accountId, body);
       const row = one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, who.sender);
       if (!row) return undefined;
       const notice = !known || Math.abs(now - row.noticed_at) >= LIMITS.pairNoticeMs;
       if (known && notice) run(sql, "UPDATE pairs SET noticed_at = ? WHERE channel = ? AND sender = ?", now, channel, who.sender);
-      return { code: row.code, notice };
+      return { code: row.code, notice, kept };
     });
   }
 
