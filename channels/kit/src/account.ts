@@ -317,20 +317,15 @@ export class Account {
   async alarm(): Promise<void> {
     this.#alarmAt = undefined;
     this.#arm();
-    for (const part of [
-      () => this.#connect(),
-      () => this.#tell(),
-      () => this.#inbox.pump(),
-      () => this.#outbox.pump(),
-      async () => this.#forget(),
-    ]) {
-      try {
-        await part();
-      } catch (error) {
-        this.#host.log("alarm_part_failed", { error: errorText(error) });
-      }
+    try {
+      // What hangs here must not keep the rest from its turn.
+      await within(KIT.leaseMs, "connecting", this.#host.after, this.#connect());
+      this.#forget();
+    } catch (error) {
+      this.#host.log("alarm_part_failed", { error: errorText(error) });
     }
-    this.#arm();
+    // Not waited for: there is one alarm at a time, and the next one must not wait for a call that has no answer.
+    this.#wake();
   }
   /** Something is new: begin at once, and let the alarm come for what is left. */
   #wake(): void {

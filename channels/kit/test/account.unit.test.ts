@@ -593,12 +593,10 @@ test("a gateway that does not answer costs a few alarms, however many wait for i
 });
 test("[P3] whoever waits for a place gets the first that is free", async () => {
   const world = new World();
-  const inner = world.outcomeOf;
   world.gate = never();
   for (let n = 0; n < KIT.peersAtOnce - 1; n++) world.host.take(world.item(`slow${n}`, "1"));
   await world.ring(1_000);
   world.gate = undefined;
-  world.outcomeOf = inner;
   for (let n = 0; n < 5; n++) world.host.take(world.item(`peer${n}`, "1"));
   await world.ring(1_000);
   assert.equal(world.accepted.length, 5);
@@ -622,4 +620,26 @@ test("[P2] when there is no room for what the gateway answers, it is asked again
     ["Who are you?"],
   );
   assert.equal(world.account.status().inboxWaiting, 0);
+});
+test("[P3][P12] the alarm waits for no call: while one hangs, the next alarm comes, and other conversations go on", async () => {
+  const world = new World();
+  world.faults = { fails: 1, answerLost: 0, dies: 0 };
+  world.host.take(world.item("anna", "1"));
+  world.account.send(world.message("d1", "ben", "hello"));
+  await world.settle();
+  world.faults = CALM;
+  // The second try of the message hangs; that of the answer is due a moment later.
+  world.hangs = ({ peer }) => peer.id === "anna";
+  world.now += 2_000;
+  let ended = false;
+  void world.account.alarm().then(() => {
+    ended = true;
+  });
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(ended, "the alarm is over");
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["hello"],
+  );
+  assert.ok((world.alarmAt ?? Number.POSITIVE_INFINITY) <= world.now + KIT.leaseMs);
 });

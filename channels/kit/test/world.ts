@@ -80,6 +80,8 @@ export class World {
   readonly sockets = { now: 0, most: 0 };
   /** While it is there, calls to the gateway and to the platform wait for it. */
   gate: Promise<void> | undefined;
+  /** The gateway never answers to these. */
+  hangs: (inbound: ChannelInbound) => boolean = () => false;
   /** Times that the account was called by `ring`. */
   rings = 0;
   /** How long a socket takes to close. */
@@ -132,7 +134,7 @@ export class World {
       },
       bucket: {} as R2Bucket,
       gateway: {
-        inbound: (inbound) => this.#call(alive, () => this.#takeIn(inbound)),
+        inbound: (inbound) => (this.hangs(inbound) ? new Promise(() => {}) : this.#call(alive, () => this.#takeIn(inbound))),
         media: () => Promise.resolve(undefined),
         status: async () => await this.gate,
         delivered: (report) => this.#call(alive, () => void this.reports.push(report)),
