@@ -52,10 +52,15 @@ it("[P9][P10] what did not arrive is shown, and told once to the owner's convers
   stack.program.onCallback = ({ text }) => (text === "Are you there?" ? "gone" : "take");
   await asks(`call gsv__Message {"to":"${ANNA}","text":"Are you there?"}`);
   const problems = async (): Promise<Json[]> => (await stack.call("channel.status", { channel: "example" }))["problems"] as Json[];
-  const [problem] = await until("the problem", async () => {
-    const found = await problems();
-    return found.length > 0 ? found : undefined;
-  });
+  const [problem] = await until(
+    "the problem",
+    async () => {
+      const found = await problems();
+      return found.length > 0 ? found : undefined;
+    },
+    undefined,
+    100,
+  );
   assert.partialDeepStrictEqual(problem, { state: "failed", peer: { kind: "dm", id: "anna" } });
   assert.match(String(problem?.["deliveryId"]), /^msg:/);
   const client = await stack.client();
@@ -63,7 +68,7 @@ it("[P9][P10] what did not arrive is shown, and told once to the owner's convers
     const { events } = (await client.call("session.subscribe", { sessionKey: "main", afterSeq: 0 })) as { events: Json[] };
     return events.filter((event) => JSON.stringify(event).includes("could not be delivered"));
   };
-  await until("the note", async () => ((await notes()).length > 0 ? true : undefined));
+  await until("the note", async () => (await notes()).length > 0, undefined, 100);
   await asks("say thanks");
   assert.equal(answers().split("A message that you had sent over example").length, 2);
   assert.equal((await notes()).length, 1);
