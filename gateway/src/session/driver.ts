@@ -336,7 +336,13 @@ export class SessionDriver {
           }),
         );
       case "Reply":
-        return sendReply(effect, flight, { row: (seq) => store.rowAt(seq), gateway: this.#parts.gateway, wall: this.#host.wall, commit });
+        return sendReply(effect, flight, {
+          row: (seq) => store.rowAt(seq),
+          gateway: this.#parts.gateway,
+          wall: this.#host.wall,
+          commit,
+          sleep: (ms, signal) => this.#sleep(ms, signal),
+        });
       case "StoreResult":
         return storeResult(effect, flight, { state, text: (callId) => store.resultText(callId), files: this.#parts.files, commit });
     }

@@ -15,10 +15,14 @@ export interface ReplyPorts {
   readonly gateway: Pick<GatewayPort, "reply">;
   readonly wall: () => number;
   readonly commit: (event: EventBody) => void;
+  /** Ends early when it is taken back. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
 const MAX_AGE_MS = 86_400_000;
+/** A call that has no answer by then has failed: else it would hold back the conversation's later replies for ever. */
+const ANSWER_MS = 60_000;
 
 /**
  * What may be under way now: of the replies to one conversation only the first, so that one that has to be tried again is not overtaken
@@ -36,7 +40,11 @@ export function inReplyOrder(open: readonly Effect[]): readonly Effect[] {
   });
 }
 
-export async function sendReply(effect: EffectOf<"Reply">, flight: Flight, { row, gateway, wall, commit }: ReplyPorts): Promise<FlightEnd> {
+export async function sendReply(
+  effect: EffectOf<"Reply">,
+  flight: Flight,
+  { row, gateway, wall, commit, sleep }: ReplyPorts,
+): Promise<FlightEnd> {
   const end = row(effect.seq);
   const done = (): FlightEnd => {
     commit({ type: "EffectDone", effectId: effect.id });
@@ -45,7 +53,8 @@ export async function sendReply(effect: EffectOf<"Reply">, flight: Flight, { row
   if (!end) return done();
   const { route, deliveryId } = effect;
   const { kind, text } = said(end);
-  const result = await gateway
+  const answered = new AbortController();
+  const call = gateway
     .reply({
       kind: "send",
       route,
@@ -58,6 +67,8 @@ export async function sendReply(effect: EffectOf<"Reply">, flight: Flight, { row
       },
     })
     .catch(() => undefined);
+  const result = await Promise.race([call, sleep(ANSWER_MS, answered.signal).then(() => undefined)]);
+  answered.abort();
   if (result?.ok) return done();
   const lasting = result?.error.reason === "channel.unknown";
   if (!lasting && wall() - end.at < MAX_AGE_MS) return { retryInMs: Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(flight.tries, 20)) };

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Effect, Reply } from "../machine/effect.ts";
-import { inReplyOrder } from "./reply.ts";
+import type { LogRow } from "../machine/log.ts";
+import { inReplyOrder, sendReply } from "./reply.ts";
 
 const reply = (id: string, peer: string, kind: "dm" | "group" = "dm", accountId = "default"): Reply => ({
   type: "Reply",
@@ -31,4 +32,37 @@ test("[CH22][P3] of the replies to one conversation only the first is under way;
     route: { channel: "example", accountId: "default", peer: { kind: "dm", id: "ann", name: "Ann" } },
   };
   assert.deepEqual(idsOf(inReplyOrder([reply("a1", "ann"), named])), ["a1"]);
+});
+
+test("[P10][CH22] a gateway that never answers holds nobody's replies back for ever: it is asked again, under the same name", async () => {
+  const row: LogRow = { seq: 1, at: 1_000, kind: "notice", notice: "note", runId: "r1", text: "Stopped." };
+  const asked: unknown[] = [];
+  const waits: number[] = [];
+  const committed: unknown[] = [];
+  let answers = false;
+  const ports = {
+    row: () => row,
+    gateway: {
+      reply: (call: unknown): Promise<{ ok: true; value: undefined }> => {
+        asked.push(call);
+        return answers ? Promise.resolve({ ok: true, value: undefined }) : new Promise(() => {});
+      },
+    },
+    wall: () => 2_000,
+    commit: (event: unknown): void => void committed.push(event),
+    // Time is short here: only a wait that was taken back has not passed.
+    sleep: async (ms: number, signal: AbortSignal): Promise<void> => {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (!signal.aborted) waits.push(ms);
+    },
+  };
+  const flight = { signal: new AbortController().signal, inherited: false, tries: 0 };
+  const end = await sendReply(reply("a1", "ann"), flight, ports);
+  assert.deepEqual(end, { retryInMs: 1_000 });
+  assert.equal(waits.length, 1);
+  assert.deepEqual(committed, []);
+  answers = true;
+  assert.equal(await sendReply(reply("a1", "ann"), flight, ports), "done");
+  assert.deepEqual(asked[0], asked[1]);
+  assert.deepEqual(committed, [{ type: "EffectDone", effectId: "a1" }]);
 });
