@@ -18,7 +18,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
 import { errorText, KIT, peerName, retryWait, within } from "./limits.ts";
-import { Outbox, OutboxFull } from "./outbox.ts";
+import { nonceOf, Outbox, OutboxFull } from "./outbox.ts";
 import type { InboundFile, Platform, PlatformHost } from "./platform.ts";
 import { readBody } from "./read-body.ts";
 
@@ -411,7 +411,8 @@ export class Account {
 }
 
 const lateNotice = (peer: Peer, count: number, key: string): OutboundMessage => ({
-  deliveryId: `late:${key}`.slice(0, 160),
+  // A key can be longer than a name may be.
+  deliveryId: key.length <= 150 ? `late:${key}` : `late:${nonceOf(key)}`,
   kind: "notice",
   peer,
   text: `${count === 1 ? "A message" : `${count} messages`} reached me more than a day late. I have read ${count === 1 ? "it" : "them"}, but did not answer; write again if it still matters.`,

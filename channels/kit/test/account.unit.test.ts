@@ -95,6 +95,16 @@ test("[P2] a gateway that was away for days gets everything; what came too late 
   );
 });
 
+test("[P10] also of a conversation with a long name it is told again, when it happens again", async () => {
+  const world = new World();
+  world.outcomeOf = () => ({ outcome: "accepted", unanswered: "late" });
+  for (const id of ["1", "2"]) {
+    world.host.take(world.item("x".repeat(200), id));
+    await world.pass(HOUR);
+  }
+  assert.equal(world.shown.length, 2);
+});
+
 test("[P2] what the gateway answers at once is sent, also when the answer came twice", async () => {
   const world = new World();
   world.outcomeOf = ({ message, peer }) => ({

@@ -36,8 +36,12 @@ export function gapText({ channel, gap: { from, until, why } }: { readonly chann
 /** Deliveries have names: `msg:{callId}` is a message that the agent sent of itself, `in:{message}` a notice at the door, else an answer. */
 const MESSAGE = "msg:";
 const NOTICE = "in:";
+/** A name has at most 160. */
+const MAX_KEY_CHARS = 157;
 export const messageDelivery = (callId: string): string => `${MESSAGE}${callId}`;
-export const noticeDelivery = (key: string): string => `${NOTICE}${key}`.slice(0, 160);
+/** What tells messages apart stands at the end of their keys. */
+export const noticeDelivery = (key: string): string =>
+  key.length <= MAX_KEY_CHARS ? `${NOTICE}${key}` : `${NOTICE}#${key.slice(1 - MAX_KEY_CHARS)}`;
 /** The short name of the conversation that it came from; undefined: from none. */
 export function refOfDelivery(id: string): string | undefined {
   if (id.startsWith(NOTICE)) return undefined;
@@ -45,7 +49,7 @@ export function refOfDelivery(id: string): string | undefined {
 }
 /** Of a notice at the door, as far as its name has it whole: `in:{channel}/{account}/["dm","anna","m1"]`. */
 export function peerOfNotice(id: string): Peer | undefined {
-  const json = /^in:[^/]+\/[^/]+\/(\[.*)$/.exec(id)?.[1]?.replace(/\/let-in$/, "");
+  const json = /^in:[^/#]+\/[^/]+\/(\[.*)$/.exec(id)?.[1]?.replace(/\/let-in$/, "");
   if (json === undefined) return undefined;
   try {
     const parsed: unknown = JSON.parse(json);

@@ -35,3 +35,16 @@ test("what is not known is not said", () => {
     "A message that you had sent over test may or may not have arrived, and is not sent again. (msg:abc234/r1/1/0)",
   );
 });
+test("[P2][P10] a notice of a long account keeps a name of its own, and names no peer that it can't know", () => {
+  const account = `test/${"a".repeat(64)}`;
+  const names = ["m1", "m2"].flatMap((id) => {
+    const key = `${account}/["dm","${"p".repeat(80)}","${id}"]`;
+    return [noticeDelivery(key), noticeDelivery(`${key}/let-in`)];
+  });
+  assert.equal(new Set(names).size, names.length);
+  for (const name of names) {
+    assert.ok(name.length <= 160);
+    assert.equal(refOfDelivery(name), undefined);
+    assert.equal(peerOfNotice(name), undefined);
+  }
+});
