@@ -5,7 +5,7 @@
  */
 import type { ChannelInbound, ChannelInboundOutcome, Media, Peer } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
-import { errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import type { InboundFile, InboundItem } from "./platform.ts";
 
 export interface InboxPorts {
@@ -94,9 +94,12 @@ export class Inbox {
       .toSorted((left, right) => left - right)[0];
   }
   #heads(): readonly { readonly peer: string; readonly next_at: number }[] {
-    return this.#ports.db.query(
-      "SELECT peer, next_at FROM inbox WHERE id IN (SELECT min(id) FROM inbox GROUP BY peer) ORDER BY next_at LIMIT 100",
-    );
+    const { db, now } = this.#ports;
+    return db
+      .query<{ readonly peer: string; readonly next_at: number }>(
+        "SELECT peer, next_at FROM inbox WHERE id IN (SELECT min(id) FROM inbox GROUP BY peer) ORDER BY next_at LIMIT 100",
+      )
+      .map(({ peer, next_at }) => ({ peer, next_at: dueAt(next_at, now()) }));
   }
 
   /** Serves what is due. Ends when nothing is; safe to call at any time, also while it runs. Never throws. */
@@ -121,7 +124,7 @@ export class Inbox {
           "SELECT id, key, peer, body, files, receipt, received, attempts, next_at FROM inbox WHERE peer = ? ORDER BY id LIMIT 1",
           peer,
         )[0];
-        if (!row || row.next_at > this.#ports.now() || !(await this.#one(row))) return true;
+        if (!row || dueAt(row.next_at, this.#ports.now()) > this.#ports.now() || !(await this.#one(row))) return true;
       }
     } catch (error) {
       this.#ports.log("inbox_failed", { error: errorText(error) });

@@ -37,6 +37,9 @@ export function retryWait(attempt: number, random: number): number {
   return Math.round(wait * (0.75 + random / 2));
 }
 
+/** When a row is due that was to wait until `at`. No wait is this long: a clock that was set back stops nobody for the difference. */
+export const dueAt = (at: number, now: number): number => (at > now + 2 * KIT.retryMaxMs ? now : at);
+
 /** Rejects after `ms`; the work itself goes on, and what it gives then is dropped. */
 export async function within<T>(
   ms: number,

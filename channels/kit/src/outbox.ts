@@ -5,7 +5,7 @@
  */
 import type { DeliveryReport, DeliveryState, LiveText, Media, OutboundMessage } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
-import { errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import type { OutboundFile, OutboundPart, Platform, SendOutcome } from "./platform.ts";
 import { splitText } from "./split-text.ts";
 
@@ -153,9 +153,12 @@ export class Outbox {
     return this.#ports.db.query<Row>(statement, ...params);
   }
   #heads(): readonly { readonly peer: string; readonly next_at: number }[] {
-    return this.#ports.db.query(
-      "SELECT peer, next_at FROM outbox WHERE id IN (SELECT min(id) FROM outbox GROUP BY peer) ORDER BY next_at LIMIT 100",
-    );
+    const { db, now } = this.#ports;
+    return db
+      .query<{ readonly peer: string; readonly next_at: number }>(
+        "SELECT peer, next_at FROM outbox WHERE id IN (SELECT min(id) FROM outbox GROUP BY peer) ORDER BY next_at LIMIT 100",
+      )
+      .map(({ peer, next_at }) => ({ peer, next_at: dueAt(next_at, now()) }));
   }
   /** Without a connection there is one thing left to do: to say so after a day. */
   #oldest(): readonly { readonly next_at: number }[] {
@@ -200,7 +203,7 @@ export class Outbox {
     try {
       for (;;) {
         const row = this.#rows("SELECT * FROM outbox WHERE peer = ? ORDER BY id LIMIT 1", peer)[0];
-        if (!row || row.next_at > this.#ports.now() || !this.#ports.isOpen()) break;
+        if (!row || dueAt(row.next_at, this.#ports.now()) > this.#ports.now() || !this.#ports.isOpen()) break;
         await this.#one(row);
       }
     } catch (error) {

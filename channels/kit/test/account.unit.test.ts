@@ -653,3 +653,23 @@ test("[P3][P12] the alarm waits for no call: while one hangs, the next alarm com
   );
   assert.ok((world.alarmAt ?? Number.POSITIVE_INFINITY) <= world.now + KIT.leaseMs);
 });
+test("[P2][P9] a clock that is set back stops nobody for the difference", async () => {
+  const world = new World();
+  world.now += 24 * HOUR;
+  world.faults = { fails: 1, answerLost: 0, dies: 0 };
+  world.host.take(world.item("anna", "1"));
+  world.account.send(world.message("d1", "anna", "hello"));
+  await world.settle();
+  world.now -= 24 * HOUR;
+  world.faults = CALM;
+  world.host.take(world.item("anna", "2"));
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.id),
+    ["1", "2"],
+  );
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["hello"],
+  );
+});
