@@ -302,7 +302,13 @@ class DiscordPlatform implements Platform {
   async react(peer: Peer, messageId: string, _senderId: string | undefined, emoji: string): Promise<void> {
     await this.#sender.react(peer, messageId, emoji);
   }
-  async showLive(peer: Peer, text: string, messageId: string | undefined, replyToId: string | undefined): Promise<string | undefined> {
-    return this.#sender.showLive(peer, text, messageId, replyToId);
+  async showLive(
+    peer: Peer,
+    text: string,
+    messageId: string | undefined,
+    replyToId: string | undefined,
+    nonce: string,
+  ): Promise<string | undefined> {
+    return this.#sender.showLive(peer, text, messageId, replyToId, nonce);
   }
 }

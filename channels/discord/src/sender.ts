@@ -153,14 +153,19 @@ export class Sender {
     const channelId = await this.#channelOf(peer);
     await this.#ports.run((api) => api.channels.addMessageReaction(channelId, reference, emoji));
   }
-  async showLive(peer: Peer, text: string, messageId: string | undefined, replyToId: string | undefined): Promise<string | undefined> {
+  async showLive(
+    peer: Peer,
+    text: string,
+    messageId: string | undefined,
+    replyToId: string | undefined,
+    nonce: string,
+  ): Promise<string | undefined> {
     // The answer to a command has its place already.
     if (interactionOf(replyToId) !== undefined) return undefined;
     const channelId = await this.#channelOf(peer);
     const shown = referenceOf(messageId);
     const { run } = this.#ports;
     if (shown !== undefined) return (await run((api) => api.channels.editMessage(channelId, shown, toEdit({ text }, undefined)))).id;
-    const nonce = crypto.randomUUID().replaceAll("-", "").slice(0, 24);
     const id = await run((api) => api.channels.createMessage(channelId, { ...toLive(text, replyToId), nonce, enforce_nonce: true })).then(
       (message) => message.id,
       (error: unknown) => this.#echoOf(nonce, error),

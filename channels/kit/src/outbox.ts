@@ -224,7 +224,7 @@ export class Outbox {
     const body: StoredPart = JSON.parse(row.body);
     // A message that is just being shown would stay beside the answer.
     await this.#showing.get(row.delivery);
-    const shown = row.part === 0 && body.file === undefined ? this.#shown(row.delivery) : undefined;
+    const shown = row.part === 0 && body.file === undefined ? await this.#shownOrFound(row.delivery, body) : undefined;
     const part: OutboundPart = { ...body, attempt, firstTriedAt, ...(shown === undefined ? {} : { replaces: shown }) };
     const outcome = await within(KIT.sendMs, "sending", after, platform().send(part)).catch(
       (error: unknown): SendOutcome => ({ kind: "unsure", error: errorText(error) }),
@@ -232,7 +232,29 @@ export class Outbox {
     this.#ended({ ...row, attempts: attempt, first_at: firstTriedAt }, outcome);
   }
   #shown(delivery: string): string | undefined {
-    return this.#ports.db.query<{ message: string }>("SELECT message FROM live WHERE delivery = ?", delivery)[0]?.message;
+    const [row] = this.#ports.db.query<{ message: string }>("SELECT message FROM live WHERE delivery = ?", delivery);
+    return row && (row.message || undefined);
+  }
+  /** A life that ended while it showed the first words did not learn their name: by the same nonce it is found. */
+  async #shownOrFound(delivery: string, { peer, text, replyToId }: StoredPart): Promise<string | undefined> {
+    const { db, now, after, log } = this.#ports;
+    const platform = this.#ports.platform();
+    const [row] = db.query<{ message: string; at: number }>("SELECT message, at FROM live WHERE delivery = ?", delivery);
+    if (!row || row.message !== "") return row?.message;
+    if (platform.showLive === undefined || now() - row.at > platform.recognisesNonceMs / 2) return undefined;
+    try {
+      const found = await within(
+        KIT.sendMs,
+        "finding an answer",
+        after,
+        platform.showLive(peer, text, undefined, replyToId, liveNonce(delivery)),
+      );
+      if (found !== undefined) db.query("UPDATE live SET message = ? WHERE delivery = ?", found, delivery);
+      return found;
+    } catch (error) {
+      log("live_not_found", { error: errorText(error) });
+      return undefined;
+    }
   }
   #ended(row: Row, outcome: SendOutcome): void {
     const { db, now, random, platform, log } = this.#ports;
@@ -378,7 +400,10 @@ export class Outbox {
     if (first === "" || platform.showLive === undefined || !this.#ports.isOpen()) return;
     const shown = this.#shown(deliveryId);
     const visible = more.length > 0 ? `${first.slice(0, -1)}…` : first;
-    const messageId = await within(KIT.sendMs, "showing an answer", after, platform.showLive(peer, visible, shown, replyToId));
+    // Before it is shown: when this life ends in the middle of it, the next one looks for it.
+    if (shown === undefined) db.query("INSERT INTO live VALUES(?, '', ?) ON CONFLICT(delivery) DO NOTHING", deliveryId, now());
+    const showing = platform.showLive(peer, visible, shown, replyToId, liveNonce(deliveryId));
+    const messageId = await within(KIT.sendMs, "showing an answer", after, showing);
     if (messageId === undefined || shown !== undefined) return;
     db.query(
       "INSERT INTO live VALUES(?, ?, ?) ON CONFLICT(delivery) DO UPDATE SET message = excluded.message",
@@ -400,6 +425,8 @@ export class Outbox {
     db.query("DELETE FROM live WHERE delivery IN (SELECT delivery FROM live WHERE at < ? LIMIT ?)", now() - KIT.liveMaxMs, KIT.forgetStep);
   }
 }
+
+const liveNonce = (deliveryId: string): string => nonceOf(`live:${deliveryId}`);
 
 function toFile({ type, mimeType, r2Key, filename }: Media): OutboundFile | undefined {
   if (r2Key === undefined) return undefined;

@@ -91,7 +91,14 @@ export interface Platform {
   /** The message is durable: read receipts and the like. */
   acknowledged?(items: readonly { readonly peer: Peer; readonly receipt: unknown }[]): Promise<void>;
   /** Shows text while it is made: sends a message, or changes the one that was sent. Gives its id. */
-  showLive?(peer: Peer, text: string, messageId: string | undefined, replyToId: string | undefined): Promise<string | undefined>;
+  showLive?(
+    peer: Peer,
+    text: string,
+    messageId: string | undefined,
+    replyToId: string | undefined,
+    /** Of the first time: with the same one it is the same message, as with a part. */
+    nonce: string,
+  ): Promise<string | undefined>;
   login?(options: { readonly force: boolean; readonly phone?: string }): Promise<ChannelLogin>;
   logout?(): Promise<void>;
 }

@@ -301,6 +301,22 @@ test("[P7] an answer that comes while its beginning is being shown replaces it",
   );
 });
 
+test("[P9][K22] the life ends while the first words are shown: they become the answer, and stay beside nothing", async () => {
+  const world = new World();
+  await world.account.start({});
+  world.faults = { ...CALM, dies: 1 };
+  world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "Hel" });
+  await world.settle();
+  world.faults = CALM;
+  assert.deepEqual([world.lives, world.shown.map(({ text }) => text)], [1, ["Hel"]]);
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["Hello."],
+  );
+});
+
 test("[P7] typing is kept up while the agent works, and ends", async () => {
   const world = new World();
   world.account.typing({ kind: "dm", id: "anna" }, true);

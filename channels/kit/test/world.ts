@@ -224,8 +224,10 @@ export class World {
           const text = error instanceof Error ? error.message : "";
           return text === "no connection" ? { kind: "retry", error: text } : { kind: "unsure", error: text };
         }),
-      showLive: (peer, text, messageId) =>
+      showLive: (peer, text, messageId, _replyToId, nonce) =>
         this.#call(alive, () => {
+          const known = this.#byNonce.get(nonce);
+          if (messageId === undefined && known !== undefined) return known;
           const present = this.shown.find(({ id }) => id === messageId);
           if (present) {
             Object.assign(present, { text, edits: present.edits + 1 });
@@ -233,6 +235,7 @@ export class World {
           }
           const id = `m${this.shown.length + 1}`;
           this.shown.push({ peer: peer.id, text, id, edits: 0 });
+          this.#byNonce.set(nonce, id);
           return id;
         }),
       typing: async (peer, active) => void this.typed.push(`${peer.id}:${active}`),
