@@ -17,7 +17,7 @@ import type {
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
-import { errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import { nonceOf, Outbox, OutboxFull } from "./outbox.ts";
 import type { InboundFile, Platform, PlatformHost } from "./platform.ts";
 import { readBody } from "./read-body.ts";
@@ -359,12 +359,14 @@ export class Account {
   }
   #tellNext(): number | undefined {
     const due = this.#kv<Due>(STATUS_DUE)?.at;
-    return due !== undefined && this.#telling ? Math.max(due, this.#host.now() + KIT.leaseMs) : due;
+    const now = this.#host.now();
+    if (due === undefined) return undefined;
+    return this.#telling ? Math.max(due, now + KIT.leaseMs) : dueAt(due, now);
   }
   /** The gateway hears of the present state until it has heard. */
   async #tell(): Promise<void> {
     const due = this.#kv<Due>(STATUS_DUE);
-    if (!due || due.at > this.#host.now() || this.#telling) return;
+    if (!due || dueAt(due.at, this.#host.now()) > this.#host.now() || this.#telling) return;
     this.#telling = true;
     try {
       await within(KIT.handOverMs, "telling the state", this.#host.after, this.#host.gateway.status(this.status()));

@@ -175,7 +175,7 @@ export class Outbox {
     const reports = db.query<{ at: number }>("SELECT report_at AS at FROM deliveries WHERE reported = 0 ORDER BY report_at LIMIT 1");
     const times = [
       ...heads.map(({ next_at }) => next_at),
-      ...reports.map(({ at }) => (this.#reporting ? Math.max(at, again) : at)),
+      ...reports.map(({ at }) => (this.#reporting ? Math.max(at, again) : dueAt(at, this.#ports.now()))),
       // This life may end in the middle of it.
       ...(this.#busy.size > 0 ? [again] : []),
     ];
@@ -333,8 +333,9 @@ export class Outbox {
     try {
       for (;;) {
         const row = db.query<DeliveryRow>(
-          "SELECT id, state, messages, error, report_attempts FROM deliveries WHERE reported = 0 AND report_at <= ? ORDER BY report_at LIMIT 1",
+          "SELECT id, state, messages, error, report_attempts FROM deliveries WHERE reported = 0 AND (report_at <= ? OR report_at > ?) ORDER BY report_at LIMIT 1",
           now(),
+          now() + 2 * KIT.retryMaxMs,
         )[0];
         if (!row || row.state === "queued") return;
         try {

@@ -669,6 +669,25 @@ test("[P3][P12] the alarm waits for no call: while one hangs, the next alarm com
   );
   assert.ok((world.alarmAt ?? Number.POSITIVE_INFINITY) <= world.now + KIT.leaseMs);
 });
+test("[P9][P10] nor does it keep the gateway from hearing how a delivery ended", async () => {
+  const world = new World();
+  world.now += 24 * HOUR;
+  world.sendOutcome = () => {
+    world.faults = { fails: 1, answerLost: 0, dies: 0 };
+    return { kind: "failed", error: "blocked" };
+  };
+  world.account.send(world.message("d1", "anna", "hello"));
+  await world.settle();
+  assert.equal(world.reports.length, 0);
+  world.now -= 24 * HOUR;
+  world.faults = CALM;
+  world.host.changed();
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.reports.map(({ deliveryId, state }) => [deliveryId, state]),
+    [["d1", "failed"]],
+  );
+});
 test("[P2][P9] a clock that is set back stops nobody for the difference", async () => {
   const world = new World();
   world.now += 24 * HOUR;
