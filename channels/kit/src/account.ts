@@ -142,6 +142,7 @@ export class Account {
     // Whoever looks after a restart need not wait for the alarm.
     if (!this.#hasBegun && this.#started()) this.#wake();
     const late = this.#inbox.late();
+    const flooded = this.#inbox.flooded();
     const reported = platform.status();
     // What has no connection to close is as good as connected all the time.
     const state = { ...reported, connected: reported.connected && this.#started() };
@@ -151,7 +152,7 @@ export class Account {
       ...state,
       ...(connectedSince === undefined ? {} : { connectedSince }),
       ...(late > 0 ? { tooLate: late } : {}),
-      extra: { ...state.extra, started: this.#started() },
+      extra: { ...state.extra, started: this.#started(), ...(flooded > 0 ? { notTakenInFloods: flooded } : {}) },
       inboxWaiting: this.#inbox.waiting(),
       outboxWaiting: this.#outbox.waiting(),
       undelivered: this.#outbox.undelivered(),

@@ -31,6 +31,7 @@ export class FileRefused extends Error {
   override readonly name = "FileRefused";
 }
 const LATE = "inbox.late";
+const FLOODED = "inbox.flooded";
 
 interface Row {
   readonly id: number;
@@ -57,19 +58,25 @@ export class Inbox {
     this.#ports = ports;
   }
 
-  /** Durable when it returns. False: the message had been taken before. Throws when too many wait: then it is not taken. */
+  /** Durable when it returns. False: the message had been taken before, or is one too many of its conversation. Throws when too many wait: then it is not taken. */
   take(item: InboundItem): boolean {
     const { db, now } = this.#ports;
+    const peer = peerName(item.inbound.peer);
     return db.transaction(() => {
-      const key = `${peerName(item.inbound.peer)}/${item.key}`;
+      const key = `${peer}/${item.key}`;
       if (db.query("SELECT 1 FROM seen WHERE key = ?", key).length > 0) return false;
       if (this.waiting() >= KIT.inboxRows) throw new Error("the inbox is full");
       const at = now();
       db.query("INSERT INTO seen(key, at) VALUES(?, ?)", key, at);
+      // One that floods must not take the places of all others; a platform that brought it again would only be held up by it.
+      if (this.#waitingOf(peer) >= KIT.peerRows) {
+        this.#raise(FLOODED);
+        return false;
+      }
       db.query(
         "INSERT INTO inbox(key, peer, body, files, receipt, received, attempts, next_at) VALUES(?, ?, ?, ?, ?, ?, 0, ?)",
         key,
-        peerName(item.inbound.peer),
+        peer,
         JSON.stringify(item.inbound),
         JSON.stringify({ rest: item.files, tries: 0 } satisfies OpenFiles),
         item.receipt === undefined ? null : JSON.stringify(item.receipt),
@@ -81,6 +88,9 @@ export class Inbox {
   }
   waiting(): number {
     return this.#ports.db.query<{ n: number }>("SELECT count(*) AS n FROM inbox")[0]?.n ?? 0;
+  }
+  #waitingOf(peer: string): number {
+    return this.#ports.db.query<{ n: number }>("SELECT count(*) AS n FROM inbox WHERE peer = ?", peer)[0]?.n ?? 0;
   }
   /**
    * When something can be done next; undefined: nothing waits. What is under way, and what waits for a place, is looked at again in
@@ -167,11 +177,13 @@ export class Inbox {
     return true;
   }
   #countLate({ peer }: Row): void {
-    for (const name of [LATE, `${LATE}.${peer}`])
-      this.#ports.db.query(
-        "INSERT INTO kv(name, value) VALUES(?, '1') ON CONFLICT(name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
-        name,
-      );
+    for (const name of [LATE, `${LATE}.${peer}`]) this.#raise(name);
+  }
+  #raise(counter: string): void {
+    this.#ports.db.query(
+      "INSERT INTO kv(name, value) VALUES(?, '1') ON CONFLICT(name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)",
+      counter,
+    );
   }
   /** With the last message that waits of a conversation: how many of it came too late to be answered (promises P2, P10). */
   #tellLate({ peer: name, key }: Row, peer: Peer): void {
@@ -184,6 +196,10 @@ export class Inbox {
   }
   #count(name: string): number {
     return Number(this.#ports.db.query<{ value: string }>("SELECT value FROM kv WHERE name = ?", name)[0]?.value ?? 0);
+  }
+  /** Messages of all time that were not taken, because too many of their conversation waited already. */
+  flooded(): number {
+    return this.#count(FLOODED);
   }
   /** Messages of all time that came too late to be answered. */
   late(): number {

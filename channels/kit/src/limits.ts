@@ -14,6 +14,8 @@ export const KIT = {
   /** Messages that wait; more are refused, which the sender of a delivery is told and a platform sees as not acknowledged. */
   inboxRows: 10_000,
   outboxRows: 10_000,
+  /** Of one conversation; what comes beyond is counted, and not taken. */
+  peerRows: 2_500,
   /** Conversations that are served at once. */
   peersAtOnce: 8,
   handOverMs: 30_000,

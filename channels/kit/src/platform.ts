@@ -116,7 +116,7 @@ export interface PlatformHost {
   };
   /** Everything inside happens or nothing does: a position in the platform's stream moves with the messages before it. */
   transaction<T>(work: () => T): T;
-  /** Durable when it returns; false: it had been taken before. Synchronous, so that nothing can come between. */
+  /** Durable when it returns; false: it had been taken before, or too many of its conversation wait. Synchronous, so that nothing can come between. */
   take(item: InboundItem): boolean;
   /** The connection changed; the gateway is told. */
   changed(): void;

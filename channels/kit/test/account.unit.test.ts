@@ -131,6 +131,24 @@ test("a full inbox takes nothing more, and the platform sees that", () => {
   assert.equal(world.host.take(world.item("anna", "1")), true);
 });
 
+test("[P19] one conversation that floods takes no place of others; what is not taken of it is counted", async () => {
+  const world = new World();
+  world.db.query(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${KIT.peerRows})
+     INSERT INTO inbox(key, peer, body, files, received, attempts, next_at) SELECT 'k' || i, 'dm:mallory', '{}', '{}', 0, 0, 9e15 FROM n`,
+  );
+  assert.equal(world.host.take(world.item("mallory", "1")), false);
+  assert.equal(world.host.take(world.item("mallory", "1")), false);
+  assert.equal(world.host.take(world.item("mallory", "2")), false);
+  assert.equal(world.account.status().extra?.["notTakenInFloods"], 2);
+  assert.equal(world.host.take(world.item("anna", "1")), true);
+  await world.pass(1000);
+  assert.deepEqual(
+    world.accepted.map(({ peer }) => peer.id),
+    ["anna"],
+  );
+});
+
 // ---------------------------------------------------------------- what goes out
 
 test("[P9] a delivery is durable before send answers, and sent once", async () => {
