@@ -289,9 +289,7 @@ describe("reset and compaction", () => {
     await talk(stage, s.send, ["a"]);
     await idle(s.port);
     await runInDurableObject(s.stub, (_session, ctx) => {
-      ctx.storage.sql.exec(
-        "UPDATE state SET body = json_set(body, '$.updatedAt', json_extract(body, '$.updatedAt') - 61000) WHERE name = 'session'",
-      );
+      ctx.storage.sql.exec("UPDATE parts SET body = json_set(body, '$.updatedAt', json_extract(body, '$.updatedAt') - 61000) WHERE id = 1");
     });
     await evictDurableObject(s.stub);
     expect(value(await s.send("b"))).toMatchObject({ status: "started", queued: true });

@@ -2,6 +2,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import { migrate } from "../../src/platform/sql.ts";
+import { SESSION_MIGRATIONS, SESSION_TABLES } from "../../src/session/store/schema.ts";
 import { SqlStore } from "../../src/session/store/sql-store.ts";
 import { storeCases } from "./store-contract.ts";
 
@@ -25,5 +27,19 @@ describe("the store in SQLite", () => {
       storeCases.find((entry) => entry.name.startsWith("the state comes back"))?.run(new SqlStore(ctx.storage)),
     );
     await runInDurableObject(stub, (_session, ctx) => expect(new SqlStore(ctx.storage).load()?.label).toBe("ü"));
+  });
+  it("[P21] what the first version wrote is carried over to later tables", async () => {
+    const stub = env.SESSION.getByName("store-first-version");
+    await runInDurableObject(stub, (_session, ctx) => {
+      migrate(ctx.storage, SESSION_TABLES, SESSION_MIGRATIONS.slice(0, 1));
+      const parts = {
+        session: { v: 1, sessionId: "kept", outbox: [], run: { phase: "idle" }, compactions: 0 },
+        settings: { model: "demo/demo" },
+      };
+      for (const [name, body] of Object.entries(parts))
+        ctx.storage.sql.exec("INSERT INTO state(name, body) VALUES(?, ?)", name, JSON.stringify(body));
+      expect(new SqlStore(ctx.storage).load()).toMatchObject({ sessionId: "kept", settings: { model: "demo/demo" } });
+    });
+    await runInDurableObject(stub, (_session, ctx) => expect(new SqlStore(ctx.storage).load()?.sessionId).toBe("kept"));
   });
 });

@@ -22,8 +22,9 @@ export function decodeRow({ seq, kind, run, at, body }: StoredRow): LogRow {
   return row;
 }
 
-/** The state's parts: what changes with every message, and what seldom does and can be large. */
-export type StatePart = "session" | "settings" | "previous" | "summary" | "work";
+/** The state's parts: what changes with every message, and what seldom does and can be large. A part's number is its place here and 1; new ones come last. */
+export const STATE_PARTS = ["session", "settings", "previous", "summary", "work"] as const;
+export type StatePart = (typeof STATE_PARTS)[number];
 export function encodeState(before: State | undefined, state: State): readonly (readonly [StatePart, string])[] {
   const { settings, previousSessionIds, summary, work, ...core } = state;
   const large = (name: "summary" | "work", old: unknown, now: unknown): readonly (readonly [StatePart, string])[] =>

@@ -7,7 +7,7 @@ import type { Answer } from "../machine/event.ts";
 import type { QueueOp, ResultOp, Step } from "../machine/draft.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../machine/state.ts";
-import { decodeRow, decodeState, encodeRow, encodeState, resultParts, type StoredRow } from "./rows.ts";
+import { decodeRow, decodeState, encodeRow, encodeState, resultParts, STATE_PARTS, type StoredRow } from "./rows.ts";
 import { SESSION_MIGRATIONS, SESSION_TABLES } from "./schema.ts";
 import type { PruneBounds, QueueFront, SeenEntry, SessionStore } from "./session-store.ts";
 
@@ -57,7 +57,9 @@ export class SqlStore implements SessionStore {
   load(): State | undefined {
     this.#front = undefined;
     return decodeState(
-      new Map(this.#all<{ name: string; body: string }>("SELECT name, body FROM state").map(({ name, body }) => [name, body])),
+      new Map(
+        this.#all<{ id: number; body: string }>("SELECT id, body FROM parts").map(({ id, body }) => [STATE_PARTS[id - 1] ?? "", body]),
+      ),
     );
   }
   seen(key: string): Answer | undefined {
@@ -107,7 +109,8 @@ export class SqlStore implements SessionStore {
     if (seen) sql.exec("INSERT INTO seen(key, answer, at) VALUES(?, ?, ?)", seen.key, JSON.stringify(seen.answer), seen.at);
     if (step.state === before) return;
     for (const [name, body] of encodeState(before, step.state)) {
-      sql.exec("INSERT INTO state(name, body) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET body = excluded.body", name, body);
+      const id = STATE_PARTS.indexOf(name) + 1;
+      sql.exec("REPLACE INTO parts(id, body) VALUES(?, ?)", id, body);
     }
   }
   #writeQueue(op: QueueOp): void {
