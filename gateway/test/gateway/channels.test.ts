@@ -331,6 +331,26 @@ describe("the owner looks after channels", () => {
       bound: ["test"],
     });
   });
+  test("an account that does not answer hides no other", async () => {
+    for (const accountId of ["work", "home"]) {
+      const entry = entrypoint();
+      await entry.inbound({ account: { ...ACCOUNT, accountId }, inbound: dm("me", "hi") });
+    }
+    const { status } = service;
+    service = {
+      ...service,
+      status: async (params) => (params.accountId === "work" ? Promise.reject(new Error("SECRET-DETAIL")) : status(params)),
+    };
+    const all = await owner.ok("channel.status", { channel: "test" });
+    expect(all).toMatchObject({
+      accounts: [
+        { accountId: "home", connected: true },
+        { accountId: "work", connected: false, error: expect.stringContaining("did not answer") },
+      ],
+    });
+    expect(JSON.stringify(all)).not.toContain("SECRET-DETAIL");
+    expect(await owner.refused("channel.status", { channel: "test", accountId: "work" })).toMatchObject({ reason: "channel.failed" });
+  });
   test("a channel that is not there, and one that fails", async () => {
     expect(await owner.refused("channel.start", { channel: "fax" })).toMatchObject({
       reason: "channel.unknown",

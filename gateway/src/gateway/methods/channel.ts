@@ -68,20 +68,31 @@ const stop: Handler<"channel.stop"> = async (services, _caller, params) => {
   await noted(services, found.value, done.value);
   return succeed({ ok: true, channel, accountId });
 };
+const silent = (accountId: string, error: string): ChannelAccount => ({
+  accountId,
+  connected: false,
+  authenticated: true,
+  error,
+  extra: { started: true },
+});
 const status: Handler<"channel.status"> = async (services, _caller, params) => {
   const found = target(services, params);
   if (!found.ok) return found;
   const { channel, service } = found.value;
   const known = services.channels.accounts().filter((account) => account.channel === channel);
   const ids = params.accountId === undefined ? known.map(({ accountId }) => accountId) : [found.value.accountId];
-  const states: ChannelAccount[] = [];
-  for (const accountId of ids.length === 0 ? ["default"] : ids) {
-    const state = await asked(services, found.value, () => service.status({ accountId }));
-    if (!state.ok) return state;
-    states.push(...state.value);
-  }
+  const states = await Promise.all(
+    (ids.length === 0 ? ["default"] : ids).map(async (accountId): Promise<Result<readonly ChannelAccount[]>> => {
+      const state = await asked(services, found.value, () => service.status({ accountId }));
+      // One account that does not answer hides no other.
+      return state.ok || params.accountId !== undefined ? state : succeed([silent(accountId, state.error.message)]);
+    }),
+  );
+  const failed = states.find((state) => !state.ok);
+  if (failed) return failed;
+  const accounts = states.flatMap((state) => (state.ok ? state.value : []));
   const problems = services.channels.deliverer.problems(channel, params.accountId === undefined ? undefined : found.value.accountId);
-  return succeed({ channel, accounts: states, problems: [...problems] });
+  return succeed({ channel, accounts, problems: [...problems] });
 };
 const login: Handler<"channel.login"> = async (services, _caller, params) => {
   const found = target(services, params);
