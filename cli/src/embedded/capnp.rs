@@ -47,6 +47,8 @@ pub fn config(settings: &Settings) -> Outcome<String> {
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
+  # Half of the usual: a quarter less memory after a busy hour, for a few per cent of its time.
+  v8Flags = ["--max-semi-space-size=8"],
   services = [
     (name = "gsv", worker = .gsv),
     (name = "r2", worker = .r2),{services}
