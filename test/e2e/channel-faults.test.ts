@@ -4,22 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { ChannelStack, type Shown } from "./channel-stack.ts";
+import type { Shown } from "../../channels/fakes/example/program.ts";
+import { seeded } from "../seeded.ts";
+import { ChannelStack } from "./channel-stack.ts";
 import { type Json, until } from "./support.ts";
 
 /** Stands in every text that is said here, on both sides. */
 const MARK = "xylophone";
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
-/** A small generator (mulberry32): the same seed, the same luck. */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
 /** A secret as logs could hold it. */
 const spellings = (secret: string): string[] => [
   secret,

@@ -3,14 +3,14 @@
  * model. Both talk as Workers do on the edge, over service bindings, but each binding goes through a proxy that can be
  * down, cut, or lose what is said. The Workers are those of `dist/runtime`, their state is on disk.
  */
-import { createHash, createHmac, randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
+import { Program } from "../../channels/fakes/example/program.ts";
 import { RawWorkerd } from "../../gateway/test/support/raw-workerd.ts";
 import { Client, type FakeModel, type Json, startFakeModel, until } from "./support.ts";
 
@@ -156,65 +156,10 @@ export class Wire {
   }
 }
 
-export interface Shown {
-  readonly id: string;
-  readonly to: string;
-  readonly text: string;
-}
-/** The platform's end: sends webhooks until they are taken, takes callbacks once by their id. */
-export class Program {
-  readonly secret = `hmac-${randomBytes(16).toString("hex")}`;
-  /** What people see, in order. */
-  readonly shown: Shown[] = [];
-  /** Every callback, also those that came to nothing and those that came again. */
-  callbacks = 0;
-  /** Called before a callback is answered: `lose` takes it and cuts the line, `refuse` does not take it, `gone` never will. */
-  onCallback: (shown: Shown) => "take" | "lose" | "refuse" | "gone" = () => "take";
-  readonly #server = createHttpServer((request, response) => {
-    let body = "";
-    request.setEncoding("utf8").on("data", (chunk: string) => {
-      body += chunk;
-    });
-    request.on("end", () => this.#take(body, request.headers, response));
-  });
-  async listen(): Promise<this> {
-    await new Promise<void>((done) => this.#server.listen(0, "127.0.0.1", done));
-    return this;
-  }
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/said`;
-  }
-  sign(body: string): Record<string, string> {
-    const timestamp = String(Date.now());
-    const signature = createHmac("sha256", this.secret).update(`${timestamp}.${body}`).digest("hex");
-    return { "X-Timestamp": timestamp, "X-Signature": signature };
-  }
-  #take(body: string, headers: Readonly<Record<string, unknown>>, response: ServerResponse): void {
-    const expected = createHmac("sha256", this.secret)
-      .update(`${String(headers["x-timestamp"])}.${body}`)
-      .digest("hex");
-    if (headers["x-signature"] !== expected) return void response.writeHead(401).end();
-    this.callbacks += 1;
-    const shown = JSON.parse(body) as Shown;
-    const what = this.onCallback(shown);
-    if (what === "refuse" || what === "gone") return void response.writeHead(what === "gone" ? 410 : 503).end();
-    if (!this.shown.some(({ id }) => id === shown.id)) this.shown.push(shown);
-    if (what === "lose") return void response.destroy();
-    response.writeHead(204).end();
-  }
-  to(person: string): string[] {
-    return this.shown.filter(({ to }) => to === person).map(({ text }) => text);
-  }
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((done) => this.#server.close(done));
-  }
-}
-
 export class ChannelStack {
   readonly folder = mkdtempSync(join(tmpdir(), "gsv-stack-"));
   readonly token = `gsv_admin_${randomBytes(24).toString("hex")}`;
-  readonly program = new Program();
+  readonly program = new Program(`hmac-${randomBytes(16).toString("hex")}`);
   /** From the channel to the gateway, and from the gateway to the channel. */
   readonly toGateway = new Wire();
   readonly toChannel = new Wire();

@@ -1,9 +1,10 @@
 /** Channels beside the gateway on one machine: only those that are enabled, through the gateway's door, over every kind of restart. */
 import assert from "node:assert/strict";
-import { createHmac, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { signed } from "../../channels/fakes/example/program.ts";
 import { freePort, Machine, RUNTIME, transcript, until } from "./support.ts";
 
 const SECRET = "a-secret-of-many-letters";
@@ -20,10 +21,9 @@ class Caller {
     this.#machine = machine;
   }
   async #call(method: "GET" | "POST", path: string, body = ""): Promise<Response> {
-    const timestamp = String(Date.now());
     return fetch(`http://127.0.0.1:${this.#machine.port}/channels/${path}`, {
       method,
-      headers: { "X-Timestamp": timestamp, "X-Signature": createHmac("sha256", SECRET).update(`${timestamp}.${body}`).digest("hex") },
+      headers: signed(SECRET, body),
       ...(method === "POST" ? { body } : {}),
     });
   }

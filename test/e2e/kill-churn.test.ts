@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { seeded } from "../seeded.ts";
 import { LONG, resultTexts, Rig } from "./kill-support.ts";
 import { type NodeProcess, textOf, until } from "./support.ts";
 
@@ -13,17 +14,6 @@ const MESSAGES = LONG ? 40 : 12;
 const MIN_PAUSE_MS = 700;
 const MAX_PAUSE_MS = 2_000;
 const SEEDS = LONG ? Array.from({ length: 10 }, (_, i) => i + 1) : [1];
-
-/** Numbers in [0, 1) from a seed. */
-function mulberry(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 describe("churn", () => {
   let rig: Rig;
@@ -41,7 +31,7 @@ describe("churn", () => {
     it(`[P6] [P12] [K10] [K16] a run of ${STEPS} steps under kills of workerd and node, every ${MIN_PAUSE_MS} to ${MAX_PAUSE_MS} ms (seed ${seed})`, async (t) => {
       await rig.calm();
       await rig.isOnline("box");
-      const random = mulberry(seed);
+      const random = seeded(seed);
       const cell = rig.cell(`churn ${seed}`);
       const file = cell.name;
       rig.model.serve(cell.name, {
@@ -104,7 +94,7 @@ describe("churn", () => {
 
   it(`[P1] [P3] [P4] ${SESSIONS} sessions with ${MESSAGES} messages each, while workerd is killed again and again: each is one turn, in order`, async (t) => {
     await rig.calm();
-    const random = mulberry(42);
+    const random = seeded(42);
     const cells = Array.from({ length: SESSIONS }, (_, i) => rig.cell(`storm ${i}`));
     for (const cell of cells) rig.model.serve(cell.name, { answer: ({ text }) => ({ text: `about ${text.replace(/.*#/s, "")}` }) });
     const kills = rig.kills;

@@ -302,13 +302,7 @@ class DiscordPlatform implements Platform {
   async react(peer: Peer, messageId: string, _senderId: string | undefined, emoji: string): Promise<void> {
     await this.#sender.react(peer, messageId, emoji);
   }
-  async showLive(
-    peer: Peer,
-    text: string,
-    messageId: string | undefined,
-    replyToId: string | undefined,
-    nonce: string,
-  ): Promise<string | undefined> {
-    return this.#sender.showLive(peer, text, messageId, replyToId, nonce);
+  showLive(...shown: Parameters<Sender["showLive"]>): Promise<string | undefined> {
+    return this.#sender.showLive(...shown);
   }
 }

@@ -7,12 +7,13 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { ChannelAccount } from "../../../protocol/gen/types.ts";
 import { Stage } from "../../kit/test/stage.ts";
-import { Callbacks, exampleWorker, SECRET, signed } from "./side.ts";
+import { Program, signed } from "../../fakes/example/program.ts";
+import { exampleWorker, SECRET } from "./side.ts";
 
 const ACCOUNTS = ["default", "poll", "callback", "broken", "idle"];
 const MAX_BODY_BYTES = 262_144;
 const stage = new Stage();
-const callbacks = new Callbacks();
+const callbacks = new Program(SECRET);
 before(async () => {
   await callbacks.listen();
   await stage.open({ ...(await exampleWorker()), texts: { ACCOUNTS: ACCOUNTS.join(",") } });

@@ -240,7 +240,7 @@ export class Outbox {
     const { db, now, after, log } = this.#ports;
     const platform = this.#ports.platform();
     const [row] = db.query<{ message: string; at: number }>("SELECT message, at FROM live WHERE delivery = ?", delivery);
-    if (!row || row.message !== "") return row?.message;
+    if (row?.message !== "") return row?.message;
     if (platform.showLive === undefined || now() - row.at > platform.recognisesNonceMs / 2) return undefined;
     try {
       const found = await within(

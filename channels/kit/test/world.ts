@@ -4,6 +4,7 @@
  */
 import { DatabaseSync } from "node:sqlite";
 import type { ChannelInbound, ChannelInboundOutcome, DeliveryReport, OutboundMessage } from "../../../protocol/gen/types.ts";
+import { seeded } from "../../../test/seeded.ts";
 import { Account } from "../src/account.ts";
 import type { Database } from "../src/database.ts";
 import type { InboundItem, OutboundPart, Platform, PlatformHost, SendOutcome } from "../src/platform.ts";
@@ -29,17 +30,6 @@ export function memoryDatabase(): Database & { readonly raw: DatabaseSync } {
         depth -= 1;
       }
     },
-  };
-}
-
-/** A small generator (mulberry32): the same seed, the same history. */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
 }
 

@@ -211,6 +211,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "[P9] every try of a delivery has another name",
     file: "src/session/effects/reply.ts",
     find: "        deliveryId,\n",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: code that is put into a file
     put: "        deliveryId: `${deliveryId}/${flight.tries}/${wall()}`,\n",
   },
   {

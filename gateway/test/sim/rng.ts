@@ -1,4 +1,6 @@
 /** A seed is a history: the same numbers each time, on each machine. */
+import { seeded } from "../../../test/seeded.ts";
+
 export interface Rng {
   /** In [0, 1). */
   next(): number;
@@ -8,13 +10,7 @@ export interface Rng {
   pick<T>(items: readonly T[]): T;
 }
 export function rng(seed: number): Rng {
-  let a = seed >>> 0;
-  const next = (): number => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
+  const next = seeded(seed);
   const int = (from: number, to: number): number => from + Math.floor(next() * (to - from + 1));
   return {
     next,
