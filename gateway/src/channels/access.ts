@@ -37,13 +37,17 @@ export function accessOf({ channel, inbound, config, known }: AccessInput): Acce
   if (senderId === undefined) return { kind: "ignore", why: "no-sender" };
   const isBot = inbound.sender?.bot === true;
   // An open door is for people: a program talks here only when it was let in by its id.
-  const rules = isBot
-    ? { ...config, dmPolicy: "allowlist" as const, allowFrom: (config.allowFrom ?? []).filter((entry) => entry !== "*") }
-    : config;
-  const person = roleOf(channel, senderId, inbound, rules, known);
+  const person = roleOf(channel, senderId, inbound, isBot ? namedOnly(config) : config, known);
   if (isBot && person === undefined) return { kind: "ignore", why: "bot" };
   return peer.kind === "dm" ? direct(person, config) : group(person, inbound, config);
 }
+
+/** The same rules without an open door: only those who are named. */
+export const namedOnly = (config: ChannelConfig): ChannelConfig => ({
+  ...config,
+  dmPolicy: "allowlist",
+  allowFrom: (config.allowFrom ?? []).filter((entry) => entry !== "*"),
+});
 
 const allow = (role: PairRole) => ({ kind: "allow", role, speaker: role }) as const;
 

@@ -3,8 +3,8 @@
  * write to people and groups that it talks with already, and to those whom the configuration names; never to a stranger, and never
  * "to the last one".
  */
-import type { ChannelConfig, Peer, PeerKind } from "../../../protocol/gen/types.ts";
-import { accessOf, type Known } from "./access.ts";
+import type { ChannelConfig, ChannelInbound, Peer, PeerKind } from "../../../protocol/gen/types.ts";
+import { accessOf, type Known, namedOnly } from "./access.ts";
 
 /** A conversation on a platform. */
 export interface Target {
@@ -28,7 +28,7 @@ export function parseTarget(text: string): Target | undefined {
 export interface KnownPlace {
   /** Who wrote there last, by the platform's id and, where it says one, their number. */
   readonly senderId: string;
-  readonly phone?: string;
+  readonly phone?: string | undefined;
   /** It is the account's chat with itself. */
   readonly self: boolean;
 }
@@ -44,18 +44,18 @@ export function mayAddress(
     const allowed = groups.length === 0 ? place !== undefined : groups.includes(peer.id);
     return (config.groups ?? "mention") !== "off" && allowed;
   }
-  const senderId = place?.senderId ?? peer.id;
-  const inbound = {
-    peer,
-    sender: { id: senderId },
-    ...(place?.phone === undefined ? {} : { senderIds: { phone: place.phone } }),
-    ...(place?.self === true ? { fromOwner: true } : {}),
-    message: { id: "none", text: "" },
-    receivedAt: 0,
-  };
+  const { senderId, phone, self } = place ?? { senderId: peer.id, phone: undefined, self: false };
+  const inbound = nextWord({ peer, senderId, phone, self });
   // Whoever never wrote must be named: that anybody may write in does not mean that the agent may write to anybody.
-  const rules: ChannelConfig = place
-    ? config
-    : { ...config, dmPolicy: "allowlist", allowFrom: (config.allowFrom ?? []).filter((entry) => entry !== "*") };
-  return accessOf({ channel, inbound, config: rules, known: known(senderId) }).kind === "allow";
+  return accessOf({ channel, inbound, config: place ? config : namedOnly(config), known: known(senderId) }).kind === "allow";
 }
+/** As if whoever wrote there last wrote again, to the agent. */
+export const nextWord = ({ peer, senderId, phone, self }: KnownPlace & { readonly peer: Peer }): ChannelInbound => ({
+  peer,
+  sender: { id: senderId },
+  ...(phone === undefined ? {} : { senderIds: { phone } }),
+  ...(self ? { fromOwner: true } : {}),
+  wasMentioned: true,
+  message: { id: "none", text: "" },
+  receivedAt: 0,
+});

@@ -1,3 +1,4 @@
+/** Whom the agent may write to of itself: known people and named ones, never a stranger; names of places are read back as they were written. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";

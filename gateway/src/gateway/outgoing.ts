@@ -6,7 +6,7 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../protocol/gen/types.ts";
 import { withoutHeads } from "../channels/envelope.ts";
-import { mayAddress, type Target, targetName } from "../channels/targets.ts";
+import { mayAddress, nextWord, type Target, targetName } from "../channels/targets.ts";
 import { messageDelivery } from "../channels/undelivered.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, Result, SessionIdentity } from "../ports.ts";
 import { fence } from "../prompt/fence.ts";
@@ -134,7 +134,7 @@ export class Outgoing {
   }
   #whose({ channel, accountId, ...record }: PeerRecord): "yours" | "guest" | "group" {
     if (record.peer.kind !== "dm") return "group";
-    return this.#ports.roleOf({ channel, accountId }, inboundOf(record)) === "owner" ? "yours" : "guest";
+    return this.#ports.roleOf({ channel, accountId }, nextWord(record)) === "owner" ? "yours" : "guest";
   }
   #find(target: Target): Result<Required<Target> & { readonly record?: PeerRecord }> {
     const { peers, names } = this.#ports;
@@ -167,7 +167,7 @@ export class Outgoing {
     files: number,
   ): Promise<void> {
     const { ask, conversationOf, contextVersion, failed } = this.#ports;
-    const there = record && conversationOf({ channel, accountId }, inboundOf(record));
+    const there = record && conversationOf({ channel, accountId }, nextWord(record));
     if (!there || there.key === from.key) return;
     const what = files === 0 ? "" : ` With ${files} file${files === 1 ? "" : "s"}.`;
     try {
@@ -188,13 +188,3 @@ export class Outgoing {
     }
   }
 }
-/** As if whoever wrote there last wrote again. */
-const inboundOf = ({ peer, senderId, phone, self }: Pick<PeerRecord, "peer" | "senderId" | "phone" | "self">): ChannelInbound => ({
-  peer,
-  sender: { id: senderId },
-  ...(phone === undefined ? {} : { senderIds: { phone } }),
-  ...(self ? { fromOwner: true } : {}),
-  wasMentioned: true,
-  message: { id: "none", text: "" },
-  receivedAt: 0,
-});

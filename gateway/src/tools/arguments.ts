@@ -3,7 +3,7 @@ import type { GsvError, Result } from "../ports.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 
 export type Arguments = Readonly<Record<string, unknown>>;
-const bad = (message: string): { ok: false; error: GsvError } => ({ ok: false, error: { reason: "tool.bad_args", message } });
+export const bad = (message: string): { ok: false; error: GsvError } => ({ ok: false, error: { reason: "tool.bad_args", message } });
 
 type Field<T> = (name: string, value: unknown) => Result<T>;
 /** A text of at most `maxChars`. */

@@ -8,7 +8,7 @@ import type { Result } from "../ports.ts";
 import { localDay } from "../prompt/dates.ts";
 import { withoutMarks } from "../search/text.ts";
 import { dailyPath } from "../workspace/keys.ts";
-import { integer, optional, text } from "./arguments.ts";
+import { bad, integer, optional, text } from "./arguments.ts";
 import { denied, outcome, type Tool, tool, writer } from "./tool.ts";
 
 const MAX_QUERY_CHARS = 1024;
@@ -30,20 +30,12 @@ const isSource = (value: unknown): value is SearchSource => SearchSourceValues.s
 function sources(name: string, value: unknown): Result<readonly SearchSource[]> {
   const given: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (given.length > 0 && given.every(isSource)) return { ok: true, value: given };
-  return {
-    ok: false,
-    error: {
-      reason: "tool.bad_args",
-      message: `\`${name}\` must be a list of ${SearchSourceValues.map((source) => `\`${source}\``).join(", ")}.`,
-    },
-  };
+  return bad(`\`${name}\` must be a list of ${SearchSourceValues.map((source) => `\`${source}\``).join(", ")}.`);
 }
 const where = (name: "today" | "long-term" | undefined, now: number, timeZone: string): string =>
   name === "today" ? dailyPath(localDay(now, timeZone).today) : MEMORY;
 function place(name: string, value: unknown): Result<"today" | "long-term"> {
-  return value === "today" || value === "long-term"
-    ? { ok: true, value }
-    : { ok: false, error: { reason: "tool.bad_args", message: `\`${name}\` must be \`long-term\` or \`today\`.` } };
+  return value === "today" || value === "long-term" ? { ok: true, value } : bad(`\`${name}\` must be \`long-term\` or \`today\`.`);
 }
 
 /** A skill is read as it was approved or not at all (gateway rule SK4); the index has it as it lies there. */
@@ -107,7 +99,7 @@ export const MEMORY_TOOLS: readonly Tool[] = [
         .replace(/\s+/gu, " ")
         .trim()
         .replace(/^[-*] /, "");
-      if (line === "") return { ok: false, error: { reason: "tool.bad_args", message: "`text` is empty." } };
+      if (line === "") return bad("`text` is empty.");
       const path = where(args.where, now, userTimezone);
       let known = false;
       const written = await store.update(

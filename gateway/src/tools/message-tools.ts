@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { parseTarget, type Target } from "../channels/targets.ts";
-import type { GsvError, Result } from "../ports.ts";
-import { integer, optional, text } from "./arguments.ts";
+import type { Result } from "../ports.ts";
+import { bad, integer, optional, text } from "./arguments.ts";
 import { outcome, type Tool, tool } from "./tool.ts";
 
 const MAX_TEXT_CHARS = 16_000;
@@ -13,10 +13,6 @@ const MAX_PLACES = 50;
 const PLACES = 20;
 const MAX_ID_CHARS = 256;
 
-const bad = (message: string): { readonly ok: false; readonly error: GsvError } => ({
-  ok: false,
-  error: { reason: "tool.bad_args", message },
-});
 function paths(name: string, value: unknown): Result<readonly string[]> {
   const given: readonly unknown[] = Array.isArray(value) ? value : [value];
   const good = given.filter((entry) => typeof entry === "string" && entry !== "" && entry.length <= 1024);

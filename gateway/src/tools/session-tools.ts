@@ -3,7 +3,7 @@
  * does the rest: it marks the message, takes it once for a call, and cuts chains of conversations that write to each other.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { integer, optional, text } from "./arguments.ts";
+import { bad, integer, optional, text } from "./arguments.ts";
 import { outcome, type Tool, tool } from "./tool.ts";
 
 const MAX_KEY_CHARS = 512;
@@ -33,7 +33,7 @@ export const SESSION_TOOLS: readonly Tool[] = [
     ["sessionKey", "message"],
     { sessionKey: text(MAX_KEY_CHARS), message: text(MAX_MESSAGE_CHARS), waitSeconds: optional(integer(0, MAX_WAIT_S)) },
     async ({ sessionKey, message, waitSeconds }, { identity, callId, runId, gateway }) => {
-      if (message.trim() === "") return { ok: false, error: { reason: "tool.bad_args", message: "`message` is empty." } };
+      if (message.trim() === "") return bad("`message` is empty.");
       return outcome(
         await gateway.sendToSession({ from: identity, callId, runId, to: sessionKey, message, waitMs: (waitSeconds ?? 0) * 1_000 }),
         (sent) =>

@@ -1,3 +1,4 @@
+/** Replies to one conversation go one after another; one without an answer is asked again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Effect, Reply } from "../machine/effect.ts";

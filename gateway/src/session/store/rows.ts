@@ -22,7 +22,7 @@ export function decodeRow({ seq, kind, run, at, body }: StoredRow): LogRow {
   return row;
 }
 
-/** The state's parts: what changes with every message, and what seldom does and can be large. A part's number is its place here and 1; new ones come last. */
+/** The state's parts: what changes with every message, and what seldom does and can be large. Known by their place; new ones come last. */
 export const STATE_PARTS = ["session", "settings", "previous", "summary", "work"] as const;
 export type StatePart = (typeof STATE_PARTS)[number];
 export function encodeState(before: State | undefined, state: State): readonly (readonly [StatePart, string])[] {

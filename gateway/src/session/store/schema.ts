@@ -1,6 +1,5 @@
 /** The tables of a session. Migrations are only ever added; their texts never change. */
 import type { Migration } from "../../platform/sql.ts";
-import { STATE_PARTS } from "./rows.ts";
 
 export const SESSION_TABLES = "session";
 export const SESSION_MIGRATIONS: readonly Migration[] = [
@@ -27,7 +26,7 @@ export const SESSION_MIGRATIONS: readonly Migration[] = [
       // A row with a key of text that is larger than a quarter of a page goes to a page of its own, and the state during a run always
       // is: two more pages in each of a run's commits.
       sql.exec("CREATE TABLE parts(id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT");
-      for (const [index, name] of STATE_PARTS.entries())
+      for (const [index, name] of ["session", "settings", "previous", "summary", "work"].entries())
         sql.exec("INSERT INTO parts(id, body) SELECT ?, body FROM state WHERE name = ?", index + 1, name);
       sql.exec("DROP TABLE state");
     },
