@@ -1,4 +1,4 @@
-/** `./scripts/sim` as a script drives it: a phone is linked, people write, everything restarts, and it goes on (issue "Shown by"). */
+/** `./scripts/sim` as a script drives it: a phone is linked, people write, everything restarts, and it goes on. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

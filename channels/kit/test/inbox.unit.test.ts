@@ -1,0 +1,148 @@
+/** What comes in at an account: kept before it is acknowledged, handed over once and in order, bounded. Time and chance are the test's. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { KIT } from "../src/limits.ts";
+import { CALM, World } from "./world.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+test("[P2] a message is durable before take returns, and handed over once", async () => {
+  const world = new World();
+  assert.equal(world.host.take(world.item("anna", "1")), true);
+  assert.equal(world.host.take(world.item("anna", "1")), false);
+  await world.pass(1000);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.id),
+    ["1"],
+  );
+  assert.equal(world.handovers, 1);
+  assert.deepEqual(world.acknowledged, [{ ack: "1" }]);
+  assert.equal(world.host.take(world.item("anna", "1")), false);
+  await world.pass(HOUR);
+  assert.equal(world.handovers, 1);
+});
+
+test("[P2] the same id of another conversation is another message", async () => {
+  const world = new World();
+  assert.equal(world.host.take(world.item("anna", "1")), true);
+  assert.equal(world.host.take(world.item("bert", "1")), true);
+  await world.pass(1000);
+  assert.equal(world.accepted.length, 2);
+});
+
+test("[P2][W23] while the gateway is away fifty messages wait, and come in order", async () => {
+  const world = new World();
+  world.faults = { fails: 1, answerLost: 0, dies: 0 };
+  for (let n = 1; n <= 50; n++) world.host.take(world.item(n % 2 === 0 ? "anna" : "bert", String(n)));
+  await world.pass(10 * MINUTE);
+  assert.equal(world.accepted.length, 0);
+  assert.equal(world.account.status().inboxWaiting, 50);
+  world.faults = { fails: 0, answerLost: 0, dies: 0 };
+  await world.pass(KIT.retryMaxMs * 1.3);
+  assert.equal(world.accepted.length, 50);
+  for (const peer of ["anna", "bert"]) {
+    const ids = world.accepted.filter((inbound) => inbound.peer.id === peer).map(({ message }) => Number(message.id));
+    assert.deepEqual(
+      ids,
+      ids.toSorted((left, right) => left - right),
+    );
+  }
+  // They came late, and say so.
+  assert.ok(world.accepted.every(({ backlog }) => backlog === true));
+  assert.equal(world.account.status().inboxWaiting, 0);
+});
+
+test("[P3] one conversation never waits for another", async () => {
+  const world = new World();
+  const inner = world.outcomeOf;
+  world.outcomeOf = (inbound) => {
+    if (inbound.peer.id === "stuck") throw new Error("no connection");
+    return inner(inbound);
+  };
+  world.host.take(world.item("stuck", "1"));
+  for (let n = 1; n <= 20; n++) world.host.take(world.item(`peer${n}`, "1"));
+  await world.pass(5000);
+  assert.equal(world.accepted.filter(({ peer }) => peer.id !== "stuck").length, 20);
+});
+
+test("[P2] a gateway that was away for days gets everything; what came too late to be answered is told, once for each conversation", async () => {
+  const world = new World();
+  world.faults = { fails: 1, answerLost: 0, dies: 0 };
+  for (const id of ["1", "2", "3"]) world.host.take(world.item("anna", id));
+  world.host.take(world.item("ben", "1"));
+  await world.pass(25 * HOUR);
+  assert.equal(world.accepted.length, 0);
+  world.outcomeOf = ({ peer, message }) => ({
+    outcome: "accepted",
+    ...(peer.id === "anna" && message.id !== "3" ? { unanswered: "late" } : {}),
+  });
+  world.faults = { fails: 0.2, answerLost: 0.5, dies: 0.1 };
+  await world.pass(HOUR);
+  world.faults = CALM;
+  await world.pass(HOUR);
+  assert.deepEqual(
+    world.accepted.filter(({ peer }) => peer.id === "anna").map(({ message }) => message.id),
+    ["1", "2", "3"],
+  );
+  assert.equal(world.account.status().inboxWaiting, 0);
+  assert.equal(world.account.status().tooLate, 2);
+  assert.deepEqual(
+    world.shown.map(({ peer, text }) => [peer, text.slice(0, 40)]),
+    [["anna", "2 messages reached me more than a day la"]],
+  );
+});
+
+test("[P10] also of a conversation with a long name it is told again, when it happens again", async () => {
+  const world = new World();
+  world.outcomeOf = () => ({ outcome: "accepted", unanswered: "late" });
+  for (const id of ["1", "2"]) {
+    world.host.take(world.item("x".repeat(200), id));
+    await world.pass(HOUR);
+  }
+  assert.equal(world.shown.length, 2);
+});
+
+test("[P2] what the gateway answers at once is sent, also when the answer came twice", async () => {
+  const world = new World();
+  world.outcomeOf = ({ message, peer }) => ({
+    outcome: "held",
+    replies: [{ deliveryId: `in:${message.id}`, kind: "notice", peer, text: "You have to be let in first." }],
+  });
+  world.faults = { fails: 0, answerLost: 0.5, dies: 0 };
+  world.host.take(world.item("stranger", "1"));
+  await world.pass(HOUR);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["You have to be let in first."],
+  );
+});
+
+test("a full inbox takes nothing more, and the platform sees that", () => {
+  const world = new World();
+  world.db.query(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${KIT.inboxRows})
+     INSERT INTO inbox(key, peer, body, files, received, attempts, next_at) SELECT 'k' || i, 'p', '{}', '{}', 0, 0, 9e15 FROM n`,
+  );
+  assert.throws(() => world.host.take(world.item("anna", "1")), /full/);
+  world.db.query("DELETE FROM inbox");
+  assert.equal(world.host.take(world.item("anna", "1")), true);
+});
+
+test("[P19] one conversation that floods takes no place of others; what is not taken of it is counted", async () => {
+  const world = new World();
+  world.db.query(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${KIT.peerRows})
+     INSERT INTO inbox(key, peer, body, files, received, attempts, next_at) SELECT 'k' || i, 'dm:mallory', '{}', '{}', 0, 0, 9e15 FROM n`,
+  );
+  assert.equal(world.host.take(world.item("mallory", "1")), false);
+  assert.equal(world.host.take(world.item("mallory", "1")), false);
+  assert.equal(world.host.take(world.item("mallory", "2")), false);
+  assert.equal(world.account.status().extra?.["notTakenInFloods"], 2);
+  assert.equal(world.host.take(world.item("anna", "1")), true);
+  await world.pass(1000);
+  assert.deepEqual(
+    world.accepted.map(({ peer }) => peer.id),
+    ["anna"],
+  );
+});

@@ -1,0 +1,234 @@
+/** What goes out of an account: sent once and in order, unknown instead of sent again, shown while it is made. Time and chance are the test's. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { KIT } from "../src/limits.ts";
+import { CALM, World } from "./world.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+test("[P9] a delivery is durable before send answers, and sent once", async () => {
+  const world = new World();
+  const message = world.message("d1", "anna", "Hello.");
+  assert.deepEqual(world.account.send(message), { status: "queued" });
+  assert.deepEqual(world.account.send(message), { status: "queued", duplicate: true });
+  await world.pass(1000);
+  assert.deepEqual(world.account.send(message), { status: "queued", duplicate: true });
+  await world.pass(HOUR);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["Hello."],
+  );
+  assert.deepEqual(world.reports, [{ deliveryId: "d1", state: "sent", messageIds: ["m1"] }]);
+});
+
+test("[P9] nothing is lost while the platform is away", async () => {
+  const world = new World();
+  world.connected = false;
+  for (let n = 1; n <= 5; n++) world.account.send(world.message(`d${n}`, "anna", `answer ${n}`));
+  await world.pass(HOUR);
+  assert.equal(world.shown.length, 0);
+  world.kill();
+  world.connected = true;
+  world.host.changed();
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    [1, 2, 3, 4, 5].map((n) => `answer ${n}`),
+  );
+});
+
+test("[P9] what may have arrived is not sent again once the platform forgets, and is shown as unknown", async () => {
+  const world = new World();
+  world.recognisesNonceMs = 0;
+  world.sendOutcome = () => ({ kind: "unsure", error: "the connection broke" });
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.pass(HOUR);
+  world.sendOutcome = undefined;
+  await world.pass(HOUR);
+  assert.equal(world.shown.length, 0);
+  assert.deepEqual(world.reports, [{ deliveryId: "d1", state: "unknown", messageIds: [], error: "the connection broke" }]);
+  assert.equal(world.account.status().undelivered, 1);
+});
+
+test("[P9] a life that ends in the middle of a send is a send that may have arrived", async () => {
+  const world = new World();
+  world.faults = { fails: 0, answerLost: 0, dies: 1 };
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.settle();
+  assert.equal(world.lives, 1);
+  world.faults = { fails: 0, answerLost: 0, dies: 0 };
+  await world.pass(MINUTE);
+  assert.equal(world.shown.length, 1);
+  assert.equal(world.reports.at(-1)?.state, "sent");
+});
+
+test("[P9] and where the platform recognises nothing, it is not sent a second time", async () => {
+  const world = new World();
+  world.recognisesNonceMs = 0;
+  world.faults = { fails: 0, answerLost: 0, dies: 1 };
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.settle();
+  world.faults = { fails: 0, answerLost: 0, dies: 0 };
+  await world.pass(HOUR);
+  assert.equal(world.shown.length, 1);
+  assert.equal(world.reports.at(-1)?.state, "unknown");
+});
+
+test("[P9] after ten tries a delivery fails visibly, and the next one goes", async () => {
+  const world = new World();
+  world.sendOutcome = ({ text }) => (text === "bad" ? { kind: "retry", error: "the platform is down" } : undefined);
+  world.account.send(world.message("d1", "anna", "bad"));
+  world.account.send(world.message("d2", "anna", "good"));
+  await world.pass(2 * HOUR);
+  assert.deepEqual(
+    world.reports.map(({ deliveryId, state }) => [deliveryId, state]),
+    [
+      ["d1", "failed"],
+      ["d2", "sent"],
+    ],
+  );
+});
+
+test("[P9] a refusal ends the delivery at once, with its later parts", async () => {
+  const world = new World();
+  let tries = 0;
+  world.sendOutcome = () => {
+    tries += 1;
+    return { kind: "failed", error: "the conversation is gone" };
+  };
+  world.account.send(world.message("d1", "anna", "word ".repeat(200)));
+  await world.pass(MINUTE);
+  assert.equal(tries, 1);
+  assert.deepEqual(world.reports, [{ deliveryId: "d1", state: "failed", messageIds: [], error: "the conversation is gone" }]);
+  assert.equal(world.account.status().outboxWaiting, 0);
+});
+
+test("[P7] a long text comes in parts, the first one as the reply, buttons on the last", async () => {
+  const world = new World();
+  world.buttons = true;
+  const parts: { text: string; replyToId?: string | undefined; actions: number }[] = [];
+  world.sendOutcome = ({ text, replyToId, actions }) => {
+    parts.push({ text, replyToId, actions: actions?.length ?? 0 });
+    return undefined;
+  };
+  const actions = [{ id: "yes", label: "Yes" }];
+  world.account.send(world.message("d1", "anna", "word ".repeat(100).trim(), { replyToId: "q1", actions }));
+  await world.pass(MINUTE);
+  assert.ok(parts.length > 2);
+  assert.deepEqual(
+    parts.map(({ replyToId }) => replyToId),
+    ["q1", ...parts.slice(1).map(() => undefined)],
+  );
+  assert.deepEqual(
+    parts.map((part) => part.actions),
+    [...parts.slice(1).map(() => 0), 1],
+  );
+  assert.equal(parts.map(({ text }) => text).join(" "), "word ".repeat(100).trim());
+  assert.equal(world.reports.length, 1);
+});
+
+test("buttons stand in the text where there are none", async () => {
+  const world = new World();
+  world.account.send(world.message("d1", "anna", "Do it?", { actions: [{ id: "yes", label: "approve K7Q2" }] }));
+  await world.pass(MINUTE);
+  assert.equal(world.shown[0]?.text, "Do it?\n\n- approve K7Q2");
+});
+
+test("a message of nothing fails visibly", async () => {
+  const world = new World();
+  world.account.send(world.message("d1", "anna", "  "));
+  await world.pass(MINUTE);
+  assert.deepEqual(world.reports, [{ deliveryId: "d1", state: "failed", messageIds: [], error: "there was nothing to send" }]);
+});
+
+test("[P7] a shown answer becomes the answer by an edit, also over a restart", async () => {
+  const world = new World();
+  world.host.changed();
+  await world.account.start({});
+  const live = (text: string) => world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text });
+  live("He");
+  live("Hello wo");
+  await world.pass(KIT.liveEveryMs);
+  live("Hello world");
+  await world.pass(KIT.liveEveryMs);
+  assert.equal(world.shown.length, 1);
+  world.kill();
+  world.account.send(world.message("d1", "anna", "Hello world."));
+  live("Hello world, again");
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["Hello world."],
+  );
+});
+
+test("[P7] an answer that comes while its beginning is being shown replaces it", async () => {
+  const world = new World();
+  await world.account.start({});
+  world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "Hel" });
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["Hello."],
+  );
+});
+
+test("[P9][K22] the life ends while the first words are shown: they become the answer, and stay beside nothing", async () => {
+  const world = new World();
+  await world.account.start({});
+  world.faults = { ...CALM, dies: 1 };
+  world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "Hel" });
+  await world.settle();
+  world.faults = CALM;
+  assert.deepEqual([world.lives, world.shown.map(({ text }) => text)], [1, ["Hel"]]);
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["Hello."],
+  );
+});
+
+test("[P7] typing is kept up while the agent works, and ends", async () => {
+  const world = new World();
+  world.account.typing({ kind: "dm", id: "anna" }, true);
+  await world.pass(30_000);
+  const shown = world.typed.length;
+  assert.ok(shown >= 3, `${shown} times`);
+  world.account.typing({ kind: "dm", id: "anna" }, false);
+  await world.settle();
+  assert.equal(world.typed.at(-1), "anna:false");
+  const after = world.typed.length;
+  await world.pass(HOUR);
+  assert.equal(world.typed.length, after);
+  // Nobody says that it is over: it ends by itself.
+  world.account.typing({ kind: "dm", id: "anna" }, true);
+  await world.pass(HOUR);
+  assert.equal(world.typed.at(-1), "anna:false");
+  assert.ok(world.typed.length < after + 40);
+});
+
+test("what is remembered is forgotten in time", async () => {
+  const world = new World();
+  world.host.take(world.item("anna", "1"));
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.pass(MINUTE);
+  world.now += KIT.rememberMs + HOUR;
+  await world.account.alarm();
+  assert.equal(world.db.query("SELECT 1 FROM seen").length, 0);
+  assert.equal(world.db.query("SELECT 1 FROM deliveries").length, 0);
+});
+
+test("[S17] no message text gets into the log", async () => {
+  const world = new World(7);
+  world.faults = { fails: 0.3, answerLost: 0.2, dies: 0 };
+  for (let n = 0; n < 20; n++) {
+    world.host.take(world.item("anna", String(n), "CANARY-TEXT"));
+    world.account.send(world.message(`d${n}`, "anna", "CANARY-TEXT"));
+  }
+  await world.pass(2 * HOUR);
+  assert.ok(world.logs.length > 0);
+  assert.ok(!world.logs.join("\n").includes("CANARY"));
+});
