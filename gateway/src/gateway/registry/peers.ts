@@ -1,6 +1,7 @@
 /**
- * Conversations on platforms that the agent talks in: who wrote there last, and when. What the agent may write to of itself is found
- * here (`channels/targets.ts` decides). Never what anybody said.
+ * Conversations on platforms that the agent talks in: who wrote there last, when, and how many messages in a row were those of
+ * programs. What the agent may write to of itself is found here. Decides nothing (`channels/targets.ts` and the hub do), and never
+ * keeps what anybody said.
  */
 import type { ChannelInbound, Peer, PeerKind } from "../../../../protocol/gen/types.ts";
 import { cleanName } from "../../channels/envelope.ts";
