@@ -16,7 +16,8 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 function copy(name: string, mutant: Mutant | undefined): string {
   const home = join(scratch, name);
   mkdirSync(join(home, "gateway"), { recursive: true });
-  for (const path of ["protocol/gen", "gateway/src", "gateway/test/sim"]) cpSync(join(root, path), join(home, path), { recursive: true });
+  for (const path of ["protocol/gen", "gateway/src", "gateway/test/sim", "test/seeded.ts"])
+    cpSync(join(root, path), join(home, path), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(home, "node_modules"));
   writeFileSync(join(home, "package.json"), '{ "type": "module" }');
   if (mutant) {
