@@ -11,14 +11,13 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("channels/discord/worker.ts", "../../gateway/src/env.ts", "type "), ["2"]);
     assert.deepEqual(imports("channels/discord/worker.ts", "../whatsapp/socket.ts"), ["2"]);
     assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "../store/state.ts"), ["3"]);
-    assert.deepEqual(imports("gateway/src/gateway/dispatcher.ts", "../platform/clock.ts"), ["4"]);
+    assert.deepEqual(imports("gateway/src/tools/tool.ts", "../platform/clock.ts"), ["4"]);
     assert.deepEqual(imports("gateway/src/models/client.ts", "cloudflare:workers"), ["4"]);
-    assert.deepEqual(imports("gateway/src/session/effects/deliver.ts", "../../gateway/outbox.ts", "type "), ["5"]);
-    assert.deepEqual(imports("gateway/src/gateway/gateway-do.ts", "../session/session-do.ts", "type "), ["5"]);
-    assert.deepEqual(imports("gateway/src/gateway/methods/chat.ts", "../gateway-do.ts"), ["6"]);
-    assert.deepEqual(imports("gateway/src/worker.ts", "../packs/commerce/index.ts"), ["7"]);
-    assert.deepEqual(imports("gateway/src/worker.ts", "../../protocol/src/chat.ts"), ["9"]);
-    assert.deepEqual(imports("gateway/src/worker.ts", "./env"), ["imports"]);
+    assert.deepEqual(imports("gateway/src/session/effects/deliver.ts", "../../features/nodes/links.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/session/driver.ts", "../kernel/dispatcher.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/app/worker.ts", "../../packs/commerce/index.ts"), ["7"]);
+    assert.deepEqual(imports("gateway/src/app/worker.ts", "../../../protocol/src/chat.ts"), ["9"]);
+    assert.deepEqual(imports("gateway/src/app/worker.ts", "./env"), ["imports"]);
   });
 
   it("what is allowed passes", () => {
@@ -26,7 +25,7 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("channels/discord/worker.ts", "../kit/inbox.ts"), []);
     assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "./phase/idle.ts"), []);
     assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "../store/state.ts", "type "), []);
-    assert.deepEqual(imports("gateway/src/session/session-do.ts", "../platform/sql.ts"), []);
+    assert.deepEqual(imports("gateway/src/app/session-do.ts", "../platform/sql.ts"), []);
     assert.deepEqual(imports("gateway/src/session/store/log.ts", "../../platform/sql.ts", "type "), []);
     assert.deepEqual(imports("gateway/test/session/a.test.ts", "../../src/platform/sql.ts"), []);
   });

@@ -5,7 +5,8 @@
 import type { AssistantMessage as PiAssistant, AssistantMessageEvent, Usage as PiUsage } from "@mariozechner/pi-ai";
 import { repairJson } from "@mariozechner/pi-ai/utils/json-parse";
 import type { Usage } from "../../../protocol/gen/types.ts";
-import type { AssistantMessage, ModelOutcome, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports.ts";
+import type { AssistantMessage, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports/messages.ts";
+import type { ModelOutcome } from "../ports/model.ts";
 import { badAnswer, overflowed, refused } from "./failure.ts";
 import type { Target } from "./resolve.ts";
 

@@ -2,7 +2,7 @@
  * The first meeting with the demo model: it reads its own prompt, and one kind of sentence ("your name is Ada and I am Sam").
  * Then it does what BOOTSTRAP.md asks for, with real tools: writes IDENTITY.md, USER.md and SOUL.md, deletes BOOTSTRAP.md. Pure.
  */
-import type { ToolResultMessage } from "../ports.ts";
+import type { ToolResultMessage } from "../ports/messages.ts";
 
 type Call = { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
 export type MeetingStep = { readonly text: string } | { readonly calls: readonly Call[] };

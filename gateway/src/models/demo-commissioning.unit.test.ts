@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { configWith, tool } from "../../test/models/support.ts";
-import type { Message, PromptInput } from "../ports.ts";
+import type { Message } from "../ports/messages.ts";
+import type { PromptInput } from "../ports/prompt.ts";
 import { assemble, type PromptFiles } from "../prompt/assemble.ts";
 import { asAgentId } from "../../../protocol/gen/types.ts";
-import { DEFAULT_FILES } from "../workspace/default-files.ts";
+import { DEFAULT_FILES } from "../features/agents/default-files.ts";
 import { demoStep } from "./demo.ts";
 import { fromIdentity, isCommissioning, namesIn } from "./demo-commissioning.ts";
 

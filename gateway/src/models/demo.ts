@@ -4,7 +4,8 @@
  * model. It never claims to understand anything.
  */
 import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
-import type { AssistantMessage, Message, ModelOutcome, ModelRequest, ToolCallBlock, ToolResultMessage } from "../ports.ts";
+import type { AssistantMessage, Message, ToolCallBlock, ToolResultMessage } from "../ports/messages.ts";
+import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { fromIdentity, isCommissioning, meet } from "./demo-commissioning.ts";
 import { type DemoPhrase, parsePhrases } from "./demo-phrases.ts";
 import { cancelled } from "./failure.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Message } from "../ports.ts";
+import type { Message } from "../ports/messages.ts";
 import { tool } from "../../test/models/support.ts";
 import { IMAGE_TOKENS, tokensOfMessage, tokensOfMessages, tokensOfText, tokensOfTool } from "./estimate.ts";
 

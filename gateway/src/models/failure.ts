@@ -3,7 +3,8 @@
  * Never lets a key, a header's value or a provider's control characters into a message.
  */
 import { getOverflowPatterns } from "@mariozechner/pi-ai/utils/overflow";
-import type { GsvError, ModelOutcome } from "../ports.ts";
+import type { ModelOutcome } from "../ports/model.ts";
+import type { GsvError } from "../ports/result.ts";
 import type { Target } from "./resolve.ts";
 
 export type Failed = Extract<ModelOutcome, { kind: "failed" }>;

@@ -2,7 +2,7 @@
  * The gateway's way to a model: picks the demo or a provider, makes one call, gives an outcome. Never throws, never
  * retries over time (the session's machine does), never stores anything.
  */
-import type { ModelClient } from "../ports.ts";
+import type { ModelClient } from "../ports/model.ts";
 import { callDemo } from "./demo.ts";
 import { callProvider } from "./provider-call.ts";
 import { isDemo, resolveTarget, takesImages } from "./resolve.ts";

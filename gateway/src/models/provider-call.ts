@@ -4,7 +4,7 @@
 import { streamSimple as streamAnthropic } from "@mariozechner/pi-ai/api/anthropic-messages";
 import { streamSimple as streamOpenai } from "@mariozechner/pi-ai/api/openai-completions";
 import type { Model, SimpleStreamOptions, ThinkingLevel } from "@mariozechner/pi-ai";
-import type { ModelOutcome, ModelRequest } from "../ports.ts";
+import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { AnswerCollector, refusalOf, toUsage } from "./answer.ts";
 import { cancelled, classify, type Fault, isOverflow, overflowed } from "./failure.ts";
 import type { Target } from "./resolve.ts";

@@ -3,7 +3,8 @@
  * Pure. Says in plain words what to set when something is missing; never puts a key or a header's value into a message.
  */
 import type { ModelPrice, ModelRef, ModelWire } from "../../../protocol/gen/types.ts";
-import type { EffectiveConfig, GsvError, ModelAccess, Result } from "../ports.ts";
+import type { GsvError, Result } from "../ports/result.ts";
+import type { EffectiveConfig, ModelAccess } from "../ports/run-context.ts";
 import { adviceFor, type ModelInfo, modelInfo, providerInfo } from "./catalog.ts";
 
 export interface Target {

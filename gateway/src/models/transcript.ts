@@ -15,7 +15,7 @@ import type {
 } from "@mariozechner/pi-ai";
 import { normalizeContext } from "@mariozechner/pi-ai/utils/transcript";
 import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
-import { type ContentBlock, type ImageBlock, isMediaBlock, type Message, type TextBlock } from "../ports.ts";
+import { type ContentBlock, type ImageBlock, isMediaBlock, type Message, type TextBlock } from "../ports/messages.ts";
 import { wireName } from "./tool-names.ts";
 
 type PiUsage = PiAssistant["usage"];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { tool, user } from "../../test/models/support.ts";
-import type { Message } from "../ports.ts";
+import type { Message } from "../ports/messages.ts";
 import { parseArguments } from "./answer.ts";
 import { toolNamesOf, wireName } from "./tool-names.ts";
 import { toTranscript } from "./transcript.ts";

@@ -1,6 +1,7 @@
 /** The two Durable Objects as the interfaces of `ports.ts`: whoever holds a port doesn't know that it crosses an object's border. */
-import type { Env } from "../env.ts";
-import type { GatewayPort, SessionPort } from "../ports.ts";
+import type { Env } from "./env.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
+import type { SessionPort } from "../ports/session.ts";
 
 /** There is one gateway. */
 export const GATEWAY_NAME = "singleton";

@@ -8,10 +8,10 @@
  * owner's own. The same holds for BOOTSTRAP.md: nobody else may tell a new agent who it is.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { AssembledPrompt, PromptInput } from "../ports.ts";
+import type { AssembledPrompt, PromptInput } from "../ports/prompt.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import { type LocalDay, localDay } from "./dates.ts";
-import { visible } from "../skills/hidden.ts";
+import { visible } from "../features/skills/hidden.ts";
 import { FENCE_RULE, fence, nested } from "./fence.ts";
 import { isMeaningful } from "./heartbeat.ts";
 import { headingOf, type PromptSection as Section, SECTIONS, type SectionId, validateNoOverride } from "./layers.ts";

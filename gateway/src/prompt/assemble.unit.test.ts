@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asAgentId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
 import { configWith, tool } from "../../test/models/support.ts";
-import type { PromptInput } from "../ports.ts";
+import type { PromptInput } from "../ports/prompt.ts";
 import { assemble, type PromptFile, type PromptFiles } from "./assemble.ts";
 import { localDay } from "./dates.ts";
 import { fence, nested } from "./fence.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { tokensOfChars, tokensOfMessage, tokensOfMessages } from "../models/estimate.ts";
-import type { Message } from "../ports.ts";
+import type { Message } from "../ports/messages.ts";
 import { History } from "./history.ts";
 import { type AssistantRow, type MessageRow, seqSpan, type ToolResultRow, type UserRow } from "./machine/log.ts";
 import type { CutPlan } from "./machine/state.ts";

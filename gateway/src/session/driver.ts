@@ -2,17 +2,15 @@
  * One session at work: the applier, the pump, the clock and the one alarm, wired together. Knows nothing of Durable Objects or of
  * who asks; what the platform gives comes in through `DriverHost`. Decides nothing about runs: the machine does.
  */
-import type {
-  EffectiveConfig,
-  GatewayPort,
-  MemoryFiles,
-  ModelClient,
-  NativeTools,
-  PromptSource,
-  Result,
-  SessionIdentity,
-  SessionMedia,
-} from "../ports.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
+import type { SessionMedia } from "../ports/media.ts";
+import type { MemoryFiles } from "../ports/memory.ts";
+import type { ModelClient } from "../ports/model.ts";
+import type { NativeTools } from "../ports/native-tools.ts";
+import type { PromptSource } from "../ports/prompt.ts";
+import type { Result } from "../ports/result.ts";
+import type { EffectiveConfig } from "../ports/run-context.ts";
+import type { SessionIdentity } from "../ports/session.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
 import { appendMemory } from "./effects/append-memory.ts";

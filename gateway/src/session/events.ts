@@ -1,6 +1,6 @@
 /** What clients get of the log: rows become `chat` and `session` events, the same ones each time. Pure. */
 import { asCallId, asRunId, asSessionKey, type ChatEvent, type ChatMessage, type SessionEventKind } from "../../../protocol/gen/types.ts";
-import type { SessionNews } from "../ports.ts";
+import type { SessionNews } from "../ports/gateway.ts";
 import { EVENT_ARGS_CHARS, PREVIEW_CHARS } from "./machine/limits.ts";
 import type { AssistantRow, LogRow, NoticeKind, NoticeRow, ToolResultRow } from "./machine/log.ts";
 import { head, textOf } from "./machine/text.ts";

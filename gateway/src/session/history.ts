@@ -4,7 +4,7 @@
  * the log and the state are the truth.
  */
 import { tokensOfMessage } from "../models/estimate.ts";
-import { isMediaBlock, type Message } from "../ports.ts";
+import { isMediaBlock, type Message } from "../ports/messages.ts";
 import { isMessageRow, type LogRow, type MessageRow, type UserRow } from "./machine/log.ts";
 import type { Summary } from "./machine/state.ts";
 import type { Weighed } from "./pressure.ts";

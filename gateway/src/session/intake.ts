@@ -1,7 +1,9 @@
 /** From what callers send to what the machine hears. Pure; checks everything that comes from outside. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { NodeExecEventParams, SessionPatchParams } from "../../../protocol/gen/types.ts";
-import type { GsvError, ContentBlock, MediaBlock, Result, SessionSend, TextBlock, UserMessage } from "../ports.ts";
+import type { ContentBlock, MediaBlock, TextBlock, UserMessage } from "../ports/messages.ts";
+import type { GsvError, Result } from "../ports/result.ts";
+import type { SessionSend } from "../ports/session.ts";
 import { type Command, type Parsed, parseMessage } from "./commands.ts";
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";

@@ -1,7 +1,7 @@
 /** Whose words are commands (gateway rule R6, promises S7, X10). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SessionSend } from "../ports.ts";
+import type { SessionSend } from "../ports/session.ts";
 import { takeIn } from "./intake.ts";
 
 const said = (more: Partial<SessionSend>): string => {

@@ -2,7 +2,7 @@
  * What people on a platform see while a run is under way: that somebody is at work, and the answer as it grows. Courtesies: they may
  * fail or be lost with a life; what counts is sent by the Reply effect.
  */
-import type { GatewayPort } from "../ports.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
 import { activeRun, replyName, type State } from "./machine/state.ts";
 import type { Delta } from "./publisher.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { CompactionConfig } from "../../../protocol/gen/types.ts";
 import { tokensOfChars } from "../models/estimate.ts";
-import type { ContentBlock } from "../ports.ts";
+import type { ContentBlock } from "../ports/messages.ts";
 import { LIMITS, TASK_CHARS } from "./machine/limits.ts";
 import { type MessageRow, seqSpan } from "./machine/log.ts";
 import type { CutPlan } from "./machine/state.ts";

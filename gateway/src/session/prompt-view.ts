@@ -5,7 +5,12 @@
 import { asAgentId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
 import { tokensOfMessages, tokensOfText, tokensOfTool } from "../models/estimate.ts";
 import { modelLimits, resolveModelId } from "../models/resolve.ts";
-import type { Message, NativeTools, PromptSource, Result, RunContext, SessionIdentity } from "../ports.ts";
+import type { Message } from "../ports/messages.ts";
+import type { NativeTools } from "../ports/native-tools.ts";
+import type { PromptSource } from "../ports/prompt.ts";
+import type { Result } from "../ports/result.ts";
+import type { RunContext } from "../ports/run-context.ts";
+import type { SessionIdentity } from "../ports/session.ts";
 import type { State } from "./machine/state.ts";
 import { utf8Bytes } from "./machine/text.ts";
 import { modelsFor } from "./run-context.ts";

@@ -3,7 +3,7 @@
  * waits for it. Log events are handed over at least once; deltas may be lost, because the log says everything again in full.
  */
 import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
-import type { SessionNews } from "../ports.ts";
+import type { SessionNews } from "../ports/gateway.ts";
 
 /** Deltas go out at once when this much has gathered... */
 export const DELTA_CHARS = 256;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
-import type { SessionNews } from "../ports.ts";
+import type { SessionNews } from "../ports/gateway.ts";
 import { DELTA_BACKLOG_CHARS, DELTA_CHARS, DELTA_MS, Publisher } from "./publisher.ts";
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,7 +1,8 @@
 /** What a run needs from the gateway, asked for anew before each model call and sent only when it changed. Memory only. */
 import type { ModelRef, SessionSettings, ThinkLevel } from "../../../protocol/gen/types.ts";
 import type { AgentConfig } from "../../../protocol/gen/types.ts";
-import type { EffectiveConfig, GatewayPort, ModelAccess, RunContext } from "../ports.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
+import type { EffectiveConfig, ModelAccess, RunContext } from "../ports/run-context.ts";
 import type { Budget, Thinking } from "./machine/state.ts";
 
 /** How long it counts that the gateway said something along with a message: the run that the message starts asks at once. */

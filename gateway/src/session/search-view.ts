@@ -1,6 +1,7 @@
 /** What the search index and other conversations ask of a session: its messages as text, and how a run ended. Changes nothing. */
-import { searchable } from "../search/messages.ts";
-import type { RunEnd, SearchRows } from "../ports.ts";
+import { searchable } from "../features/search/messages.ts";
+import type { SearchRows } from "../ports/search.ts";
+import type { RunEnd } from "../ports/session.ts";
 import { isMessageRow, type LogRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
 import { textOf } from "./machine/text.ts";

@@ -21,19 +21,10 @@ import {
   type SessionSubscribeResult,
   type ToolResultParams,
 } from "../../../protocol/gen/types.ts";
-import type {
-  ContentBlock,
-  GsvError,
-  NodeChange,
-  Result,
-  RunEnd,
-  SearchRows,
-  SessionIdentity,
-  SessionNote,
-  SessionPort,
-  SessionSend,
-  ToolResultTaken,
-} from "../ports.ts";
+import type { ContentBlock } from "../ports/messages.ts";
+import type { GsvError, Result } from "../ports/result.ts";
+import type { SearchRows } from "../ports/search.ts";
+import type { NodeChange, RunEnd, SessionIdentity, SessionNote, SessionPort, SessionSend, ToolResultTaken } from "../ports/session.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import type { Applied } from "./apply.ts";
 import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./commands.ts";

@@ -3,7 +3,7 @@
  * conversation, so that nothing said in it is followed; what comes out is data too, and can't pose as a section of a daily file.
  */
 import { tokensOfText } from "../models/estimate.ts";
-import type { Message } from "../ports.ts";
+import type { Message } from "../ports/messages.ts";
 import { fence } from "../prompt/fence.ts";
 import { cutMiddle, head, textOf } from "./machine/text.ts";
 

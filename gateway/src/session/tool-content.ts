@@ -3,7 +3,8 @@ import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
 import { ToolOutcomeValues } from "../../../protocol/gen/types.ts";
-import type { ContentBlock, GsvError } from "../ports.ts";
+import type { ContentBlock } from "../ports/messages.ts";
+import type { GsvError } from "../ports/result.ts";
 
 export type Block = ContentBlock;
 export interface ToolReport {

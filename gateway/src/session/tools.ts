@@ -3,7 +3,9 @@
  * anything else becomes an error that tells the model what is wrong (rule G4).
  */
 import type { NodeEntry, ToolDefinition } from "../../../protocol/gen/types.ts";
-import type { NativeTools, SessionIdentity, ToolBinding } from "../ports.ts";
+import type { NativeTools } from "../ports/native-tools.ts";
+import type { ToolBinding } from "../ports/run-context.ts";
+import type { SessionIdentity } from "../ports/session.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import type { CallTarget } from "./machine/event.ts";
 import { head } from "./machine/text.ts";

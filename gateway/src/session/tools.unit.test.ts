@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asNodeId, type NodeEntry, type ToolDefinition } from "../../../protocol/gen/types.ts";
-import type { ToolBinding } from "../ports.ts";
+import type { ToolBinding } from "../ports/run-context.ts";
 import { fromNative, fromNode, toContent } from "./tool-content.ts";
 import { nativeFor, offeredTools, resolveCall, type ToolTable } from "./tools.ts";
 import { asCallId } from "../../../protocol/gen/types.ts";

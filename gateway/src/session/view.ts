@@ -3,7 +3,7 @@
  * smaller any more, the middles of its largest texts left out. Pure, and for the eyes of the model only: the log keeps everything.
  */
 import { tokensOfMessage } from "../models/estimate.ts";
-import type { AssistantMessage, ContentBlock, Message, TextBlock, ToolCallBlock, UserMessage } from "../ports.ts";
+import type { AssistantMessage, ContentBlock, Message, TextBlock, ToolCallBlock, UserMessage } from "../ports/messages.ts";
 import { fence } from "../prompt/fence.ts";
 import type { Summary } from "./machine/state.ts";
 import { cutMiddle } from "./machine/text.ts";

@@ -10,8 +10,9 @@ import {
   type SessionStatsResult,
   type SessionSubscribeResult,
 } from "../../../protocol/gen/types.ts";
-import type { Result, SessionNews } from "../ports.ts";
-import { fitting } from "../workspace/shorten.ts";
+import type { SessionNews } from "../ports/gateway.ts";
+import type { Result } from "../ports/result.ts";
+import { fitting } from "../storage/shorten.ts";
 import { rowEvents } from "./events.ts";
 import { CALLS_PER_REPLY } from "./machine/limits.ts";
 import type { MessageRow } from "./machine/log.ts";

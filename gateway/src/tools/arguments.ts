@@ -1,5 +1,5 @@
 /** Arguments of a tool as a model wrote them, checked one by one. Pure. Messages say what to write instead. */
-import type { GsvError, Result } from "../ports.ts";
+import type { GsvError, Result } from "../ports/result.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 
 export type Arguments = Readonly<Record<string, unknown>>;

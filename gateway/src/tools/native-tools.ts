@@ -4,15 +4,15 @@
  * are conditional on what was read and remember their call (promises P8). Never throws, never shows a secret: what a gateway's
  * answer holds was masked there.
  */
-import type { NativeTools } from "../ports.ts";
-import type { Bucket } from "../workspace/bucket.ts";
-import { createFiles } from "./files.ts";
-import { GATEWAY_TOOLS } from "./gateway-tools.ts";
-import { MEMORY_TOOLS } from "./memory-tools.ts";
-import { MESSAGE_TOOLS } from "./message-tools.ts";
-import { SESSION_TOOLS } from "./session-tools.ts";
+import type { NativeTools } from "../ports/native-tools.ts";
+import type { Bucket } from "../storage/bucket.ts";
+import { createFiles } from "../features/workspace/tool-files.ts";
+import { GATEWAY_TOOLS } from "../features/config/tools.ts";
+import { MEMORY_TOOLS } from "../features/search/tools.ts";
+import { MESSAGE_TOOLS } from "../features/channels/tools.ts";
+import { SESSION_TOOLS } from "../features/sessions/tools.ts";
 import { denied, type Tool } from "./tool.ts";
-import { WORKSPACE_TOOLS } from "./workspace-tools.ts";
+import { WORKSPACE_TOOLS } from "../features/workspace/tools.ts";
 
 const TOOLS: readonly Tool[] = [...WORKSPACE_TOOLS, ...GATEWAY_TOOLS, ...SESSION_TOOLS, ...MESSAGE_TOOLS, ...MEMORY_TOOLS];
 

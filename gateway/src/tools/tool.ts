@@ -1,8 +1,9 @@
 /** What one native tool is made of: its definition, its arguments, what it does. Decides nothing. */
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
-import type { GsvError, NativeToolContext, Result } from "../ports.ts";
+import type { NativeToolContext } from "../ports/native-tools.ts";
+import type { GsvError, Result } from "../ports/result.ts";
 import { type Arguments, readArguments } from "./arguments.ts";
-import type { Files } from "./files.ts";
+import type { Files } from "../features/workspace/tool-files.ts";
 
 export type Outcome = { ok: true; result: unknown } | { ok: false; error: GsvError };
 export interface Tool {

@@ -4,8 +4,8 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { AgentsGetResult, AgentsListResult } from "../../../protocol/gen/types.ts";
-import type { SessionIdentity } from "../../src/ports.ts";
-import { DEFAULT_FILES } from "../../src/workspace/default-files.ts";
+import type { SessionIdentity } from "../../src/ports/session.ts";
+import { DEFAULT_FILES } from "../../src/features/agents/default-files.ts";
 import { type Asked, client, fakeSessions, last as lastAsked, type Peer, port, seed } from "./support.ts";
 
 let admin: Peer;

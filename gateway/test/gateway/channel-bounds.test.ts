@@ -4,9 +4,9 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { ChannelInbound, ChannelInboundOutcome, ChannelSendResult } from "../../../protocol/gen/types.ts";
-import { parts } from "../../src/gateway/compose.ts";
-import { GatewayEntrypoint } from "../../src/gateway-service.ts";
-import type { SessionSend } from "../../src/ports.ts";
+import { parts } from "../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../src/app/gateway-service.ts";
+import type { SessionSend } from "../../src/ports/session.ts";
 import { client, fakeSessions, gateway, type Peer, seed } from "./support.ts";
 
 const ACCOUNT = { channel: "test", accountId: "default" };

@@ -4,9 +4,9 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { ChannelSendResult, DeliveryProblem, DeliveryReport } from "../../../protocol/gen/types.ts";
-import { parts } from "../../src/gateway/compose.ts";
-import { GatewayEntrypoint } from "../../src/gateway-service.ts";
-import type { ReplyRoute, SessionNote, SessionSend } from "../../src/ports.ts";
+import { parts } from "../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../src/app/gateway-service.ts";
+import type { ReplyRoute, SessionNote, SessionSend } from "../../src/ports/session.ts";
 import { client, eventually, FAR, fakeSessions, gateway, type Peer, port, seed } from "./support.ts";
 
 const account = { channel: "test", accountId: "default" };

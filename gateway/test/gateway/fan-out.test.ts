@@ -1,7 +1,8 @@
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { asRunId, asSessionKey, type ChatEvent } from "../../../protocol/gen/types.ts";
-import type { SessionNews, SessionPort } from "../../src/ports.ts";
+import type { SessionNews } from "../../src/ports/gateway.ts";
+import type { SessionPort } from "../../src/ports/session.ts";
 import { ADMIN, client, fakeSessions, gateway, last, open, type Peer, seed, until } from "./support.ts";
 
 const MAIN = "agent:main:main";

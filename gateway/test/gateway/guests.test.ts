@@ -3,9 +3,10 @@ import { createExecutionContext, evictDurableObject, reset } from "cloudflare:te
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelInbound, ChannelInboundOutcome } from "../../../protocol/gen/types.ts";
-import { parts } from "../../src/gateway/compose.ts";
-import { GatewayEntrypoint } from "../../src/gateway-service.ts";
-import type { SearchRequest, SessionIdentity, SessionSend } from "../../src/ports.ts";
+import { parts } from "../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../src/app/gateway-service.ts";
+import type { SearchRequest } from "../../src/ports/search.ts";
+import type { SessionIdentity, SessionSend } from "../../src/ports/session.ts";
 import { client, fakeSessions, gateway, node, type Peer, port, seed } from "./support.ts";
 
 let sessions: ReturnType<typeof fakeSessions>;

@@ -2,7 +2,7 @@
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { ToolDispatch } from "../../src/ports.ts";
+import type { ToolDispatch } from "../../src/ports/dispatch.ts";
 import { type Asked, ADMIN, client, fakeSessions, gateway, last, node, type Peer, port, seed, token, until } from "./support.ts";
 
 let sessions: { readonly asked: Asked[]; of(what: string): Asked[] };

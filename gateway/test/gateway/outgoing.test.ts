@@ -4,9 +4,10 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { ChannelInbound, ChannelSendResult, OutboundMessage } from "../../../protocol/gen/types.ts";
-import { parts } from "../../src/gateway/compose.ts";
-import { GatewayEntrypoint } from "../../src/gateway-service.ts";
-import type { NativeToolContext, SessionIdentity, SessionSend } from "../../src/ports.ts";
+import { parts } from "../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../src/app/gateway-service.ts";
+import type { NativeToolContext } from "../../src/ports/native-tools.ts";
+import type { SessionIdentity, SessionSend } from "../../src/ports/session.ts";
 import { createNativeTools } from "../../src/tools/native-tools.ts";
 import { client, fakeSessions, type Peer, port, seed } from "./support.ts";
 

@@ -3,8 +3,8 @@ import { createExecutionContext, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
-import { parts } from "../../src/gateway/compose.ts";
-import { GatewayEntrypoint } from "../../src/gateway-service.ts";
+import { parts } from "../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../src/app/gateway-service.ts";
 import { client, eventually, fakeSessions, fetchWorker, seed } from "./support.ts";
 
 beforeEach(async () => {

@@ -1,7 +1,8 @@
 /** gsv__SessionSend: what a conversation may send to another, and that it gets the answer to it and to nothing else. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { asRunId, asSessionKey, type ChatEvent } from "../../../protocol/gen/types.ts";
-import type { RunEnd, SessionPort, SessionSend, SessionToSession } from "../../src/ports.ts";
+import type { RunEnd, SessionPort, SessionSend } from "../../src/ports/session.ts";
+import type { SessionToSession } from "../../src/ports/session-to-session.ts";
 import { createNativeTools } from "../../src/tools/native-tools.ts";
 import { env } from "cloudflare:workers";
 import { client, fakeSessions, last, port, seed, until } from "./support.ts";

@@ -4,12 +4,13 @@ import { createExecutionContext, runInDurableObject, waitOnExecutionContext } fr
 import { vi } from "vitest";
 import { asAgentId, asRunId, asSessionKey, type ErrorShape, type Frame, type TokenKind } from "../../../protocol/gen/types.ts";
 import type { EventName, MethodName } from "../../../protocol/gen/methods.ts";
-import type { Env } from "../../src/env.ts";
-import type { Gateway } from "../../src/gateway/gateway-do.ts";
-import { parts } from "../../src/gateway/compose.ts";
-import { Tokens } from "../../src/gateway/registry/tokens.ts";
-import worker from "../../src/worker.ts";
-import type { GatewayPort, SessionPort } from "../../src/ports.ts";
+import type { Env } from "../../src/platform/env.ts";
+import type { Gateway } from "../../src/app/gateway-do.ts";
+import { parts } from "../../src/app/compose.ts";
+import { Tokens } from "../../src/kernel/tokens.ts";
+import worker from "../../src/app/worker.ts";
+import type { GatewayPort } from "../../src/ports/gateway.ts";
+import type { SessionPort } from "../../src/ports/session.ts";
 
 /** The gateway as sessions see it. */
 export const port = (): GatewayPort => gateway();

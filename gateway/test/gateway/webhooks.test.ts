@@ -3,8 +3,8 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { checkProblemDetails } from "../../../protocol/gen/validators/checks.js";
-import type { Env } from "../../src/env.ts";
-import { Webhooks, type WebhookChannel } from "../../src/http/webhook.ts";
+import type { Env } from "../../src/platform/env.ts";
+import { Webhooks, type WebhookChannel } from "../../src/app/http/webhook.ts";
 import { ADMIN, fakeSessions, fetchWorker, seed } from "./support.ts";
 
 const AT = "http://gsv.test/channels";

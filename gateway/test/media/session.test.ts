@@ -3,11 +3,11 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { asCallId } from "../../../protocol/gen/types.ts";
-import { isMediaBlock, type MediaBlock, type Message } from "../../src/ports.ts";
+import { isMediaBlock, type MediaBlock, type Message } from "../../src/ports/messages.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
-import { MediaCache } from "../../src/media/cache.ts";
-import { uuidFor } from "../../src/media/names.ts";
-import { createSessionMedia } from "../../src/media/session-media.ts";
+import { MediaCache } from "../../src/features/media/cache.ts";
+import { uuidFor } from "../../src/features/media/names.ts";
+import { createSessionMedia } from "../../src/features/media/session-media.ts";
 import { SqlStore } from "../../src/session/store/sql-store.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "../session/support.ts";
 

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type FakeModel, type RecordedRequest, startFakeModel } from "../../../test/fakes/fake-model.ts";
 import { createModelClient } from "../../src/models/model-client.ts";
-import type { Message, ModelRequest } from "../../src/ports.ts";
+import type { Message } from "../../src/ports/messages.ts";
+import type { ModelRequest } from "../../src/ports/model.ts";
 import { configWith, KEY, request, toFake, tool, user } from "./support.ts";
 
 const client = createModelClient();

@@ -7,7 +7,7 @@ import { after, afterEach, before, describe, it } from "node:test";
 import { type FakeModel, type Script, startFakeModel } from "../../../test/fakes/fake-model.ts";
 import type { Wire } from "../../../test/fakes/model-wire.ts";
 import { createModelClient, INVALID_ARGUMENTS } from "../../src/models/model-client.ts";
-import type { ModelOutcome } from "../../src/ports.ts";
+import type { ModelOutcome } from "../../src/ports/model.ts";
 import { KEY, manualTime, toFake, tool, user } from "./support.ts";
 
 const client = createModelClient();

@@ -2,7 +2,9 @@
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import { CONFIG_DEFAULTS } from "../../../protocol/src/config.ts";
 import type { Timers } from "../../src/models/watchdog.ts";
-import type { EffectiveConfig, Message, ModelRequest, UserMessage } from "../../src/ports.ts";
+import type { Message, UserMessage } from "../../src/ports/messages.ts";
+import type { ModelRequest } from "../../src/ports/model.ts";
+import type { EffectiveConfig } from "../../src/ports/run-context.ts";
 import type { FakeModel } from "../../../test/fakes/fake-model.ts";
 import type { Wire } from "../../../test/fakes/model-wire.ts";
 

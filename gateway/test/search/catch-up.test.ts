@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { ROWS_PER_PAGE } from "../../src/search/catch-up.ts";
+import { ROWS_PER_PAGE } from "../../src/features/search/catch-up.ts";
 import { Index, said } from "./support.ts";
 
 describe("[SE5] files", () => {

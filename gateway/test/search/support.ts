@@ -1,13 +1,14 @@
 /** What the search tests share: an index of the test's own, over a bucket that can fail and conversations that the test holds. */
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
-import type { Message, SearchableSession, SearchFound, SearchRequest, SearchRows } from "../../src/ports.ts";
-import type { CatchUpPorts } from "../../src/search/catch-up.ts";
-import { IndexStore } from "../../src/search/index-store.ts";
-import { parseQuery } from "../../src/search/query.ts";
-import { SearchService } from "../../src/search/service.ts";
-import { withoutMarks } from "../../src/search/text.ts";
-import { createArchives } from "../../src/workspace/archives.ts";
+import type { Message } from "../../src/ports/messages.ts";
+import type { SearchableSession, SearchFound, SearchRequest, SearchRows } from "../../src/ports/search.ts";
+import type { CatchUpPorts } from "../../src/features/search/catch-up.ts";
+import { IndexStore } from "../../src/features/search/index-store.ts";
+import { parseQuery } from "../../src/features/search/query.ts";
+import { SearchService } from "../../src/features/search/service.ts";
+import { withoutMarks } from "../../src/features/search/text.ts";
+import { createArchives } from "../../src/storage/archives.ts";
 import { newAgent, value, watched } from "../workspace/support.ts";
 
 export const said = (text: string, at = 1, role: "user" | "toolResult" = "user"): Message =>

@@ -1,7 +1,9 @@
 /** gsv__Search, gsv__Remember, recall_memory: what each kind of conversation may do, and what comes back. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import type { GatewayPort, NativeToolContext, SearchAnswer, SearchInput } from "../../src/ports.ts";
+import type { GatewayPort } from "../../src/ports/gateway.ts";
+import type { NativeToolContext } from "../../src/ports/native-tools.ts";
+import type { SearchAnswer, SearchInput } from "../../src/ports/search.ts";
 import { createNativeTools } from "../../src/tools/native-tools.ts";
 import { newAgent, textAt, watched } from "../workspace/support.ts";
 

@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import type { SessionIdentity } from "../../src/ports.ts";
+import type { SessionIdentity } from "../../src/ports/session.ts";
 import { type DriverHost, SessionDriver } from "../../src/session/driver.ts";
 import { SessionService } from "../../src/session/session-service.ts";
 import { type SessionDatabase, SqlStore } from "../../src/session/store/sql-store.ts";

@@ -3,9 +3,11 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { tokensOfMessages } from "../../src/models/estimate.ts";
-import type { Message, ModelOutcome, ModelRequest, SessionPort } from "../../src/ports.ts";
+import type { Message } from "../../src/ports/messages.ts";
+import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
+import type { SessionPort } from "../../src/ports/session.ts";
 import { SUMMARY_SYSTEM } from "../../src/session/summary.ts";
-import { createArchives } from "../../src/workspace/archives.ts";
+import { createArchives } from "../../src/storage/archives.ts";
 import { newSession, says, Stage, type TestSession, until, value } from "./support.ts";
 
 afterEach(() => {

@@ -4,8 +4,8 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asCallId, type SessionMessagesResult } from "../../../protocol/gen/types.ts";
-import type { SessionPort } from "../../src/ports.ts";
-import { createArchives } from "../../src/workspace/archives.ts";
+import type { SessionPort } from "../../src/ports/session.ts";
+import { createArchives } from "../../src/storage/archives.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
 
 afterEach(() => {

@@ -1,7 +1,8 @@
 /** Runs whose message came over a platform: their end is sent there, whatever it is, once, and people see that somebody is at work. */
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { ReplyCall, ReplyRoute } from "../../src/ports.ts";
+import type { ReplyCall } from "../../src/ports/channels.ts";
+import type { ReplyRoute } from "../../src/ports/session.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
 import { env } from "cloudflare:workers";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";

@@ -2,28 +2,21 @@
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { asAgentId, type ChatSendResult } from "../../../protocol/gen/types.ts";
-import type {
-  DispatchOutcome,
-  GatewayPort,
-  ModelOutcome,
-  ModelRequest,
-  ReplyCall,
-  Result,
-  RunContext,
-  SessionIdentity,
-  SessionNews,
-  SessionPort,
-  ToolBinding,
-  ToolDispatch,
-} from "../../src/ports.ts";
+import type { ReplyCall } from "../../src/ports/channels.ts";
+import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts";
+import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
+import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
+import type { Result } from "../../src/ports/result.ts";
+import type { RunContext, ToolBinding } from "../../src/ports/run-context.ts";
+import type { SessionIdentity, SessionPort } from "../../src/ports/session.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
 import type { SessionParts } from "../../src/session/driver.ts";
-import type { Session } from "../../src/session/session-do.ts";
-import { wiring } from "../../src/session/wiring.ts";
-import { createSessionMedia, type SessionMediaDeps } from "../../src/media/session-media.ts";
-import { createArchives } from "../../src/workspace/archives.ts";
-import { createMemoryFiles } from "../../src/workspace/memory.ts";
-import { createResultFiles } from "../../src/workspace/results.ts";
+import type { Session } from "../../src/app/session-do.ts";
+import { wiring } from "../../src/app/session-wiring.ts";
+import { createSessionMedia, type SessionMediaDeps } from "../../src/features/media/session-media.ts";
+import { createArchives } from "../../src/storage/archives.ts";
+import { createMemoryFiles } from "../../src/features/workspace/memory.ts";
+import { createResultFiles } from "../../src/storage/results.ts";
 
 /** Waits until `probe` gives something; fails saying what was waited for. Its deadline is not of `Date.now`, which tests make jump. */
 export async function until<T>(

@@ -2,7 +2,8 @@
  * A machine at the far end: with a ledger it starts a call at most once, keeps results until they are acknowledged and can say what
  * it knows; without one it does what it is told each time, and forgets. Counts every start.
  */
-import type { NodeChange, ToolDispatch } from "../../src/ports.ts";
+import type { ToolDispatch } from "../../src/ports/dispatch.ts";
+import type { NodeChange } from "../../src/ports/session.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
 import { asCallId } from "../../../protocol/gen/types.ts";
 import type { Rng } from "./rng.ts";

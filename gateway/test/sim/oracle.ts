@@ -1,5 +1,6 @@
 /** What must be true of any history: checked on the disk after each commit, and on everything once the world has come to rest. */
-import { isMediaBlock, type Message, type SessionNews } from "../../src/ports.ts";
+import type { SessionNews } from "../../src/ports/gateway.ts";
+import { isMediaBlock, type Message } from "../../src/ports/messages.ts";
 import { rowEvents } from "../../src/session/events.ts";
 import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
 import { textOf } from "../../src/session/machine/text.ts";

@@ -3,19 +3,11 @@
  * with them. Runs the real driver, pump, publisher and service; only the platform and the far ends are made up.
  */
 import { asAgentId, type OutboundMessage, type ToolResultParams } from "../../../protocol/gen/types.ts";
-import {
-  type GatewayPort,
-  isMediaBlock,
-  type Message,
-  type ModelOutcome,
-  type ModelRequest,
-  type NodeChange,
-  type ReplyRoute,
-  type RunContext,
-  type SessionIdentity,
-  type SessionNews,
-  type ToolBinding,
-} from "../../src/ports.ts";
+import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
+import { isMediaBlock, type Message } from "../../src/ports/messages.ts";
+import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
+import type { RunContext, ToolBinding } from "../../src/ports/run-context.ts";
+import type { NodeChange, ReplyRoute, SessionIdentity } from "../../src/ports/session.ts";
 import { type DriverHost, SessionDriver, type SessionParts } from "../../src/session/driver.ts";
 import type { ArchiveInput } from "../../src/session/effects/archive.ts";
 import { SessionService } from "../../src/session/session-service.ts";

@@ -1,5 +1,5 @@
 /** What `env` is in tests: the Worker's own bindings. */
-import type { Env as GatewayEnv } from "../../src/env.ts";
+import type { Env as GatewayEnv } from "../../src/platform/env.ts";
 
 declare global {
   // biome-ignore lint/style/noNamespace: the Workers types offer no other way to say what `env` holds

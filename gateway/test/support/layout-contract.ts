@@ -5,14 +5,16 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asAgentId } from "../../../protocol/gen/types.ts";
-import type { Message, PromptInput, SkillPin } from "../../src/ports.ts";
-import { createArchiveReader } from "../../src/workspace/archive-reader.ts";
-import { createArchives } from "../../src/workspace/archives.ts";
-import { dailyPath, extensionFor, mediaKey } from "../../src/workspace/keys.ts";
-import { deleteMedia, putMedia } from "../../src/workspace/media.ts";
-import { createPromptSource } from "../../src/workspace/prompt-source.ts";
-import { createResultFiles } from "../../src/workspace/results.ts";
-import { createWorkspaceStore } from "../../src/workspace/store.ts";
+import type { Message } from "../../src/ports/messages.ts";
+import type { PromptInput } from "../../src/ports/prompt.ts";
+import type { SkillPin } from "../../src/ports/skills.ts";
+import { createArchiveReader } from "../../src/storage/archive-reader.ts";
+import { createArchives } from "../../src/storage/archives.ts";
+import { dailyPath, extensionFor, mediaKey } from "../../src/storage/keys.ts";
+import { deleteMedia, putMedia } from "../../src/storage/media-objects.ts";
+import { createPromptSource } from "../../src/features/workspace/prompt-source.ts";
+import { createResultFiles } from "../../src/storage/results.ts";
+import { createWorkspaceStore } from "../../src/features/workspace/store.ts";
 
 export interface LayoutCase {
   readonly name: string;

@@ -2,10 +2,10 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { Message } from "../../src/ports.ts";
-import { type ArchivePage, createArchiveReader, type Damage } from "../../src/workspace/archive-reader.ts";
-import { createArchives } from "../../src/workspace/archives.ts";
-import { gunzipLines } from "../../src/workspace/gunzip-lines.ts";
+import type { Message } from "../../src/ports/messages.ts";
+import { type ArchivePage, createArchiveReader, type Damage } from "../../src/storage/archive-reader.ts";
+import { createArchives } from "../../src/storage/archives.ts";
+import { gunzipLines } from "../../src/storage/gunzip-lines.ts";
 import { newAgent, reason, value, watched } from "./support.ts";
 
 const reader = createArchiveReader(env.STORAGE);

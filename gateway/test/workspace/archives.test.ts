@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import type { Message } from "../../src/ports.ts";
-import { type ArchiveInput, createArchives } from "../../src/workspace/archives.ts";
-import { deleteMedia, putMedia } from "../../src/workspace/media.ts";
-import { createResultFiles } from "../../src/workspace/results.ts";
+import type { Message } from "../../src/ports/messages.ts";
+import { type ArchiveInput, createArchives } from "../../src/storage/archives.ts";
+import { deleteMedia, putMedia } from "../../src/storage/media-objects.ts";
+import { createResultFiles } from "../../src/storage/results.ts";
 import { newAgent, reason, textAt, value, watched } from "./support.ts";
 
 const archives = createArchives(env.STORAGE);

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { createMemoryFiles } from "../../src/workspace/memory.ts";
-import { createWorkspaceStore } from "../../src/workspace/store.ts";
+import { createMemoryFiles } from "../../src/features/workspace/memory.ts";
+import { createWorkspaceStore } from "../../src/features/workspace/store.ts";
 import { newAgent, textAt, value } from "./support.ts";
 
 const memory = createMemoryFiles(env.STORAGE);

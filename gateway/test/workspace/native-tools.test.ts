@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import type { GatewayPort, NativeToolContext } from "../../src/ports.ts";
+import type { GatewayPort } from "../../src/ports/gateway.ts";
+import type { NativeToolContext } from "../../src/ports/native-tools.ts";
 import { createNativeTools } from "../../src/tools/native-tools.ts";
 import { firstUse, newAgent, textAt } from "./support.ts";
 

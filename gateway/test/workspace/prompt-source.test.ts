@@ -1,12 +1,13 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { asAgentId } from "../../../protocol/gen/types.ts";
-import type { EffectiveConfig, PromptInput } from "../../src/ports.ts";
+import type { PromptInput } from "../../src/ports/prompt.ts";
+import type { EffectiveConfig } from "../../src/ports/run-context.ts";
 import { isMeaningful } from "../../src/prompt/heartbeat.ts";
-import { MAX_AGE_MS } from "../../src/workspace/cache.ts";
-import { DEFAULT_FILES } from "../../src/workspace/default-files.ts";
-import { createPromptSource } from "../../src/workspace/prompt-source.ts";
-import { createWorkspaceStore } from "../../src/workspace/store.ts";
+import { MAX_AGE_MS } from "../../src/features/workspace/cache.ts";
+import { DEFAULT_FILES } from "../../src/features/agents/default-files.ts";
+import { createPromptSource } from "../../src/features/workspace/prompt-source.ts";
+import { createWorkspaceStore } from "../../src/features/workspace/store.ts";
 import { firstUse, newAgent, reason, textAt, value, watched } from "./support.ts";
 
 const NOON = Date.UTC(2026, 1, 19, 12);

@@ -1,7 +1,8 @@
 /** What the workspace tests share: a bucket that counts and can fail, and names that no other test uses. */
 import { env } from "cloudflare:workers";
-import type { GatewayPort, SkillPin } from "../../src/ports.ts";
-import type { Bucket } from "../../src/workspace/bucket.ts";
+import type { GatewayPort } from "../../src/ports/gateway.ts";
+import type { SkillPin } from "../../src/ports/skills.ts";
+import type { Bucket } from "../../src/storage/bucket.ts";
 
 type Operation = keyof Bucket;
 export interface Watched {

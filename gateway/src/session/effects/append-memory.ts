@@ -1,5 +1,5 @@
 /** AppendMemory: adds what was learnt to a daily file (promises P17, K27). Kept in its rows until the file has it, however long that takes. */
-import type { MemoryFiles } from "../../ports.ts";
+import type { MemoryFiles } from "../../ports/memory.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import { memoryPath, type State } from "../machine/state.ts";

@@ -2,7 +2,8 @@
  * Archive: puts the transcript away and makes sure that it is there. What to put follows from the intent in the state and from
  * rows that nobody changes, so doing it again writes the same object. Removes nothing itself.
  */
-import type { GsvError, Message, Result } from "../../ports.ts";
+import type { Message } from "../../ports/messages.ts";
+import type { GsvError, Result } from "../../ports/result.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { MessageRow } from "../machine/log.ts";

@@ -4,17 +4,12 @@
  */
 import type { ModelRef } from "../../../../protocol/gen/types.ts";
 import { tokensOfText, tokensOfTool } from "../../models/estimate.ts";
-import type {
-  EffectiveConfig,
-  GsvError,
-  ModelAccess,
-  ModelClient,
-  ModelOutcome,
-  NativeTools,
-  PromptSource,
-  RunContext,
-  SessionMedia,
-} from "../../ports.ts";
+import type { SessionMedia } from "../../ports/media.ts";
+import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
+import type { NativeTools } from "../../ports/native-tools.ts";
+import type { PromptSource } from "../../ports/prompt.ts";
+import type { GsvError } from "../../ports/result.ts";
+import type { EffectiveConfig, ModelAccess, RunContext } from "../../ports/run-context.ts";
 import type { History } from "../history.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";

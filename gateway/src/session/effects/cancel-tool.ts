@@ -1,5 +1,5 @@
 /** CancelTool: tells a node that calls are no longer wanted. A node that can't be told is asked again when it comes back. */
-import type { GatewayPort } from "../../ports.ts";
+import type { GatewayPort } from "../../ports/gateway.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { Flight, FlightEnd } from "../pump.ts";

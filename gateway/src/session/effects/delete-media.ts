@@ -1,5 +1,6 @@
 /** DeleteMedia: after a reset the old conversation's files go (product rule P3.2), but none that the fresh one or a waiting message names. */
-import { type ContentBlock, isMediaBlock, type Message, type SessionMedia } from "../../ports.ts";
+import type { SessionMedia } from "../../ports/media.ts";
+import { type ContentBlock, isMediaBlock, type Message } from "../../ports/messages.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";

@@ -2,7 +2,7 @@
  * Deliver: hands clients the log's events, in order, at least once; consumers dedupe by `sessionSeq`. What was just written is
  * taken from memory; after a wake, from the log.
  */
-import type { SessionNews } from "../../ports.ts";
+import type { SessionNews } from "../../ports/gateway.ts";
 import { rowEvents } from "../events.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";

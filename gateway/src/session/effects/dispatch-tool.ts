@@ -2,7 +2,9 @@
  * DispatchTool: has one call run, by the session itself or by a node. What may be handed over more than once is handed over until
  * it is known to be out; what may not is committed as sent first (rule G2). A node's result comes by another way.
  */
-import type { GatewayPort, NativeTools, SessionMedia } from "../../ports.ts";
+import type { GatewayPort } from "../../ports/gateway.ts";
+import type { SessionMedia } from "../../ports/media.ts";
+import type { NativeTools } from "../../ports/native-tools.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";

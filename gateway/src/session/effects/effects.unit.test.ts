@@ -2,7 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
-import type { GatewayPort, ModelOutcome, ModelRequest, RunContext, SessionMedia, SessionNews } from "../../ports.ts";
+import type { GatewayPort, SessionNews } from "../../ports/gateway.ts";
+import type { SessionMedia } from "../../ports/media.ts";
+import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
+import type { RunContext } from "../../ports/run-context.ts";
 import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";

@@ -1,6 +1,8 @@
 /** Recordings of one message turned into text. A failure is written down in place of the text, so that it is not tried for ever. */
-import type { ContentBlock, EffectiveConfig, ModelAccess, SessionMedia } from "../../ports.ts";
-import { isMediaBlock } from "../../ports.ts";
+import type { SessionMedia } from "../../ports/media.ts";
+import type { ContentBlock } from "../../ports/messages.ts";
+import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
+import { isMediaBlock } from "../../ports/messages.ts";
 import type { UserRow } from "../machine/log.ts";
 import { head } from "../machine/text.ts";
 

@@ -3,7 +3,7 @@
  * its name, so handing it over again does no harm (promises P9). Given up visibly after a day.
  */
 import type { OutboundKind } from "../../../../protocol/gen/types.ts";
-import type { GatewayPort } from "../../ports.ts";
+import type { GatewayPort } from "../../ports/gateway.ts";
 import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";

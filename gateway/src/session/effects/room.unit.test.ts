@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
-import type { ModelOutcome, ModelRequest, RunContext, SessionMedia } from "../../ports.ts";
+import type { SessionMedia } from "../../ports/media.ts";
+import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
+import type { RunContext } from "../../ports/run-context.ts";
 import { History } from "../history.ts";
 import type { EventBody } from "../machine/event.ts";
 import { type Archiving, type KnownContext, newborn, type State, type Thinking } from "../machine/state.ts";

@@ -1,5 +1,5 @@
 /** StoreResult: moves the full text of a long result into the workspace, where the model can read it (rule G4). */
-import type { Result } from "../../ports.ts";
+import type { Result } from "../../ports/result.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import { resultPath, type State } from "../machine/state.ts";

@@ -2,7 +2,9 @@
  * Summarize: plans where an asked compaction cuts, or has the model summarise the next chunk of what is to be archived, or pick
  * memories from it before a reset. One call of the model at most, one event. Never retries and removes nothing: that is the machine's.
  */
-import type { EffectiveConfig, GsvError, ModelClient, ModelOutcome, RunContext } from "../../ports.ts";
+import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
+import type { GsvError } from "../../ports/result.ts";
+import type { EffectiveConfig, RunContext } from "../../ports/run-context.ts";
 import type { ModelRef } from "../../../../protocol/gen/types.ts";
 import { localDay, localTime } from "../../prompt/dates.ts";
 import type { History, Item } from "../history.ts";

@@ -5,7 +5,7 @@
  * Ids derive from the state: the same decision has the same id in every life of the object, another attempt has another.
  */
 
-import type { ReplyRoute } from "../../ports.ts";
+import type { ReplyRoute } from "../../ports/session.ts";
 
 /** Ask the model. What to ask is the history and the run. Ends in ModelReplied or ModelFailed. */
 export interface CallModel {

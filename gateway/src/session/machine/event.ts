@@ -3,7 +3,9 @@
  * time, a fresh id, a random number, and what the store has beside the state.
  */
 import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
-import type { AssistantMessage, ContentBlock, GsvError, SessionIdentity } from "../../ports.ts";
+import type { AssistantMessage, ContentBlock } from "../../ports/messages.ts";
+import type { GsvError } from "../../ports/result.ts";
+import type { SessionIdentity } from "../../ports/session.ts";
 import type { UserRow } from "./log.ts";
 import type { Budget, CutPlan, IncomingMessage, MemoryDay, QueuedMessage } from "./state.ts";
 

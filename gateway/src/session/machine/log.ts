@@ -5,7 +5,7 @@
  * event has a `sessionSeq` of its own and none has to be stored twice.
  */
 import type { Directives, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
-import type { AssistantMessage, ToolResultMessage, UserMessage } from "../../ports.ts";
+import type { AssistantMessage, ToolResultMessage, UserMessage } from "../../ports/messages.ts";
 
 interface RowBase {
   readonly seq: number;

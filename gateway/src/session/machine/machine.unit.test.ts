@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Usage } from "../../../../protocol/gen/types.ts";
-import type { AssistantMessage, SessionIdentity } from "../../ports.ts";
+import type { AssistantMessage } from "../../ports/messages.ts";
+import type { SessionIdentity } from "../../ports/session.ts";
 import type { Step } from "./draft.ts";
 import type { EffectOf } from "./effect.ts";
 import type { Answer, CallTarget, EventBody, ReplyCall, Stamp } from "./event.ts";

@@ -19,7 +19,8 @@
  * Durations run on the session's own clock (`now`, see ../clock.ts), which no jump of the wall clock moves; `wall` is for people.
  */
 import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
-import type { ReplyRoute, SessionIdentity, UserMessage } from "../../ports.ts";
+import type { UserMessage } from "../../ports/messages.ts";
+import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import type { Effect } from "./effect.ts";
 
 /** What one run may use, as the configuration said when it last called the model. */

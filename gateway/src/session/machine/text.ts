@@ -1,5 +1,5 @@
 /** Measuring and cutting text so that everything fits its row and the model's window. Pure; never splits a surrogate pair. */
-import type { AssistantMessage, ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock } from "../../ports.ts";
+import type { AssistantMessage, ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock } from "../../ports/messages.ts";
 
 /** Bytes of the text as UTF-8. */
 export function utf8Bytes(text: string): number {

@@ -1,5 +1,5 @@
 /** Calls are out: results, nodes that come and go, deadlines. A call ends exactly once, whatever comes later. Pure. */
-import type { ContentBlock } from "../../../ports.ts";
+import type { ContentBlock } from "../../../ports/messages.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, status } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES } from "../limits.ts";

@@ -2,7 +2,7 @@
  * Reset and compaction: how they begin, their one open effect, and how they fail. First the archive is safe, then the
  * conversation moves on (turnover.ts). Until then nothing is removed, so giving up is always possible. Pure.
  */
-import type { GsvError } from "../../../ports.ts";
+import type { GsvError } from "../../../ports/result.ts";
 import { type Draft, appendNotice, open, settle, status } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { ARCHIVE_ATTEMPTS, AUTO_RESET_PAUSE_MS, LIMITS, WAITING_MEMORIES } from "../limits.ts";

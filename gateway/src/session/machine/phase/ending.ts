@@ -1,7 +1,8 @@
 /** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
 import type { ToolOutcome } from "../../../../../protocol/gen/types.ts";
-import type { GsvError, ReplyRoute } from "../../../ports.ts";
+import type { GsvError } from "../../../ports/result.ts";
+import type { ReplyRoute } from "../../../ports/session.ts";
 import { type Draft, appendMessage, appendNotice, open, settle } from "../draft.ts";
 import { CANCEL_CALLS, LIMITS, REPLIES_WAITING, SEALED_CALLS } from "../limits.ts";
 import {

@@ -1,7 +1,7 @@
 /** Taking messages in and starting runs: one message, one run, in order of arrival. Pure. */
 import { type Draft, append, appendNotice, open } from "../draft.ts";
 import type { EventOf } from "../event.ts";
-import type { ReplyRoute } from "../../../ports.ts";
+import type { ReplyRoute } from "../../../ports/session.ts";
 import { LIMITS } from "../limits.ts";
 import { type ActiveRun, type IncomingMessage, modelEffectId, type QueuedMessage, type Thinking, type WaitingRun } from "../state.ts";
 import { textOf } from "../text.ts";

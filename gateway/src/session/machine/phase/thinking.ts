@@ -1,5 +1,6 @@
 /** The model is asked: its answers, its failures, and calls that were lost. Pure. */
-import type { AssistantMessage, GsvError, ToolCallBlock } from "../../../ports.ts";
+import type { AssistantMessage, ToolCallBlock } from "../../../ports/messages.ts";
+import type { GsvError } from "../../../ports/result.ts";
 import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status } from "../draft.ts";
 import type { DispatchTool } from "../effect.ts";
 import type { EventOf, ReplyCall } from "../event.ts";

@@ -1,0 +1,39 @@
+/** HTTP errors as `application/problem+json` (RFC 9457), with the reason and code that frames carry. */
+import { ERRORS, type ErrorReason } from "../../../../protocol/gen/errors.ts";
+import type { ProblemDetails } from "../../../../protocol/gen/types.ts";
+
+export function problem(reason: ErrorReason, detail?: string): ProblemDetails {
+  const { code, http, retryable, text } = ERRORS[reason];
+  return {
+    type: "about:blank",
+    title: text,
+    status: http,
+    code,
+    reason,
+    ...(detail === undefined || detail === text ? {} : { detail }),
+    ...(retryable ? { retryable: true } : {}),
+  };
+}
+
+/** `status`: where HTTP has a better one than the contract's table. */
+export function problemResponse(reason: ErrorReason, detail?: string, status?: number): Response {
+  const body = { ...problem(reason, detail), ...(status === undefined ? {} : { status }) };
+  return new Response(JSON.stringify(body), { status: body.status, headers: problemHeaders(reason) });
+}
+
+export function problemHeaders(reason: ErrorReason): Record<string, string> {
+  return {
+    "Content-Type": "application/problem+json",
+    ...SAFE_HEADERS,
+    ...(reason === "auth.required" ? { "WWW-Authenticate": 'Bearer realm="gsv"' } : {}),
+    ...(reason === "limit.rate" || reason === "limit.sockets" ? { "Retry-After": "60" } : {}),
+  };
+}
+
+/** On every answer: nothing here is for a browser to guess at, to frame, or to keep. */
+export const SAFE_HEADERS = {
+  "X-Content-Type-Options": "nosniff",
+  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+  "Referrer-Policy": "no-referrer",
+  "Cache-Control": "no-store",
+} as const;

@@ -1,0 +1,67 @@
+/** The JSON routes of the HTTP contract. Who may call them was decided before (`worker.ts`). */
+import { fetchRequestHandler, TsRestHttpError, TsRestResponse } from "@ts-rest/serverless/fetch";
+import openApi from "../../../../protocol/gen/openapi.json" with { type: "json" };
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { PROTOCOL_FINGERPRINT } from "../../../../protocol/gen/methods.ts";
+import { checkHealthResult, checkMediaUploaded, checkProblemDetails } from "../../../../protocol/gen/validators/checks.js";
+import { explainText } from "../../../../protocol/runtime/explain.ts";
+import { type HttpTypes, httpContract, type SchemaOf, type StandardSchema, standardSchema } from "../../../../protocol/src/http.ts";
+import { problem, problemHeaders, SAFE_HEADERS } from "./problem.ts";
+
+const SCHEMAS: { readonly [N in keyof HttpTypes]: StandardSchema<HttpTypes[N]> } = {
+  HealthResult: standardSchema(checkHealthResult, (value) => explainText("HealthResult", value)),
+  MediaUploaded: standardSchema(checkMediaUploaded, (value) => explainText("MediaUploaded", value)),
+  ProblemDetails: standardSchema(checkProblemDetails, (value) => explainText("ProblemDetails", value)),
+};
+const schemaOf: SchemaOf = (name) => SCHEMAS[name];
+const contract = httpContract(schemaOf);
+/** Media is a stream and served by `media.ts`. */
+const served = { health: contract.health, openapi: contract.openapi };
+
+export interface RouteContext {
+  readonly version: string;
+  /** Told at each /health. */
+  readonly onHealth: () => void;
+}
+
+const setSafe = (headers: Headers): void => {
+  for (const [name, value] of Object.entries(SAFE_HEADERS)) headers.set(name, value);
+};
+
+export async function route(request: Request, context: RouteContext, onError: (error: unknown) => void): Promise<Response> {
+  const response: unknown = await fetchRequestHandler({
+    request,
+    contract: served,
+    platformContext: context,
+    router: {
+      health: async (_args, { version, onHealth, responseHeaders }) => {
+        onHealth();
+        setSafe(responseHeaders);
+        return { status: 200, body: { ok: true, version, protocol: LIMITS.protocolVersion, fingerprint: PROTOCOL_FINGERPRINT } };
+      },
+      openapi: async (_args, { responseHeaders }) => {
+        setSafe(responseHeaders);
+        return { status: 200, body: openApi };
+      },
+    },
+    options: {
+      cors: false,
+      errorHandler: (error) => {
+        const reason =
+          error instanceof TsRestHttpError && error.statusCode < 500
+            ? error.statusCode === 404
+              ? "protocol.unknown_method"
+              : "protocol.invalid_params"
+            : "internal";
+        if (reason === "internal") onError(error);
+        const body = problem(
+          reason,
+          reason === "protocol.unknown_method" ? "There is no such address. /openapi.json lists them." : undefined,
+        );
+        return new TsRestResponse(JSON.stringify(body), { status: body.status, headers: problemHeaders(reason) });
+      },
+    },
+  });
+  if (!(response instanceof Response)) throw new Error("the router gave no response");
+  return response;
+}

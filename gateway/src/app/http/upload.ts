@@ -1,0 +1,41 @@
+/** `POST /media`: a file for a message or a call. Checks what HTTP says of it; who may, and where to, the gateway decides before. */
+import type { UploadPlace } from "../../features/media/uploads.ts";
+import type { MediaOrigin } from "../../features/media/names.ts";
+import { upload } from "../../features/media/upload.ts";
+import { problemResponse, SAFE_HEADERS } from "./problem.ts";
+
+const NAME_CHARS = 256;
+
+/** Undefined: the length is missing or no number. */
+function announced(header: string | null): number | undefined {
+  return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
+}
+const originOf = (place: UploadPlace): MediaOrigin =>
+  place.kind === "call"
+    ? { kind: "call", callId: place.callId, nodeId: place.nodeId }
+    : { kind: "upload", id: place.id ?? crypto.randomUUID() };
+
+export async function uploadResponse(bucket: R2Bucket, request: Request, place: UploadPlace, now: number): Promise<Response> {
+  const sizeBytes = announced(request.headers.get("Content-Length"));
+  if (sizeBytes === undefined)
+    return problemResponse("protocol.invalid_params", "An upload says its size: send a Content-Length header.", 411);
+  if (sizeBytes > place.maxBytes)
+    return problemResponse("file.too_large", `The file has ${sizeBytes} bytes; at most ${place.maxBytes} are taken.`);
+  if (sizeBytes === 0 || request.body === null) return problemResponse("protocol.invalid_params", "The file is empty.");
+  const filename = new URL(request.url).searchParams.get("filename")?.slice(0, NAME_CHARS);
+  const stored = await upload(
+    {
+      sessionKey: place.sessionKey,
+      origin: originOf(place),
+      contentType: request.headers.get("Content-Type") ?? "",
+      sizeBytes,
+      body: request.body,
+      ...(filename === undefined ? {} : { filename }),
+      now,
+      imagesOnly: place.kind === "call",
+    },
+    bucket,
+  );
+  if (!stored.ok) return problemResponse(stored.error.reason, stored.error.message);
+  return new Response(JSON.stringify(stored.value), { status: 200, headers: { ...SAFE_HEADERS, "Content-Type": "application/json" } });
+}

@@ -1,0 +1,123 @@
+/**
+ * `/channels/{name}/...`: a platform's request on its way to a channel that says it takes such. Channels have no address of their own,
+ * on the edge as on one's own machine. Everything is closed unless it is opened here: other channels, other methods, browsers, large
+ * bodies, credentials of this gateway. Who the platform is, only the channel can tell (signatures).
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { problemResponse, SAFE_HEADERS } from "./problem.ts";
+
+/** A channel's Worker, as far as it is needed here. */
+export interface WebhookChannel {
+  describe(params: object): Promise<{ readonly webhooks?: boolean }>;
+  fetch(request: Request): Promise<Response>;
+}
+
+const PATH = /^\/channels\/([a-z][a-z0-9_]{0,62})(\/.*)$/;
+/** How long a channel is believed what it said of itself. */
+const BELIEVED_MS = 60_000;
+/** Ours, the connection's, or a browser's; and what a proxy wrote before us. */
+const DROPPED =
+  /^(authorization|cookie|host|connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|forwarded|x-real-ip|(proxy|sec|cf)-.*)$/;
+const KEPT_OF_ANSWER = ["Content-Type", "Retry-After"] as const;
+
+export class Webhooks {
+  readonly #now: () => number;
+  readonly #said = new Map<string, { readonly webhooks: boolean; readonly until: number }>();
+  #open = 0;
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  async respond(request: Request, find: (name: string) => WebhookChannel | undefined): Promise<Response> {
+    const url = new URL(request.url);
+    const [, name = "", path = ""] = PATH.exec(url.pathname) ?? [];
+    const channel = name === "" ? undefined : find(name);
+    if (channel === undefined) return problemResponse("channel.unknown");
+    if (isBrowser(request.headers)) return problemResponse("auth.origin", "Channels answer platforms, not pages in a browser.");
+    if (this.#open >= LIMITS.webhooksAtOnce) return problemResponse("limit.rate", "Too many requests to channels at once. Try again.");
+    this.#open++;
+    try {
+      if (!(await this.#takesWebhooks(name, channel))) return problemResponse("channel.unknown");
+      if (request.method !== "POST" && request.method !== "GET")
+        return problemResponse("protocol.unsupported", "Channels take POST and GET.", 405);
+      const body = request.method === "GET" ? null : await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookMs);
+      if (body === "late") return problemResponse("protocol.unsupported", "The request did not arrive in time.", 408);
+      if (body === "large")
+        return problemResponse("protocol.too_large", `A request to a channel has at most ${LIMITS.webhookBytes} bytes.`);
+      return await this.#ask(channel, new URL(path + url.search, "https://channel.invalid"), request, body);
+    } finally {
+      this.#open--;
+    }
+  }
+
+  async #takesWebhooks(name: string, channel: WebhookChannel): Promise<boolean> {
+    const said = this.#said.get(name);
+    if (said !== undefined && this.#now() < said.until) return said.webhooks;
+    const webhooks = await channel.describe({}).then(
+      (capabilities) => capabilities.webhooks === true,
+      () => undefined,
+    );
+    if (webhooks === undefined) return false;
+    this.#said.set(name, { webhooks, until: this.#now() + BELIEVED_MS });
+    return webhooks;
+  }
+
+  async #ask(channel: WebhookChannel, url: URL, request: Request, body: Uint8Array<ArrayBuffer> | null): Promise<Response> {
+    const headers = new Headers([...request.headers].filter(([header]) => !DROPPED.test(header)));
+    const signal = AbortSignal.timeout(LIMITS.webhookMs);
+    let answer: Response;
+    try {
+      answer = await channel.fetch(new Request(url, { method: request.method, headers, body, redirect: "manual", signal }));
+    } catch {
+      return problemResponse("channel.failed");
+    }
+    // An upgrade or a redirect would lead a caller to where this gateway does not stand for.
+    if (answer.status < 200 || (answer.status >= 300 && answer.status < 400)) {
+      await answer.body?.cancel();
+      return problemResponse("channel.failed");
+    }
+    const kept = KEPT_OF_ANSWER.flatMap((header): [string, string][] => {
+      const value = answer.headers.get(header);
+      return value === null ? [] : [[header, value]];
+    });
+    return new Response(answer.body, { status: answer.status, headers: [...kept, ...Object.entries(SAFE_HEADERS)] });
+  }
+}
+
+/** Platforms' servers name no origin; a page that makes a person's browser call this machine does. */
+function isBrowser(headers: Headers): boolean {
+  const site = headers.get("Sec-Fetch-Site");
+  return headers.has("Origin") || (site !== null && site !== "none");
+}
+
+/** `large`: there is more, whatever its length header says. A sender that dawdles holds a place that others need. */
+async function readAtMost(request: Request, maxBytes: number, withinMs: number): Promise<Uint8Array<ArrayBuffer> | "large" | "late"> {
+  if (Number(request.headers.get("Content-Length") ?? "0") > maxBytes) return "large";
+  const reader = request.body?.getReader();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(resolve, withinMs, "late");
+  });
+  try {
+    for (;;) {
+      const next = reader === undefined ? undefined : await Promise.race([reader.read(), late]);
+      if (next === "late") return "late";
+      if (next === undefined || next.value === undefined) break;
+      size += next.value.byteLength;
+      if (size > maxBytes) return "large";
+      chunks.push(next.value);
+    }
+  } finally {
+    clearTimeout(timer);
+    reader?.cancel().catch(() => undefined);
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
+}

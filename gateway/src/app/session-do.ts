@@ -1,0 +1,125 @@
+/**
+ * The Durable Object of one conversation: a shell around the driver. Its methods are SessionPort; each answer is held back by the
+ * platform until what it says is on disk. The constructor reads nothing; the first use does.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type {
+  ChatAbortResult,
+  ChatSendResult,
+  NodeExecEventParams,
+  SessionCompactResult,
+  SessionGetResult,
+  SessionHistoryResult,
+  SessionMessagesResult,
+  SessionPatchParams,
+  SessionPreviewResult,
+  SessionPromptResult,
+  SessionResetResult,
+  SessionStatsResult,
+  SessionSubscribeResult,
+  ToolResultParams,
+} from "../../../protocol/gen/types.ts";
+import type { Env } from "../platform/env.ts";
+import { systemClock } from "../platform/clock.ts";
+import { sha256Hex } from "../platform/ids.ts";
+import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
+import { gatewayPort } from "../platform/stubs.ts";
+import type { Result } from "../ports/result.ts";
+import type { SearchRows } from "../ports/search.ts";
+import type { NodeChange, RunEnd, SessionIdentity, SessionNote, SessionPort, SessionSend, ToolResultTaken } from "../ports/session.ts";
+import { type DriverHost, SessionDriver } from "../session/driver.ts";
+import { SessionService } from "../session/session-service.ts";
+import { SqlStore } from "../session/store/sql-store.ts";
+import { wiring } from "./session-wiring.ts";
+
+export class Session extends DurableObject<Env> implements SessionPort {
+  readonly #driver: SessionDriver;
+  readonly #service: SessionService;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const log = createLogger({ component: "session", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
+    const after: DriverHost["after"] = (ms, work) => {
+      const timer = setTimeout(work, ms);
+      return () => clearTimeout(timer);
+    };
+    const freshId = (): string => crypto.randomUUID();
+    const host: DriverHost = {
+      store: new SqlStore(ctx.storage),
+      wall: systemClock.now,
+      random: Math.random,
+      freshId,
+      setAlarm: (wall) => {
+        // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
+        ctx.storage.setAlarm(wall).catch((error: unknown) => log.error("session.alarm_not_set", { error }));
+      },
+      keep: (work) => ctx.waitUntil(work),
+      after,
+      log: (event, fields) => log.error(event, fields),
+    };
+    this.#driver = new SessionDriver(host, wiring.createSessionParts(env.STORAGE, gatewayPort(env), env.AI));
+    this.#service = new SessionService(this.#driver, { after, freshId, sha256: sha256Hex });
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#driver.alarm();
+  }
+
+  send(input: SessionSend): Promise<Result<ChatSendResult>> {
+    return this.#service.send(input);
+  }
+  abort(runId: string | undefined): Promise<Result<ChatAbortResult>> {
+    return this.#service.abort(runId);
+  }
+  toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken> {
+    return this.#service.toolResult(nodeId, result);
+  }
+  nodeChanged(change: NodeChange): Promise<void> {
+    return this.#service.nodeChanged(change);
+  }
+  execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown"> {
+    return this.#service.execEvent(nodeId, event);
+  }
+  get(): Promise<Result<SessionGetResult>> {
+    return this.#service.get();
+  }
+  stats(): Promise<Result<SessionStatsResult>> {
+    return this.#service.stats();
+  }
+  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>> {
+    return this.#service.patch(patch);
+  }
+  reset(): Promise<Result<SessionResetResult>> {
+    return this.#service.reset();
+  }
+  compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>> {
+    return this.#service.compact(keepMessages);
+  }
+  history(): Promise<Result<SessionHistoryResult>> {
+    return this.#service.history();
+  }
+  preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
+    return this.#service.preview(limit);
+  }
+  messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>> {
+    return this.#service.messages(offset, limit);
+  }
+  prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
+    return this.#service.prompt(identity);
+  }
+  events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
+    return this.#service.events(afterSeq);
+  }
+  searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>> {
+    return this.#service.searchRows(afterSeq, limit);
+  }
+  runEnd(runId: string): Promise<RunEnd> {
+    return this.#service.runEnd(runId);
+  }
+  note(input: SessionNote): Promise<void> {
+    return this.#service.note(input);
+  }
+  resume(): Promise<{ busy: boolean }> {
+    return this.#service.resume();
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * The Worker: what answers HTTP. Checks who asks before anything else happens, then hands over; keeps no state but two notes in memory
+ * that spare the gateway needless calls. Everything but /health and the channels' webhooks needs a token.
+ */
+import type { UploadAsked } from "../features/media/uploads.ts";
+import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
+import { mediaResponse } from "./http/media.ts";
+import { problemResponse } from "./http/problem.ts";
+import { route } from "./http/routes.ts";
+import { uploadResponse } from "./http/upload.ts";
+import { hostAllowed } from "./http/upgrade.ts";
+import { Webhooks } from "./http/webhook.ts";
+import { systemClock } from "../platform/clock.ts";
+import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
+import { gatewayStub } from "../platform/stubs.ts";
+
+export { Gateway } from "./gateway-do.ts";
+export { GatewayEntrypoint } from "./gateway-service.ts";
+export { SearchIndex } from "../features/search/search-index-do.ts";
+export { Session } from "./session-do.ts";
+
+const log = createLogger({ component: "worker", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
+
+/** Whether this life of the runtime has told the gateway to go on with what was interrupted. */
+let resumed = false;
+const webhooks = new Webhooks(() => systemClock.now());
+/** Once there is a token there always is one: the last admin token can't be revoked. */
+let tokenConfigured = false;
+
+export default {
+  async fetch(request, env, ctx): Promise<Response> {
+    try {
+      return await respond(request, env, ctx);
+    } catch (error) {
+      log.error("request_failed", { error });
+      return problemResponse("internal");
+    }
+  },
+} satisfies ExportedHandler<Env>;
+
+async function respond(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
+  const url = new URL(request.url);
+  if (isEmbedded(env) && !hostAllowed(request.headers.get("Host") ?? url.host, allowedHosts(env))) {
+    return problemResponse(
+      "auth.origin",
+      "This gateway answers only under localhost, 127.0.0.1 or [::1], and under the names in ALLOWED_HOSTS.",
+    );
+  }
+  const context = { version: versionOf(env), onHealth: () => resumeOnce(env, ctx) };
+  const onError = (error: unknown): void => log.error("route_failed", { path: url.pathname, error });
+  if (url.pathname === "/health") return route(request, context, onError);
+  if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
+  if (url.pathname === "/media") return receive(request, env, url);
+  if (url.pathname.startsWith("/channels/")) return webhook(request, env);
+  const refused = await refuse(request, env);
+  if (refused !== undefined) return refused;
+  if (url.pathname.startsWith("/media/")) return media(request, env, url.pathname);
+  return route(request, context, onError);
+}
+
+/** Nothing, when the request comes with a token that may read. */
+async function refuse(request: Request, env: Env): Promise<Response | undefined> {
+  const asker = askerOf(request, env);
+  // Strangers without a token don't wake the gateway.
+  if (asker.token === undefined && tokenConfigured) return problemResponse("auth.required");
+  const outcome = await gatewayStub(env).authenticate(asker);
+  tokenConfigured ||= outcome.ok || outcome.error.reason !== "auth.not_configured";
+  if (!outcome.ok) return problemResponse(outcome.error.reason, outcome.error.message);
+  return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
+}
+
+/** What a platform sends to a channel. The channel knows its platform's signatures; without a first token everything is closed. */
+async function webhook(request: Request, env: Env): Promise<Response> {
+  if (!tokenConfigured) {
+    const outcome = await gatewayStub(env).authenticate({ address: "" });
+    if (!outcome.ok && outcome.error.reason === "auth.not_configured") return problemResponse("auth.not_configured");
+    tokenConfigured = true;
+  }
+  return webhooks.respond(request, (name) => webhookChannel(env, name));
+}
+
+function askerOf(request: Request, env: Env): { readonly token?: string; readonly origin?: string; readonly address: string } {
+  const token = bearer(request.headers.get("Authorization"));
+  const origin = request.headers.get("Origin");
+  return {
+    ...(token === undefined ? {} : { token }),
+    ...(origin === null ? {} : { origin }),
+    address: isEmbedded(env) ? "" : (request.headers.get("CF-Connecting-IP") ?? ""),
+  };
+}
+function bearer(header: string | null): string | undefined {
+  const match = /^Bearer ([\x21-\x7e]{1,512})$/i.exec(header?.trim() ?? "");
+  return match?.[1];
+}
+
+/** `POST /media`. Who may upload is not who may read, so it has an admission of its own. */
+async function receive(request: Request, env: Env, url: URL): Promise<Response> {
+  const asker = askerOf(request, env);
+  if (asker.token === undefined && tokenConfigured) return problemResponse("auth.required");
+  const asked: UploadAsked = Object.fromEntries(
+    (["sessionKey", "callId", "id"] as const).flatMap((name) => {
+      const value = url.searchParams.get(name);
+      return value === null || value.length > 1024 ? [] : [[name, value]];
+    }),
+  );
+  const place = await gatewayStub(env).admitUpload(asker, asked);
+  tokenConfigured ||= place.ok || place.error.reason !== "auth.not_configured";
+  if (!place.ok && place.error.reason.startsWith("auth.")) return problemResponse(place.error.reason, place.error.message);
+  if (request.method !== "POST") return problemResponse("protocol.unsupported", "Files are uploaded here: send a POST request.", 405);
+  if (!place.ok) return problemResponse(place.error.reason, place.error.message);
+  return uploadResponse(env.STORAGE, request, place.value, systemClock.now());
+}
+
+function media(request: Request, env: Env, path: string): Promise<Response> | Response {
+  if (request.method !== "GET") return problemResponse("protocol.unsupported", "Media can only be read here.", 405);
+  try {
+    return mediaResponse(env.STORAGE, decodeURIComponent(path.slice("/media/".length)));
+  } catch {
+    return problemResponse("path.not_found", "There is no such media file.");
+  }
+}
+
+/** On the edge alarms do it; a runtime on one's own machine is told by its first /health (gateway rule D6). */
+function resumeOnce(env: Env, ctx: ExecutionContext): void {
+  if (resumed || !isEmbedded(env)) return;
+  resumed = true;
+  const resuming = gatewayStub(env)
+    .resumeSessions()
+    .catch((error: unknown) => {
+      resumed = false;
+      log.error("resume_failed", { error });
+    });
+  ctx.waitUntil(resuming);
+}

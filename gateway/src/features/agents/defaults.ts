@@ -1,0 +1,87 @@
+/**
+ * Makes a new agent's default files, once. Never overwrites anything, and never brings back what someone deleted:
+ * a marker object is put first ("making") and changed last ("made"), so that work that was broken off is completed, and
+ * work that was completed is never done again. Folders that somebody filled by hand get no marker and no files.
+ */
+import type { Result } from "../../ports/result.ts";
+import { type Bucket, failure, hasBody } from "../../storage/bucket.ts";
+import { cacheOf } from "../workspace/cache.ts";
+import { DEFAULT_FILES } from "./default-files.ts";
+import { contentTypeOf, fileKey, MARKER, parsePath } from "../../storage/keys.ts";
+
+type MarkerState = "making" | "made";
+const ABSENT = { etagDoesNotMatch: "*" } as const;
+const markerText = (state: MarkerState): string =>
+  `${JSON.stringify({ about: "Says that this workspace's default files were made. Leave it, or they come back when the folder is empty.", state })}\n`;
+
+async function putAbsent(bucket: Bucket, agentId: string, name: string, text: string): Promise<void> {
+  const path = parsePath(name);
+  if (path.ok) await bucket.put(fileKey(agentId, path.value), text, { onlyIf: ABSENT, httpMetadata: { contentType: contentTypeOf(name) } });
+}
+
+/** Agents whose files are known to be made, in this isolate. */
+const known = new WeakMap<Bucket, Set<string>>();
+function knownOf(bucket: Bucket): Set<string> {
+  const set = known.get(bucket) ?? new Set();
+  known.set(bucket, set);
+  return set;
+}
+
+/** Puts what is not there yet, BOOTSTRAP.md last: the first meeting needs the others to be there. */
+async function fill(bucket: Bucket, agentId: string, bootstrap: boolean): Promise<void> {
+  const first = DEFAULT_FILES.filter(({ name }) => name !== BOOTSTRAP);
+  const last = DEFAULT_FILES.find(({ name }) => name === BOOTSTRAP);
+  await Promise.all(first.map(({ name, text }) => putAbsent(bucket, agentId, name, text)));
+  if (bootstrap && last) await putAbsent(bucket, agentId, last.name, last.text);
+}
+const BOOTSTRAP = "BOOTSTRAP.md";
+const markerOptions = { httpMetadata: { contentType: contentTypeOf(MARKER) } };
+
+/** For an agent that is being made: its files, whatever was there before. */
+export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: boolean): Promise<Result<void>> {
+  try {
+    await fill(bucket, agentId, bootstrap);
+    // Last: without it, what is missing now is missing still, and asking again completes it.
+    await bucket.put(fileKey(agentId, MARKER), markerText("made"), markerOptions);
+    return { ok: true, value: undefined };
+  } catch {
+    return failure("storage.failed", "The files of the new agent could not be made. Try again.");
+  } finally {
+    cacheOf(bucket).invalidate(agentId);
+  }
+}
+
+/**
+ * `seen` is what the last listing said. True when files were made, so that the caller reads again.
+ * Costs nothing but the first time that an isolate meets an agent, and then one read.
+ */
+export async function ensureDefaults(
+  bucket: Bucket,
+  agentId: string,
+  seen: { readonly empty: boolean; readonly marked: boolean },
+): Promise<Result<boolean>> {
+  const settled = knownOf(bucket);
+  if (!seen.empty && (!seen.marked || settled.has(agentId))) return { ok: true, value: false };
+  const marker = fileKey(agentId, MARKER);
+  try {
+    if (seen.marked) {
+      const object = await bucket.get(marker);
+      const text = object && hasBody(object) ? await object.text() : "";
+      if (!text.includes('"making"')) {
+        settled.add(agentId);
+        return { ok: true, value: false };
+      }
+    } else {
+      // Whoever else is at it at this moment puts the same files; each is put only where there is none.
+      await bucket.put(marker, markerText("making"), { ...markerOptions, onlyIf: ABSENT });
+    }
+    await fill(bucket, agentId, true);
+    await bucket.put(marker, markerText("made"), markerOptions);
+    settled.add(agentId);
+    return { ok: true, value: true };
+  } catch {
+    return failure("storage.failed", "The files of a new agent could not be made. Try again.");
+  } finally {
+    cacheOf(bucket).invalidate(agentId);
+  }
+}

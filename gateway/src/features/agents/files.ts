@@ -1,0 +1,73 @@
+/**
+ * An agent's folder as a whole: what of the prompt's files is there, and making the default ones for a new agent. Never
+ * overwrites anything.
+ */
+import type { Result } from "../../ports/result.ts";
+import { type Bucket, failure } from "../../storage/bucket.ts";
+import { PROMPT_FILES } from "../workspace/cache.ts";
+import { makeDefaults } from "./defaults.ts";
+import { agentFolder } from "../../storage/keys.ts";
+
+export interface AgentFile {
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly updatedAt: number;
+}
+export interface AgentFolder {
+  /** Files that the prompt is made from, by name. */
+  readonly files: readonly AgentFile[];
+  /** False while BOOTSTRAP.md is there, or nothing at all: then the first meeting is still to come. */
+  readonly commissioned: boolean;
+}
+export interface AgentFilesStore {
+  look(agentId: string): Promise<Result<AgentFolder>>;
+  /**
+   * The default files that are not there yet. `bootstrap`: with the first meeting, unless the agent has an identity or a soul
+   * already. Safe to do again.
+   */
+  make(agentId: string, bootstrap: boolean): Promise<Result<void>>;
+}
+
+const NAMES: ReadonlySet<string> = new Set(PROMPT_FILES);
+const MAX_DAYS = 64;
+
+export function createAgentFiles(bucket: Bucket): AgentFilesStore {
+  const look = async (agentId: string): Promise<Result<AgentFolder>> => {
+    const prefix = agentFolder(agentId);
+    try {
+      const [top, days] = await Promise.all([
+        bucket.list({ prefix, delimiter: "/" }),
+        // Newest last: names are dates.
+        bucket.list({ prefix: `${prefix}memory/`, delimiter: "/" }),
+      ]);
+      const found = [
+        ...top.objects.filter(({ key }) => NAMES.has(key.slice(prefix.length))),
+        ...days.objects.filter(({ key }) => /\/memory\/\d{4}-\d\d-\d\d\.md$/.test(key)).slice(-MAX_DAYS),
+      ];
+      const bootstrap = top.objects.some(({ key, size }) => key === `${prefix}BOOTSTRAP.md` && size > 0);
+      const empty = top.objects.length === 0 && top.delimitedPrefixes.length === 0;
+      return {
+        ok: true,
+        value: {
+          files: found.map(({ key, size, uploaded }) => ({
+            path: key.slice(prefix.length),
+            sizeBytes: size,
+            updatedAt: uploaded.getTime(),
+          })),
+          commissioned: !bootstrap && !empty,
+        },
+      };
+    } catch {
+      return failure("storage.failed", "The agent's files could not be listed. Try again.");
+    }
+  };
+  return {
+    look,
+    async make(agentId, bootstrap) {
+      const before = await look(agentId);
+      if (!before.ok) return before;
+      const known = before.value.files.some(({ path }) => path === "IDENTITY.md" || path === "SOUL.md");
+      return makeDefaults(bucket, agentId, bootstrap && !known);
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/**
+ * Who may talk to the agent over a channel (product P3.4, promises S6-S8, X7, X8, X15). Pure; denies by default.
+ *
+ * A person is (channel, account, the platform's exact id). Names that people give themselves count for nothing. A phone number
+ * counts only where the channel itself says that an id is one. Whoever is not the owner has a conversation of their own, without
+ * what is private; so has every group, whoever writes in it.
+ */
+import type { ChannelConfig, ChannelInbound, PairRole } from "../../../../protocol/gen/types.ts";
+import { e164, phoneOf } from "../../kernel/routing/identity-links.ts";
+
+export type Access =
+  /** `role`, `owner`: nobody but the owner takes part in this conversation. `speaker`: who wrote this message. */
+  | { readonly kind: "allow"; readonly role: PairRole; readonly speaker: PairRole }
+  /** A stranger, who may ask to be let in. */
+  | { readonly kind: "pair" }
+  /** Not meant for the agent, or from somebody who gets no answer. */
+  | {
+      readonly kind: "ignore";
+      readonly why: "not-mentioned" | "groups-off" | "group-not-allowed" | "not-allowed" | "rejected" | "no-sender" | "bot";
+    };
+
+/** What was decided about a person before. */
+export type Known = PairRole | "rejected" | undefined;
+
+export interface AccessInput {
+  readonly channel: string;
+  readonly inbound: ChannelInbound;
+  readonly config: ChannelConfig;
+  /** By the sender's exact id on this account. */
+  readonly known: Known;
+}
+
+export function accessOf({ channel, inbound, config, known }: AccessInput): Access {
+  const { peer } = inbound;
+  if (inbound.fromOwner === true && peer.kind === "dm") return allow("owner");
+  const senderId = senderIdOf(inbound);
+  if (senderId === undefined) return { kind: "ignore", why: "no-sender" };
+  const isBot = inbound.sender?.bot === true;
+  // An open door is for people: a program talks here only when it was let in by its id.
+  const person = roleOf(channel, senderId, inbound, isBot ? namedOnly(config) : config, known);
+  if (isBot && person === undefined) return { kind: "ignore", why: "bot" };
+  return peer.kind === "dm" ? direct(person, config) : group(person, inbound, config);
+}
+
+/** The same rules without an open door: only those who are named. */
+export const namedOnly = (config: ChannelConfig): ChannelConfig => ({
+  ...config,
+  dmPolicy: "allowlist",
+  allowFrom: (config.allowFrom ?? []).filter((entry) => entry !== "*"),
+});
+
+const allow = (role: PairRole) => ({ kind: "allow", role, speaker: role }) as const;
+
+/** In a direct conversation the peer is who writes, also when the channel does not say it twice. */
+export const senderIdOf = ({ peer, sender }: ChannelInbound): string | undefined =>
+  sender?.id ?? (peer.kind === "dm" ? peer.id : undefined);
+
+function direct(person: Known, config: ChannelConfig): Access {
+  if (person === "rejected") return { kind: "ignore", why: "rejected" };
+  if (person !== undefined) return allow(person);
+  switch (config.dmPolicy ?? "pairing") {
+    case "open":
+      return allow("guest");
+    case "allowlist":
+      return { kind: "ignore", why: "not-allowed" };
+    case "pairing":
+      return { kind: "pair" };
+  }
+}
+function group(person: Known, inbound: ChannelInbound, config: ChannelConfig): Access {
+  if (person === "rejected") return { kind: "ignore", why: "rejected" };
+  const policy = config.groups ?? "mention";
+  if (policy === "off") return { kind: "ignore", why: "groups-off" };
+  const allowed = config.groupAllow ?? [];
+  if (allowed.length > 0 && !allowed.includes(inbound.peer.id)) return { kind: "ignore", why: "group-not-allowed" };
+  if (policy === "mention" && inbound.wasMentioned !== true && inbound.repliedToAgent !== true)
+    return { kind: "ignore", why: "not-mentioned" };
+  // Whoever may talk directly may talk here; with an open door anybody may. The others are listening, so nobody is the owner here.
+  if (person !== undefined || config.dmPolicy === "open") return { ...allow("guest"), speaker: person ?? "guest" };
+  return { kind: "ignore", why: "not-allowed" };
+}
+
+/** What the configuration and earlier decisions say of a person. The configuration's word comes first. */
+function roleOf(channel: string, senderId: string, inbound: ChannelInbound, config: ChannelConfig, known: Known): Known {
+  const is = (entries: readonly string[] | undefined): boolean => (entries ?? []).some((entry) => names(entry, channel, senderId, inbound));
+  if (is(config.owners)) return "owner";
+  if (known !== undefined) return known;
+  const allowed = config.allowFrom ?? [];
+  return allowed.includes("*") || is(allowed) ? "guest" : undefined;
+}
+/** An entry is an exact id of the platform, or a phone number with its plus. */
+function names(entry: string, channel: string, senderId: string, { senderIds }: ChannelInbound): boolean {
+  if (entry === senderId || entry === `${channel}:${senderId}`) return true;
+  if (!entry.trim().startsWith("+") || senderIds?.phone === undefined) return false;
+  const phone = phoneOf({ channel, id: senderId, phone: senderIds.phone });
+  return phone !== undefined && phone === e164(entry, "written");
+}

@@ -1,0 +1,161 @@
+/**
+ * What goes out to platforms, and what becomes of it (gateway rules CH16, CH17): noted before a channel is asked to take it, taken off
+ * when it has arrived, told and shown when it has not. Never what a message says; calls no model.
+ */
+import type { ChannelService } from "../../../../protocol/gen/services.ts";
+import type { DeliveryReport, OutboundMessage } from "../../../../protocol/gen/types.ts";
+import { cleanName } from "./envelope.ts";
+import { peerOfNotice, refOfDelivery, undeliveredText } from "./undelivered.ts";
+import type { Logger } from "../../platform/log.ts";
+import type { Result } from "../../ports/result.ts";
+import type { ReplyRoute } from "../../ports/session.ts";
+import type { ChannelRef } from "./hub.ts";
+import { fail, succeed } from "../../kernel/outcome.ts";
+import type { Config } from "../../kernel/config/store.ts";
+import type { Deliveries, Delivery } from "./deliveries.ts";
+import type { Sessions } from "../sessions/registry.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { AskSession } from "../sessions/ask.ts";
+import { lookUp, takeUp } from "../sessions/ownership.ts";
+
+export interface DelivererPorts {
+  readonly config: Config;
+  readonly sessions: Sessions;
+  readonly deliveries: Deliveries;
+  readonly ask: AskSession;
+  readonly now: () => number;
+  /** The Worker of a channel; undefined: none is bound. */
+  readonly service: (channel: string) => ChannelService | undefined;
+  readonly log: Logger;
+  readonly arm: () => void;
+  /** A row was written that is to be forgotten some time. */
+  readonly keepTime: () => void;
+  readonly background: (what: string, work: Promise<unknown>) => void;
+}
+const TELL_EVERY_MS = 30_000;
+const TELL_MAX_MS = 3_600_000;
+const TOLD_AT_ONCE = 50;
+const MAX_ERROR_CHARS = 1_000;
+const MAX_SHOWN_PROBLEMS = 200;
+
+export class Deliverer {
+  readonly #ports: DelivererPorts;
+  #toldAt = 0;
+  /** Times in a row that somebody could not be told. */
+  #failures = 0;
+
+  constructor(ports: DelivererPorts) {
+    this.#ports = ports;
+  }
+
+  // ---------------------------------------------------------------- to channels
+
+  /** Durable in the channel when it says ok. What is refused for good is told to the owner; whoever asked knows by the answer. */
+  async send({ channel, accountId }: ReplyRoute, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
+    const sent = await this.handOver({ channel, accountId }, message);
+    if (!sent.ok && sent.error.reason === "channel.unknown") {
+      const { deliveryId: id, peer } = message;
+      this.#undelivered({ id, channel, accountId, peer, state: "failed", error: sent.error.message }, true);
+    }
+    return sent;
+  }
+  async handOver({ channel, accountId }: ChannelRef, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
+    const { deliveries, now } = this.#ports;
+    const service = this.#ports.service(channel);
+    if (!service) return fail("channel.unknown", `There is no channel ${channel} here any more.`);
+    this.#ports.keepTime();
+    const isNew = deliveries.begin(message.deliveryId, channel, accountId, message.peer, now());
+    const result = await service.send({ accountId, message });
+    // A channel that has it already may have said how it ended before, and says so once. What may be tried again is still on its way.
+    const over = result.status === "refused" ? !result.retryable : result.duplicate === true;
+    if (isNew && over) deliveries.arrived(message.deliveryId);
+    if (result.status === "queued") return succeed({ duplicate: result.duplicate === true });
+    return fail(result.retryable ? "channel.failed" : "channel.unknown", result.error);
+  }
+  async live({ channel, accountId, peer, replyToId }: ReplyRoute, deliveryId: string, text: string): Promise<void> {
+    await this.#ports
+      .service(channel)
+      ?.live({ accountId, live: { deliveryId, peer, text, ...(replyToId === undefined ? {} : { replyToId }) } });
+  }
+  async typing({ channel, accountId, peer }: ReplyRoute, active: boolean): Promise<void> {
+    await this.#ports.service(channel)?.typing({ accountId, peer, active });
+  }
+
+  // ---------------------------------------------------------------- what became of it
+
+  /** Durable when it returns; people are told right after, or when the alarm tries again. */
+  delivered({ channel, accountId }: ChannelRef, { state, deliveryId, error }: DeliveryReport): void {
+    const { deliveries } = this.#ports;
+    if (state === "sent") deliveries.arrived(deliveryId);
+    else this.#undelivered({ id: deliveryId, channel, accountId, state, ...(error === undefined ? {} : { error }) });
+  }
+  #undelivered(
+    problem: Pick<Delivery, "id" | "channel" | "accountId" | "peer" | "error"> & { readonly state: "failed" | "unknown" },
+    noted = false,
+  ): void {
+    const { deliveries, log, now, arm, background } = this.#ports;
+    const { id, channel, accountId, state } = problem;
+    const peer = problem.peer ?? peerOfNotice(id);
+    const error = cleanName(problem.error, MAX_ERROR_CHARS);
+    const known = { id, channel, accountId, state, at: now(), ...(peer ? { peer } : {}), ...(error === undefined ? {} : { error }) };
+    if (!deliveries.failed(known, noted)) return;
+    log.warn("delivery_not_made", { channel, account: accountId, delivery: id, state });
+    this.#toldAt = now();
+    arm();
+    background("tell_undelivered", this.tellUndelivered());
+  }
+  /**
+   * The conversation that a message came from has it in its log, and its model learns of it with the next message; the owner's main
+   * conversation has it too. No model is called. Once for each message and state, however often this runs.
+   */
+  async tellUndelivered(): Promise<void> {
+    const { deliveries, now, log } = this.#ports;
+    this.#toldAt = now();
+    let failures = 0;
+    for (const delivery of deliveries.untold(TOLD_AT_ONCE)) {
+      const { id, state, noted } = delivery;
+      try {
+        if (state === "failed" || state === "unknown")
+          await this.#tell(`${id}:${state}`, refOfDelivery(id), noted, undeliveredText({ ...delivery, state }));
+        deliveries.told(delivery);
+      } catch (error) {
+        // One conversation that does not answer keeps no other from being told.
+        failures++;
+        log.warn("not_told", { delivery: id, error });
+      }
+    }
+    this.#failures = failures === 0 ? 0 : this.#failures + 1;
+  }
+  async #tell(key: string, ref: string | undefined, noted: boolean, text: string): Promise<void> {
+    const { config, sessions, ask } = this.#ports;
+    const from = ref === undefined ? undefined : sessions.keyOf(ref);
+    const named = from === undefined ? undefined : canonicalKey(from, config.mainKey());
+    if (named?.ok === true && !noted) {
+      const identity = lookUp(sessions, named, ref ?? "");
+      await ask(named.key, (session) => session.note({ identity, key, text, forModel: true }));
+    }
+    // Of an agent that was taken away nobody reads the main conversation.
+    const agentId = named?.ok === true && config.hasAgent(named.address.agentId) ? named.address.agentId : config.defaultAgentId();
+    await this.tellOwner(agentId, key, text, named?.ok === true ? named.key : undefined);
+  }
+  /** In the main conversation, unless that is the one that knows. Once for a key. */
+  async tellOwner(agentId: string, key: string, text: string, knows?: string): Promise<void> {
+    const { config, sessions, ask, now } = this.#ports;
+    const main = canonicalKey(`agent:${agentId}:main`, config.mainKey());
+    if (!main.ok || main.key === knows) return;
+    const identity = takeUp(sessions, main, now());
+    await ask(main.key, (session) => session.note({ identity, key, text }));
+  }
+  /** When people are told of what they have not been told of, for the alarm: later and later while it fails. */
+  nextTelling(): number | undefined {
+    if (this.#ports.deliveries.untold(1).length === 0) return undefined;
+    return this.#toldAt + Math.min(TELL_MAX_MS, TELL_EVERY_MS * 2 ** Math.min(Math.max(0, this.#failures - 1), 10));
+  }
+
+  problems(channel: string, accountId: string | undefined): ReturnType<Deliveries["problems"]> {
+    return this.#ports.deliveries.problems(channel, accountId, MAX_SHOWN_PROBLEMS);
+  }
+  counts(): ReturnType<Deliveries["counts"]> {
+    return this.#ports.deliveries.counts();
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * A platform's message as the model gets it (promises X16, T1, T17). Pure. What people say is text; what they are called, what they
+ * quote and what they send along is data in JSON, on lines of its own that no message can forge, because a message's own lines are
+ * marked as soon as they could be taken for one.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { ChannelInbound } from "../../../../protocol/gen/types.ts";
+
+/** When it was written is worth a word only when that was a while ago. */
+const LATE_MS = 600_000;
+const MAX_NAME = 128;
+/** Leaves room for the head and for notes about files in what a session takes. */
+const MAX_TEXT_BYTES = LIMITS.messageBytes - 32_768;
+const MAX_QUOTE = 1000;
+const HEAD = "[message]";
+/** Direction marks, invisible characters and line breaks of all kinds: what makes a name look like something else. */
+const DECEPTIVE =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+/** What has no place in a text: controls but tab and line end, changes of direction, and characters that only programs see. */
+const UNSEEN =
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+
+/** A name without what deceives; absent when nothing is left. */
+export function cleanName(name: string | undefined, max: number = MAX_NAME): string | undefined {
+  const clean = name?.toWellFormed().replace(DECEPTIVE, " ").replace(/\s+/g, " ").trim().slice(0, max).toWellFormed();
+  return clean === undefined || clean === "" ? undefined : clean;
+}
+
+export interface EnvelopeInput {
+  readonly channel: string;
+  readonly inbound: ChannelInbound;
+  /** The owner's own conversation: the words stand alone, unless there is something to add. */
+  readonly isOwner: boolean;
+  /** Epoch ms. */
+  readonly now: number;
+}
+export function envelope({ channel, inbound, isOwner, now }: EnvelopeInput): string {
+  const { peer, sender, message } = inbound;
+  const about: Record<string, unknown> = {};
+  if (!isOwner) {
+    about["channel"] = channel;
+    about["from"] = drop({ id: sender?.id ?? peer.id, name: cleanName(sender?.name ?? (peer.kind === "dm" ? peer.name : undefined)) });
+    if (peer.kind !== "dm") about[peer.kind] = drop({ id: peer.id, name: cleanName(peer.name) });
+  }
+  if (message.replyToText !== undefined && message.replyToText.trim() !== "")
+    about["quotes"] = drop({ text: quoteOf(message.replyToText), from: message.replyToSenderId });
+  if (message.location) about["location"] = drop({ ...message.location, name: cleanName(message.location.name) });
+  if (message.editOf !== undefined)
+    about["replaces"] = message.deleted === true ? "an earlier message, which was taken back" : "an earlier message";
+  if (message.reaction !== undefined) about["reaction"] = cleanName(message.reaction, 16) ?? "taken back";
+  if (message.forwarded === true) about["forwarded"] = true;
+  if (message.timestamp !== undefined && now - message.timestamp > LATE_MS) about["sentAt"] = new Date(message.timestamp).toISOString();
+  const whole = withoutHeads(message.text);
+  const text = beginning(whole, MAX_TEXT_BYTES);
+  if (text.length < whole.length) about["cut"] = `the text was too long: its last ${whole.length - text.length} characters are not here`;
+  if (Object.keys(about).length === 0) return text;
+  const head = `${HEAD} ${visible(JSON.stringify(about))}`;
+  return text === "" ? head : `${head}\n${text}`;
+}
+/** No message's own text begins like this. */
+export const hasHead = (text: string): boolean => text.startsWith(HEAD);
+/** JSON leaves line ends of other kinds and direction marks as they are. */
+const visible = (json: string): string =>
+  json.replace(DECEPTIVE, (mark) =>
+    Array.from({ length: mark.length }, (_, at) => `\\u${mark.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );
+/** A line that could be read as a head of ours is quoted. */
+export function withoutHeads(text: string): string {
+  return text
+    .toWellFormed()
+    .split(/\r\n|[\n\r\u000b\u000c\u0085\u2028\u2029]/)
+    .map((line) => line.replace(UNSEEN, ""))
+    .map((line) => (looksLikeHead(line) ? `> ${line}` : line))
+    .join("\n");
+}
+/** Also with brackets of other widths, and with what nobody sees in between. */
+const looksLikeHead = (line: string): boolean =>
+  /^\s*\[\s*(?:message|system|note)/i.test(line.slice(0, 200).normalize("NFKC").replace(DECEPTIVE, ""));
+/** As many characters as fit, whole ones. */
+function beginning(text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
+  return text.slice(0, read);
+}
+function quoteOf(text: string): string {
+  const clean = text.toWellFormed().replace(UNSEEN, "").trim();
+  return clean.length > MAX_QUOTE ? `${clean.slice(0, MAX_QUOTE).toWellFormed()}...` : clean;
+}
+const drop = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));

@@ -1,0 +1,192 @@
+/**
+ * Messages that the agent sends of itself (gsv__Message), and where it may send them (gsv__Channels). Explicit, only to conversations
+ * that `channels/targets.ts` allows, only for the owner's own conversations, once for a call however often it runs. The conversation
+ * that a message goes to has it in its log, so that whoever answers finds an agent that knows what it said.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
+import { withoutHeads } from "./envelope.ts";
+import { mayAddress, nextWord, type Target, targetName } from "./targets.ts";
+import { messageDelivery } from "./undelivered.ts";
+import type { ChannelMessage, ChannelMessageSent, ChannelPlaces } from "../../ports/channels.ts";
+import type { Result } from "../../ports/result.ts";
+import type { SessionIdentity } from "../../ports/session.ts";
+import { fence } from "../../prompt/fence.ts";
+import type { Audit } from "../../kernel/audit.ts";
+import type { ChannelRef } from "./hub.ts";
+import { fail, succeed } from "../../kernel/outcome.ts";
+import type { Config } from "../../kernel/config/store.ts";
+import type { Pairings } from "./pairings.ts";
+import type { PeerRecord, Peers } from "./peers.ts";
+import type { Sessions } from "../sessions/registry.ts";
+import { canonicalKey, normaliseId } from "../../kernel/routing/session-keys.ts";
+import type { AskSession } from "../sessions/ask.ts";
+import { isOwners } from "../sessions/ownership.ts";
+
+export interface OutgoingPorts {
+  readonly now: () => number;
+  readonly config: Config;
+  readonly sessions: Sessions;
+  readonly pairings: Pairings;
+  readonly peers: Peers;
+  readonly audit: Audit;
+  readonly ask: AskSession;
+  readonly sha256: (text: string) => Promise<string>;
+  readonly names: () => readonly string[];
+  readonly contextVersion: () => string;
+  readonly handOver: (ref: ChannelRef, message: OutboundMessage) => Promise<Result<{ readonly duplicate: boolean }>>;
+  /** What somebody is there; undefined: nobody who may talk. */
+  readonly roleOf: (ref: ChannelRef, inbound: ChannelInbound) => PairRole | undefined;
+  /** The conversation in which somebody's words from there would be answered. */
+  readonly conversationOf: (ref: ChannelRef, inbound: ChannelInbound) => SessionIdentity | undefined;
+  /** Nothing is on its way under this name. */
+  readonly withdraw: (deliveryId: string) => void;
+  readonly failed: (what: string, error: unknown) => void;
+}
+const HOUR_MS = 3_600_000;
+const MAX_PLACES = 50;
+const MAX_DELIVERY_CHARS = 160;
+
+export class Outgoing {
+  readonly #ports: OutgoingPorts;
+  /** Calls of the last hour by conversation: a brake, not a rule; a new life begins with a full tank. */
+  readonly #lately = new Map<string, ReadonlyMap<string, number>>();
+  constructor(ports: OutgoingPorts) {
+    this.#ports = ports;
+  }
+
+  /** The last active first; only those that may be written to now. */
+  places(query: string, limit: number): ChannelPlaces {
+    const { peers, names } = this.#ports;
+    const most = Math.min(Math.max(1, limit), MAX_PLACES);
+    const found = peers.list(query.trim().toLowerCase(), 4 * MAX_PLACES).filter((record) => this.#allowed(record, record));
+    return {
+      channels: names(),
+      places: found.slice(0, most).map((record) => ({
+        to: targetName(record),
+        kind: record.peer.kind,
+        ...(record.peer.name === undefined ? {} : { name: record.peer.name }),
+        whose: this.#whose(record),
+        lastWroteAt: record.lastAt,
+      })),
+      more: found.length > most,
+    };
+  }
+
+  async message({ from, callId, target, text, media, replyToId }: ChannelMessage): Promise<Result<ChannelMessageSent>> {
+    const { config, sessions, audit, sha256 } = this.#ports;
+    const named = canonicalKey(from.key, config.mainKey());
+    if (!named.ok || !isOwners(named.address, sessions.find(from.key)))
+      return fail("auth.forbidden", "Only the owner's own conversation may send messages to others.");
+    const found = this.#find(target);
+    if (!found.ok) {
+      if (found.error.reason === "auth.forbidden")
+        await audit.append({
+          actor: `session:${from.key}`,
+          action: "message.send",
+          target: `${target.channel}:${target.peer.id}`,
+          decision: "denied",
+        });
+      return found;
+    }
+    if (!this.#brake(from.key, callId))
+      return fail(
+        "limit.rate",
+        `You have sent ${LIMITS.agentMessagesPerHour} messages in the last hour, and more are not sent. Tell your human; go on later.`,
+      );
+    const { channel, accountId, peer } = found.value;
+    const plain = messageDelivery(callId);
+    const deliveryId = plain.length <= MAX_DELIVERY_CHARS ? plain : messageDelivery(await sha256(callId));
+    const sent = await this.#ports.handOver(
+      { channel, accountId },
+      {
+        deliveryId,
+        kind: "answer",
+        peer,
+        text,
+        ...(replyToId === undefined ? {} : { replyToId }),
+        ...(media.length === 0 ? {} : { media: [...media] }),
+      },
+    );
+    if (!sent.ok) {
+      this.#ports.withdraw(deliveryId);
+      return sent;
+    }
+    await audit.append({ actor: `session:${from.key}`, action: "message.send", target: `${channel}:${peer.id}`, decision: "allowed" });
+    await this.#tellThere(found.value, from, deliveryId, text, media.length);
+    return succeed({ status: "queued", deliveryId, to: targetName(found.value), ...(sent.value.duplicate ? { duplicate: true } : {}) });
+  }
+
+  /** A call that runs again counts once. */
+  #brake(key: string, callId: string): boolean {
+    const now = this.#ports.now();
+    const recent = new Map([...(this.#lately.get(key) ?? [])].filter(([, at]) => Math.abs(now - at) < HOUR_MS));
+    if (!recent.has(callId) && recent.size >= LIMITS.agentMessagesPerHour) return false;
+    if (this.#lately.size > 1_000) this.#lately.clear();
+    this.#lately.set(key, recent.set(callId, now));
+    return true;
+  }
+  #configOf(channel: string): ChannelConfig {
+    const channels = this.#ports.config.effective().channels ?? {};
+    return (Object.hasOwn(channels, channel) ? channels[channel] : undefined) ?? {};
+  }
+  #allowed(target: Target, record: PeerRecord | undefined): boolean {
+    const { channel } = target;
+    return mayAddress(target, record, this.#configOf(channel), (sender) => this.#ports.pairings.known(channel, sender));
+  }
+  #whose({ channel, accountId, ...record }: PeerRecord): "yours" | "guest" | "group" {
+    if (record.peer.kind !== "dm") return "group";
+    return this.#ports.roleOf({ channel, accountId }, nextWord(record)) === "owner" ? "yours" : "guest";
+  }
+  #find(target: Target): Result<Required<Target> & { readonly record?: PeerRecord }> {
+    const { peers, names } = this.#ports;
+    const channel = target.channel.toLowerCase();
+    if (!names().includes(channel))
+      return fail("channel.unknown", `There is no channel ${channel.slice(0, 64)} here. There is ${names().join(", ") || "none"}.`);
+    const accountId = target.accountId === undefined ? undefined : normaliseId(target.accountId, "default");
+    const known = peers.find(channel, accountId, target.peer);
+    if (known.length > 1)
+      return fail(
+        "tool.bad_args",
+        `Several accounts know this conversation. Name one: ${known.map((record) => targetName(record)).join(" or ")}.`,
+      );
+    const [record] = known;
+    if (!this.#allowed({ ...target, channel }, record))
+      return fail(
+        "auth.forbidden",
+        "You may write only to people and groups that you talk with already, or that your human has allowed. gsv__Channels lists them.",
+      );
+    const { peer } = record ?? target;
+    return succeed({ channel, accountId: record?.accountId ?? accountId ?? "default", peer, ...(record ? { record } : {}) });
+  }
+
+  /** As a message that begins no run. A courtesy: what was sent is sent. */
+  async #tellThere(
+    { channel, accountId, record }: Required<Target> & { readonly record?: PeerRecord },
+    from: SessionIdentity,
+    deliveryId: string,
+    text: string,
+    files: number,
+  ): Promise<void> {
+    const { ask, conversationOf, contextVersion, failed } = this.#ports;
+    const there = record && conversationOf({ channel, accountId }, nextWord(record));
+    if (!there || there.key === from.key) return;
+    const what = files === 0 ? "" : ` With ${files} file${files === 1 ? "" : "s"}.`;
+    try {
+      await ask(there.key, (session) =>
+        session.send({
+          identity: there,
+          messageId: deliveryId,
+          runId: `told-${deliveryId}`,
+          text: `[system] You wrote this here yourself, asked to by your human elsewhere.${what}\n${fence("your own message", withoutHeads(text))}`,
+          verbatim: true,
+          quiet: true,
+          origin: `session:${from.key}`,
+          contextVersion: contextVersion(),
+        }),
+      );
+    } catch (error) {
+      failed("telling a conversation what was sent to it", error);
+    }
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * People who wrote to the agent over a channel: who waits to be let in, who was, as what, and who was turned away. Keeps a stranger's
+ * first messages until they are let in, so that nothing accepted is lost. Decides nothing: `channels/access.ts` does.
+ */
+import type { ChannelInbound, PairRole, PendingPair } from "../../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Known } from "./access.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+
+type Row = {
+  channel: string;
+  account: string;
+  sender: string;
+  state: string;
+  name: string | null;
+  code: string;
+  first_message: string;
+  requested_at: number;
+  noticed_at: number;
+};
+export interface Held {
+  readonly channel: string;
+  readonly accountId: string;
+  readonly inbound: ChannelInbound;
+}
+/** No letters or digits that are taken for each other. */
+const CODE_CHARACTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
+const CODE_LENGTH = 6;
+const MAX_FIRST_CHARS = 1024;
+const MAX_HELD_BYTES = 65_536;
+const FORGET_STEP = 20;
+
+export class Pairings {
+  readonly #db: Database;
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  known(channel: string, sender: string): Known {
+    const state = one<{ state: string }>(this.#db.sql, "SELECT state FROM pairs WHERE channel = ? AND sender = ?", channel, sender)?.state;
+    return state === "owner" || state === "guest" || state === "rejected" ? state : undefined;
+  }
+
+  /**
+   * A stranger wrote. Their message is kept with the first few (`kept`); `notice` says whether they are told now. Undefined: too many
+   * wait already, and nobody new is taken down or answered.
+   */
+  request(
+    held: Held,
+    who: { readonly sender: string; readonly name?: string },
+    now: number,
+    random: (length: number) => Uint8Array,
+  ): { readonly code: string; readonly notice: boolean; readonly kept: boolean } | undefined {
+    const { sql } = this.#db;
+    return this.#db.transactionSync(() => {
+      const { channel, accountId, inbound } = held;
+      const known = one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, who.sender);
+      if (!known) {
+        const waiting = one<{ n: number }>(sql, "SELECT count(*) AS n FROM pairs WHERE state = 'pending'")?.n ?? 0;
+        if (waiting >= LIMITS.pairsWaiting) return undefined;
+        run(
+          sql,
+          "INSERT INTO pairs VALUES(?, ?, ?, 'pending', ?, ?, ?, ?, ?, NULL)",
+          channel,
+          who.sender,
+          accountId,
+          who.name ?? null,
+          codeOf(random(CODE_LENGTH)),
+          inbound.message.text.toWellFormed().slice(0, MAX_FIRST_CHARS).toWellFormed(),
+          now,
+          now,
+        );
+      }
+      const body = heldBody(inbound);
+      const count = one<{ n: number }>(sql, "SELECT count(*) AS n FROM held WHERE channel = ? AND sender = ?", channel, who.sender)?.n ?? 0;
+      const kept = count < LIMITS.pairMessages && body.length <= MAX_HELD_BYTES;
+      if (kept) run(sql, "INSERT INTO held(channel, sender, account, body) VALUES(?, ?, ?, ?)", channel, who.sender, accountId, body);
+      const row = one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, who.sender);
+      if (!row) return undefined;
+      const notice = !known || Math.abs(now - row.noticed_at) >= LIMITS.pairNoticeMs;
+      if (known && notice) run(sql, "UPDATE pairs SET noticed_at = ? WHERE channel = ? AND sender = ?", now, channel, who.sender);
+      return { code: row.code, notice, kept };
+    });
+  }
+
+  /** Who waits, the first that came first. */
+  pending(): readonly PendingPair[] {
+    return all<Row & { waiting: number }>(
+      this.#db.sql,
+      `SELECT p.*, (SELECT count(*) FROM held h WHERE h.channel = p.channel AND h.sender = p.sender) AS waiting
+       FROM pairs p WHERE p.state = 'pending' ORDER BY p.requested_at LIMIT ?`,
+      LIMITS.pairsWaiting,
+    ).map((row) => ({
+      channel: row.channel,
+      senderId: row.sender,
+      ...(row.name === null ? {} : { senderName: row.name }),
+      requestedAt: row.requested_at,
+      firstMessage: row.first_message,
+      code: row.code,
+      waiting: row.waiting,
+    }));
+  }
+
+  /** Lets in whoever waits under this id or this code. Undefined: nobody does. */
+  approve(
+    channel: string,
+    senderOrCode: string,
+    role: PairRole,
+    now: number,
+  ): { readonly senderId: string; readonly senderName?: string } | undefined {
+    return this.#decide(channel, senderOrCode, role, now);
+  }
+  reject(channel: string, senderOrCode: string, now: number): { readonly senderId: string; readonly senderName?: string } | undefined {
+    const row = this.#decide(channel, senderOrCode, "rejected", now);
+    if (row) run(this.#db.sql, "DELETE FROM held WHERE channel = ? AND sender = ?", channel, row.senderId);
+    return row;
+  }
+  #decide(channel: string, senderOrCode: string, state: PairRole | "rejected", now: number) {
+    const { sql } = this.#db;
+    return this.#db.transactionSync(() => {
+      const row =
+        one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, senderOrCode) ??
+        one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND code = ? AND state = 'pending'", channel, senderOrCode.toUpperCase());
+      if (!row) return undefined;
+      run(sql, "UPDATE pairs SET state = ?, decided_at = ? WHERE channel = ? AND sender = ?", state, now, channel, row.sender);
+      return { senderId: row.sender, ...(row.name === null ? {} : { senderName: row.name }) };
+    });
+  }
+
+  /** Strangers whom nobody let in, with what they wrote, in a bounded step. True: there may be more. */
+  forget(now: number): boolean {
+    const { sql } = this.#db;
+    return this.#db.transactionSync(() => {
+      const old = all<{ channel: string; sender: string }>(
+        sql,
+        "SELECT channel, sender FROM pairs WHERE state = 'pending' AND requested_at < ? ORDER BY requested_at LIMIT ?",
+        now - LIMITS.pairWaitMs,
+        FORGET_STEP,
+      );
+      for (const { channel, sender } of old) {
+        run(sql, "DELETE FROM held WHERE channel = ? AND sender = ?", channel, sender);
+        run(sql, "DELETE FROM pairs WHERE channel = ? AND sender = ?", channel, sender);
+      }
+      return old.length === FORGET_STEP;
+    });
+  }
+  /** When the next stranger is forgotten. */
+  nextForget(): number | undefined {
+    const oldest = one<{ at: number | null }>(this.#db.sql, "SELECT min(requested_at) AS at FROM pairs WHERE state = 'pending'")?.at;
+    return oldest === null || oldest === undefined ? undefined : oldest + LIMITS.pairWaitMs;
+  }
+
+  /** What somebody who is let in had written, the oldest first. It stays until `released`. */
+  held(channel: string, sender: string): readonly (Held & { readonly id: number })[] {
+    return all<{ id: number; account: string; body: string }>(
+      this.#db.sql,
+      "SELECT id, account, body FROM held WHERE channel = ? AND sender = ? ORDER BY id",
+      channel,
+      sender,
+    ).map(({ id, account, body }) => ({ id, channel, accountId: account, inbound: JSON.parse(body) as ChannelInbound }));
+  }
+  released(id: number): void {
+    run(this.#db.sql, "DELETE FROM held WHERE id = ?", id);
+  }
+  /** Of people who were let in, left over from a life that ended in between. */
+  unreleased(): readonly { readonly channel: string; readonly sender: string }[] {
+    return all<{ channel: string; sender: string }>(
+      this.#db.sql,
+      `SELECT DISTINCT h.channel, h.sender FROM held h JOIN pairs p ON p.channel = h.channel AND p.sender = h.sender
+       WHERE p.state IN ('owner', 'guest') LIMIT 100`,
+    );
+  }
+}
+
+/** A text that is too long is kept as far as it goes, and says so. */
+function heldBody(inbound: ChannelInbound): string {
+  const body = JSON.stringify(inbound);
+  if (body.length <= MAX_HELD_BYTES) return body;
+  const { text } = inbound.message;
+  // In JSON a character takes up to six.
+  const left = Math.max(0, Math.floor((MAX_HELD_BYTES - 256 - (body.length - JSON.stringify(text).length)) / 6));
+  const message = { ...inbound.message, text: `${text.slice(0, left).toWellFormed()}\n[The rest was too long to be kept.]` };
+  return JSON.stringify({ ...inbound, message });
+}
+function codeOf(bytes: Uint8Array): string {
+  let code = "";
+  for (const byte of bytes) code += CODE_CHARACTERS[byte % CODE_CHARACTERS.length] ?? "A";
+  return code;
+}

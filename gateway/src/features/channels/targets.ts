@@ -1,0 +1,61 @@
+/**
+ * Where the agent may say something of itself (promises X9, P9; gateway rules CH19-CH21), and how such a place is called. Pure. It may
+ * write to people and groups that it talks with already, and to those whom the configuration names; never to a stranger, and never
+ * "to the last one".
+ */
+import type { ChannelConfig, ChannelInbound, Peer, PeerKind } from "../../../../protocol/gen/types.ts";
+import { accessOf, type Known, namedOnly } from "./access.ts";
+
+/** A conversation on a platform. */
+export interface Target {
+  readonly channel: string;
+  /** Absent in what a model wrote: the only account that knows the conversation. */
+  readonly accountId?: string;
+  readonly peer: Peer;
+}
+const isKind = (text: string | undefined): text is PeerKind => text === "dm" || text === "group" || text === "channel" || text === "thread";
+
+/** `whatsapp/default/dm/31612345678@s.whatsapp.net`: ids may contain anything, so theirs is what is left. */
+export const targetName = ({ channel, accountId, peer }: Required<Target>): string => `${channel}/${accountId}/${peer.kind}/${peer.id}`;
+export function parseTarget(text: string): Target | undefined {
+  const [channel = "", accountId = "", kind, ...rest] = text.trim().split("/");
+  const id = rest.join("/");
+  if (channel === "" || accountId === "" || !isKind(kind) || id === "" || id.length > 256) return undefined;
+  return { channel: channel.toLowerCase(), accountId, peer: { kind, id } };
+}
+
+/** What is remembered of a conversation that somebody has written in. */
+export interface KnownPlace {
+  /** Who wrote there last, by the platform's id and, where it says one, their number. */
+  readonly senderId: string;
+  readonly phone?: string | undefined;
+  /** It is the account's chat with itself. */
+  readonly self: boolean;
+}
+/** `place` undefined: nobody has ever written there. `known`: what was decided about that person. */
+export function mayAddress(
+  { channel, peer }: Target,
+  place: KnownPlace | undefined,
+  config: ChannelConfig,
+  known: (senderId: string) => Known,
+): boolean {
+  if (peer.kind !== "dm") {
+    const groups = config.groupAllow ?? [];
+    const allowed = groups.length === 0 ? place !== undefined : groups.includes(peer.id);
+    return (config.groups ?? "mention") !== "off" && allowed;
+  }
+  const { senderId, phone, self } = place ?? { senderId: peer.id, phone: undefined, self: false };
+  const inbound = nextWord({ peer, senderId, phone, self });
+  // Whoever never wrote must be named: that anybody may write in does not mean that the agent may write to anybody.
+  return accessOf({ channel, inbound, config: place ? config : namedOnly(config), known: known(senderId) }).kind === "allow";
+}
+/** As if whoever wrote there last wrote again, to the agent. */
+export const nextWord = ({ peer, senderId, phone, self }: KnownPlace & { readonly peer: Peer }): ChannelInbound => ({
+  peer,
+  sender: { id: senderId },
+  ...(phone === undefined ? {} : { senderIds: { phone } }),
+  ...(self ? { fromOwner: true } : {}),
+  wasMentioned: true,
+  message: { id: "none", text: "" },
+  receivedAt: 0,
+});

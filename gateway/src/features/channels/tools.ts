@@ -1,0 +1,103 @@
+/**
+ * Writing to people on platforms, as tools: where the agent may write, and a message to one place that it names. The owner's own
+ * conversations only. Who may be written to is the gateway's to say; there is no "last one" and no default.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { parseTarget, type Target } from "./targets.ts";
+import type { Result } from "../../ports/result.ts";
+import { bad, integer, optional, text } from "../../tools/arguments.ts";
+import { outcome, type Tool, tool } from "../../tools/tool.ts";
+
+const MAX_TEXT_CHARS = 16_000;
+const MAX_PLACES = 50;
+const PLACES = 20;
+const MAX_ID_CHARS = 256;
+
+function paths(name: string, value: unknown): Result<readonly string[]> {
+  const given: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const good = given.filter((entry) => typeof entry === "string" && entry !== "" && entry.length <= 1024);
+  return good.length === given.length && given.length <= LIMITS.attachments
+    ? { ok: true, value: good.map(String) }
+    : bad(`\`${name}\` must be a list of at most ${LIMITS.attachments} paths.`);
+}
+interface Where {
+  readonly to: string | undefined;
+  readonly channel: string | undefined;
+  readonly account: string | undefined;
+  readonly peerKind: string | undefined;
+  readonly peerId: string | undefined;
+}
+function targetOf({ to, channel, account, peerKind, peerId }: Where): Result<Target> {
+  const apart = [channel, account, peerKind, peerId].some((part) => part !== undefined);
+  if (to !== undefined && apart) return bad("Name the place once: either `to`, or `channel`, `peerKind` and `peerId`.");
+  const target = parseTarget(to ?? `${channel ?? ""}/${account ?? "-"}/${peerKind ?? ""}/${peerId ?? ""}`);
+  if (!target)
+    return bad("Say where: `to` as gsv__Channels shows it, or `channel`, `peerKind` (dm, group, channel or thread) and `peerId`.");
+  if (to !== undefined || account !== undefined) return { ok: true, value: target };
+  return { ok: true, value: { channel: target.channel, peer: target.peer } };
+}
+
+export const MESSAGE_TOOLS: readonly Tool[] = [
+  tool(
+    "gsv__Channels",
+    "Lists people and groups on WhatsApp, Discord and other channels that you may write to with gsv__Message, the last active first. Names are what people call themselves.",
+    {
+      query: { type: "string", description: "Only those with this in their name, id or channel." },
+      limit: { type: "integer", description: `At most this many, up to ${MAX_PLACES}; ${PLACES} when absent.` },
+    },
+    [],
+    { query: optional(text(MAX_ID_CHARS)), limit: optional(integer(1, MAX_PLACES)) },
+    async ({ query, limit }, { gateway }) => {
+      const { channels, places, more } = await gateway.channelPlaces(query ?? "", limit ?? PLACES);
+      const shown = places.map(({ lastWroteAt, ...place }) => ({ ...place, lastWroteAt: new Date(lastWroteAt).toISOString() }));
+      return { ok: true, result: { channels, places: shown, ...(more ? { note: "There are more; ask with a `query`." } : {}) } };
+    },
+  ),
+  tool(
+    "gsv__Message",
+    "Sends a message to one person or group on a channel, when your human asks for it or has agreed to it. Only to places that gsv__Channels lists. `queued` means that it is on its way; if it can't be delivered you will be told later. Never for answering the conversation that you are in.",
+    {
+      to: { type: "string", description: "The place, as gsv__Channels shows it." },
+      channel: { type: "string", description: "Instead of `to`, with `peerKind` and `peerId`." },
+      account: { type: "string", description: "Where a channel has several accounts." },
+      peerKind: { type: "string", enum: ["dm", "group", "channel", "thread"] },
+      peerId: { type: "string" },
+      text: { type: "string", description: "Markdown." },
+      files: {
+        type: "array",
+        items: { type: "string" },
+        description: "Paths of files of your workspace, or `media/...` keys of this conversation.",
+      },
+      replyTo: { type: "string", description: "The platform's id of the message that this answers." },
+    },
+    ["text"],
+    {
+      to: optional(text(512)),
+      channel: optional(text(64)),
+      account: optional(text(64)),
+      peerKind: optional(text(16)),
+      peerId: optional(text(MAX_ID_CHARS)),
+      text: text(MAX_TEXT_CHARS),
+      files: optional(paths),
+      replyTo: optional(text(MAX_ID_CHARS)),
+    },
+    async ({ text, files = [], replyTo, ...where }, context, store) => {
+      const target = targetOf(where);
+      if (!target.ok) return target;
+      if (text.trim() === "" && files.length === 0) return bad("`text` is empty.");
+      const media = await store.outgoing(files, context);
+      if (!media.ok) return media;
+      const { identity: from, callId, gateway } = context;
+      return outcome(
+        await gateway.message({
+          from,
+          callId,
+          target: target.value,
+          text,
+          media: media.value,
+          ...(replyTo === undefined ? {} : { replyToId: replyTo }),
+        }),
+      );
+    },
+  ),
+];

@@ -1,0 +1,49 @@
+/**
+ * Names of stored files. They derive from what brought the file, so that taking it in again stores nothing twice, and nobody can
+ * choose the name of somebody else's. Asynchronous only because hashing is.
+ */
+import { mediaKey, mediaPrefix } from "../../storage/keys.ts";
+
+export type MediaOrigin =
+  /** The n-th file that came inside a message. */
+  | { readonly kind: "message"; readonly messageId: string; readonly index: number }
+  /** The n-th image inside a tool's result. */
+  | { readonly kind: "result"; readonly callId: string; readonly index: number }
+  /** Uploaded by a client, under an id of its own. */
+  | { readonly kind: "upload"; readonly id: string }
+  /** Uploaded by the machine that runs the call. */
+  | { readonly kind: "call"; readonly callId: string; readonly nodeId: string };
+
+function words(origin: MediaOrigin): readonly (string | number)[] {
+  switch (origin.kind) {
+    case "message":
+      return ["message", origin.messageId, origin.index];
+    case "result":
+      return ["result", origin.callId, origin.index];
+    case "upload":
+      return ["upload", origin.id];
+    case "call":
+      return ["call", origin.callId, origin.nodeId];
+  }
+}
+/** A UUID of version 8 (RFC 9562): the first bits of a SHA-256. */
+export async function uuidFor(sessionKey: string, origin: MediaOrigin): Promise<string> {
+  const text = JSON.stringify([sessionKey, ...words(origin)]);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).subarray(0, 16);
+  digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x80;
+  digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80;
+  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+export const keyFor = async (sessionKey: string, origin: MediaOrigin, mimeType: string): Promise<string> =>
+  mediaKey(sessionKey, await uuidFor(sessionKey, origin), mimeType);
+
+/** Whether the key names a file of this very session. */
+export function isOwnKey(sessionKey: string, key: string): boolean {
+  const prefix = mediaPrefix(sessionKey);
+  return key.startsWith(prefix) && /^[0-9a-fA-F-]{1,64}\.[a-z0-9]{1,8}$/.test(key.slice(prefix.length));
+}
+/** Whether the key is the one that a file of this origin has, whatever its kind. */
+export async function isKeyOf(sessionKey: string, origin: MediaOrigin, key: string): Promise<boolean> {
+  return isOwnKey(sessionKey, key) && key.startsWith(`${mediaPrefix(sessionKey)}${await uuidFor(sessionKey, origin)}.`);
+}

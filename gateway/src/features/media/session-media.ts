@@ -1,0 +1,32 @@
+/** SessionMedia over the bucket: what sessions use of this folder, put together. Holds nothing but the cache, which all sessions share. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { SessionMedia } from "../../ports/media.ts";
+import { type Bucket, hasBody } from "../../storage/bucket.ts";
+import { deleteMedia } from "../../storage/media-objects.ts";
+import { MediaCache } from "./cache.ts";
+import { hydrate } from "./hydrate.ts";
+import { takeAttachments, takeResult } from "./take.ts";
+import { type Fetch, type SpeechAi, transcribe } from "./transcribe.ts";
+
+const shared = new MediaCache(LIMITS.mediaCacheBytes);
+
+export interface SessionMediaDeps {
+  readonly ai?: SpeechAi | undefined;
+  readonly fetch?: Fetch;
+  readonly cache?: MediaCache;
+}
+export function createSessionMedia(bucket: Bucket, deps: SessionMediaDeps = {}): SessionMedia {
+  const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  const recording = async (key: string): Promise<ArrayBuffer | undefined> => {
+    const found = await bucket.get(key);
+    return found && hasBody(found) ? found.arrayBuffer() : undefined;
+  };
+  const cache = deps.cache ?? shared;
+  return {
+    takeAttachments: (input) => takeAttachments(input, bucket),
+    takeResult: (input) => takeResult(input, bucket),
+    hydrate: (messages, images) => hydrate({ messages, images, bucket, cache }),
+    transcribe: (block, config, access, signal) => transcribe(block, config, access, signal, { recording, fetch, ai: deps.ai }),
+    delete: (sessionKey, before, keep) => deleteMedia(bucket, sessionKey, { before, keep, gone: (key) => cache.delete(key) }),
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * Files on their way in: out of messages and results, into the bucket, a reference in their place. What is referred to must be this
+ * session's own and be there. Nothing here changes the conversation.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
+import type { Attachment } from "../../../../protocol/gen/types.ts";
+import { type ContentBlock, isMediaBlock, type ImageBlock, type MediaBlock, type TextBlock } from "../../ports/messages.ts";
+import type { Result } from "../../ports/result.ts";
+import { type Bucket, failure, guarded } from "../../storage/bucket.ts";
+import { putMedia } from "../../storage/media-objects.ts";
+import { decodeBase64, decodedBytes } from "./base64.ts";
+import { cleanName, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } from "./kinds.ts";
+import { isKeyOf, isOwnKey, uuidFor } from "./names.ts";
+
+/** Images of one result; a tool that gives more is told so. */
+const RESULT_IMAGES = 16;
+const PUTS_AT_ONCE = 4;
+
+const nameOf = (attachment: Attachment, index: number): string => {
+  const name = cleanName(attachment.filename);
+  return name === undefined ? `Attachment ${index + 1}` : `The attachment ${JSON.stringify(name)}`;
+};
+
+export interface TakeAttachments {
+  readonly sessionKey: string;
+  readonly messageId: string;
+  readonly attachments: readonly Attachment[];
+  /** What is wrong with a file becomes a note, and the other files and the message are taken. A bucket that fails still is an error. */
+  readonly badFilesAsNotes?: true;
+  readonly now: number;
+}
+type Taken = { readonly block: MediaBlock } | { readonly note: string };
+
+export async function takeAttachments(
+  input: TakeAttachments,
+  bucket: Bucket,
+): Promise<Result<{ readonly blocks: readonly MediaBlock[]; readonly notes: readonly string[] }>> {
+  const { attachments, badFilesAsNotes = false } = input;
+  const left = attachments.length - LIMITS.attachments;
+  if (left > 0 && !badFilesAsNotes)
+    return failure("protocol.invalid_params", `At most ${LIMITS.attachments} files come with one message. Send the rest with another.`);
+  const taken: Taken[] = [];
+  // In small groups, so that files of 25 MB are not all in memory twice.
+  for (let from = 0; from < Math.min(attachments.length, LIMITS.attachments); from += PUTS_AT_ONCE) {
+    const group = await Promise.all(
+      attachments.slice(from, from + PUTS_AT_ONCE).map((attachment, at) => take(input, attachment, from + at, bucket)),
+    );
+    for (const [at, one] of group.entries()) {
+      const attachment = attachments[from + at];
+      if (one.ok) taken.push(one.value);
+      else if (!badFilesAsNotes || attachment === undefined || one.error.reason === "storage.failed") return one;
+      else taken.push({ note: missing(attachment, from + at, one.error.reason) });
+    }
+  }
+  if (left > 0) taken.push({ note: `${left} more files came with this message; at most ${LIMITS.attachments} are kept.` });
+  return {
+    ok: true,
+    value: {
+      blocks: taken.flatMap((one) => ("block" in one ? [one.block] : [])),
+      notes: taken.flatMap((one) => ("note" in one ? [one.note] : [])),
+    },
+  };
+}
+/** For the model, which can ask whoever wrote: nothing here helps a program to send it again. */
+function missing(attachment: Attachment, index: number, reason: ErrorReason): string {
+  const named = `${nameOf(attachment, index)} (${normaliseType(attachment.mimeType)})`;
+  switch (reason) {
+    case "file.too_large":
+      return `${named} is larger than ${LIMITS.mediaBytes / 1_048_576} MiB and is not kept.`;
+    case "media.unsupported":
+      return `${named} could not be read and is not kept.`;
+    default:
+      return `${named} could not be fetched from where it was sent, and is not here.`;
+  }
+}
+async function take(input: TakeAttachments, attachment: Attachment, index: number, bucket: Bucket): Promise<Result<Taken>> {
+  const { data, r2Key, filename } = attachment;
+  const named = nameOf(attachment, index);
+  if ((data === undefined) === (r2Key === undefined))
+    return failure("protocol.invalid_params", `${named} needs either \`data\` (base64) or \`r2Key\` (from POST /media), and not both.`);
+  if (r2Key !== undefined) return referred(input.sessionKey, r2Key, filename, named, bucket);
+  if (data === undefined || data === "") return { ok: true, value: { note: `${named} was empty and is not kept.` } };
+  if (decodedBytes(data) > LIMITS.mediaBytes)
+    return failure("file.too_large", `${named} has ${decodedBytes(data)} bytes; at most ${LIMITS.mediaBytes} are taken.`);
+  const bytes = decodeBase64(data);
+  if (bytes === undefined)
+    return failure("media.unsupported", `${named} is not base64: the standard alphabet, padded, without line breaks or a data: prefix.`);
+  const mimeType = typeOf(attachment.mimeType, bytes.subarray(0, HEAD_BYTES));
+  const uuid = await uuidFor(input.sessionKey, { kind: "message", messageId: input.messageId, index });
+  const name = cleanName(filename);
+  const put = await putMedia(bucket, {
+    sessionKey: input.sessionKey,
+    uuid,
+    mimeType,
+    bytes,
+    ...(name === undefined ? {} : { filename: name }),
+    uploadedAt: input.now,
+  });
+  if (!put.ok) return put;
+  return { ok: true, value: { block: blockOf(put.value.key, mimeType, name, bytes.length) } };
+}
+const blockOf = (r2Key: string, mimeType: string, filename: string | undefined, sizeBytes: number): MediaBlock => ({
+  type: kindOf(mimeType),
+  r2Key,
+  mimeType,
+  ...(filename === undefined ? {} : { filename }),
+  sizeBytes,
+});
+
+/** What was uploaded before. Its type is what it was found to be then, whatever is said of it now. */
+async function referred(
+  sessionKey: string,
+  r2Key: string,
+  filename: string | undefined,
+  named: string,
+  bucket: Bucket,
+): Promise<Result<Taken>> {
+  const gone = failure(
+    "media.not_found",
+    `${named} is not among this session's files. Upload it for this session (POST /media) and send again.`,
+  );
+  if (!isOwnKey(sessionKey, r2Key)) return gone;
+  const object = await guarded("look for the file", () => bucket.head(r2Key));
+  if (!object.ok) return object;
+  if (object.value === null) return gone;
+  const { httpMetadata, customMetadata, size } = object.value;
+  const name = cleanName(filename) ?? cleanName(customMetadata?.["originalFilename"]);
+  return { ok: true, value: { block: blockOf(r2Key, normaliseType(httpMetadata?.contentType ?? ""), name, size) } };
+}
+
+export interface TakeResult {
+  readonly sessionKey: string;
+  readonly callId: string;
+  /** The machine that ran the call; absent for a native tool. */
+  readonly nodeId?: string;
+  readonly content: readonly ContentBlock[];
+  readonly now: number;
+}
+export async function takeResult(input: TakeResult, bucket: Bucket): Promise<readonly ContentBlock[]> {
+  let images = 0;
+  const out: ContentBlock[] = [];
+  for (const block of input.content) {
+    if (block.type === "text") {
+      out.push(block);
+      continue;
+    }
+    images += 1;
+    out.push(
+      images > RESULT_IMAGES
+        ? left(`Only the first ${RESULT_IMAGES} images of a result are kept.`)
+        : isMediaBlock(block)
+          ? await uploaded(input, block, bucket)
+          : await inline(input, block, images - 1, bucket),
+    );
+  }
+  return out;
+}
+const left = (why: string): TextBlock => ({ type: "text", text: `[An image of this result was left out. ${why}]` });
+
+async function inline(input: TakeResult, { data, mimeType: said }: ImageBlock, index: number, bucket: Bucket): Promise<ContentBlock> {
+  const size = decodedBytes(data);
+  if (size > LIMITS.imageBytes) return left(`It has ${size} bytes; a tool may return at most ${LIMITS.imageBytes}.`);
+  const bytes = decodeBase64(data);
+  if (bytes === undefined || bytes.length === 0) return left("It is not base64.");
+  const mimeType = typeOf(said, bytes.subarray(0, HEAD_BYTES));
+  if (!isShownImage(mimeType)) return left(`It is said to be ${JSON.stringify(said.slice(0, 64))}, but is no PNG, JPEG, GIF or WebP.`);
+  const uuid = await uuidFor(input.sessionKey, { kind: "result", callId: input.callId, index });
+  const put = await putMedia(bucket, { sessionKey: input.sessionKey, uuid, mimeType, bytes, uploadedAt: input.now });
+  return put.ok ? blockOf(put.value.key, mimeType, undefined, bytes.length) : left(put.error.message);
+}
+/** Only what this machine uploaded for this call. */
+async function uploaded({ sessionKey, callId, nodeId }: TakeResult, { r2Key }: MediaBlock, bucket: Bucket): Promise<ContentBlock> {
+  if (nodeId === undefined || !(await isKeyOf(sessionKey, { kind: "call", callId, nodeId }, r2Key)))
+    return left("It refers to a file that was not uploaded for this call.");
+  const object = await guarded("look for the image", () => bucket.head(r2Key));
+  if (!object.ok) return left(object.error.message);
+  const mimeType = object.value?.httpMetadata?.contentType ?? "";
+  if (object.value === null || !isShownImage(mimeType)) return left("There is no such image in the storage.");
+  const { size } = object.value;
+  return size > LIMITS.imageBytes
+    ? left(`It has ${size} bytes; a tool may return at most ${LIMITS.imageBytes}.`)
+    : blockOf(r2Key, mimeType, undefined, size);
+}

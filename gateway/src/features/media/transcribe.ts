@@ -1,0 +1,208 @@
+/**
+ * Speech to text, by an OpenAI-compatible server or by Workers AI where it is bound. One recording, one answer in words, in time. Never
+ * throws, never tells a key, a server's own words or what was said.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { MediaBlock } from "../../ports/messages.ts";
+import type { Result } from "../../ports/result.ts";
+import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
+import { failure, guarded } from "../../storage/bucket.ts";
+import { extensionFor } from "../../storage/keys.ts";
+import { encodeBase64 } from "./base64.ts";
+
+/** Workers AI, as far as it is needed. */
+export interface SpeechAi {
+  run(model: string, input: Readonly<Record<string, unknown>>): Promise<unknown>;
+}
+export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
+export interface TranscribePorts {
+  /** The recording's bytes. Undefined: it is not there. */
+  readonly recording: (key: string) => Promise<ArrayBuffer | undefined>;
+  readonly fetch: Fetch;
+  readonly ai: SpeechAi | undefined;
+}
+const OPENAI_URL = "https://api.openai.com/v1";
+const OPENAI_MODEL = "whisper-1";
+const WORKERS_AI_MODEL = "@cf/openai/whisper-large-v3-turbo";
+const ANSWER_BYTES = 1_048_576;
+/** What is kept of one recording's text: about an hour of speech. */
+export const TRANSCRIPT_CHARS = 60_000;
+const TRIES = 2;
+const PAUSE_MS = 1_000;
+
+type Plan =
+  | {
+      readonly kind: "openai";
+      readonly url: string;
+      readonly model: string;
+      readonly key: string | undefined;
+      readonly language: string | undefined;
+    }
+  | { readonly kind: "workers-ai"; readonly ai: SpeechAi; readonly model: string; readonly language: string | undefined };
+
+const unset = (message: string): Result<never> => failure("transcription.failed", message);
+
+/** Who is to be asked, or what to set. */
+export function planFor(config: EffectiveConfig, access: ModelAccess, ai: SpeechAi | undefined): Result<Plan> {
+  const { provider, baseUrl, model, language } = config.transcription ?? {};
+  const key = Object.hasOwn(access.apiKeys, "openai") ? access.apiKeys["openai"]?.trim() || undefined : undefined;
+  const isNamed = provider === "openai" || baseUrl !== undefined;
+  // workers-ai is the default that everybody has; where it is not bound, a key of OpenAI says what is meant.
+  if (!isNamed && ai) return { ok: true, value: { kind: "workers-ai", ai, model: model ?? WORKERS_AI_MODEL, language } };
+  if (!isNamed && key === undefined)
+    return unset(
+      "No transcription service is set up: set `apiKeys.openai`, or `transcription.baseUrl` for a server of one's own (Workers AI is there only on Cloudflare).",
+    );
+  const url = addressOf(baseUrl ?? OPENAI_URL);
+  if (url === undefined)
+    return unset("`transcription.baseUrl` is not a usable address. Set it to something like `http://127.0.0.1:9000/v1`.");
+  if (key === undefined && baseUrl === undefined)
+    return unset("No key is set for transcription. Run `gsv config set apiKeys.openai <key>`.");
+  // The key of OpenAI is for OpenAI, and for the server that was named on purpose.
+  return {
+    ok: true,
+    value: { kind: "openai", url, model: model === undefined || model.startsWith("@cf/") ? OPENAI_MODEL : model, key, language },
+  };
+}
+function addressOf(baseUrl: string): string | undefined {
+  if (!URL.canParse(baseUrl)) return undefined;
+  const url = new URL(baseUrl);
+  if (!/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    return undefined;
+  const path = url.pathname.replace(/\/+$/, "");
+  return `${url.origin}${path === "" ? "/v1" : path}/audio/transcriptions`;
+}
+
+export async function transcribe(
+  block: MediaBlock,
+  config: EffectiveConfig,
+  access: ModelAccess,
+  outer: AbortSignal,
+  { recording, fetch, ai }: TranscribePorts,
+): Promise<Result<string>> {
+  const plan = planFor(config, access, ai);
+  if (!plan.ok) return plan;
+  const object = await guarded("give the recording", () => recording(block.r2Key));
+  if (!object.ok) return object;
+  if (object.value === undefined) return failure("media.not_found", "The recording is no longer stored.");
+  const audio = object.value;
+  const timer = new AbortController();
+  const late = setTimeout(() => timer.abort(), LIMITS.transcriptionMs);
+  const signal = AbortSignal.any([outer, timer.signal]);
+  try {
+    for (let tries = 1; ; tries++) {
+      const got = await attempt(plan.value, audio, block.mimeType, signal, fetch);
+      if (got.ok || !got.again || tries >= TRIES || signal.aborted) return got.ok ? finished(got.text) : unset(got.message);
+      await pause(signal);
+    }
+  } finally {
+    clearTimeout(late);
+  }
+}
+type Attempt = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string; readonly again: boolean };
+const failed = (message: string, again: boolean): Attempt => ({ ok: false, message, again });
+const LATE = `The transcription service did not answer within ${LIMITS.transcriptionMs / 1000} s.`;
+
+function finished(said: string): Result<string> {
+  const text = said
+    .toWellFormed()
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
+    .trim();
+  if (text === "") return { ok: true, value: "(nothing is said in it)" };
+  return {
+    ok: true,
+    value: text.length <= TRANSCRIPT_CHARS ? text : `${text.slice(0, TRANSCRIPT_CHARS).toWellFormed()} [... the rest was left out]`,
+  };
+}
+async function attempt(plan: Plan, audio: ArrayBuffer, mimeType: string, signal: AbortSignal, fetch: Fetch): Promise<Attempt> {
+  const aborted = new Promise<Attempt>((resolve) => {
+    if (signal.aborted) resolve(failed(LATE, false));
+    else signal.addEventListener("abort", () => resolve(failed(LATE, false)), { once: true });
+  });
+  const asked = plan.kind === "openai" ? askServer(plan, audio, mimeType, signal, fetch) : askWorkersAi(plan, audio);
+  return Promise.race([asked.catch(() => failed("The transcription service could not be reached.", true)), aborted]);
+}
+async function askServer(
+  plan: Plan & { kind: "openai" },
+  audio: ArrayBuffer,
+  mimeType: string,
+  signal: AbortSignal,
+  fetch: Fetch,
+): Promise<Attempt> {
+  const form = new FormData();
+  // Services go by the ending. The sender's own name for it is nobody's business.
+  form.append("file", new File([audio], `audio.${extensionFor(mimeType)}`, { type: mimeType }));
+  form.append("model", plan.model);
+  form.append("response_format", "json");
+  if (plan.language !== undefined) form.append("language", plan.language);
+  const response = await fetch(plan.url, {
+    method: "POST",
+    body: form,
+    headers: { Accept: "application/json", ...(plan.key === undefined ? {} : { Authorization: `Bearer ${plan.key}` }) },
+    redirect: "manual",
+    signal,
+  });
+  if (!response.ok) {
+    await response.body?.cancel();
+    return failed(refusalOf(response.status), response.status === 429 || response.status >= 500);
+  }
+  const body = await readBounded(response);
+  return body === undefined ? failed("The transcription service's answer is too long.", false) : textIn(parsed(body));
+}
+function refusalOf(status: number): string {
+  if (status === 401 || status === 403) return "The transcription service refused the key. Check `apiKeys.openai`.";
+  if (status === 404 || (status >= 300 && status < 400))
+    return "The transcription service has no such address or model. Check `transcription.baseUrl` and `transcription.model`.";
+  if (status === 413) return "The recording is too long for the transcription service.";
+  if (status === 400 || status === 415 || status === 422) return "The transcription service can't take this recording.";
+  if (status === 429) return "The transcription service has too much to do.";
+  return `The transcription service answered with status ${status}.`;
+}
+async function askWorkersAi(plan: Plan & { kind: "workers-ai" }, audio: ArrayBuffer): Promise<Attempt> {
+  const answer = await plan.ai.run(plan.model, {
+    audio: encodeBase64(new Uint8Array(audio)),
+    ...(plan.language === undefined ? {} : { language: plan.language }),
+  });
+  return textIn(answer);
+}
+function textIn(answer: unknown): Attempt {
+  const text: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, "text") : undefined;
+  return typeof text === "string" ? { ok: true, text } : failed("The transcription service's answer is not understood.", false);
+}
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+async function readBounded(response: Response): Promise<string | undefined> {
+  const reader = response.body?.getReader();
+  if (!reader) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.byteLength;
+    if (bytes > ANSWER_BYTES) {
+      await reader.cancel();
+      return undefined;
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, PAUSE_MS);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}

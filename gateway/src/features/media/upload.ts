@@ -1,0 +1,154 @@
+/**
+ * A file that comes as a stream, straight into the bucket: bounded, looked at in its first bytes, hashed on the way, never whole in
+ * memory. The first file under a name stays: sending it again gives the same answer.
+ */
+import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
+import type { Result } from "../../ports/result.ts";
+import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
+import { cleanName, HEAD_BYTES, isShownImage, typeOf } from "./kinds.ts";
+import { keyFor, type MediaOrigin } from "./names.ts";
+
+export interface UploadInput {
+  readonly sessionKey: string;
+  readonly origin: MediaOrigin;
+  /** What its sender says that it is. */
+  readonly contentType: string;
+  /** Of the body, as its sender announced it. */
+  readonly sizeBytes: number;
+  readonly body: ReadableStream<Uint8Array>;
+  readonly filename?: string;
+  readonly now: number;
+  /** Only what models take as an image. */
+  readonly imagesOnly: boolean;
+}
+/** A sender that says nothing for so long has gone. */
+const IDLE_MS = 30_000;
+
+const broken = failure("protocol.invalid_params", "The upload broke off, or is not as long as its Content-Length says. Send it again.");
+
+export async function upload(input: UploadInput, bucket: Bucket): Promise<Result<MediaUploaded>> {
+  const source = new Source(input.body);
+  const head = await source.head();
+  if (head === undefined) return broken;
+  const mimeType = typeOf(input.contentType, head);
+  if (input.imagesOnly && !isShownImage(mimeType)) {
+    await source.cancel();
+    return failure("media.unsupported", "A tool's result takes PNG, JPEG, GIF and WebP images only.");
+  }
+  const r2Key = await keyFor(input.sessionKey, input.origin, mimeType);
+  const filename = cleanName(input.filename);
+  const answer = (sizeBytes: number, sha256: string): Result<MediaUploaded> => ({
+    ok: true,
+    value: { r2Key, mimeType, sizeBytes, sha256, ...(filename === undefined ? {} : { filename }) },
+  });
+  const known = await guarded("look for the file", () => bucket.get(r2Key));
+  if (!known.ok) return known;
+  if (known.value !== null && hasBody(known.value)) {
+    // Sent before. What is there is what counts; what comes now is let go by.
+    const [there] = await Promise.all([hashOf(known.value.body), source.drain()]);
+    return there === undefined
+      ? failure("storage.failed", "The storage could not give the file. Try again.")
+      : answer(known.value.size, there);
+  }
+  const { readable, writable } = new FixedLengthStream(input.sizeBytes);
+  const put = guarded("keep the file", () =>
+    bucket.put(r2Key, readable, {
+      httpMetadata: { contentType: mimeType },
+      customMetadata: { originalFilename: filename ?? "", uploadedAt: String(input.now), sessionKey: input.sessionKey },
+    }),
+  );
+  const [stored, sha256] = await Promise.all([put, source.pour(writable, input.sizeBytes)]);
+  if (sha256 === undefined) return broken;
+  return stored.ok ? answer(input.sizeBytes, sha256) : stored;
+}
+
+/** The body, read once, with the beginning kept until the rest is wanted. */
+class Source {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #first: Uint8Array[] = [];
+
+  constructor(body: ReadableStream<Uint8Array>) {
+    this.#reader = body.getReader();
+  }
+  /** The first bytes, enough to tell what it is. Undefined: it broke off. */
+  async head(): Promise<Uint8Array | undefined> {
+    let bytes = 0;
+    while (bytes < HEAD_BYTES) {
+      const chunk = await this.#next();
+      if (chunk === "broken") return undefined;
+      if (chunk === "end") break;
+      this.#first.push(chunk);
+      bytes += chunk.length;
+    }
+    const head = new Uint8Array(Math.min(bytes, HEAD_BYTES));
+    let at = 0;
+    for (const chunk of this.#first) {
+      const part = chunk.subarray(0, head.length - at);
+      head.set(part, at);
+      at += part.length;
+    }
+    return head;
+  }
+  async #next(): Promise<Uint8Array | "end" | "broken"> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<"broken">((resolve) => {
+      timer = setTimeout(() => resolve("broken"), IDLE_MS);
+    });
+    const read = this.#reader.read().then(
+      ({ done, value }) => (done ? ("end" as const) : value),
+      () => "broken" as const,
+    );
+    const chunk = await Promise.race([read, late]);
+    clearTimeout(timer);
+    return chunk;
+  }
+  /** Everything into the writer. Its sha256 in hex; undefined: it broke off, or was longer or shorter than announced. */
+  async pour(to: WritableStream<Uint8Array>, sizeBytes: number): Promise<string | undefined> {
+    const writer = to.getWriter();
+    const digest = new crypto.DigestStream("SHA-256");
+    const hasher = digest.getWriter();
+    // Their failures are seen where they are written to.
+    for (const ended of [writer.closed, hasher.closed, digest.digest]) ended.catch(() => {});
+    let left = sizeBytes;
+    const give = async (chunk: Uint8Array): Promise<void> => {
+      left -= chunk.length;
+      if (left < 0) throw new Error("longer than announced");
+      await Promise.all([writer.write(chunk), hasher.write(chunk)]);
+    };
+    try {
+      for (const chunk of this.#first.splice(0)) await give(chunk);
+      for (;;) {
+        const chunk = await this.#next();
+        if (chunk === "end") break;
+        if (chunk === "broken") throw new Error("broke off");
+        await give(chunk);
+      }
+      if (left > 0) throw new Error("shorter than announced");
+      await Promise.all([writer.close(), hasher.close()]);
+      return hexOf(await digest.digest);
+    } catch (error) {
+      // The bucket must not take half a file for a whole one.
+      await Promise.allSettled([writer.abort(error), hasher.abort(error), this.cancel()]);
+      return undefined;
+    }
+  }
+  async drain(): Promise<void> {
+    let chunk: Uint8Array | "end" | "broken";
+    do chunk = await this.#next();
+    while (typeof chunk !== "string");
+  }
+  async cancel(): Promise<void> {
+    await this.#reader.cancel().catch(() => {});
+  }
+}
+async function hashOf(body: ReadableStream): Promise<string | undefined> {
+  const digest = new crypto.DigestStream("SHA-256");
+  digest.digest.catch(() => {});
+  try {
+    await body.pipeTo(digest);
+    return hexOf(await digest.digest);
+  } catch {
+    return undefined;
+  }
+}
+const hexOf = (digest: ArrayBuffer): string => Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");

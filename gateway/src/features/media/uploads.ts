@@ -1,0 +1,73 @@
+/**
+ * Who may upload what over HTTP: a client a file for a conversation in which it may speak, a machine an image for a call that
+ * conversations of this gateway made. Decides; stores nothing.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Result } from "../../ports/result.ts";
+import { scopesOf } from "../../kernel/authorise.ts";
+import { FailureWindow } from "../../kernel/limits.ts";
+import { addressable } from "../sessions/session-key.ts";
+import { fail, succeed } from "../../kernel/outcome.ts";
+import type { TokenGrant } from "../../kernel/tokens.ts";
+import { ownerOf } from "../../kernel/routing/call-ids.ts";
+import type { Services } from "../../app/services.ts";
+
+/** A minute, by token. A message has at most 16 files. */
+const UPLOADS_PER_MINUTE = 120;
+const UPLOAD_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const CALL_ID = /^[a-z2-7]{10}\/r[1-9][0-9]{0,14}\/[0-9]{1,9}\/[0-9]{1,9}$/;
+
+export interface UploadAsked {
+  readonly sessionKey?: string;
+  readonly callId?: string;
+  readonly id?: string;
+}
+/** Where the file goes. `id` absent: a fresh one. */
+export type UploadPlace =
+  | { readonly kind: "upload"; readonly sessionKey: string; readonly id?: string; readonly maxBytes: number }
+  | { readonly kind: "call"; readonly sessionKey: string; readonly callId: string; readonly nodeId: string; readonly maxBytes: number };
+
+export class Uploads {
+  readonly #window = new FailureWindow(UPLOADS_PER_MINUTE);
+
+  admit(services: Services, grant: TokenGrant, asked: UploadAsked, now: number): Result<UploadPlace> {
+    if ((asked.sessionKey === undefined) === (asked.callId === undefined))
+      return fail("protocol.invalid_params", "Name either `sessionKey` (a client) or `callId` (a machine) in the query.");
+    const place = asked.callId === undefined ? forMessage(services, grant, asked) : forCall(services, grant, asked.callId);
+    if (place.ok && this.#window.failed(grant.tokenId, now))
+      return fail("limit.rate", `At most ${UPLOADS_PER_MINUTE} files a minute are taken. Wait a moment.`);
+    return place;
+  }
+}
+
+function forMessage(services: Services, grant: TokenGrant, { sessionKey = "", id }: UploadAsked): Result<UploadPlace> {
+  const isClient = grant.kind !== "node" && grant.kind !== "channel";
+  if (!isClient || !scopesOf({ kind: grant.kind, mode: "client" }).includes("chat"))
+    return fail("auth.forbidden", "Uploading a file for a message needs a client or admin token that may chat.");
+  if (id !== undefined && !UPLOAD_ID.test(id))
+    return fail("protocol.invalid_params", "`id` is a UUID of your own; leave it out for a fresh one.");
+  const found = addressable(services, sessionKey);
+  if (!found.ok) return found;
+  return succeed({
+    kind: "upload",
+    sessionKey: found.value.key,
+    ...(id === undefined ? {} : { id: id.toLowerCase() }),
+    maxBytes: LIMITS.mediaBytes,
+  });
+}
+
+/** Whether the call is open at that machine, the session says when the result comes: until then nobody can refer to the file. */
+function forCall(services: Services, grant: TokenGrant, callId: string): Result<UploadPlace> {
+  const owner = ownerOf(callId);
+  const sessionKey = owner?.kind === "session" && CALL_ID.test(callId) ? services.sessions.keyOf(owner.ref) : undefined;
+  const nodeId =
+    grant.kind === "node"
+      ? grant.nodeId
+      : grant.kind === "admin"
+        ? services.connections.nodes().find((node) => node.calls.has(callId))?.principal.id
+        : undefined;
+  if (grant.kind !== "node" && grant.kind !== "admin")
+    return fail("auth.forbidden", "Uploading for a call needs the token of the machine that runs it.");
+  if (sessionKey === undefined || nodeId === undefined) return fail("media.not_found", "There is no such call of a conversation here.");
+  return succeed({ kind: "call", sessionKey, callId, nodeId, maxBytes: LIMITS.imageBytes });
+}

@@ -1,0 +1,346 @@
+/**
+ * Brings an agent's search index up to what is in the bucket and in its conversations. It pulls; nothing pushes to it. Each step is
+ * small and committed with the note how far it came, so that it can end anywhere - out of time, evicted, the bucket away - and go on
+ * from there. What can't be read becomes a note; it never fails as a whole, and never changes what it reads.
+ *
+ * The order matters: conversations are asked before transcripts are listed. So what a conversation no longer has is in the listing,
+ * and is taken out of the index only when it is in it as part of a transcript.
+ */
+import type { SearchSource } from "../../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Result } from "../../ports/result.ts";
+import type { SearchableSession, SearchRows } from "../../ports/search.ts";
+import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
+import { agentFolder } from "../../storage/keys.ts";
+import type { Doc, IndexStore, Source } from "./index-store.ts";
+import { searchable } from "./messages.ts";
+import { pieces } from "./text.ts";
+import { transcriptLines } from "./transcript-lines.ts";
+
+export interface CatchUpPorts {
+  readonly store: IndexStore;
+  readonly bucket: Pick<Bucket, "get" | "list">;
+  /** The agent's conversations after this key, in the order of their keys. */
+  readonly sessions: (afterKey: string) => Promise<readonly SearchableSession[]>;
+  readonly rows: (key: string, afterSeq: number, limit: number) => Promise<Result<SearchRows>>;
+  readonly now: () => number;
+}
+/** The key of a transcript that does not say whose it is: no conversation is told of it. */
+const NOBODYS = "";
+/** About which part of the agent, and whose, when it is about one conversation. */
+export interface Note {
+  readonly source: SearchSource;
+  readonly sessionKey?: string;
+  readonly text: string;
+}
+export interface Report {
+  readonly complete: boolean;
+  readonly notes: readonly Note[];
+}
+/** Folders of the workspace that are no one's notes: transcripts are read as such, results are in them already. */
+const TRANSCRIPTS = "sessions/";
+const NOT_SEARCHED = new Set([TRANSCRIPTS, "results/"]);
+const FILE_PIECE_CHARS = 2_000;
+const MESSAGE_PIECE_CHARS = 4_000;
+/** What the wire takes of names that somebody else wrote into the bucket. */
+const MAX_ID_CHARS = 64;
+const MAX_KEY_CHARS = 512;
+/** Further objects are not searched, with a note. */
+const MAX_FILES = 5_000;
+const MAX_TRANSCRIPTS = 20_000;
+const MAX_SESSIONS = 10_000;
+export const ROWS_PER_PAGE = 200;
+const SESSIONS_AT_ONCE = 8;
+/** Texts that one pass takes in: on the edge the clock stands still while nothing is waited for. */
+const MAX_TEXTS = 50_000;
+/** `sessions/{sessionId}.jsonl.gz` or `sessions/{sessionId}-part{time}.jsonl.gz`. */
+const TRANSCRIPT = /^sessions\/([^/]+?)(?:-part\d+)?\.jsonl\.gz$/;
+
+/** One pass. `enough` is asked between steps. */
+export async function catchUp(agentId: string, ports: CatchUpPorts, enough: () => boolean): Promise<Report> {
+  return new Pass(agentId, ports, enough).run();
+}
+
+class Pass {
+  readonly #folder: string;
+  readonly #ports: CatchUpPorts;
+  readonly #enough: () => boolean;
+  readonly #notes: Note[] = [];
+  #failed = false;
+  #taken = 0;
+  #unread = 0;
+  #unasked = 0;
+
+  constructor(agentId: string, ports: CatchUpPorts, enough: () => boolean) {
+    this.#folder = agentFolder(agentId);
+    this.#ports = ports;
+    this.#enough = () => this.#taken >= MAX_TEXTS || enough();
+  }
+
+  async run(): Promise<Report> {
+    const { store } = this.#ports;
+    await this.#listFiles();
+    await this.#forEach("workspace", (source) => this.#file(source));
+    const sessionsSeen = await this.#sessions();
+    const transcriptsSeen = await this.#listTranscripts();
+    await this.#forEach("archives", (source) => this.#transcript(source));
+    const clean = this.#forget(sessionsSeen && transcriptsSeen);
+    const [files, transcripts] = [store.open("workspace"), store.open("archives")];
+    this.#leftOver("workspace", files, "file");
+    this.#leftOver("sessions", this.#unread, "message");
+    this.#leftOver("sessions", this.#unasked, "conversation");
+    this.#leftOver("archives", transcripts, "transcript");
+    for (const { note, sessionKey } of store.sources("archives"))
+      if (note !== undefined) this.#note("archives", note, sessionKey ?? NOBODYS);
+    // What failed is tried again by the next search, not by the alarm: nobody may be there to see it.
+    return { complete: this.#failed || (clean && files + transcripts + this.#unread + this.#unasked === 0), notes: this.#notes };
+  }
+  #note(source: SearchSource, text: string, sessionKey?: string): void {
+    this.#notes.push({ source, text, ...(sessionKey === undefined ? {} : { sessionKey }) });
+  }
+  #leftOver(source: SearchSource, count: number, what: string): void {
+    if (count === 0) return;
+    const are = count === 1 ? `${what} is` : `${what}s are`;
+    this.#note(source, `${count.toLocaleString("en-US")} ${are} not indexed yet; search again.`);
+  }
+  /** A failure of the outside: said once for each kind. */
+  #fail(source: SearchSource, text: string): void {
+    this.#failed = true;
+    if (!this.#notes.some((note) => note.text === text)) this.#note(source, text);
+  }
+  async #forEach(kind: "workspace" | "archives", work: (source: Source) => Promise<void>): Promise<void> {
+    for (const source of this.#ports.store.sources(kind)) {
+      if (source.state !== "new" && source.state !== "partial") continue;
+      if (this.#enough()) return;
+      await work(source);
+    }
+  }
+
+  // ---------------------------------------------------------------- listing
+
+  /** Names under the agent's folder, with etags. Undefined: the bucket failed. */
+  async #list(prefix: string, into: Map<string, string>, most: number, folders?: Set<string>): Promise<boolean> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.#ports.bucket.list({
+        prefix: this.#folder + prefix,
+        ...(folders === undefined ? {} : { delimiter: "/" }),
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      for (const { key, etag } of page.objects) {
+        if (into.size >= most) return false;
+        if (!key.endsWith("/")) into.set(key.slice(this.#folder.length), etag);
+      }
+      for (const folder of page.delimitedPrefixes) folders?.add(folder.slice(this.#folder.length));
+      cursor = page.truncated ? page.cursor : undefined;
+    } while (cursor !== undefined);
+    return true;
+  }
+  async #listFiles(): Promise<void> {
+    const found = new Map<string, string>();
+    const folders = new Set<string>();
+    try {
+      let whole = await this.#list("", found, MAX_FILES, folders);
+      for (const folder of folders) if (!NOT_SEARCHED.has(folder)) whole = (await this.#list(folder, found, MAX_FILES)) && whole;
+      if (!whole) this.#note("workspace", `The workspace has more than ${MAX_FILES} files; the others are not searched.`);
+    } catch {
+      return this.#fail("workspace", "The files could not be listed just now, so they were searched as they were last time.");
+    }
+    this.#ports.store.listed("workspace", found);
+  }
+  async #listTranscripts(): Promise<boolean> {
+    const found = new Map<string, string>();
+    try {
+      if (!(await this.#list(TRANSCRIPTS, found, MAX_TRANSCRIPTS)))
+        this.#note("archives", `There are more than ${MAX_TRANSCRIPTS} transcripts; the others are not searched.`);
+    } catch {
+      this.#fail("archives", "The transcripts could not be listed just now, so they were searched as they were last time.");
+      return false;
+    }
+    for (const name of found.keys()) if (!TRANSCRIPT.test(name)) found.delete(name);
+    this.#ports.store.listed("archives", found);
+    return true;
+  }
+
+  // ---------------------------------------------------------------- files
+
+  async #file(source: Source): Promise<void> {
+    const { store, bucket } = this.#ports;
+    try {
+      const object = await bucket.get(this.#folder + source.name);
+      if (!object || !hasBody(object)) return store.replace(source.id, [], { state: "gone" });
+      if (object.size > LIMITS.workspaceFileBytes) {
+        await object.body.cancel();
+        return store.replace(source.id, [], { state: "skipped", etag: object.etag });
+      }
+      const text = asText(await object.arrayBuffer());
+      if (text === undefined) return store.replace(source.id, [], { state: "skipped", etag: object.etag });
+      const at = object.uploaded.getTime();
+      const docs = pieces(text, FILE_PIECE_CHARS).map((piece): Doc => ({ position: piece.line, at, text: piece.text }));
+      this.#taken += docs.length;
+      store.replace(source.id, docs, { state: "done", etag: object.etag });
+    } catch {
+      this.#fail("workspace", "Some files could not be read just now, so they were searched as they were last time. Search again.");
+    }
+  }
+
+  // ---------------------------------------------------------------- conversations
+
+  /** True: each conversation has been asked where it begins. */
+  async #sessions(): Promise<boolean> {
+    const waiting: SearchableSession[] = [];
+    try {
+      for (let after = ""; waiting.length < MAX_SESSIONS; ) {
+        const page = await this.#ports.sessions(after);
+        const last = page.at(-1);
+        if (last === undefined) break;
+        waiting.push(...page);
+        after = last.key;
+      }
+    } catch {
+      this.#fail("sessions", "The conversations could not be listed just now, so they were searched as they were last time.");
+      return false;
+    }
+    // The last active first: there is more to find in them.
+    waiting.sort((left, right) => right.lastActiveAt - left.lastActiveAt);
+    let asked = true;
+    const work = async (): Promise<void> => {
+      for (let session = waiting.shift(); session !== undefined; session = waiting.shift()) {
+        if (this.#enough()) {
+          this.#unasked += 1 + waiting.splice(0).length;
+          asked = false;
+          return;
+        }
+        try {
+          asked = (await this.#session(session)) && asked;
+        } catch {
+          asked = false;
+          this.#fail("sessions", "Some conversations did not answer just now, so they were searched as they were last time. Search again.");
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: SESSIONS_AT_ONCE }, work));
+    return asked;
+  }
+  /** True: everything that it has is in. */
+  async #session({ key, quietSince }: SearchableSession): Promise<boolean> {
+    const { store, rows, now } = this.#ports;
+    let source = store.source("sessions", key);
+    const startedAt = now();
+    // Checked in the future: the clock was set back, and says nothing.
+    if (source?.state === "done" && quietSince <= source.checkedAt && source.checkedAt <= startedAt) return true;
+    for (;;) {
+      const answer = await rows(key, source?.next ?? 0, ROWS_PER_PAGE);
+      // A key that was handed out and never used.
+      if (!answer.ok) return answer.error.reason === "session.not_found";
+      const page = answer.value;
+      source ??= store.addSession(key);
+      const { id } = source;
+      if (source.next >= page.nextSeq && source.next > 0) {
+        // Its numbers are lower than those that were read: it is another one under this key.
+        while (!store.removeBelow(id, Number.MAX_SAFE_INTEGER)) if (this.#enough()) break;
+        store.add(id, [], { state: "new", next: 0 });
+        source = { ...source, next: 0 };
+        if (this.#enough()) return false;
+        continue;
+      }
+      const docs = page.rows.flatMap(({ seq, ...row }) =>
+        pieces(row.text, MESSAGE_PIECE_CHARS).map((piece): Doc => ({ position: seq, role: row.role, at: row.at, text: piece.text })),
+      );
+      this.#taken += docs.length;
+      store.add(id, docs, {
+        state: page.more ? "partial" : "done",
+        next: page.upTo,
+        contextFrom: page.contextFrom,
+        sessionId: page.sessionId,
+        // A run that goes on writes without anybody having said anything.
+        checkedAt: page.busy || page.more ? 0 : startedAt,
+      });
+      if (!page.more) return true;
+      source = { ...source, next: page.upTo };
+      if (this.#enough()) {
+        this.#unread += Math.max(1, page.nextSeq - 1 - page.upTo);
+        return false;
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------- transcripts
+
+  async #transcript(source: Source): Promise<void> {
+    const { store, bucket } = this.#ports;
+    const sessionId = TRANSCRIPT.exec(source.name)?.[1] ?? "";
+    if (source.state === "new") while (!store.removeBelow(source.id, Number.MAX_SAFE_INTEGER)) if (this.#enough()) return;
+    const unreadable = (): void =>
+      this.#fail("archives", "Some transcripts could not be read just now, so they are not searched. Search again.");
+    let object: Awaited<ReturnType<typeof bucket.get>>;
+    try {
+      object = await bucket.get(this.#folder + source.name);
+    } catch {
+      return unreadable();
+    }
+    if (!object || !hasBody(object)) return store.add(source.id, [], { state: "gone" });
+    const meta = object.customMetadata ?? {};
+    const about = {
+      sessionId: (meta["sessionId"] ?? sessionId).slice(0, MAX_ID_CHARS),
+      ...(meta["sessionKey"] === undefined ? {} : { sessionKey: meta["sessionKey"].slice(0, MAX_KEY_CHARS) }),
+    };
+    const from = source.state === "new" ? 0 : source.next;
+    let position = 0;
+    let broken = 0;
+    const note = (what: string): string => `The transcript \`${source.name}\` ${what}`.slice(0, 512);
+    const lines = transcriptLines(object.body);
+    try {
+      for await (const batch of lines) {
+        if (batch.kind === "failed") return unreadable();
+        if (batch.kind === "damaged")
+          return store.add(source.id, [], {
+            ...about,
+            state: "damaged",
+            note: note(`is damaged; its first ${position} messages are searched.`),
+          });
+        const docs: Doc[] = [];
+        for (const line of batch.lines) {
+          const message = parse(line);
+          if (message === undefined) broken++;
+          else if (position >= from)
+            for (const piece of pieces(message.text, MESSAGE_PIECE_CHARS))
+              docs.push({ position, role: message.role, at: message.at, text: piece.text });
+          position++;
+        }
+        if (position <= from) continue;
+        this.#taken += docs.length;
+        store.add(source.id, docs, { ...about, state: "partial", next: position });
+        if (this.#enough()) return;
+      }
+    } finally {
+      await lines.return();
+    }
+    store.add(source.id, [], {
+      ...about,
+      next: position,
+      ...(broken === 0 ? { state: "done" } : { state: "damaged", note: note(`has ${broken} damaged lines, which are not searched.`) }),
+    });
+  }
+
+  // ---------------------------------------------------------------- what is no more
+
+  /** True: nothing is left to take out. */
+  #forget(sure: boolean): boolean {
+    const { store } = this.#ports;
+    while (!store.removeGone()) if (this.#enough()) return false;
+    if (!sure) return true;
+    for (const { id, name, contextFrom } of store.sources("sessions")) {
+      if (store.archiveOpenFor(name)) continue;
+      while (!store.removeBelow(id, contextFrom)) if (this.#enough()) return false;
+    }
+    return true;
+  }
+}
+function parse(line: string): ReturnType<typeof searchable> {
+  try {
+    return searchable(JSON.parse(line));
+  } catch {
+    return undefined;
+  }
+}

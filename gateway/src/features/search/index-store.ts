@@ -1,0 +1,291 @@
+/**
+ * The tables of an agent's search index, in SQLite's FTS5. Everything in them is derived: it can be dropped at any time and comes
+ * back with the next search. Each call is one bounded transaction. Knows nothing of where texts come from.
+ */
+import type { SearchSource } from "../../../../protocol/gen/types.ts";
+import type { Database } from "../../platform/sql.ts";
+import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
+import { linesBefore, MARK_BEGIN, MARK_END, segment } from "./text.ts";
+
+/** Another number: everything is dropped and read anew. */
+const SCHEMA = 1;
+/** Rows that one transaction removes. */
+const REMOVE_STEP = 500;
+
+/**
+ * `new`: its texts are not in, or are those of an older version. `partial`: some are. `done`. `skipped`: nothing in it can be
+ * searched. `damaged`: what could be read is in. `gone`: it is no more, and its texts are on their way out.
+ */
+export type SourceState = "new" | "partial" | "done" | "skipped" | "damaged" | "gone";
+/** A file, a transcript or a conversation. */
+export interface Source {
+  readonly id: number;
+  readonly kind: SearchSource;
+  /** A path in the workspace, or a session's key. */
+  readonly name: string;
+  readonly etag: string;
+  readonly state: SourceState;
+  readonly sessionKey: string | undefined;
+  readonly sessionId: string | undefined;
+  /** Of a transcript: the next message; of a conversation: the last number that was looked at. */
+  readonly next: number;
+  /** Of a conversation: where it begins now. */
+  readonly contextFrom: number;
+  /** Of a conversation: nothing that happened before this is missing. */
+  readonly checkedAt: number;
+  readonly note: string | undefined;
+}
+export interface Doc {
+  readonly position: number;
+  readonly role?: string;
+  readonly at: number;
+  readonly text: string;
+}
+export type Find = Omit<SearchRequest, "agentId">;
+type SourceRow = {
+  id: number;
+  kind: SearchSource;
+  name: string;
+  etag: string;
+  state: SourceState;
+  session_key: string | null;
+  session_id: string | null;
+  next: number;
+  context_from: number;
+  checked_at: number;
+  note: string | null;
+};
+type SourceChange = Partial<Omit<Source, "id" | "kind" | "name">>;
+const COLUMNS = {
+  etag: "etag",
+  state: "state",
+  sessionKey: "session_key",
+  sessionId: "session_id",
+  next: "next",
+  contextFrom: "context_from",
+  checkedAt: "checked_at",
+  note: "note",
+} as const satisfies Record<keyof SourceChange, string>;
+
+const sourceOf = (row: SourceRow): Source => ({
+  id: row.id,
+  kind: row.kind,
+  name: row.name,
+  etag: row.etag,
+  state: row.state,
+  sessionKey: row.session_key ?? undefined,
+  sessionId: row.session_id ?? undefined,
+  next: row.next,
+  contextFrom: row.context_from,
+  checkedAt: row.checked_at,
+  note: row.note ?? undefined,
+});
+
+export class IndexStore {
+  readonly #storage: Database;
+
+  constructor(storage: Database) {
+    this.#storage = storage;
+  }
+
+  /** Makes the tables; drops those of another version first. */
+  prepare(agentId: string): void {
+    const { sql } = this.#storage;
+    this.#storage.transactionSync(() => {
+      sql.exec("CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID");
+      if (this.#meta("schema") === String(SCHEMA)) return;
+      for (const table of ["places", "docs", "sources"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
+      sql.exec(
+        "CREATE TABLE sources(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, state TEXT NOT NULL, session_key TEXT, session_id TEXT, next INTEGER NOT NULL DEFAULT 0, context_from INTEGER NOT NULL DEFAULT 0, checked_at INTEGER NOT NULL DEFAULT 0, note TEXT, UNIQUE(kind, name)) STRICT",
+      );
+      sql.exec(
+        "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL) STRICT",
+      );
+      sql.exec("CREATE INDEX docs_of_source ON docs(source, position)");
+      sql.exec("CREATE VIRTUAL TABLE places USING fts5(text, tokenize = 'unicode61 remove_diacritics 2')");
+      for (const [name, value] of [
+        ["schema", String(SCHEMA)],
+        ["agent", agentId],
+      ] as const)
+        sql.exec("INSERT INTO meta(name, value) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value", name, value);
+    });
+  }
+  /** Whose index this is; undefined: nobody has searched yet. */
+  agent(): string | undefined {
+    const made = this.#storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").toArray().length > 0;
+    return made ? this.#meta("agent") : undefined;
+  }
+  #meta(name: string): string | undefined {
+    return this.#storage.sql.exec<{ value: string }>("SELECT value FROM meta WHERE name = ?", name).toArray()[0]?.value;
+  }
+
+  // ---------------------------------------------------------------- sources
+
+  sources(kind: SearchSource): Source[] {
+    return this.#storage.sql.exec<SourceRow>("SELECT * FROM sources WHERE kind = ? ORDER BY name", kind).toArray().map(sourceOf);
+  }
+  source(kind: SearchSource, name: string): Source | undefined {
+    const row = this.#storage.sql.exec<SourceRow>("SELECT * FROM sources WHERE kind = ? AND name = ?", kind, name).toArray()[0];
+    return row && sourceOf(row);
+  }
+  open(kind: SearchSource): number {
+    const row = this.#storage.sql
+      .exec<{ n: number }>("SELECT count(*) AS n FROM sources WHERE kind = ? AND state IN ('new', 'partial')", kind)
+      .toArray()[0];
+    return row?.n ?? 0;
+  }
+  /** Whether a transcript of this conversation, or one that nobody has looked into, is not in yet. */
+  archiveOpenFor(sessionKey: string): boolean {
+    return (
+      this.#storage.sql
+        .exec(
+          "SELECT 1 FROM sources WHERE kind = 'archives' AND state IN ('new', 'partial') AND (session_key IS NULL OR session_key = ?) LIMIT 1",
+          sessionKey,
+        )
+        .toArray().length > 0
+    );
+  }
+  /** What a listing of the bucket says: what is new or another version is to be read, what is missing is gone. */
+  listed(kind: "workspace" | "archives", found: ReadonlyMap<string, string>): void {
+    const known = new Map(this.sources(kind).map((source) => [source.name, source]));
+    this.#storage.transactionSync(() => {
+      const { sql } = this.#storage;
+      for (const [name, etag] of found) {
+        const source = known.get(name);
+        if (source === undefined) sql.exec("INSERT INTO sources(kind, name, etag, state) VALUES(?, ?, ?, 'new')", kind, name, etag);
+        else if (source.etag !== etag || source.state === "gone")
+          sql.exec("UPDATE sources SET etag = ?, state = 'new', next = 0, note = NULL WHERE id = ?", etag, source.id);
+      }
+      for (const [name, source] of known)
+        if (!found.has(name) && source.state !== "gone") sql.exec("UPDATE sources SET state = 'gone' WHERE id = ?", source.id);
+    });
+  }
+  addSession(key: string): Source {
+    this.#storage.sql.exec(
+      "INSERT INTO sources(kind, name, etag, state, session_key) VALUES('sessions', ?, '', 'new', ?) ON CONFLICT(kind, name) DO NOTHING",
+      key,
+      key,
+    );
+    const source = this.source("sessions", key);
+    if (source === undefined) throw new Error("a row that was just written is not there");
+    return source;
+  }
+  /** Adds texts to a source and notes how far it has come, in one transaction. */
+  add(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
+    this.#storage.transactionSync(() => {
+      this.#insert(sourceId, docs);
+      this.#change(sourceId, change);
+    });
+  }
+  /** Puts these texts in the place of all that the source had. For what fits one transaction. */
+  replace(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
+    this.#storage.transactionSync(() => {
+      this.#remove("SELECT id FROM docs WHERE source = ?", sourceId);
+      this.#insert(sourceId, docs);
+      this.#change(sourceId, change);
+    });
+  }
+  #insert(sourceId: number, docs: readonly Doc[]): void {
+    const { sql } = this.#storage;
+    for (const { position, role, at, text } of docs) {
+      const id = sql
+        .exec<{ id: number }>(
+          "INSERT INTO docs(source, position, role, at) VALUES(?, ?, ?, ?) RETURNING id",
+          sourceId,
+          position,
+          role ?? null,
+          at,
+        )
+        .toArray()[0]?.id;
+      sql.exec("INSERT INTO places(rowid, text) VALUES(?, ?)", id ?? null, segment(text));
+    }
+  }
+  #change(sourceId: number, change: SourceChange): void {
+    const names = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).filter((name) => Object.hasOwn(change, name));
+    if (names.length === 0) return;
+    this.#storage.sql.exec(
+      `UPDATE sources SET ${names.map((name) => `${COLUMNS[name]} = ?`).join(", ")} WHERE id = ?`,
+      ...names.map((name) => change[name] ?? null),
+      sourceId,
+    );
+  }
+  #remove(select: string, ...params: SqlStorageValue[]): number {
+    const { sql } = this.#storage;
+    const ids = sql.exec<{ id: number }>(select, ...params).toArray();
+    for (const { id } of ids) {
+      sql.exec("DELETE FROM places WHERE rowid = ?", id);
+      sql.exec("DELETE FROM docs WHERE id = ?", id);
+    }
+    return ids.length;
+  }
+  /** Takes out one step of a source's texts with a position below `below`. True: there are none any more. */
+  removeBelow(sourceId: number, below: number): boolean {
+    return this.#storage.transactionSync(
+      () => this.#remove(`SELECT id FROM docs WHERE source = ? AND position < ? LIMIT ${REMOVE_STEP}`, sourceId, below) < REMOVE_STEP,
+    );
+  }
+  /** One step of taking out what is gone. True: nothing is left of it. */
+  removeGone(): boolean {
+    const gone = this.#storage.sql.exec<{ id: number }>("SELECT id FROM sources WHERE state = 'gone' LIMIT 1").toArray()[0];
+    if (gone === undefined) return true;
+    if (this.removeBelow(gone.id, Number.MAX_SAFE_INTEGER)) this.#storage.sql.exec("DELETE FROM sources WHERE id = ?", gone.id);
+    return false;
+  }
+
+  // ---------------------------------------------------------------- looking
+
+  find({ match, sources, sessionKey, memoryOf, limit, offset }: Find): SearchPlace[] {
+    const where: string[] = [];
+    const params: SqlStorageValue[] = [];
+    if (memoryOf !== undefined) {
+      where.push(
+        "((s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key IN (SELECT value FROM json_each(?)) OR (s.session_key >= ? AND s.session_key < ?))))",
+      );
+      params.push(JSON.stringify(memoryOf.keys), memoryOf.prefix, `${memoryOf.prefix}\u{10ffff}`);
+    }
+    where.push(`s.kind IN (${sources.map(() => "?").join(", ")})`);
+    params.push(...sources);
+    if (sessionKey !== undefined) {
+      where.push("s.session_key = ?");
+      params.push(sessionKey);
+    }
+    const { sql } = this.#storage;
+    type Row = SourceRow & { doc: number; position: number; role: string | null; at: number; score: number };
+    // Scores that are the same to a hundredth are the same to people: then the later one comes first.
+    const rows = sql
+      .exec<Row>(
+        `SELECT d.id AS doc, d.position, d.role, d.at, bm25(places) AS score, s.* FROM places JOIN docs d ON d.id = places.rowid JOIN sources s ON s.id = d.source WHERE places MATCH ? AND s.state <> 'gone' AND ${where.join(" AND ")} ORDER BY round(score, 2), d.at DESC, d.id DESC LIMIT ? OFFSET ?`,
+        match,
+        ...params,
+        limit,
+        offset,
+      )
+      .toArray();
+    if (rows.length === 0) return [];
+    const texts = new Map(
+      sql
+        .exec<{ id: number; marked: string }>(
+          `SELECT rowid AS id, highlight(places, 0, ?, ?) AS marked FROM places WHERE places MATCH ? AND rowid IN (${rows.map((row) => row.doc).join(", ")})`,
+          MARK_BEGIN,
+          MARK_END,
+          match,
+        )
+        .toArray()
+        .map(({ id, marked }) => [id, marked]),
+    );
+    return rows.map((row) => {
+      const marked = texts.get(row.doc) ?? "";
+      return {
+        kind: row.kind,
+        name: row.name,
+        sessionKey: row.session_key ?? undefined,
+        sessionId: row.session_id ?? undefined,
+        role: row.role ?? undefined,
+        at: row.at,
+        position: row.kind === "workspace" ? row.position + linesBefore(marked) : row.position,
+        score: -row.score,
+        marked,
+      };
+    });
+  }
+}

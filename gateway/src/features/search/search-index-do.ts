@@ -1,0 +1,44 @@
+/**
+ * The Durable Object of one agent's search index: a shell around the service. Costs nothing while nobody searches; all that it has
+ * is derived, so it may be lost at any time. The constructor reads nothing.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { Env } from "../../platform/env.ts";
+import { systemClock } from "../../platform/clock.ts";
+import { consoleSink, createLogger, SecretValues } from "../../platform/log.ts";
+import { gatewayPort, sessionPort } from "../../platform/stubs.ts";
+import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
+import { IndexStore } from "./index-store.ts";
+import { SearchService } from "./service.ts";
+
+export class SearchIndex extends DurableObject<Env> implements SearchPort {
+  readonly #service: SearchService;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const log = createLogger({ component: "search", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
+    const store = new IndexStore(ctx.storage);
+    const gateway = gatewayPort(env);
+    this.#service = new SearchService({
+      store,
+      bucket: env.STORAGE,
+      sessions: (afterKey) => gateway.searchableSessions(store.agent() ?? "", afterKey),
+      rows: (key, afterSeq, limit) => sessionPort(env, key).searchRows(afterSeq, limit),
+      now: systemClock.now,
+      wakeIn: (ms) => {
+        ctx.storage.setAlarm(systemClock.now() + ms).catch((error: unknown) => log.error("search.alarm_not_set", { error }));
+      },
+      after: (ms, work) => {
+        const timer = setTimeout(work, ms);
+        return () => clearTimeout(timer);
+      },
+    });
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#service.alarm();
+  }
+  query(request: SearchRequest): Promise<SearchFound> {
+    return this.#service.query(request);
+  }
+}

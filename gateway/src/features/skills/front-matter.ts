@@ -1,0 +1,231 @@
+/**
+ * The head of a SKILL.md: YAML 1.2 between two lines `---`, checked against the contract. Pure; never throws, never follows an alias,
+ * never runs anything. What is wrong is said with its line; values are not repeated.
+ */
+import { isMap, isNode, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { SkillFrontMatter } from "../../../../protocol/gen/types.ts";
+import { checkSkillFrontMatter } from "../../../../protocol/gen/validators/checks.js";
+import { explain } from "../../../../protocol/runtime/explain.ts";
+import { dangerousIn, invisibleIn, visible } from "./hidden.ts";
+
+/** What a SKILL.md says of itself. `problems` empty: it can be used. The rest is what could be read all the same. */
+export interface SkillHead {
+  readonly name?: string;
+  readonly description: string;
+  readonly homepage?: string;
+  readonly emoji?: string;
+  readonly always: boolean;
+  readonly capabilities: readonly string[];
+  readonly bins: readonly string[];
+  readonly install: readonly string[];
+  readonly problems: readonly string[];
+}
+
+/** Far more than any head needs, and little enough that no text of this size can keep the parser busy. */
+const MAX_HEAD_CHARS = 16_384;
+const MAX_DEPTH = 16;
+const MAX_PROBLEMS = 8;
+/** In the order in which they count. */
+const VENDORS = ["gsv", "openclaw", "clawdbot"] as const;
+const FENCE = /^---[ \t]*\r?$/;
+const NOTHING: SkillHead = { description: "", always: false, capabilities: [], bins: [], install: [], problems: [] };
+
+type Plain = Readonly<Record<string, unknown>>;
+const isPlain = (value: unknown): value is Plain => typeof value === "object" && value !== null && !Array.isArray(value);
+const own = (value: Plain, key: string): unknown => (Object.hasOwn(value, key) ? value[key] : undefined);
+const refused = (...problems: readonly string[]): SkillHead => ({ ...NOTHING, problems: problems.slice(0, MAX_PROBLEMS) });
+
+export function readHead(file: string): SkillHead {
+  if (file.length > LIMITS.skillBytes) return refused(`SKILL.md is larger than ${LIMITS.skillBytes} bytes.`);
+  const danger = dangerousIn(file);
+  if (danger)
+    return refused(`Line ${danger.line} has a hidden character (${danger.code}) that makes the text read otherwise than it looks.`);
+  const text = file.replace(/^\ufeff/, "");
+  const [first, ...rest] = text.split("\n");
+  if (first === undefined || !FENCE.test(first)) return refused("SKILL.md has no front matter: its first line must be `---`.");
+  const end = rest.findIndex((line) => FENCE.test(line));
+  if (end === -1) return refused("The front matter has no end: a line `---` must follow it.");
+  const head = rest.slice(0, end).join("\n");
+  if (head.length > MAX_HEAD_CHARS) return refused(`The front matter is longer than ${MAX_HEAD_CHARS} characters.`);
+  const marked = rest.slice(0, end).findIndex((line) => /^(?:\.\.\.|%)/.test(line));
+  if (marked !== -1) return refused(`Line ${marked + 2}: directives and further documents are not allowed.`);
+  return readYaml(head);
+}
+
+/** Positions in the head are one line further down in the file. */
+const inFile = (lines: LineCounter, offset: number): string => `Line ${lines.linePos(offset).line + 1}`;
+
+function readYaml(head: string): SkillHead {
+  const lines = new LineCounter();
+  try {
+    if (deepestFlow(head) > MAX_DEPTH) return refused(`The front matter is nested deeper than ${MAX_DEPTH}.`);
+    const document = parseDocument(head, {
+      version: "1.2",
+      schema: "core",
+      uniqueKeys: true,
+      merge: false,
+      strict: true,
+      resolveKnownTags: false,
+      prettyErrors: false,
+      logLevel: "silent",
+      lineCounter: lines,
+    });
+    const flaws = [...document.errors, ...document.warnings].map(({ pos, code }) => `${inFile(lines, pos[0])}: ${sentence(code)}`);
+    if (flaws.length > 0) return refused(...new Set(flaws));
+    const odd = oddNode(document.contents, lines);
+    if (odd !== undefined) return refused(odd);
+    if (!isMap(document.contents)) return refused("The front matter must be keys and values, such as `name: mail`.");
+    const value: unknown = document.toJS({ maxAliasCount: 0 });
+    const lineOf = (path: readonly string[]): string => {
+      for (let depth = path.length; depth > 0; depth--) {
+        const node: unknown = document.getIn(path.slice(0, depth), true);
+        if (isNode(node) && node.range) return inFile(lines, node.range[0]);
+      }
+      return "Line 2";
+    };
+    return isPlain(value) ? readValues(value, lineOf) : refused("The front matter must be keys and values, such as `name: mail`.");
+  } catch {
+    // The parser recurses: what is nested too deeply for it ends here.
+    return refused("The front matter can't be read: it is nested too deeply or is not YAML.");
+  }
+}
+
+/** Brackets inside quotes count as well: a head that has so many is not one. */
+function deepestFlow(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const sign of text) {
+    if (sign === "[" || sign === "{") deepest = Math.max(deepest, ++depth);
+    else if (sign === "]" || sign === "}") depth--;
+  }
+  return deepest;
+}
+
+/** What YAML allows and a head must not have. */
+function oddNode(root: Node | null, lines: LineCounter): string | undefined {
+  let problem: string | undefined;
+  const at = (node: Node, what: string): symbol => {
+    problem = `${node.range ? inFile(lines, node.range[0]) : "Line 2"}: ${what}`;
+    return visit.BREAK;
+  };
+  visit(root, {
+    Alias: (_key, node) => at(node, "aliases (`*name`) are not allowed."),
+    Node: (_key, node, path) => {
+      if ("anchor" in node && node.anchor) return at(node, "anchors (`&name`) are not allowed.");
+      if ("tag" in node && typeof node.tag === "string") return at(node, "tags (`!name`) are not allowed.");
+      return path.length > MAX_DEPTH * 2 ? at(node, `it is nested deeper than ${MAX_DEPTH}.`) : undefined;
+    },
+    Pair: (_key, pair) => {
+      if (isScalar(pair.key) && typeof pair.key.value === "string") return undefined;
+      problem = `${isNode(pair.key) && pair.key.range ? inFile(lines, pair.key.range[0]) : "Line 2"}: a key is not a text.`;
+      return visit.BREAK;
+    },
+  });
+  return problem;
+}
+
+/** The parser's codes as sentences. Its own messages may repeat what is in the file. */
+function sentence(code: string): string {
+  switch (code) {
+    case "DUPLICATE_KEY":
+      return "a key is there twice.";
+    case "TAB_AS_INDENT":
+      return "a tab is used to indent; use spaces.";
+    case "TAG_RESOLVE_FAILED":
+      return "tags (`!name`) are not allowed.";
+    case "BAD_ALIAS":
+      return "an alias (`*name`) names nothing; aliases are not allowed.";
+    case "MULTIPLE_DOCS":
+      return "there is more than one document.";
+    case "MULTILINE_IMPLICIT_KEY":
+    case "BLOCK_AS_IMPLICIT_KEY":
+    case "BAD_INDENT":
+      return "the indentation or a colon is wrong; put texts with a colon in quotes.";
+    default:
+      return `this is not YAML (${code.toLowerCase().replaceAll("_", " ")}).`;
+  }
+}
+
+function readValues(value: Plain, lineOf: (path: readonly string[]) => string): SkillHead {
+  const picked = pickMetadata(own(value, "metadata"));
+  if (!picked.ok) return refused(`${lineOf(["metadata"])}: ${picked.problem}`);
+  const front = {
+    ...Object.fromEntries(
+      (["name", "description", "homepage", "always"] as const).flatMap((key) => {
+        const found = own(value, key);
+        return found === undefined || found === null ? [] : [[key, found]];
+      }),
+    ),
+    ...(picked.metadata === undefined ? {} : { metadata: picked.metadata }),
+  };
+  if (!fits(front))
+    return refused(
+      ...explain("SkillFrontMatter", front).map(({ path, message }) => {
+        const steps = path.split(/[.[\]]+/).filter((step) => step !== "");
+        const there = steps[0] === "metadata" && picked.vendor !== undefined ? ["metadata", picked.vendor, ...steps.slice(1)] : steps;
+        return `${lineOf(there)}: \`${path}\`: ${message}.`;
+      }),
+    );
+  const { metadata = {} } = front;
+  const problems: string[] = [];
+  for (const [key, text] of [
+    ["name", front.name],
+    ["description", front.description],
+    ["homepage", front.homepage ?? metadata.homepage],
+    ["emoji", metadata.emoji],
+  ] as const) {
+    const found = text === undefined ? undefined : invisibleIn(text);
+    if (found !== undefined) problems.push(`${lineOf([key])}: \`${key}\` has an invisible character (${found}).`);
+  }
+  if (front.description.trim() === "") problems.push(`${lineOf(["description"])}: \`description\` is empty; say when to use the skill.`);
+  const homepage = front.homepage ?? metadata.homepage;
+  return {
+    description: visible(front.description, 8192),
+    always: metadata.always ?? front.always ?? false,
+    capabilities: [...new Set(metadata.requires?.capabilities?.map((capability) => visible(capability, 64)))].sort(),
+    bins: [...new Set(metadata.requires?.bins?.map((bin) => visible(bin, 128)))].sort(),
+    install: (metadata.install ?? []).map(installText),
+    problems,
+    ...(front.name === undefined ? {} : { name: visible(front.name, 128) }),
+    ...(homepage === undefined ? {} : { homepage: visible(homepage, 1024) }),
+    ...(metadata.emoji === undefined ? {} : { emoji: visible(metadata.emoji, 32) }),
+  };
+}
+const fits = (value: unknown): value is SkillFrontMatter => checkSkillFrontMatter(value);
+
+type Picked = { readonly ok: true; readonly metadata?: Plain; readonly vendor?: string } | { readonly ok: false; readonly problem: string };
+/** An object, or the same as a JSON text; of it the first vendor's part. */
+function pickMetadata(given: unknown): Picked {
+  if (given === undefined || given === null) return { ok: true };
+  let value = given;
+  if (typeof given === "string") {
+    try {
+      value = JSON.parse(given);
+    } catch {
+      return { ok: false, problem: "`metadata` is a text but not JSON." };
+    }
+  }
+  if (!isPlain(value)) return { ok: false, problem: "`metadata` must be an object." };
+  for (const vendor of VENDORS) {
+    const part = own(value, vendor);
+    if (part === undefined || part === null) continue;
+    if (!isPlain(part)) return { ok: false, problem: `\`metadata.${vendor}\` must be an object.` };
+    const kept = ["always", "emoji", "homepage", "requires", "install"].flatMap((key) => {
+      const found = own(part, key);
+      return found === undefined || found === null ? [] : [[key, found] as const];
+    });
+    return { ok: true, metadata: Object.fromEntries(kept), vendor };
+  }
+  return { ok: true };
+}
+
+/** A step as its author wrote it, in one line. Shown, never run. */
+function installText(step: unknown): string {
+  if (typeof step === "string") return visible(step, 1024);
+  if (!isPlain(step)) return visible(JSON.stringify(step) ?? "", 1024);
+  const label = own(step, "label");
+  const rest = Object.entries(step).filter(([key, value]) => key !== "label" && key !== "id" && value !== undefined);
+  const facts = rest.map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
+  return visible(typeof label === "string" ? (facts === "" ? label : `${label} (${facts})`) : facts, 1024);
+}

@@ -1,0 +1,152 @@
+/**
+ * The skills of an agent as they are in the bucket: which one of a name counts, its texts, putting and removing one. Knows nothing of
+ * approvals: who installs says beforehand what will be there. Puts SKILL.md last and deletes it first, so that what is half done is no
+ * skill.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { SkillFile } from "../../../../protocol/gen/types.ts";
+import type { Result } from "../../ports/result.ts";
+import { asText, type Bucket, failure, guarded } from "../../storage/bucket.ts";
+import { cacheOf } from "../workspace/cache.ts";
+import { agentFolder, contentTypeOf } from "../../storage/keys.ts";
+import { createWorkspaceStore } from "../workspace/store.ts";
+import { builtinFile, builtinFolders } from "./builtin/index.ts";
+import { inForce, SKILL_FILE, type SkillFolder, sha256Of } from "./folder.ts";
+import { rootPrefix, type RootSkills, type SkillRoot } from "./load.ts";
+
+export interface SkillView {
+  /** The ones that count, by name. */
+  readonly folders: readonly SkillFolder[];
+  readonly own: RootSkills;
+  readonly global: RootSkills;
+}
+export interface SkillLibrary {
+  /** `fresh`: compared with the bucket now. */
+  view(agentId: string, now: number, fresh?: boolean): Promise<Result<SkillView>>;
+  root(root: SkillRoot, now: number): Promise<Result<RootSkills>>;
+  /** A file of a skill, only as it was when the skill was looked at; `skill.changed` when it is not that any more. */
+  text(agentId: string, folder: SkillFolder, file: string): Promise<Result<string>>;
+  /** SKILL.md of a skill that can't be used, for its owner to look at: its beginning, whatever it is. */
+  anyText(agentId: string, folder: SkillFolder): Promise<Result<string>>;
+  put(root: SkillRoot, name: string, files: readonly SkillFile[]): Promise<Result<void>>;
+  remove(root: SkillRoot, name: string): Promise<Result<number>>;
+}
+
+const MAX_REMOVED = 10_000;
+const utf8 = new TextEncoder();
+const NOTHING: Result<void> = { ok: true, value: undefined };
+
+/** Where the files of a skill in the bucket are. */
+const rootOf = (agentId: string, scope: "agent" | "global"): SkillRoot => (scope === "agent" ? { scope, agentId } : { scope });
+
+export function createSkillLibrary(bucket: Bucket): SkillLibrary {
+  const folders = cacheOf(bucket).skills;
+  const store = createWorkspaceStore(bucket);
+  const keyOf = (agentId: string, scope: "agent" | "global", name: string, file: string): string =>
+    `${rootPrefix(rootOf(agentId, scope))}${name}/${file}`;
+  const changed = (name: string) => failure("skill.changed", `The skill \`${name}\` was changed at this moment. Look at it again.`);
+
+  async function keysOf(prefix: string): Promise<string[]> {
+    const keys: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await bucket.list({ prefix, ...(cursor === undefined ? {} : { cursor }) });
+      keys.push(...page.objects.map(({ key }) => key));
+      cursor = page.truncated ? page.cursor : undefined;
+    } while (cursor !== undefined && keys.length < MAX_REMOVED);
+    return keys;
+  }
+
+  /** An agent's own files keep what they were, like any other of its workspace (promises S10). */
+  async function place(root: SkillRoot, key: string, content: string): Promise<Result<void>> {
+    const done =
+      root.scope === "agent"
+        ? await store.write(root.agentId, key.slice(agentFolder(root.agentId).length), content)
+        : await guarded("write the skill", () =>
+            bucket.put(key, utf8.encode(content), { httpMetadata: { contentType: contentTypeOf(key) } }),
+          );
+    folders.invalidate(root);
+    return done.ok ? NOTHING : done;
+  }
+  async function drop(root: SkillRoot, key: string): Promise<Result<void>> {
+    const gone =
+      root.scope === "agent"
+        ? await store.delete(root.agentId, key.slice(agentFolder(root.agentId).length))
+        : await guarded("delete the skill", () => bucket.delete(key));
+    folders.invalidate(root);
+    return gone.ok || gone.error.reason === "path.not_found" ? NOTHING : gone;
+  }
+
+  return {
+    async view(agentId, now, fresh = false) {
+      const [own, global] = await Promise.all([
+        folders.load({ scope: "agent", agentId }, now, fresh),
+        folders.load({ scope: "global" }, now, fresh),
+      ]);
+      if (!own.ok) return own;
+      if (!global.ok) return global;
+      return {
+        ok: true,
+        value: { folders: inForce(own.value.skills, global.value.skills, builtinFolders()), own: own.value, global: global.value },
+      };
+    },
+    root: (root, now) => folders.load(root, now, true),
+
+    async text(agentId, folder, file) {
+      const { scope, name } = folder;
+      if (scope === "builtin") {
+        const own = builtinFile(`skills/${name}/${file}`);
+        return own ? { ok: true, value: own.content } : failure("path.not_found", `The skill \`${name}\` has no file \`${file}\`.`);
+      }
+      const expected = folder.files.find(({ path }) => path === file);
+      if (expected === undefined) return failure("path.not_found", `The skill \`${name}\` has no file \`${file}\`.`);
+      const got = await guarded("read the skill", async () => {
+        const object = await bucket.get(keyOf(agentId, scope, name, file));
+        if (object === null) return null;
+        if (object.size === expected.sizeBytes) return object.arrayBuffer();
+        await object.body.cancel();
+        return null;
+      });
+      if (!got.ok) return got;
+      if (got.value === null || (await sha256Of(new Uint8Array(got.value))) !== expected.sha256) return changed(name);
+      const text = asText(got.value);
+      return text === undefined ? failure("file.binary", `\`${file}\` of the skill \`${name}\` is not text.`) : { ok: true, value: text };
+    },
+    async anyText(agentId, { scope, name }) {
+      if (scope === "builtin") return { ok: true, value: builtinFile(`skills/${name}/${SKILL_FILE}`)?.content ?? "" };
+      return guarded("read the skill", async () => {
+        const object = await bucket
+          .get(keyOf(agentId, scope, name, SKILL_FILE), { range: { offset: 0, length: LIMITS.skillBytes } })
+          .catch(() => null);
+        return object === null ? "" : new TextDecoder().decode(await object.arrayBuffer()).replaceAll("\0", "\ufffd");
+      });
+    },
+
+    async put(root, name, files) {
+      const prefix = `${rootPrefix(root)}${name}/`;
+      const keep = new Set(files.map(({ path }) => prefix + path));
+      const ordered = files.toSorted((a, b) => Number(a.path === SKILL_FILE) - Number(b.path === SKILL_FILE));
+      const there = await guarded("read the skill", () => keysOf(prefix));
+      if (!there.ok) return there;
+      for (const key of there.value) {
+        const gone = keep.has(key) ? NOTHING : await drop(root, key);
+        if (!gone.ok) return gone;
+      }
+      for (const { path, content } of ordered) {
+        const written = await place(root, prefix + path, content);
+        if (!written.ok) return written;
+      }
+      return NOTHING;
+    },
+    async remove(root, name) {
+      const prefix = `${rootPrefix(root)}${name}/`;
+      const keys = await guarded("delete the skill", () => keysOf(prefix));
+      if (!keys.ok) return keys;
+      for (const key of keys.value.toSorted((a, b) => Number(b === prefix + SKILL_FILE) - Number(a === prefix + SKILL_FILE))) {
+        const gone = await drop(root, key);
+        if (!gone.ok) return gone;
+      }
+      return { ok: true, value: keys.value.length };
+    },
+  };
+}

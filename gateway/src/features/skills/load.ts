@@ -1,0 +1,190 @@
+/**
+ * The skills in the bucket, kept in memory per folder of skills and checked by etag. Fresh: no operation on the bucket. Older: one list,
+ * and only files whose etag changed are read. Every file is hashed from the bytes that were read, never taken from what an etag says.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Result } from "../../ports/result.ts";
+import { asText, type Bucket, failure, hasBody } from "../../storage/bucket.ts";
+import { agentFolder } from "../../storage/keys.ts";
+import { digestOf, digestsOf, type HashedFile, isSkillName, NAME_RULE, sha256Of, SKILL_FILE, type SkillFolder } from "./folder.ts";
+import { readHead, type SkillHead } from "./front-matter.ts";
+
+/** Where skills are: an agent's own, or every agent's. */
+export type SkillRoot = { readonly scope: "agent"; readonly agentId: string } | { readonly scope: "global" };
+export const rootPrefix = (root: SkillRoot): string => (root.scope === "agent" ? `${agentFolder(root.agentId)}skills/` : "skills/");
+
+export interface RootSkills {
+  readonly skills: readonly SkillFolder[];
+  /** When it was compared with the bucket. */
+  readonly checkedAt: number;
+}
+interface CachedFile extends HashedFile {
+  readonly etag: string;
+}
+interface CachedFolder extends SkillFolder {
+  readonly files: readonly CachedFile[];
+  /** Of names, sizes and etags: the same means that nothing was touched. */
+  readonly mark: string;
+}
+interface Entry {
+  readonly skills: readonly CachedFolder[];
+  checkedAt: number;
+  readonly bytes: number;
+}
+
+export const SKILLS_MAX_AGE_MS = 15_000;
+const MAX_ROOTS = 65;
+const MAX_BYTES = 8 * 1024 * 1024;
+/** Pages of a thousand objects: more than LIMITS.skills skills with LIMITS.skillFiles files have. */
+const MAX_PAGES = 8;
+const PARALLEL_READS = 8;
+const BROKEN: SkillHead = { description: "", always: false, capabilities: [], bins: [], install: [], problems: [] };
+
+async function listed(bucket: Bucket, prefix: string): Promise<{ folders: Map<string, R2Object[]>; whole: boolean }> {
+  const folders = new Map<string, R2Object[]>();
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const found = await bucket.list({ prefix, ...(cursor === undefined ? {} : { cursor }) });
+    for (const object of found.objects) {
+      const path = object.key.slice(prefix.length);
+      const slash = path.indexOf("/");
+      // Files beside the folders are no skills; keys that end in a slash are some tools' way to show empty folders.
+      if (slash <= 0 || path.endsWith("/")) continue;
+      const name = path.slice(0, slash);
+      const files = folders.get(name);
+      if (files) files.push(object);
+      else folders.set(name, [object]);
+    }
+    if (!found.truncated) return { folders, whole: true };
+    cursor = found.cursor;
+  }
+  return { folders, whole: false };
+}
+
+/** Runs `work` on all, few at a time. */
+async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const out: R[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) {
+      const item = items[index];
+      if (item !== undefined) out[index] = await work(item);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(PARALLEL_READS, items.length) }, worker));
+  return out;
+}
+
+export class SkillFolders {
+  readonly #bucket: Bucket;
+  readonly #entries = new Map<string, Entry>();
+  readonly #generations = new Map<string, number>();
+
+  constructor(bucket: Bucket) {
+    this.#bucket = bucket;
+  }
+  /** Something of this root was written: compare before the next use. */
+  invalidate(root: SkillRoot): void {
+    const prefix = rootPrefix(root);
+    if (this.#generations.size > MAX_ROOTS * 16) this.#generations.clear();
+    this.#generations.set(prefix, (this.#generations.get(prefix) ?? 0) + 1);
+    const entry = this.#entries.get(prefix);
+    if (entry) entry.checkedAt = Number.NEGATIVE_INFINITY;
+  }
+  /** `fresh`: compared with the bucket whatever is known. Nobody waits for another's load: what a request or an object began ends with it. */
+  async load(root: SkillRoot, now: number, fresh = false): Promise<Result<RootSkills>> {
+    const prefix = rootPrefix(root);
+    const known = this.#entries.get(prefix);
+    if (!fresh && known && now - known.checkedAt < SKILLS_MAX_AGE_MS && now >= known.checkedAt) return { ok: true, value: known };
+    const generation = this.#generations.get(prefix) ?? 0;
+    try {
+      const { folders, whole } = await listed(this.#bucket, prefix);
+      const names = [...folders.keys()].toSorted();
+      const before = new Map(known?.skills.map((skill) => [skill.name, skill]));
+      const skills = await each([...names.entries()], ([index, name]) =>
+        this.#folder(root.scope, prefix, name, folders.get(name) ?? [], before.get(name), index, whole),
+      );
+      const same =
+        known !== undefined && known.skills.length === skills.length && skills.every((skill, index) => skill === known.skills[index]);
+      const current = generation === (this.#generations.get(prefix) ?? 0) ? now : Number.NEGATIVE_INFINITY;
+      // The same list stays the same object, so that whoever made something of it need not make it again.
+      const entry: Entry = { skills: same ? known.skills : skills, checkedAt: current, bytes: sizeOf(skills) };
+      this.#keep(prefix, entry);
+      return { ok: true, value: { skills: entry.skills, checkedAt: now } };
+    } catch {
+      // What was known a moment ago may be used for reading; an answer that must be fresh is not made up.
+      if (known && !fresh) return { ok: true, value: known };
+      return failure("storage.failed", "The skills could not be read. Try again.");
+    }
+  }
+
+  async #folder(
+    scope: "agent" | "global",
+    prefix: string,
+    name: string,
+    objects: readonly R2Object[],
+    known: CachedFolder | undefined,
+    index: number,
+    whole: boolean,
+  ): Promise<CachedFolder> {
+    const start = prefix.length + name.length + 1;
+    const mark = JSON.stringify([index < LIMITS.skills, whole, ...objects.map(({ key, etag, size }) => [key.slice(start), etag, size])]);
+    if (known?.mark === mark) return known;
+    const bytes = objects.reduce((sum, { size }) => sum + size, 0);
+    const manual = objects.find(({ key }) => key.slice(start) === SKILL_FILE);
+    const problems: string[] = [];
+    if (index >= LIMITS.skills) problems.push(`It is left out: there are more than ${LIMITS.skills} skills. Remove some.`);
+    if (!whole) problems.push("It is left out: the folder of skills has more files than can be looked through.");
+    if (!isSkillName(name)) problems.push(`The folder's name can't be used. ${NAME_RULE}`);
+    if (objects.length > LIMITS.skillFiles) problems.push(`It has ${objects.length} files; a skill has at most ${LIMITS.skillFiles}.`);
+    if (bytes > LIMITS.skillFilesBytes) problems.push(`Its files have ${bytes} bytes; at most ${LIMITS.skillFilesBytes} are allowed.`);
+    if (manual === undefined) problems.push(`${SKILL_FILE} is missing.`);
+    else if (manual.size > LIMITS.skillBytes)
+      problems.push(`${SKILL_FILE} has ${manual.size} bytes; at most ${LIMITS.skillBytes} are allowed.`);
+    const broken = (...more: readonly string[]): CachedFolder => ({
+      scope,
+      name,
+      files: [],
+      sha256: undefined,
+      head: BROKEN,
+      problems: [...problems, ...more],
+      mark,
+    });
+    if (problems.length > 0 && (problems.length > 1 || manual !== undefined)) return broken();
+    const read = await each(objects, async (object) => {
+      const path = object.key.slice(start);
+      const before = known?.files.find((file) => file.path === path);
+      // The head is read anew with its file; the digest of any other file is known as long as its etag is.
+      if (before?.etag === object.etag && path !== SKILL_FILE) return { file: before, text: undefined };
+      const got = await this.#bucket.get(object.key);
+      if (!got || !hasBody(got)) return undefined;
+      if (got.size > LIMITS.skillFilesBytes) {
+        await got.body.cancel();
+        return undefined;
+      }
+      const content = await got.arrayBuffer();
+      const file: CachedFile = { path, sizeBytes: content.byteLength, etag: got.etag, sha256: await sha256Of(new Uint8Array(content)) };
+      return { file, text: path === SKILL_FILE ? (asText(content) ?? null) : undefined };
+    });
+    const files = read.flatMap((entry) => (entry ? [entry.file] : []));
+    if (files.length < objects.length) return { ...broken("Its files are being changed at this moment. Look again."), mark: "" };
+    const text = read.find((entry) => entry?.file.path === SKILL_FILE)?.text;
+    if (text === null) problems.push(`${SKILL_FILE} is not text.`);
+    const sha256 = await digestOf(digestsOf(files));
+    return { scope, name, files, sha256, head: typeof text === "string" ? readHead(text) : BROKEN, problems, mark };
+  }
+
+  #keep(prefix: string, entry: Entry): void {
+    this.#entries.delete(prefix);
+    this.#entries.set(prefix, entry);
+    let bytes = 0;
+    for (const { bytes: own } of this.#entries.values()) bytes += own;
+    for (const [oldest, { bytes: own }] of this.#entries) {
+      if (this.#entries.size <= MAX_ROOTS && bytes <= MAX_BYTES) break;
+      this.#entries.delete(oldest);
+      bytes -= own;
+    }
+  }
+}
+const sizeOf = (skills: readonly CachedFolder[]): number =>
+  skills.reduce((sum, { mark, head, files }) => sum + 2 * (mark.length + head.description.length) + files.length * 320, 512);

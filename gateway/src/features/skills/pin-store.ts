@@ -1,0 +1,143 @@
+/**
+ * What was approved of skills: a digest of each one's files, by whom and when (promises S10, T14). Knows digests only, never files.
+ * A change that the owner makes is noted before it is made, so that a crash in between leaves a skill that holds, old or new.
+ */
+import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
+
+export interface PinRecord extends SkillPin {
+  readonly approvedAt: number;
+  readonly approvedBy: string;
+  readonly nextAt?: number;
+  readonly nextBy?: string;
+}
+type Row = {
+  agent_id: string;
+  name: string;
+  sha256: string;
+  approved_at: number;
+  approved_by: string;
+  next_sha256: string | null;
+  next_at: number | null;
+  next_by: string | null;
+};
+/** Of one agent, or of all together: several times the skills that are used. */
+const MAX_PINS = 500;
+const VERSION = "skills-version";
+const FIRST_USE = "first use";
+
+/** The agent's id; "" for skills that are every agent's. */
+export const ownerOf = (scope: "agent" | "global", agentId: string): string => (scope === "agent" ? agentId : "");
+
+export class SkillPins {
+  readonly #db: Database;
+  #version: number | undefined;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Rises with every change. */
+  version(): number {
+    this.#version ??= this.#db.kv.get<number>(VERSION) ?? 0;
+    return this.#version;
+  }
+
+  /** Everything that holds for an agent. */
+  list(agentId: string): readonly PinRecord[] {
+    return all<Row>(this.#db.sql, "SELECT * FROM skill_pins WHERE agent_id IN ('', ?) ORDER BY agent_id, name", agentId).map(record);
+  }
+  find(owner: string, name: string): PinRecord | undefined {
+    const row = one<Row>(this.#db.sql, "SELECT * FROM skill_pins WHERE agent_id = ? AND name = ?", owner, name);
+    return row && record(row);
+  }
+
+  /** Pins what has no pin; a change that was announced and is now there takes its place. Answers what was pinned for the first time. */
+  seen(agentId: string, skills: readonly SeenSkill[], now: number): readonly SeenSkill[] {
+    const first: SeenSkill[] = [];
+    for (const skill of skills) {
+      const owner = ownerOf(skill.scope, agentId);
+      const pin = this.find(owner, skill.name);
+      if (pin === undefined) {
+        if (this.#count(owner) >= MAX_PINS) continue;
+        this.#put(owner, skill.name, skill.sha256, now, FIRST_USE);
+        first.push(skill);
+      } else if (pin.next === skill.sha256) this.#put(owner, skill.name, pin.next, pin.nextAt ?? now, pin.nextBy ?? FIRST_USE);
+    }
+    return first;
+  }
+
+  approve(owner: string, name: string, sha256: string, by: string, now: number): void {
+    const pin = this.find(owner, name);
+    if (pin?.sha256 === sha256 && pin.next === undefined) return;
+    this.#put(owner, name, sha256, now, by);
+  }
+
+  /** The owner is about to make `to` of what is `from` now. False: `from` is not what was approved, and nothing was noted. */
+  allow(owner: string, name: string, from: string, to: string, by: string, now: number): boolean {
+    const pin = this.find(owner, name);
+    if (pin === undefined && this.#count(owner) >= MAX_PINS) return false;
+    if (pin !== undefined && pin.sha256 !== from && pin.next !== from) return false;
+    if (to === from) return true;
+    this.#db.transactionSync(() => {
+      if (pin === undefined) this.#put(owner, name, from, now, by);
+      else if (pin.next === from) this.#put(owner, name, from, pin.nextAt ?? now, pin.nextBy ?? by);
+      run(
+        this.#db.sql,
+        "UPDATE skill_pins SET next_sha256 = ?, next_at = ?, next_by = ? WHERE agent_id = ? AND name = ?",
+        to,
+        now,
+        by.slice(0, 256),
+        owner,
+        name,
+      );
+      this.#changed();
+    });
+    return true;
+  }
+
+  /** Says whether there was one. */
+  remove(owner: string, name: string): boolean {
+    if (this.find(owner, name) === undefined) return false;
+    this.#db.transactionSync(() => {
+      run(this.#db.sql, "DELETE FROM skill_pins WHERE agent_id = ? AND name = ?", owner, name);
+      this.#changed();
+    });
+    return true;
+  }
+
+  #count(owner: string): number {
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM skill_pins WHERE agent_id = ?", owner)?.n ?? 0;
+  }
+  #put(owner: string, name: string, sha256: string, at: number, by: string): void {
+    this.#db.transactionSync(() => {
+      run(
+        this.#db.sql,
+        `INSERT INTO skill_pins(agent_id, name, sha256, approved_at, approved_by) VALUES(?, ?, ?, ?, ?)
+         ON CONFLICT(agent_id, name) DO UPDATE SET sha256 = excluded.sha256, approved_at = excluded.approved_at,
+           approved_by = excluded.approved_by, next_sha256 = NULL, next_at = NULL, next_by = NULL`,
+        owner,
+        name,
+        sha256,
+        at,
+        by.slice(0, 256),
+      );
+      this.#changed();
+    });
+  }
+  #changed(): void {
+    this.#version = this.version() + 1;
+    this.#db.kv.put(VERSION, this.#version);
+  }
+}
+
+const record = (row: Row): PinRecord => ({
+  scope: row.agent_id === "" ? "global" : "agent",
+  name: row.name,
+  sha256: row.sha256,
+  approvedAt: row.approved_at,
+  approvedBy: row.approved_by,
+  ...(row.next_sha256 === null ? {} : { next: row.next_sha256 }),
+  ...(row.next_at === null ? {} : { nextAt: row.next_at }),
+  ...(row.next_by === null ? {} : { nextBy: row.next_by }),
+});

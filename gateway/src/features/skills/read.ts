@@ -1,0 +1,121 @@
+/**
+ * Skills as a conversation may use them: which ones are offered in the prompt, and their texts. Whatever is handed out is exactly what
+ * was approved: a file is compared with the digest that the approval covers, not with a cache. Asks the gateway; writes nothing.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { PromptSkill } from "../../prompt/assemble.ts";
+import type { GatewayPort } from "../../ports/gateway.ts";
+import type { PromptInput } from "../../ports/prompt.ts";
+import type { Result } from "../../ports/result.ts";
+import type { SkillPin } from "../../ports/skills.ts";
+import { type Bucket, failure } from "../../storage/bucket.ts";
+import { standing } from "./eligibility.ts";
+import { SKILL_FILE, type SkillFolder, skillPath } from "./folder.ts";
+import { createSkillLibrary, type SkillLibrary, type SkillView } from "./library.ts";
+import { approvalOf, unreported } from "./pins.ts";
+
+export type SeenPort = Pick<GatewayPort, "skillsSeen">;
+/** What a conversation is told of a skill that must not be used. */
+export const notApproved = (name: string) =>
+  failure(
+    "skill.changed",
+    `The skill \`${name}\` is not what was approved: something other than your human changed it. Don't use it. Your human can look at it with \`gsv skills show ${name}\` and then say \`gsv skills approve ${name}\`.`,
+  );
+
+/** A file of a skill for a conversation, by its workspace path. Undefined: the path is not inside of a skill; nothing else may read one. */
+export async function readSkillFile(
+  bucket: Bucket,
+  gateway: SeenPort,
+  agentId: string,
+  path: string,
+  now: number,
+): Promise<Result<string> | undefined> {
+  const asked = skillPath(path);
+  const none = (): Result<never> => failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
+  // A disk may take capitals for small letters: there is one way to spell a skill, and it is this one.
+  if (asked === undefined) return /^skills\/./i.test(path.normalize("NFKC")) && !/^skills\/[^/]+$/.test(path) ? none() : undefined;
+  const library = createSkillLibrary(bucket);
+  for (const fresh of [false, true]) {
+    const view = await library.view(agentId, now, fresh);
+    if (!view.ok) return view;
+    const folder = view.value.folders.find(({ name }) => name === asked.name);
+    if (folder === undefined || folder.scope === "builtin") {
+      // What is not known yet may have been made a moment ago.
+      if (!fresh) continue;
+      return folder === undefined ? none() : library.text(agentId, folder, asked.file);
+    }
+    if (folder.sha256 === undefined) {
+      if (!fresh) continue;
+      return failure(
+        "skill.invalid",
+        `The skill \`${asked.name}\` can't be used: ${folder.problems[0] ?? "its files can't be read"} See \`gsv skills status ${asked.name}\`.`,
+      );
+    }
+    const pins = await gateway.skillsSeen(agentId, [{ scope: folder.scope, name: folder.name, sha256: folder.sha256 }]);
+    if (approvalOf(folder, pins) !== "approved") {
+      if (!fresh) continue;
+      return notApproved(asked.name);
+    }
+    const text = await library.text(agentId, folder, asked.file);
+    if (text.ok || fresh) return !text.ok && text.error.reason === "skill.changed" ? notApproved(asked.name) : text;
+  }
+  return none();
+}
+
+/** The skills of the prompt; the same list, as the same object, while nothing changed. */
+export class PromptSkills {
+  readonly #library: SkillLibrary;
+  readonly #gateway: SeenPort;
+  /** Pins for which everything was compared with the bucket: what differs from them still does so for a reason. */
+  #comparedFor: readonly SkillPin[] | undefined;
+  #reported: { readonly from: readonly SkillPin[] | undefined; readonly pins: readonly SkillPin[]; readonly what: string } | undefined;
+  #made: { readonly key: readonly unknown[]; readonly skills: readonly PromptSkill[] } | undefined;
+
+  constructor(bucket: Bucket, gateway: SeenPort) {
+    this.#library = createSkillLibrary(bucket);
+    this.#gateway = gateway;
+  }
+
+  async list(input: PromptInput): Promise<Result<readonly PromptSkill[]>> {
+    const { agentId } = input.identity;
+    let view = await this.#library.view(agentId, input.now);
+    if (!view.ok) return view;
+    let pins = await this.#pins(agentId, view.value, input.skillPins);
+    const wrong = view.value.folders.some((folder) => approvalOf(folder, pins) === "changed");
+    const looked = Math.min(view.value.own.checkedAt, view.value.global.checkedAt) === input.now;
+    if (wrong && !looked && this.#comparedFor !== pins) {
+      // The pins may be newer than what is known of the files: an approval, or a change made elsewhere.
+      view = await this.#library.view(agentId, input.now, true);
+      if (!view.ok) return view;
+      pins = await this.#pins(agentId, view.value, input.skillPins);
+    }
+    this.#comparedFor = pins;
+    const key = [view.value.own.skills, view.value.global.skills, JSON.stringify(pins), input.nodes, input.config];
+    if (this.#made === undefined || key.some((part, index) => part !== this.#made?.key[index]))
+      this.#made = { key, skills: offered(view.value.folders, pins, input) };
+    return { ok: true, value: this.#made.skills };
+  }
+
+  /** What is not pinned is told to the gateway, once for what was found. A gateway that fails approves nothing. */
+  async #pins(agentId: string, view: SkillView, given: readonly SkillPin[] | undefined): Promise<readonly SkillPin[]> {
+    const known = this.#reported?.from === given ? this.#reported : undefined;
+    const pins = known?.pins ?? given ?? [];
+    const news = unreported(view.folders, pins);
+    const what = JSON.stringify(news);
+    if (given !== undefined && (news.length === 0 || known?.what === what)) return pins;
+    const fresh = await this.#gateway.skillsSeen(agentId, news.slice(0, 2 * LIMITS.skills)).catch(() => undefined);
+    if (fresh === undefined) return pins;
+    this.#reported = { from: given, pins: fresh, what };
+    return fresh;
+  }
+}
+
+function offered(folders: readonly SkillFolder[], pins: readonly SkillPin[], input: PromptInput): readonly PromptSkill[] {
+  const entries = input.config.skills?.entries ?? {};
+  return folders.flatMap((folder) => {
+    const { name, head, problems } = folder;
+    const entry = Object.hasOwn(entries, name) ? entries[name] : undefined;
+    const { state } = standing({ name, head, problems, approval: approvalOf(folder, pins) }, entry, input.nodes);
+    return state === "ready" ? [{ name, description: head.description, location: `skills/${name}/${SKILL_FILE}` }] : [];
+  });
+}

@@ -1,0 +1,332 @@
+/**
+ * Skills as the gateway sees them: which there are, what was approved of them, what stands in the way of each. The only place that
+ * approves anything. A skill that nobody has spoken about is taken as it is found, once; after that only its owner changes what holds
+ * (promises S10, T14). Answers are values; what changed is audited.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { SkillEntry, SkillFile, SkillsReport } from "../../../../protocol/gen/types.ts";
+import { asAgentId, asCapability } from "../../../../protocol/gen/types.ts";
+import type { Result } from "../../ports/result.ts";
+import type { SeenSkill, SkillWriting } from "../../ports/skills.ts";
+import { standing } from "./eligibility.ts";
+import {
+  digestOf,
+  digestsOf,
+  installProblems,
+  isSkillName,
+  NAME_RULE,
+  NO_FILES,
+  sha256Of,
+  SKILL_FILE,
+  type SkillFolder,
+  skillPath,
+} from "./folder.ts";
+import { visible } from "./hidden.ts";
+import type { SkillLibrary, SkillView } from "./library.ts";
+import type { SkillRoot } from "./load.ts";
+import { approvalOf, pinOf, unreported } from "./pins.ts";
+import { Turns } from "./turns.ts";
+import type { Audit } from "../../kernel/audit.ts";
+import { fail, succeed } from "../../kernel/outcome.ts";
+import type { Config } from "../../kernel/config/store.ts";
+import type { Nodes } from "../nodes/registry.ts";
+import { ownerOf, type PinRecord, type SkillPins } from "./pin-store.ts";
+
+interface Ports {
+  readonly library: SkillLibrary;
+  readonly pins: SkillPins;
+  readonly config: Config;
+  readonly nodes: Nodes;
+  readonly isOnline: (nodeId: string) => boolean;
+  readonly audit: Audit;
+  readonly now: () => number;
+  readonly background: (what: string, work: Promise<unknown>) => void;
+}
+/** Most entries that one report has. */
+const MAX_ENTRIES = 1000;
+const SHORT_CHARS = 1024;
+/** Well below a frame. What comes after it is shortened to its name, state and first reason. */
+const REPORT_CHARS = 500_000;
+const MAX_NODES = 256;
+const utf8 = new TextEncoder();
+const noSkill = (name: string) => fail("skill.not_found", `There is no skill \`${visible(name, 64)}\`. See \`gsv skills list\`.`);
+
+export class GatewaySkills {
+  readonly #ports: Ports;
+  readonly #turns = new Turns();
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** One after the other: what is compared, approved and written belongs together. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.take("", work);
+  }
+  /** Writes of one skill's files by clients wait for each other: each says beforehand what the whole will then be. */
+  whileWriting<T>(agentId: string, path: string, work: () => Promise<T>): Promise<T> {
+    const asked = skillPath(path.replace(/^\.\//, ""));
+    return asked === undefined ? work() : this.#turns.take(`${agentId}/${asked.name}`, work);
+  }
+
+  // ---------------------------------------------------------------- looking
+
+  async report(agentId: string, fresh: boolean): Promise<Result<SkillsReport>> {
+    const now = this.#ports.now();
+    const view = await this.#view(agentId, fresh);
+    if (!view.ok) return view;
+    const pins = this.#ports.pins.list(agentId);
+    const nodes = this.#ports.nodes.list(this.#ports.isOnline);
+    return succeed({
+      agentId: asAgentId(agentId),
+      refreshedAt: now,
+      nodes: nodes.slice(0, MAX_NODES).map(({ nodeId, online, hostCapabilities }) => ({ nodeId, online, hostCapabilities })),
+      skills: inRoom(view.value.folders.slice(0, MAX_ENTRIES).map((folder) => this.#entry(agentId, folder, pins))),
+    });
+  }
+
+  async show(agentId: string, name: string): Promise<Result<{ skill: SkillEntry; content: string; files: string[] }>> {
+    const found = await this.#find(agentId, name);
+    if (!found.ok) return found;
+    const { folder } = found.value;
+    const exact = folder.sha256 === undefined ? undefined : await this.#ports.library.text(agentId, folder, SKILL_FILE);
+    const text = exact?.ok === true ? exact : await this.#ports.library.anyText(agentId, folder);
+    if (!text.ok) return text;
+    const files = folder.scope === "builtin" ? [SKILL_FILE] : folder.files.map(({ path }) => visible(path, 1024)).toSorted();
+    return succeed({
+      skill: this.#entry(agentId, folder, this.#ports.pins.list(agentId)),
+      content: text.value,
+      files: files.slice(0, 256),
+    });
+  }
+
+  // ---------------------------------------------------------------- changing
+
+  install(
+    agentId: string,
+    scope: "agent" | "global",
+    name: string,
+    files: readonly SkillFile[],
+    replace: boolean,
+    by: string,
+  ): Promise<Result<{ skill: SkillEntry }>> {
+    return this.#inTurn(async () => {
+      const problems = installProblems(name, files);
+      if (problems.length > 0) return fail("skill.invalid", `The skill can't be installed: ${problems.join(" ")}`);
+      const { library, pins, now } = this.#ports;
+      const root: SkillRoot = scope === "agent" ? { scope, agentId } : { scope };
+      const there = await library.root(root, now());
+      if (!there.ok) return there;
+      const old = there.value.skills.find((skill) => skill.name === name);
+      if (old !== undefined && !replace) return fail("skill.exists", `There is a skill \`${name}\` already.`);
+      if (old === undefined && there.value.skills.length >= LIMITS.skills) return fail("skill.limit");
+      const digests = new Map<string, string>();
+      for (const { path, content } of files) digests.set(path, await sha256Of(utf8.encode(content)));
+      const sha256 = await digestOf(digests);
+      const owner = ownerOf(scope, agentId);
+      // What is to be there holds before it is there; what was approved holds until then. Anything between the two does not.
+      if (old === undefined || !pins.allow(owner, name, old.sha256 ?? "", sha256, by, now())) pins.approve(owner, name, sha256, by, now());
+      const put = await library.put(root, name, files);
+      if (!put.ok) return put;
+      pins.approve(owner, name, sha256, by, now());
+      return this.#done(agentId, root, name, sha256);
+    });
+  }
+
+  async #done(agentId: string, root: SkillRoot, name: string, sha256: string): Promise<Result<{ skill: SkillEntry }>> {
+    const there = await this.#ports.library.root(root, this.#ports.now());
+    if (!there.ok) return there;
+    const folder = there.value.skills.find((skill) => skill.name === name);
+    if (folder?.sha256 !== sha256) return fail("storage.failed", `The skill \`${name}\` is not there as it was written. Try again.`);
+    return succeed({ skill: this.#entry(agentId, folder, this.#ports.pins.list(agentId)) });
+  }
+
+  remove(
+    agentId: string,
+    name: string,
+    scope: "agent" | "global" | "builtin" | undefined,
+  ): Promise<Result<{ removed: true; scope: "agent" | "global" }>> {
+    return this.#inTurn(async () => {
+      if (scope === "builtin") return fail("skill.builtin");
+      const view = await this.#ports.library.view(agentId, this.#ports.now(), true);
+      if (!view.ok) return view;
+      const { own, global, folders } = view.value;
+      const has = (skills: readonly SkillFolder[]): boolean => skills.some((skill) => skill.name === name);
+      const from = scope ?? (has(own.skills) ? "agent" : "global");
+      const owner = ownerOf(from, agentId);
+      if (!has(from === "agent" ? own.skills : global.skills)) {
+        // What was approved of a skill that is gone may be forgotten, too.
+        if (this.#ports.pins.remove(owner, name)) return succeed({ removed: true, scope: from });
+        if (folders.some((folder) => folder.name === name && folder.scope === "builtin")) return fail("skill.builtin");
+        return noSkill(name);
+      }
+      const gone = await this.#ports.library.remove(from === "agent" ? { scope: from, agentId } : { scope: from }, name);
+      if (!gone.ok) return gone;
+      this.#ports.pins.remove(owner, name);
+      return succeed({ removed: true, scope: from });
+    });
+  }
+
+  approve(agentId: string, name: string, sha256: string, by: string): Promise<Result<{ skill: SkillEntry }>> {
+    return this.#inTurn(async () => {
+      const found = await this.#find(agentId, name);
+      if (!found.ok) return found;
+      const { folder } = found.value;
+      const { pins, now } = this.#ports;
+      if (folder.scope === "builtin") return succeed({ skill: this.#entry(agentId, folder, []) });
+      const problems = [...folder.problems, ...folder.head.problems];
+      if (folder.sha256 === undefined || problems.length > 0)
+        return fail("skill.invalid", `The skill \`${name}\` can't be used, so it can't be approved: ${problems.join(" ")}`);
+      if (folder.sha256 !== sha256) return fail("skill.changed");
+      pins.approve(ownerOf(folder.scope, agentId), name, sha256, by, now());
+      return succeed({ skill: this.#entry(agentId, folder, pins.list(agentId)) });
+    });
+  }
+
+  /** A file of the agent's own skills is about to become `sha256`. `agent:` writers are refused where the skill is not what was approved. */
+  writing({ agentId, path, sha256, by }: SkillWriting): Promise<Result<void>> {
+    return this.#inTurn(async () => {
+      const done: Result<void> = { ok: true, value: undefined };
+      const asked = skillPath(path);
+      if (asked === undefined) return done;
+      if (!isSkillName(asked.name)) return by.startsWith("agent:") ? fail("path.invalid", NAME_RULE) : done;
+      const { library, pins, now, audit, background } = this.#ports;
+      const there = await library.root({ scope: "agent", agentId }, now());
+      if (!there.ok) return there;
+      const folder = there.value.skills.find(({ name }) => name === asked.name);
+      // Too many or too large files: nothing of it is used, whoever changes it.
+      if (folder !== undefined && folder.sha256 === undefined) return done;
+      const files = folder === undefined ? new Map(NO_FILES) : digestsOf(folder.files);
+      const from = await digestOf(files);
+      if (sha256 === undefined) files.delete(asked.file);
+      else files.set(asked.file, sha256);
+      const to = await digestOf(files);
+      if (!pins.allow(agentId, asked.name, from, to, by, now()))
+        return by.startsWith("agent:")
+          ? fail(
+              "skill.changed",
+              `The skill \`${asked.name}\` is not what was approved, so it must not be changed now. Your human can look at it with \`gsv skills show ${asked.name}\` and then say \`gsv skills approve ${asked.name}\`.`,
+            )
+          : done;
+      if (from !== to)
+        background(
+          "audit",
+          audit.append({
+            actor: by,
+            action: "skill.written",
+            target: `${agentId}/${asked.name}`,
+            decision: "allowed",
+            detail: `${asked.file.slice(0, 200)} ${to}`,
+          }),
+        );
+      return done;
+    });
+  }
+
+  /** Skills that a conversation found. Never approves what differs from a pin. */
+  seen(agentId: string, skills: readonly SeenSkill[]): readonly PinRecord[] {
+    const { pins, now, audit, background } = this.#ports;
+    const sound = skills.filter(({ name, sha256 }) => isSkillName(name) && /^[0-9a-f]{64}$/.test(sha256)).slice(0, 2 * LIMITS.skills);
+    for (const first of pins.seen(agentId, sound, now()))
+      background(
+        "audit",
+        audit.append({
+          actor: "gateway",
+          action: "skill.first_use",
+          target: `${ownerOf(first.scope, agentId) || "*"}/${first.name}`,
+          decision: "allowed",
+          detail: first.sha256,
+        }),
+      );
+    return pins.list(agentId);
+  }
+
+  // ---------------------------------------------------------------- parts
+
+  async #view(agentId: string, fresh: boolean): Promise<Result<SkillView>> {
+    const { library, pins, now } = this.#ports;
+    let view = await library.view(agentId, now(), fresh);
+    if (!view.ok) return view;
+    const known = pins.list(agentId);
+    // A conversation may have changed one in an isolate of its own: what looks wrong is looked at before it is called wrong.
+    if (!fresh && view.value.folders.some((folder) => approvalOf(folder, known) === "changed"))
+      view = await library.view(agentId, now(), true);
+    if (view.ok) this.seen(agentId, unreported(view.value.folders, known));
+    return view;
+  }
+
+  async #find(agentId: string, name: string): Promise<Result<{ folder: SkillFolder }>> {
+    const view = await this.#view(agentId, true);
+    if (!view.ok) return view;
+    const folder = view.value.folders.find((skill) => skill.name === name);
+    return folder === undefined ? noSkill(name) : succeed({ folder });
+  }
+
+  #entry(agentId: string, folder: SkillFolder, pins: readonly PinRecord[]): SkillEntry {
+    const { name, scope, head, problems, sha256 } = folder;
+    const entries = this.#ports.config.effective().skills?.entries ?? {};
+    const pin = pinOf(folder, pins);
+    const nodes = this.#ports.nodes.list(this.#ports.isOnline);
+    const own = standing(
+      { name, head, problems, approval: approvalOf(folder, pins) },
+      Object.hasOwn(entries, name) ? entries[name] : undefined,
+      nodes,
+    );
+    const isNext = pin?.next !== undefined && pin.next === sha256;
+    const approved = pin && {
+      sha256: isNext ? pin.next : pin.sha256,
+      at: (isNext ? pin.nextAt : undefined) ?? pin.approvedAt,
+      by: (isNext ? pin.nextBy : undefined) ?? pin.approvedBy,
+    };
+    const shown = isSkillName(name) ? name : visible(name, 128);
+    return {
+      name: shown,
+      description: head.description,
+      location:
+        scope === "builtin"
+          ? `builtin:${shown}`
+          : visible(`${scope === "agent" ? `agents/${agentId}/` : ""}skills/${shown}/${SKILL_FILE}`, 1024),
+      always: own.always,
+      eligible: own.state === "ready",
+      eligibleHosts: own.eligibleHosts.slice(0, 1000),
+      reasons: own.reasons.slice(0, 64).map((reason) => visible(reason, 1024)),
+      requirements: {
+        capabilities: own.capabilities.slice(0, 64).map(asCapability),
+        ...(head.bins.length === 0 ? {} : { bins: [...head.bins] }),
+      },
+      scope,
+      state: own.state,
+      ...(head.homepage === undefined ? {} : { homepage: head.homepage }),
+      ...(head.emoji === undefined ? {} : { emoji: head.emoji }),
+      ...(head.install.length === 0 ? {} : { install: [...head.install] }),
+      ...(sha256 === undefined ? {} : { sha256 }),
+      ...(approved === undefined
+        ? {}
+        : { approvedAt: approved.at, approvedBy: approved.by, ...(approved.sha256 === sha256 ? {} : { approvedSha256: approved.sha256 }) }),
+    };
+  }
+}
+
+/** A report fits a frame, whatever the authors of skills write. */
+function inRoom(entries: readonly SkillEntry[]): SkillEntry[] {
+  let chars = 0;
+  return entries.map((entry) => {
+    const whole: SkillEntry = { ...entry, description: visible(entry.description, SHORT_CHARS) };
+    chars += JSON.stringify(whole).length;
+    if (chars <= REPORT_CHARS) return whole;
+    const { name, location, always, eligible, reasons, scope, state } = entry;
+    const why = reasons.slice(0, 1).map((reason) => visible(reason, 160));
+    const where = scope === undefined ? {} : { scope };
+    return {
+      name,
+      description: visible(entry.description, 80),
+      location: visible(location, 160),
+      always,
+      eligible,
+      eligibleHosts: [],
+      reasons: why,
+      ...where,
+      ...(state === undefined ? {} : { state }),
+    };
+  });
+}

@@ -1,0 +1,176 @@
+/**
+ * The files of the prompt, kept in memory per agent and checked by etag. Fresh: no operation on the bucket. Older than
+ * MAX_AGE_MS, or after a write of ours: one list and two conditional reads tell what changed, and only that is read
+ * again, in parallel. When the bucket fails, what was known before is used. Shared by everything in one isolate.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { LocalDay } from "../../prompt/dates.ts";
+import type { Result } from "../../ports/result.ts";
+import { SkillFolders } from "../skills/load.ts";
+import { type Bucket, decodeStart, failure, hasBody, readStart } from "../../storage/bucket.ts";
+import { agentFolder, dailyPath, fileKey, MARKER, MEMORY_FOLDER } from "../../storage/keys.ts";
+
+export const MAX_AGE_MS = 15_000;
+const MAX_AGENTS = 64;
+const MAX_BYTES = 16 * 1024 * 1024;
+/** A larger daily file is read in part only, at the price of a second read. */
+const MAX_WHOLE_BYTES = 1024 * 1024;
+
+/** Files that the prompt reads, by name. */
+export const PROMPT_FILES = [
+  "SOUL.md",
+  "IDENTITY.md",
+  "USER.md",
+  "AGENTS.md",
+  "MEMORY.md",
+  "TOOLS.md",
+  "HEARTBEAT.md",
+  "BOOTSTRAP.md",
+] as const;
+export type PromptFileName = (typeof PROMPT_FILES)[number];
+const isPromptFile = (name: string): name is PromptFileName => PROMPT_FILES.some((known) => known === name);
+
+export interface CachedFile {
+  readonly text: string;
+  readonly sizeBytes: number;
+  readonly etag: string;
+}
+export interface AgentFiles {
+  readonly files: ReadonlyMap<PromptFileName, CachedFile>;
+  readonly today: CachedFile | undefined;
+  readonly yesterday: CachedFile | undefined;
+  /** Nothing at all is in the agent's folder. */
+  readonly empty: boolean;
+  /** The default files were made, or their making began. */
+  readonly marked: boolean;
+}
+interface Entry extends AgentFiles {
+  readonly day: string;
+  /** When it was last compared with the bucket; -Infinity after a write of ours. */
+  checkedAt: number;
+  readonly bytes: number;
+}
+
+async function list(bucket: Bucket, agentId: string): Promise<{ objects: readonly R2Object[]; folders: readonly string[] }> {
+  const prefix = agentFolder(agentId);
+  const objects: R2Object[] = [];
+  const folders: string[] = [];
+  let cursor: string | undefined;
+  // Ten pages are ten thousand files in one folder; whoever has more keeps the prompt's files among the first.
+  for (let page = 0; page < 10; page++) {
+    const found = await bucket.list({ prefix, delimiter: "/", ...(cursor === undefined ? {} : { cursor }) });
+    objects.push(...found.objects);
+    folders.push(...found.delimitedPrefixes.map((folder) => folder.slice(prefix.length)));
+    if (!found.truncated) break;
+    cursor = found.cursor;
+  }
+  return { objects, folders };
+}
+
+async function daily(bucket: Bucket, key: string, known: CachedFile | undefined): Promise<CachedFile | undefined> {
+  const object = await bucket.get(key, known ? { onlyIf: { etagDoesNotMatch: known.etag } } : undefined);
+  if (!object) return undefined;
+  if (known && object.etag === known.etag) return known;
+  if (!hasBody(object)) return known;
+  if (object.size > MAX_WHOLE_BYTES) {
+    await object.body.cancel();
+    return readStart(bucket, key, object.size, LIMITS.injectedFileBytes);
+  }
+  const bytes = new Uint8Array(await object.arrayBuffer());
+  return { text: decodeStart(bytes, LIMITS.injectedFileBytes), sizeBytes: object.size, etag: object.etag };
+}
+
+export class WorkspaceCache {
+  readonly #bucket: Bucket;
+  /** The skills beside the files: checked by themselves, because few writes touch them. */
+  readonly skills: SkillFolders;
+  readonly #entries = new Map<string, Entry>();
+  /** Rises with each write, so that a load that began before it is not taken for fresh. */
+  readonly #generations = new Map<string, number>();
+
+  constructor(bucket: Bucket) {
+    this.#bucket = bucket;
+    this.skills = new SkillFolders(bucket);
+  }
+  /** Something of this agent was written: compare before the next use. */
+  invalidate(agentId: string): void {
+    this.#generations.set(agentId, (this.#generations.get(agentId) ?? 0) + 1);
+    if (this.#generations.size > MAX_AGENTS * 16) this.#generations.clear();
+    const entry = this.#entries.get(agentId);
+    if (entry) entry.checkedAt = Number.NEGATIVE_INFINITY;
+  }
+  async load(agentId: string, day: LocalDay, now: number): Promise<Result<AgentFiles>> {
+    const known = this.#entries.get(agentId);
+    if (known && known.day === day.today && now - known.checkedAt < MAX_AGE_MS && now >= known.checkedAt) return { ok: true, value: known };
+    // Nobody waits for another's load: what a request or an object began ends with it.
+    return this.#refresh(agentId, day, now, known);
+  }
+
+  async #refresh(agentId: string, day: LocalDay, now: number, known: Entry | undefined): Promise<Result<AgentFiles>> {
+    const generation = this.#generations.get(agentId) ?? 0;
+    const bucket = this.#bucket;
+    try {
+      const sameDay = known?.day === day.today;
+      const [listed, today, yesterday] = await Promise.all([
+        list(bucket, agentId),
+        daily(bucket, fileKey(agentId, dailyPath(day.today)), sameDay ? known.today : undefined),
+        daily(bucket, fileKey(agentId, dailyPath(day.yesterday)), sameDay ? known.yesterday : known?.today),
+      ]);
+      const prefix = agentFolder(agentId);
+      const wanted = listed.objects.flatMap((object) => {
+        const name = object.key.slice(prefix.length);
+        return isPromptFile(name) ? [{ name, key: object.key, etag: object.etag, size: object.size }] : [];
+      });
+      const read = await Promise.all(
+        wanted.map(async ({ name, key, etag, size }) => {
+          const before = known?.files.get(name);
+          if (before && before.etag === etag) return [name, before] as const;
+          if (size === 0) return [name, { text: "", sizeBytes: 0, etag }] as const;
+          return [name, await readStart(bucket, key, size, LIMITS.injectedFileBytes)] as const;
+        }),
+      );
+      const files = new Map<PromptFileName, CachedFile>();
+      for (const [name, file] of read) if (file) files.set(name, file);
+      const marker = prefix + MARKER;
+      const entry: Entry = {
+        files,
+        today,
+        yesterday,
+        day: day.today,
+        checkedAt: generation === (this.#generations.get(agentId) ?? 0) ? now : Number.NEGATIVE_INFINITY,
+        empty: listed.objects.length === 0 && listed.folders.length === 0,
+        marked: listed.objects.some(({ key }) => key === marker),
+        bytes: [...files.values(), today, yesterday].reduce((sum, file) => sum + (file?.text.length ?? 0) * 2, 0),
+      };
+      this.#keep(agentId, entry);
+      return { ok: true, value: entry };
+    } catch {
+      // A conversation goes on with what the agent knew a moment ago rather than not at all.
+      if (known && known.day === day.today) return { ok: true, value: known };
+      return failure("storage.failed", "The agent's workspace could not be read. Try again.");
+    }
+  }
+  #keep(agentId: string, entry: Entry): void {
+    this.#entries.delete(agentId);
+    this.#entries.set(agentId, entry);
+    let bytes = 0;
+    for (const { bytes: own } of this.#entries.values()) bytes += own;
+    for (const [oldest, { bytes: own }] of this.#entries) {
+      if (this.#entries.size <= MAX_AGENTS && bytes <= MAX_BYTES) break;
+      this.#entries.delete(oldest);
+      bytes -= own;
+    }
+  }
+}
+
+/** One cache for a bucket and an isolate, so that a write through one object is seen by all. */
+const caches = new WeakMap<Bucket, WorkspaceCache>();
+export function cacheOf(bucket: Bucket): WorkspaceCache {
+  const known = caches.get(bucket);
+  if (known) return known;
+  const cache = new WorkspaceCache(bucket);
+  caches.set(bucket, cache);
+  return cache;
+}
+/** Whether a write of this path makes the cache stale. */
+export const isCached = (path: string): boolean => isPromptFile(path) || path.startsWith(MEMORY_FOLDER) || path === MARKER;

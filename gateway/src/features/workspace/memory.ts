@@ -1,0 +1,34 @@
+/**
+ * Daily memory files: text is added at their end, once for each key, whoever else writes at the same time (promises W17). Never
+ * rewrites what is there. A file that is full or is no text any more gets a neighbour, so that what was learnt has a place.
+ */
+import type { MemoryFiles } from "../../ports/memory.ts";
+import type { Bucket } from "../../storage/bucket.ts";
+import { dailyPath } from "../../storage/keys.ts";
+import { createWorkspaceStore, type WorkspaceStore } from "./store.ts";
+
+/** `memory/2026-03-01-2.md` and so on. */
+const NEIGHBOURS = 9;
+
+export function createMemoryFiles(bucket: Bucket, store: Pick<WorkspaceStore, "update"> = createWorkspaceStore(bucket)): MemoryFiles {
+  return {
+    async append(agentId, date, text, key) {
+      const whole = text.trim();
+      let last: Awaited<ReturnType<WorkspaceStore["update"]>> | undefined;
+      for (let number = 1; number <= NEIGHBOURS; number++) {
+        const path = dailyPath(number === 1 ? date : `${date}-${number}`);
+        last = await store.update(
+          agentId,
+          path,
+          // The file remembers its last few keys only; after many other writes the text itself tells.
+          (current = "") => ({ ok: true, value: current.includes(whole) ? current : joined(current, whole) }),
+          key,
+        );
+        if (last.ok) return { ok: true, value: { path: last.value.path } };
+        if (last.error.reason !== "file.too_large" && last.error.reason !== "file.binary") return last;
+      }
+      return last?.ok === false ? last : { ok: false, error: { reason: "internal", message: "No daily file could be chosen." } };
+    },
+  };
+}
+const joined = (current: string, text: string): string => `${current.trim() === "" ? "" : `${current.trimEnd()}\n\n`}${text}\n`;

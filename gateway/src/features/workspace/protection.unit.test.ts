@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { parsePath, type WorkspacePath } from "../../storage/keys.ts";
+import { type Protection, protectionOf, refusal } from "./protection.ts";
+
+const path = (text: string): WorkspacePath => {
+  const parsed = parsePath(text);
+  if (!parsed.ok) throw new Error(text);
+  return parsed.value;
+};
+const TABLE: readonly (readonly [string, Protection])[] = [
+  ["SOUL.md", "protected"],
+  ["IDENTITY.md", "protected"],
+  ["USER.md", "protected"],
+  ["AGENTS.md", "protected"],
+  ["TOOLS.md", "protected"],
+  ["HEARTBEAT.md", "protected"],
+  ["BOOTSTRAP.md", "protected"],
+  ["MEMORY.md", "protected"],
+  ["agent.yaml", "protected"],
+  ["skills/mail/SKILL.md", "protected"],
+  ["skills/mail/deep/notes.txt", "protected"],
+  ["sessions/s-1.jsonl.gz", "sealed"],
+  ["sessions/anything", "sealed"],
+  ["sessions", "sealed"],
+  ["results/ab-r1-0-0.txt", "sealed"],
+  ["results", "sealed"],
+  ["memory", "folder"],
+  ["skills", "folder"],
+  ["memory/2026-01-31.md", "plain"],
+  ["notes.md", "plain"],
+  ["notes/SOUL.md", "plain"],
+  ["notes/sessions/x", "plain"],
+  ["sessions.md", "plain"],
+  // The same file on a disk that folds names.
+  ["soul.md", "protected"],
+  ["Memory.MD", "protected"],
+  ["SKILLS/mail/SKILL.md", "protected"],
+  ["Sessions/s-1.jsonl.gz", "sealed"],
+  ["\u017fessions/x", "sealed"],
+  ["./sessions/x", "sealed"],
+];
+
+describe("[S10] protected files", () => {
+  for (const [name, protection] of TABLE) {
+    it(`${JSON.stringify(name)} is ${protection}`, () => {
+      assert.equal(protectionOf(path(name)), protection);
+      const owner = refusal(path(name), "owner")?.reason;
+      const other = refusal(path(name), "other")?.reason;
+      const expected = {
+        sealed: ["workspace.protected", "workspace.protected"],
+        folder: ["path.not_a_file", "path.not_a_file"],
+        protected: [undefined, "workspace.protected"],
+        plain: [undefined, "auth.forbidden"],
+      } as const;
+      assert.deepEqual([owner, other], expected[protection]);
+    });
+  }
+  it("a refusal says what the owner can do", () => {
+    assert.match(refusal(path("SOUL.md"), "other")?.message ?? "", /gsv workspace edit SOUL\.md/);
+    assert.match(refusal(path("notes.md"), "other")?.message ?? "", /owner can/);
+  });
+});

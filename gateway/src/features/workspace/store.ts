@@ -1,0 +1,298 @@
+/**
+ * Files of an agent: list, read, write, delete, and what they were before. Paths come as people and models write them and are
+ * checked here; what nobody may write is refused here, whoever asks (protection.ts). Every change is conditional on what was
+ * read, keeps it as a version (replace.ts), and remembers the calls that made it, so that a call that runs again changes
+ * nothing (promises P8). Never throws for what the outside can cause.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Result } from "../../ports/result.ts";
+import { asText, type Bucket, failure, guarded } from "../../storage/bucket.ts";
+import { cacheOf, isCached } from "./cache.ts";
+import {
+  fileKey,
+  folderPrefix,
+  globalSkillKey,
+  parseFolder,
+  parsePath,
+  parseVersionId,
+  versionId,
+  type WorkspacePath,
+} from "../../storage/keys.ts";
+import { refusal } from "./protection.ts";
+import { builtinFile, builtinPaths } from "../skills/builtin/index.ts";
+import {
+  type BeforeChange,
+  CAS_TRIES,
+  CLOCK,
+  type Clock,
+  conflict,
+  createReplacer,
+  isMark,
+  sameBytes,
+  type WorkspaceWritten,
+} from "../../storage/replace.ts";
+import { byOf, createVersions, idOf, type Version } from "../../storage/versions.ts";
+
+export { type BeforeChange, CAS_TRIES, type WorkspaceWritten };
+
+export interface WorkspaceListing {
+  /** "" for the workspace itself. */
+  readonly path: string;
+  /** Paths from the workspace down, sorted. */
+  readonly files: readonly string[];
+  readonly directories: readonly string[];
+  /** There is more than was listed. */
+  readonly truncated: boolean;
+}
+export interface WorkspaceFile {
+  readonly path: string;
+  readonly content: string;
+  /** Bytes. */
+  readonly size: number;
+  /** ISO 8601. */
+  readonly lastModified: string;
+  readonly etag: string;
+}
+/** Who makes a change: `client:<id>`, `agent:<session>`. Kept with what is written. */
+export interface ChangeOptions {
+  readonly by?: string;
+  readonly before?: BeforeChange;
+}
+export interface WriteOptions extends ChangeOptions {
+  /** An etag, a version's name, or `absent`: write only when the file is still like that. */
+  readonly ifMatch?: string;
+}
+export interface WorkspaceLog {
+  readonly path: string;
+  /** Undefined: there is no such file now. */
+  readonly current: Omit<Version, "replacedAt"> | undefined;
+  /** The newest first, without what is current. */
+  readonly versions: readonly Version[];
+}
+/** What a change makes of a file (undefined: there is none). An error stops it, and nothing is written. */
+export type Change = (current: string | undefined) => Result<string>;
+
+export interface WorkspaceStore {
+  list(agentId: string, path: string | undefined): Promise<Result<WorkspaceListing>>;
+  /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
+  read(agentId: string, path: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
+  write(agentId: string, path: string, content: string, options?: WriteOptions): Promise<Result<WorkspaceWritten>>;
+  /** Reads, changes, writes back, up to CAS_TRIES times over; once for a callId, however often it is run. */
+  update(agentId: string, path: string, change: Change, callId: string, options?: ChangeOptions): Promise<Result<WorkspaceWritten>>;
+  /** What it was stays among its versions. */
+  delete(agentId: string, path: string, options?: ChangeOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
+  log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
+  readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
+  /** Makes the file what that version was; what it is now becomes a version. */
+  restore(agentId: string, path: string, version: string, options?: WriteOptions): Promise<Result<WorkspaceWritten>>;
+}
+
+const MAX_LIST_ENTRIES = 5_000;
+const encode = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text.toWellFormed()));
+
+/** Whether what is there (undefined: nothing) is what the writer has seen. */
+function isSeen(ifMatch: string | undefined, object: R2Object | undefined): boolean {
+  if (ifMatch === undefined) return true;
+  if (ifMatch === "absent") return object === undefined;
+  if (object === undefined) return false;
+  const etag = ifMatch.replace(/^(?:W\/)?"(.*)"$/, "$1");
+  return etag === object.etag || etag === idOf(object);
+}
+/** A path that may be changed at all. Who may change what is protected is decided where it is known who asks. */
+function changeable(given: string): Result<WorkspacePath> {
+  const path = parsePath(given);
+  if (!path.ok) return path;
+  const refused = refusal(path.value, "owner");
+  return refused ? { ok: false, error: refused } : path;
+}
+
+export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {}): WorkspaceStore {
+  const versions = createVersions(bucket);
+  const replacer = createReplacer(bucket, versions, { ...CLOCK, ...clock }, (agentId, path) => {
+    if (isCached(path)) cacheOf(bucket).invalidate(agentId);
+    if (path.startsWith("skills/")) cacheOf(bucket).skills.invalidate({ scope: "agent", agentId });
+  });
+  const notFound = async (agentId: string, path: WorkspacePath) => {
+    const inside = await guarded("be searched", () => bucket.list({ prefix: folderPrefix(agentId, path), limit: 1 }));
+    if (inside.ok && inside.value.objects.length > 0) return failure("path.not_a_file", `\`${path}\` is a folder.`);
+    return failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
+  };
+
+  async function textOf(
+    path: WorkspacePath,
+    found: R2ObjectBody,
+    maxBytes: number,
+    etag: string,
+    at: Date,
+  ): Promise<Result<WorkspaceFile>> {
+    if (found.size > maxBytes) {
+      await guarded("be closed", () => found.body.cancel());
+      return failure("file.too_large", `\`${path}\` has ${found.size} bytes; at most ${maxBytes} can be read at once.`);
+    }
+    const bytes = await guarded(`read \`${path}\``, () => found.arrayBuffer());
+    if (!bytes.ok) return bytes;
+    const content = asText(bytes.value);
+    if (content === undefined) return failure("file.binary", `\`${path}\` is not text.`);
+    return { ok: true, value: { path, content, size: found.size, lastModified: at.toISOString(), etag } };
+  }
+  /** Makes the file these bytes, once or, when nobody said what it must be, over whatever others make of it meanwhile. */
+  const become = (agentId: string, path: WorkspacePath, bytes: Uint8Array<ArrayBuffer>, { ifMatch, by, before }: WriteOptions) =>
+    replacer.replace(
+      agentId,
+      path,
+      (current) => {
+        // Also for a write whose answer was lost: what it asked for holds.
+        if (current?.bytes && sameBytes(current.bytes, bytes)) return { ok: true, value: { kind: "done" } };
+        if (!isSeen(ifMatch, current?.object)) return conflict(path);
+        // The calls that a file remembers must outlive a person's own edit, or a call that runs again would undo it.
+        return { ok: true, value: { kind: "put", bytes, calls: current?.calls ?? [], ...(by === undefined ? {} : { by }) } };
+      },
+      ifMatch !== undefined,
+      before,
+    );
+  async function version(agentId: string, path: WorkspacePath, given: string) {
+    const parsed = parseVersionId(given);
+    const missing = failure("path.not_found", `\`${path}\` has no such version. \`gsv workspace log ${path}\` shows them.`);
+    if (!parsed) return missing;
+    const got = await versions.get(agentId, path, parsed.id);
+    if (!got.ok) return got;
+    return got.value ? ({ ok: true, value: { object: got.value, ...parsed } } as const) : missing;
+  }
+
+  return {
+    async list(agentId, given) {
+      const folder = parseFolder(given);
+      if (!folder.ok) return folder;
+      const prefix = folderPrefix(agentId, folder.value);
+      const base = folderPrefix(agentId, "").length;
+      const sources = [{ prefix, cut: base }];
+      if (folder.value === "skills" || folder.value.startsWith("skills/")) sources.push({ prefix: `${folder.value}/`, cut: 0 });
+      const files = new Set<string>();
+      const directories = new Set<string>();
+      let truncated = false;
+      for (const source of sources) {
+        let cursor: string | undefined;
+        do {
+          const page = await guarded("list the folder", () =>
+            bucket.list({ prefix: source.prefix, delimiter: "/", ...(cursor === undefined ? {} : { cursor }) }),
+          );
+          if (!page.ok) return page;
+          for (const { key } of page.value.objects) if (!key.endsWith("/")) files.add(key.slice(source.cut));
+          for (const inner of page.value.delimitedPrefixes) directories.add(inner.slice(source.cut).replace(/\/$/, ""));
+          cursor = page.value.truncated ? page.value.cursor : undefined;
+          if (files.size + directories.size > MAX_LIST_ENTRIES) truncated ||= cursor !== undefined;
+        } while (cursor !== undefined && !truncated);
+      }
+      for (const path of builtinPaths(folder.value)) (path.endsWith("/") ? directories : files).add(path.replace(/\/$/, ""));
+      if (folder.value !== "" && files.size === 0 && directories.size === 0) {
+        const file = await guarded("be searched", () => bucket.head(prefix.slice(0, -1)));
+        if (file.ok && file.value) return failure("path.invalid", `\`${folder.value}\` is a file, not a folder.`);
+        return failure("path.not_found", `There is no folder \`${folder.value}\` in the workspace.`);
+      }
+      return { ok: true, value: { path: folder.value, files: [...files].sort(), directories: [...directories].sort(), truncated } };
+    },
+
+    async read(agentId, given, maxBytes = LIMITS.workspaceFileBytes) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      let object = await guarded(`read \`${path.value}\``, () => bucket.get(fileKey(agentId, path.value)));
+      const global = globalSkillKey(path.value);
+      if (object.ok && !object.value && global !== undefined) object = await guarded(`read \`${path.value}\``, () => bucket.get(global));
+      if (!object.ok) return object;
+      const found = object.value;
+      if (found && isMark(found)) await guarded("be closed", () => found.body.cancel());
+      const builtin = found && !isMark(found) ? undefined : builtinFile(path.value);
+      if (builtin !== undefined) return { ok: true, value: { path: path.value, ...builtin } };
+      if (!found || isMark(found)) return notFound(agentId, path.value);
+      return textOf(path.value, found, maxBytes, found.etag, found.uploaded);
+    },
+
+    async write(agentId, given, content, options = {}) {
+      const path = changeable(given);
+      return path.ok ? become(agentId, path.value, encode(content), options) : path;
+    },
+
+    async update(agentId, given, change, callId, { by, before } = {}) {
+      const path = changeable(given);
+      if (!path.ok) return path;
+      return replacer.replace(
+        agentId,
+        path.value,
+        (current) => {
+          if (current?.calls.includes(callId)) return { ok: true, value: { kind: "done" } };
+          if (current && !current.bytes)
+            return failure(
+              "file.too_large",
+              `\`${path.value}\` has ${current.object.size} bytes; files have at most ${LIMITS.workspaceFileBytes}.`,
+            );
+          const text = current?.bytes && asText(current.bytes.buffer);
+          if (current && text === undefined) return failure("file.binary", `\`${path.value}\` is not text.`);
+          const next = change(text);
+          if (!next.ok) return next;
+          const bytes = encode(next.value);
+          return {
+            ok: true,
+            value: { kind: "put", bytes, calls: [...(current?.calls ?? []), callId], ...(by === undefined ? {} : { by }) },
+          };
+        },
+        false,
+        before,
+      );
+    },
+
+    async delete(agentId, given, { before } = {}) {
+      const path = changeable(given);
+      if (!path.ok) return path;
+      const allowed = await before?.(path.value, undefined);
+      if (allowed?.ok === false) return allowed;
+      const gone = await replacer.remove(agentId, path.value);
+      if (!gone.ok) return gone;
+      return gone.value ? { ok: true, value: { path: path.value, deleted: true } } : notFound(agentId, path.value);
+    },
+
+    async log(agentId, given) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      const [head, kept] = await Promise.all([
+        guarded(`read \`${path.value}\``, () => bucket.head(fileKey(agentId, path.value))),
+        versions.list(agentId, path.value),
+      ]);
+      if (!head.ok) return head;
+      if (!kept.ok) return kept;
+      const object = head.value && !isMark(head.value) ? head.value : undefined;
+      if (!object && kept.value.length === 0) return notFound(agentId, path.value);
+      const by = object && byOf(object);
+      const current = object && {
+        version: versionId(object.uploaded.getTime(), object.etag),
+        at: object.uploaded.getTime(),
+        sizeBytes: object.size,
+        ...(by === undefined ? {} : { by }),
+      };
+      // A change that broke off after it had put the old content away: that is still what the file is.
+      const earlier = kept.value.filter(({ version }) => version !== current?.version).slice(0, LIMITS.versionsKept);
+      return { ok: true, value: { path: path.value, current, versions: earlier } };
+    },
+
+    async readVersion(agentId, given, name, maxBytes = LIMITS.workspaceFileBytes) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      const found = await version(agentId, path.value, name);
+      if (!found.ok) return found;
+      return textOf(path.value, found.value.object, maxBytes, found.value.etag, new Date(found.value.at));
+    },
+
+    async restore(agentId, given, name, options = {}) {
+      const path = changeable(given);
+      if (!path.ok) return path;
+      const found = await version(agentId, path.value, name);
+      if (!found.ok) return found;
+      const { object } = found.value;
+      if (object.size > LIMITS.workspaceFileBytes) {
+        await guarded("be closed", () => object.body.cancel());
+        return failure("file.too_large", `This version has ${object.size} bytes; files have at most ${LIMITS.workspaceFileBytes}.`);
+      }
+      const bytes = await guarded("read the version", () => object.arrayBuffer());
+      return bytes.ok ? become(agentId, path.value, new Uint8Array(bytes.value), options) : bytes;
+    },
+  };
+}

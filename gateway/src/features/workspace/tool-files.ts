@@ -1,0 +1,109 @@
+/**
+ * The agent's files as tools see them: the workspace, and skills, of which a run reads only what was approved and the owner's own run
+ * changes only what it says beforehand (gateway rule SK4).
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Media } from "../../../../protocol/gen/types.ts";
+import { cleanName, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../media/kinds.ts";
+import { isOwnKey, uuidFor } from "../media/names.ts";
+import type { NativeToolContext } from "../../ports/native-tools.ts";
+import type { Result } from "../../ports/result.ts";
+import { sha256Of, skillPath } from "../skills/folder.ts";
+import { readSkillFile } from "../skills/read.ts";
+import { Turns } from "../skills/turns.ts";
+import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
+import { contentTypeOf, fileKey, parsePath } from "../../storage/keys.ts";
+import { putMedia } from "../../storage/media-objects.ts";
+import { type ChangeOptions, createWorkspaceStore, type WorkspaceStore } from "./store.ts";
+
+export interface Files extends WorkspaceStore {
+  /** Files that go out with a message: kept as this conversation's media, under names that derive from the call. */
+  outgoing(paths: readonly string[], context: NativeToolContext): Promise<Result<readonly Media[]>>;
+  /** A skill's file, only as it was approved; undefined when the path is none in the bucket. */
+  skill(path: string, context: NativeToolContext): Promise<Result<string> | undefined>;
+  /** A change in the owner's name. Changes of one skill's files wait for each other. */
+  change<T>(path: string, context: NativeToolContext, work: (options: ChangeOptions) => Promise<T>): Promise<T>;
+}
+
+export function createFiles(bucket: Bucket): Files {
+  const turns = new Turns();
+  return {
+    ...createWorkspaceStore(bucket),
+    async skill(given, { identity, gateway, now }) {
+      const path = parsePath(given);
+      return path.ok ? readSkillFile(bucket, gateway, identity.agentId, path.value, now) : undefined;
+    },
+    async outgoing(paths, context) {
+      const out: Media[] = [];
+      for (const [index, path] of paths.entries()) {
+        const file = path.startsWith("media/") ? await stored(bucket, path, context) : await copied(bucket, path, index, context);
+        if (!file.ok) return file;
+        out.push(file.value);
+      }
+      return { ok: true, value: out };
+    },
+    change(given, { identity, gateway }, work) {
+      // Kept with what a run writes, so that its versions say who wrote them.
+      const by = `agent:${identity.key}`;
+      const options: ChangeOptions = {
+        by,
+        before: async (path, content) => {
+          if (skillPath(path) === undefined) return { ok: true, value: undefined };
+          const after = content === undefined ? {} : { sha256: await sha256Of(content) };
+          return gateway.skillWriting({ agentId: identity.agentId, path, by, ...after });
+        },
+      };
+      const path = parsePath(given);
+      const asked = path.ok ? skillPath(path.value) : undefined;
+      return asked === undefined ? work(options) : turns.take(asked.name, () => work(options));
+    },
+  };
+}
+
+const mediaOf = (r2Key: string, mimeType: string, filename: string | undefined, size: number): Media => ({
+  type: kindOf(mimeType),
+  mimeType,
+  r2Key,
+  ...(filename === undefined ? {} : { filename }),
+  size,
+});
+const missing = (path: string) => failure("path.not_found", `There is no file \`${path.slice(0, 200)}\`. Nothing was sent.`);
+
+/** A file that came into this very conversation. */
+async function stored(bucket: Bucket, key: string, { identity }: NativeToolContext): Promise<Result<Media>> {
+  if (!isOwnKey(identity.key, key)) return missing(key);
+  const object = await guarded("look for the file", () => bucket.head(key));
+  if (!object.ok) return object;
+  if (object.value === null) return missing(key);
+  const { httpMetadata, customMetadata, size } = object.value;
+  return {
+    ok: true,
+    value: mediaOf(key, normaliseType(httpMetadata?.contentType ?? ""), cleanName(customMetadata?.["originalFilename"]), size),
+  };
+}
+/** A file of the workspace, as it is now: what is changed later does not change what was sent. */
+async function copied(bucket: Bucket, given: string, index: number, { identity, callId, now }: NativeToolContext): Promise<Result<Media>> {
+  const path = parsePath(given);
+  if (!path.ok) return path;
+  const object = await guarded("read the file", async () => {
+    const found = await bucket.get(fileKey(identity.agentId, path.value));
+    if (!found || !hasBody(found)) return undefined;
+    return { size: found.size, bytes: found.size > LIMITS.mediaBytes ? undefined : new Uint8Array(await found.arrayBuffer()) };
+  });
+  if (!object.ok) return object;
+  if (object.value === undefined) return missing(given);
+  const { bytes, size } = object.value;
+  if (bytes === undefined) return failure("file.too_large", `\`${path.value}\` has ${size} bytes; at most ${LIMITS.mediaBytes} are sent.`);
+  const mimeType = typeOf(contentTypeOf(path.value), bytes.subarray(0, HEAD_BYTES));
+  const filename = cleanName(path.value);
+  const uuid = await uuidFor(identity.key, { kind: "result", callId, index });
+  const put = await putMedia(bucket, {
+    sessionKey: identity.key,
+    uuid,
+    mimeType,
+    bytes,
+    ...(filename === undefined ? {} : { filename }),
+    uploadedAt: now,
+  });
+  return put.ok ? { ok: true, value: mediaOf(put.value.key, mimeType, filename, bytes.length) } : put;
+}

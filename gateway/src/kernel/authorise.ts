@@ -1,0 +1,107 @@
+/**
+ * Who may do what. Pure: reads the contract's method table and a token's record, nothing that a frame says of its sender. Denies
+ * whatever is not granted (gateway rule A1, promises S3).
+ */
+import { EVENTS, type EventName, METHODS, type MethodName, type Scope } from "../../../protocol/gen/methods.ts";
+import type { ClientInfo, Mode, TokenKind } from "../../../protocol/gen/types.ts";
+import type { ErrorReason } from "../../../protocol/gen/errors.ts";
+import type { TokenGrant } from "./tokens.ts";
+
+/** What a connection is, from its token's record. */
+export interface Principal {
+  readonly tokenId: string;
+  readonly kind: TokenKind;
+  readonly mode: Mode;
+  /** Its name in that mode: a client's, a node's, a channel's. */
+  readonly id: string;
+  readonly expiresAt?: number;
+}
+
+const CLIENT_SCOPES: Readonly<Record<TokenKind, readonly Scope[]>> = {
+  admin: ["read", "chat", "operate", "admin"],
+  client: ["read", "chat", "operate"],
+  "client-ro": ["read"],
+  node: [],
+  channel: [],
+};
+
+export function scopesOf({ kind, mode }: Pick<Principal, "kind" | "mode">): readonly Scope[] {
+  switch (mode) {
+    case "client":
+      return CLIENT_SCOPES[kind];
+    case "node":
+      return kind === "node" || kind === "admin" ? ["node"] : [];
+    case "channel":
+      return kind === "channel" ? ["channel"] : [];
+  }
+}
+
+export function may(principal: Pick<Principal, "kind" | "mode">, method: MethodName): boolean {
+  const { callers, scope } = METHODS[method];
+  // `connect` was said already; what follows it is answered `already_connected`, whoever asks.
+  if (method === "connect" || !callers.some((caller) => caller === principal.mode)) return false;
+  const scopes = scopesOf(principal);
+  // Scopes tell clients apart. What a node or a channel may call follows from what it is.
+  return principal.mode === "client" ? scopes.includes(scope) : scopes.includes(principal.mode);
+}
+
+export type Admission =
+  | { readonly ok: true; readonly principal: Principal }
+  | { readonly ok: false; readonly reason: ErrorReason; readonly message: string };
+
+/** What a token's holder connects as (H3). The frame only chooses among what the record allows. */
+export function admit(grant: TokenGrant, client: ClientInfo): Admission {
+  const { kind, tokenId } = grant;
+  const principal: Principal = {
+    tokenId,
+    kind,
+    mode: client.mode,
+    id: client.id,
+    ...(grant.expiresAt === undefined ? {} : { expiresAt: grant.expiresAt }),
+  };
+  const forbidden = (message: string): Admission => ({ ok: false, reason: "auth.forbidden", message });
+  const bound = (message: string): Admission => ({ ok: false, reason: "auth.bound", message });
+  switch (kind) {
+    case "admin":
+      return client.mode === "channel"
+        ? forbidden("An admin token may connect as a client or a node. Make a channel token: gsv token create --scope channel.")
+        : { ok: true, principal };
+    case "client":
+    case "client-ro":
+      return client.mode === "client" ? { ok: true, principal } : forbidden(`A ${kind} token may connect only as a client.`);
+    case "node":
+      if (client.mode !== "node") return forbidden("A node token may connect only as a node.");
+      return client.id === grant.nodeId
+        ? { ok: true, principal }
+        : bound(
+            `This token is bound to the node ${grant.nodeId ?? "?"}. Connect under that id, or make a token for this one: gsv token create --scope node --node ID.`,
+          );
+    case "channel": {
+      if (client.mode !== "channel") return forbidden("A channel token may connect only as a channel.");
+      const account = grant.accountId ?? "default";
+      const fits = client.channel === grant.channel && (client.accountId ?? "default") === account;
+      return fits
+        ? { ok: true, principal: { ...principal, id: `${grant.channel ?? ""}:${account}` } }
+        : bound("This token is bound to another channel or account.");
+    }
+  }
+}
+
+/** Whether a new connection may take the place of one with the same mode and id (H4). */
+export const mayReplace = (old: Principal, fresh: Principal): boolean => old.tokenId === fresh.tokenId || fresh.kind === "admin";
+
+const isEvent = (name: string): name is EventName => Object.hasOwn(EVENTS, name);
+/** What hello-ok lists: methods that are served and allowed, events that this kind of caller gets. */
+export function featuresFor(
+  principal: Principal,
+  served: readonly MethodName[],
+  unservedEvents: readonly EventName[],
+): { readonly methods: string[]; readonly events: string[] } {
+  return {
+    methods: served.filter((method) => may(principal, method)).sort(),
+    events: Object.keys(EVENTS)
+      .filter(isEvent)
+      .filter((name) => !unservedEvents.includes(name) && EVENTS[name].to.some((caller) => caller === principal.mode))
+      .sort(),
+  };
+}

@@ -1,0 +1,143 @@
+/** Changing and reading the configuration by path. Pure: takes what is set, gives what would be set, or why not. */
+import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
+import { guestToolProblem } from "../routing/guest-tools.ts";
+import { compileLinks } from "../routing/identity-links.ts";
+import type { GsvError } from "../../ports/result.ts";
+import { effective, MASK, masked } from "./effective.ts";
+import { formatPath, parsePath } from "./paths.ts";
+import { fit, isSecretPath, locate } from "./schema.ts";
+import { getAt, leavesOf, setAt, unsetAt } from "./tree.ts";
+
+type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
+const fail = (reason: GsvError["reason"], message: string): { readonly ok: false; readonly error: GsvError } => ({
+  ok: false,
+  error: { reason, message },
+});
+
+const badPath = (text: string) =>
+  fail(
+    "config.unknown_path",
+    `${text.length <= 80 && /^[\w.[\]"-]+$/.test(text) ? `${text} is not a setting.` : "This is not a setting."} A setting is named like model.provider or agents.list[0].id; gsv config get lists them.`,
+  );
+
+/** Where a path leads, in canonical form. */
+function find(text: string): Outcome<{ readonly segments: readonly string[]; readonly cell: Parameters<typeof fit>[0] }> {
+  const segments = parsePath(text);
+  if (segments === undefined) return badPath(text);
+  const located = locate(segments);
+  return located.ok ? { ok: true, value: { segments, cell: located.cell } } : fail("config.unknown_path", located.problem);
+}
+
+/** The effective value at a path, masked; the whole without one. `undefined` where a setting has no value. */
+export function readPath(set: Readonly<GsvConfig>, path: string | undefined): Outcome<{ readonly path?: string; readonly value: unknown }> {
+  const shown = masked(effective(set));
+  if (path === undefined || path.trim() === "") return { ok: true, value: { value: shown } };
+  const found = find(path);
+  if (!found.ok) return found;
+  const { segments } = found.value;
+  return { ok: true, value: { path: formatPath(segments), value: getAt(shown, segments) } };
+}
+
+export interface Change {
+  readonly path: string;
+  readonly config: GsvConfig;
+  readonly changed: boolean;
+}
+
+export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown): Outcome<Change> {
+  const found = find(path);
+  if (!found.ok) return found;
+  const { segments, cell } = found.value;
+  const name = formatPath(segments);
+  const fitted = fit(cell, value, segments);
+  if (!fitted.ok) return fail(fitted.kind === "unknown" ? "config.unknown_path" : "config.invalid", fitted.problem);
+  const kept = keepMasked(set, segments, fitted.value);
+  if (!kept.ok) return kept;
+  const next = setAt(set, segments, kept.value, emptyAt);
+  if (next === undefined)
+    return fail("config.invalid", `${name} would leave a hole in a list; the next free position is one after the last.`);
+  return settle(set, next, name);
+}
+
+const emptyAt = (path: readonly string[]): unknown => {
+  const located = locate(path);
+  return located.ok && located.cell[0] === "array" ? [] : {};
+};
+
+/** A masked secret that comes back, from an editor that showed the whole configuration, stands for the secret that is there. */
+function keepMasked(set: Readonly<GsvConfig>, at: readonly string[], value: unknown): Outcome<unknown> {
+  let whole = value;
+  for (const [below, leaf] of leavesOf(value)) {
+    const path = [...at, ...below];
+    if (leaf !== MASK || !isSecretPath(path)) continue;
+    const present = getAt(set, path);
+    if (typeof present !== "string")
+      return fail("config.invalid", `${formatPath(path)} is only a mask, and no secret is stored there. Give the secret itself.`);
+    whole = setAt(whole, below, present, emptyAt);
+  }
+  return { ok: true, value: whole };
+}
+
+export function unsetPath(set: Readonly<GsvConfig>, path: string): Outcome<Change & { readonly wasSet: boolean }> {
+  const found = find(path);
+  if (!found.ok) return found;
+  const { segments } = found.value;
+  const name = formatPath(segments);
+  if (getAt(set, segments) === undefined) return { ok: true, value: { path: name, config: set, changed: false, wasSet: false } };
+  const settled = settle(set, unsetAt(set, segments) ?? {}, name);
+  return settled.ok ? { ok: true, value: { ...settled.value, wasSet: true } } : settled;
+}
+
+/** What no schema can say, and the size of the whole. */
+function settle(before: Readonly<GsvConfig>, next: unknown, path: string): Outcome<Change> {
+  if (!checkGsvConfig(next))
+    return fail(
+      "config.invalid",
+      `With this change of ${path} the configuration would no longer fit together: a part that must be there would be missing.`,
+    );
+  const problem = contradiction(next) ?? deadLink(before, next);
+  if (problem !== undefined) return fail("config.invalid", problem);
+  const text = JSON.stringify(next);
+  if (new TextEncoder().encode(text).length > LIMITS.configBytes)
+    return fail("config.too_large", `The configuration would become larger than ${LIMITS.configBytes} bytes.`);
+  return { ok: true, value: { path, config: next, changed: text !== JSON.stringify(before) } };
+}
+
+function contradiction(config: Readonly<GsvConfig>): string | undefined {
+  const zones = [
+    config.userTimezone,
+    config.agents?.defaultHeartbeat?.activeHours?.timezone,
+    ...(config.agents?.list ?? []).map((agent) => agent.heartbeat?.activeHours?.timezone),
+  ];
+  const badZone = zones.find((zone) => zone !== undefined && !isTimezone(zone));
+  if (badZone !== undefined) return `${badZone.slice(0, 64)} is not a time zone; name one such as Europe/Berlin or UTC.`;
+  const ids = (config.agents?.list ?? []).map((agent) => agent.id);
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (twice !== undefined) return `There are two agents with the id ${twice}.`;
+  const badTool = Object.entries(config.channels ?? {}).flatMap(([name, { guestTools = [] }]) =>
+    guestTools.flatMap((pattern) => {
+      const problem = guestToolProblem(pattern);
+      return problem === undefined ? [] : [`channels.${name}.guestTools: ${problem}`];
+    }),
+  )[0];
+  if (badTool !== undefined) return badTool;
+  const mainKey = config.session?.mainKey;
+  if (mainKey !== undefined && !mainKey.isWellFormed()) return "session.mainKey is not valid text.";
+  return undefined;
+}
+
+/** A link that can match nobody, unless it was there before: it must not stand in the way of other changes. */
+function deadLink(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+  const was = new Set(compileLinks(before.session?.identityLinks).problems);
+  return compileLinks(next.session?.identityLinks).problems.find((problem) => !was.has(problem));
+}
+
+function isTimezone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}

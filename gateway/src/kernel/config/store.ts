@@ -1,0 +1,104 @@
+/** The configuration: what is set, what is in force, and its version, which changes with every change. Secrets leave only through `access`. */
+import { type AgentConfig, asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
+import { type Change, readPath, setPath, unsetPath } from "./change.ts";
+import { effective, secretValues, withoutSecrets } from "./effective.ts";
+import { persistedObject, snapshot } from "../../platform/persisted-object.ts";
+import type { Database } from "../../platform/sql.ts";
+import { agentsOf, defaultAgentOf, MAIN_AGENT } from "../routing/agents.ts";
+import type { Result } from "../../ports/result.ts";
+import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
+
+const PREFIX = "config:";
+const VERSION = "config-version";
+
+export class Config {
+  readonly #db: Database;
+  readonly #onSecrets: (secrets: readonly string[]) => void;
+  #cached:
+    | { readonly set: GsvConfig; readonly whole: EffectiveConfig; readonly clean: EffectiveConfig; readonly version: number }
+    | undefined;
+
+  /** `onSecrets` learns every secret value, so that the log can hide it. */
+  constructor(db: Database, onSecrets: (secrets: readonly string[]) => void) {
+    this.#db = db;
+    this.#onSecrets = onSecrets;
+  }
+
+  #load() {
+    if (this.#cached === undefined) {
+      const set = snapshot<GsvConfig>(this.#db.kv, PREFIX);
+      const whole = effective(set);
+      this.#cached = { set, whole, clean: withoutSecrets(whole), version: this.#db.kv.get<number>(VERSION) ?? 0 };
+      this.#onSecrets(secretValues(whole));
+    }
+    return this.#cached;
+  }
+
+  /** In force, without secrets. */
+  effective(): EffectiveConfig {
+    return this.#load().clean;
+  }
+
+  version(): number {
+    return this.#load().version;
+  }
+
+  mainKey(): string {
+    return this.#load().clean.session.mainKey;
+  }
+
+  /** The agent that answers where nothing says otherwise. */
+  defaultAgentId(): string {
+    return defaultAgentOf(this.effective().agents?.list);
+  }
+
+  /** Every agent there is, the default one first. `main` is one of them, listed or not. */
+  agents(): readonly AgentConfig[] {
+    return agentsOf(this.effective().agents?.list);
+  }
+
+  hasAgent(agentId: string): boolean {
+    return agentId === MAIN_AGENT || (this.effective().agents?.list ?? []).some((agent) => agent.id === agentId);
+  }
+
+  /** What is said of an agent; one that is not listed is as the defaults have it. */
+  agent(agentId: string): AgentConfig {
+    return this.effective().agents?.list?.find((agent) => agent.id === agentId) ?? { id: asAgentId(agentId) };
+  }
+
+  /** What may be shown: secrets masked. */
+  read(path: string | undefined): Result<{ readonly path?: string; readonly value: unknown }> {
+    return readPath(this.#load().set, path);
+  }
+
+  set(path: string, value: unknown): Result<Change> {
+    const change = setPath(this.#load().set, path, value);
+    if (change.ok && change.value.changed) this.#store(change.value.config);
+    return change;
+  }
+
+  unset(path: string): Result<Change & { readonly wasSet: boolean }> {
+    const change = unsetPath(this.#load().set, path);
+    if (change.ok && change.value.changed) this.#store(change.value.config);
+    return change;
+  }
+
+  /** The raw keys of the named providers, for a model call and nothing else. */
+  access(providers: readonly string[]): ModelAccess {
+    const { whole } = this.#load();
+    const keys = Object.entries(whole.apiKeys ?? {}).filter(([provider]) => providers.includes(provider));
+    return { apiKeys: Object.fromEntries(keys), headers: { ...whole.model.headers } };
+  }
+
+  #store(config: GsvConfig): void {
+    const version = this.#load().version + 1;
+    this.#db.transactionSync(() => {
+      const stored = persistedObject<GsvConfig>(this.#db.kv, PREFIX);
+      for (const name of Object.keys(stored)) if (!Object.hasOwn(config, name)) Reflect.deleteProperty(stored, name);
+      Object.assign(stored, config);
+      this.#db.kv.put(VERSION, version);
+    });
+    this.#cached = undefined;
+    this.#load();
+  }
+}

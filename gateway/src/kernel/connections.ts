@@ -1,0 +1,422 @@
+/**
+ * The sockets: who is behind each, what each follows, and sending to them. What is known of a socket is kept with it, so that the
+ * object can hibernate and wake without anyone noticing. Knows frames, but no method and no rule of who may do what.
+ */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { EventName, PayloadOf } from "../../../protocol/gen/methods.ts";
+import { asNodeId } from "../../../protocol/gen/types.ts";
+import { encodeFrame } from "../../../protocol/runtime/codec.ts";
+import type { Clock } from "../platform/clock.ts";
+import { randomName } from "../platform/ids.ts";
+import { bufferedBytes, closeSocket, lastPingAt, remember, sendText, type SocketHost } from "../platform/sockets.ts";
+import type { GsvError, Result } from "../ports/result.ts";
+import type { Principal } from "./authorise.ts";
+import { eventBody } from "./event-frame.ts";
+import { errorShape } from "./outcome.ts";
+
+/** Kept with the socket. Changing its shape: raise `v`; sockets of another version are closed and come again. */
+type Kept =
+  | { readonly v: 1; readonly phase: "open"; readonly conn: string; readonly address: string; readonly openedAt: number }
+  | {
+      readonly v: 1;
+      readonly phase: "ready";
+      readonly conn: string;
+      readonly principal: Principal;
+      readonly seq: number;
+      readonly follows: readonly string[];
+      readonly calls: readonly (readonly [callId: string, until: number])[];
+      readonly manyUntil: number;
+      readonly seenAt: number;
+    }
+  | { readonly v: 1; readonly phase: "closed" };
+
+/** A socket that has not said hello. */
+export interface OpenConnection {
+  readonly phase: "open";
+  readonly conn: string;
+  readonly socket: WebSocket;
+  readonly address: string;
+  readonly openedAt: number;
+  /** Its `connect` is being looked at. */
+  greeting: boolean;
+  /** What came meanwhile, in order: looked at once it has said hello. */
+  readonly early: string[];
+}
+/** A socket with a principal. */
+export interface Connection {
+  readonly phase: "ready";
+  readonly conn: string;
+  readonly socket: WebSocket;
+  readonly principal: Principal;
+  /** Number of the next event. */
+  seq: number;
+  /** Canonical keys of the conversations that this client follows. */
+  readonly follows: Set<string>;
+  /** Nodes: the conversations' calls that are out here, and how long they may be. */
+  readonly calls: Map<string, number>;
+  /** Until then there were more calls than can be kept: all active conversations are meant. 0: never. */
+  manyUntil: number;
+  /** When it last sent a frame, roughly. */
+  seenAt: number;
+  /** Events that wait until the answer that they follow has been sent, by conversation. */
+  readonly held: Map<string, HeldEvent[]>;
+  readonly rate: { start: number; count: number };
+  /** Binary frames that belonged to nothing. */
+  strays: number;
+}
+export type AnyConnection = OpenConnection | Connection;
+export interface HeldEvent {
+  readonly event: EventName;
+  readonly payload: unknown;
+}
+
+export const MAX_FOLLOWS = 64;
+/** Bytes of followed keys: with the rest they must fit what the platform keeps with a socket. */
+const MAX_FOLLOW_CHARS = 8192;
+const MAX_CALL_CHARS = 8192;
+const MAX_HELD = 2000;
+/** A reader that is this far behind is cut off; it comes back and asks for what it missed. */
+const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
+/** A link that answers pings and has been silent for this long is dead (F6: two misses, and the way). */
+const SILENT_MS = LIMITS.pingIntervalMs * 3;
+/** `seenAt` is remembered at this grain. */
+const SEEN_GRAIN_MS = 15_000;
+const EMPTY: ReadonlySet<Connection> = new Set();
+
+export class Connections {
+  readonly #host: SocketHost;
+  readonly #clock: Clock;
+  readonly #bySocket = new Map<WebSocket, AnyConnection>();
+  readonly #byConn = new Map<string, Connection>();
+  readonly #byIdentity = new Map<string, Connection>();
+  readonly #followers = new Map<string, Set<Connection>>();
+  readonly #changed = new Set<Connection>();
+  /** Called when a socket was cut off from here without its having been asked for. */
+  onDropped: (connection: Connection, reason: string) => void = () => undefined;
+
+  constructor(host: SocketHost, clock: Clock) {
+    this.#host = host;
+    this.#clock = clock;
+    for (const socket of host.getWebSockets()) this.#restore(socket);
+  }
+
+  /** What is kept with a socket that this life of the object has not met. */
+  #read(socket: WebSocket): AnyConnection | undefined {
+    const kept = socket.deserializeAttachment() as Kept | null;
+    if (kept?.v !== 1) {
+      closeSocket(socket, 1012, "the gateway was updated; connect again");
+      return undefined;
+    }
+    if (kept.phase === "closed") return undefined;
+    if (kept.phase === "open") return { ...kept, socket, greeting: false, early: [] };
+    return { ...freshState(), ...kept, socket, follows: new Set(kept.follows), calls: new Map(kept.calls) };
+  }
+  #restore(socket: WebSocket): AnyConnection | undefined {
+    const connection = this.#read(socket);
+    if (connection?.phase === "ready") this.#index(connection);
+    else if (connection !== undefined) this.#bySocket.set(socket, connection);
+    return connection;
+  }
+
+  #index(connection: Connection): void {
+    this.#bySocket.set(connection.socket, connection);
+    this.#byConn.set(connection.conn, connection);
+    this.#byIdentity.set(identity(connection.principal), connection);
+    for (const key of connection.follows) this.#addFollower(key, connection);
+  }
+
+  // ------------------------------------------------------------ opening and closing
+
+  open(socket: WebSocket, address: string): OpenConnection {
+    const connection: OpenConnection = {
+      phase: "open",
+      conn: randomName(16),
+      socket,
+      address,
+      openedAt: this.#clock.now(),
+      greeting: false,
+      early: [],
+    };
+    this.#host.acceptWebSocket(socket, [connection.conn]);
+    remember(socket, { v: 1, phase: "open", conn: connection.conn, address, openedAt: connection.openedAt } satisfies Kept);
+    this.#bySocket.set(socket, connection);
+    return connection;
+  }
+
+  /** The socket has said hello. */
+  ready(open: OpenConnection, principal: Principal): Connection {
+    const { conn, socket } = open;
+    const seenAt = this.#clock.now();
+    const connection: Connection = {
+      ...freshState(),
+      phase: "ready",
+      conn,
+      socket,
+      principal,
+      seq: 0,
+      follows: new Set(),
+      calls: new Map(),
+      manyUntil: 0,
+      seenAt,
+    };
+    this.#index(connection);
+    this.#save(connection);
+    return connection;
+  }
+
+  /** Whoever is behind a socket. One whose peer is closing it is not listed at a wake, though its last messages still come. */
+  of(socket: WebSocket): AnyConnection | undefined {
+    return this.#bySocket.get(socket) ?? this.#restore(socket);
+  }
+
+  /** Forgets a socket that is gone. Answers what it was, the first time. */
+  gone(socket: WebSocket): AnyConnection | undefined {
+    const connection = this.#bySocket.get(socket) ?? this.#read(socket);
+    if (connection === undefined) return undefined;
+    this.#bySocket.delete(socket);
+    remember(socket, { v: 1, phase: "closed" } satisfies Kept);
+    if (connection.phase === "open") return connection;
+    if (this.#byConn.get(connection.conn) === connection) this.#byConn.delete(connection.conn);
+    const key = identity(connection.principal);
+    if (this.#byIdentity.get(key) === connection) this.#byIdentity.delete(key);
+    for (const followed of connection.follows) this.#removeFollower(followed, connection);
+    this.#changed.delete(connection);
+    connection.held.clear();
+    return connection;
+  }
+
+  /** Closes a socket and forgets it. Answers what it was, the first time. */
+  close(socket: WebSocket, code: number, reason: string): AnyConnection | undefined {
+    const connection = this.gone(socket);
+    closeSocket(socket, code, reason);
+    return connection;
+  }
+
+  #drop(connection: Connection, code: number, reason: string): void {
+    if (this.close(connection.socket, code, reason) !== undefined) this.onDropped(connection, reason);
+  }
+
+  // ------------------------------------------------------------ finding
+
+  *opening(): Generator<OpenConnection> {
+    for (const connection of this.#bySocket.values()) if (connection.phase === "open") yield connection;
+  }
+  openCount(address: string): { readonly total: number; readonly sameAddress: number } {
+    let total = 0;
+    let sameAddress = 0;
+    for (const connection of this.opening()) {
+      total++;
+      if (connection.address === address) sameAddress++;
+    }
+    return { total, sameAddress };
+  }
+  readyCount(): number {
+    return this.#byConn.size;
+  }
+  byConn(conn: string): Connection | undefined {
+    return this.#byConn.get(conn);
+  }
+  byIdentity(principal: Pick<Principal, "mode" | "id">): Connection | undefined {
+    return this.#byIdentity.get(identity(principal));
+  }
+  all(): readonly Connection[] {
+    return [...this.#byConn.values()];
+  }
+  nodes(): readonly Connection[] {
+    return this.all().filter((connection) => connection.principal.mode === "node");
+  }
+  /** The connected node, if its link is alive. One that is silent for too long is cut off here. */
+  node(nodeId: string): Connection | undefined {
+    const connection = this.byIdentity({ mode: "node", id: asNodeId(nodeId) });
+    if (connection === undefined || !this.isSilent(connection)) return connection;
+    this.#drop(connection, 4008, "no sign of life for a minute");
+    return undefined;
+  }
+  isOnline(nodeId: string): boolean {
+    return this.#byIdentity.has(identity({ mode: "node", id: nodeId }));
+  }
+  /** When a link that answers pings must have shown life again; undefined for peers that never ping. */
+  silentAt(connection: Connection): number | undefined {
+    const pinged = lastPingAt(this.#host, connection.socket);
+    return pinged === undefined ? undefined : Math.max(pinged, connection.seenAt) + SILENT_MS;
+  }
+  isSilent(connection: Connection): boolean {
+    const at = this.silentAt(connection);
+    return at !== undefined && this.#clock.now() >= at;
+  }
+
+  // ------------------------------------------------------------ following
+
+  followers(key: string): ReadonlySet<Connection> {
+    return this.#followers.get(key) ?? EMPTY;
+  }
+  /** False: it follows as much as it can. */
+  follow(connection: Connection, key: string): boolean {
+    if (connection.follows.has(key)) return true;
+    let characters = key.length;
+    for (const followed of connection.follows) characters += followed.length;
+    if (connection.follows.size >= MAX_FOLLOWS || characters > MAX_FOLLOW_CHARS) return false;
+    connection.follows.add(key);
+    this.#addFollower(key, connection);
+    this.#save(connection);
+    return true;
+  }
+  unfollow(connection: Connection, key: string): void {
+    connection.held.delete(key);
+    if (!connection.follows.delete(key)) return;
+    this.#removeFollower(key, connection);
+    this.#save(connection);
+  }
+  #addFollower(key: string, connection: Connection): void {
+    const set = this.#followers.get(key);
+    if (set === undefined) this.#followers.set(key, new Set([connection]));
+    else set.add(connection);
+  }
+  #removeFollower(key: string, connection: Connection): void {
+    const set = this.#followers.get(key);
+    if (set?.delete(connection) === true && set.size === 0) this.#followers.delete(key);
+  }
+
+  /** From here on events of the conversation wait, until `release`. */
+  hold(connection: Connection, key: string): void {
+    if (!connection.held.has(key)) connection.held.set(key, []);
+  }
+  /** Sends what waited, as far as `wanted` says so. */
+  release(connection: Connection, key: string, wanted: (held: HeldEvent) => boolean): void {
+    const waiting = connection.held.get(key) ?? [];
+    connection.held.delete(key);
+    for (const { event, payload } of waiting) if (wanted({ event, payload })) this.#sendEvent(connection, event, payload);
+  }
+
+  // ------------------------------------------------------------ calls on nodes
+
+  /** A conversation's call was handed to this node. After `until` nobody waits for it any more. */
+  callOut(node: Connection, callId: string, until: number): void {
+    let characters = callId.length;
+    for (const known of node.calls.keys()) characters += known.length + 12;
+    if (node.calls.has(callId) || characters <= MAX_CALL_CHARS) node.calls.set(callId, until);
+    else node.manyUntil = Math.max(node.manyUntil, until);
+    this.#save(node);
+  }
+  /** The call has ended. */
+  callBack(node: Connection, callId: string): void {
+    if (node.calls.delete(callId)) this.#save(node);
+  }
+  hasCalls(node: Connection): boolean {
+    return node.calls.size > 0 || node.manyUntil > this.#clock.now();
+  }
+  /** Forgets calls that nobody waits for any more. */
+  forgetCalls(node: Connection, now: number): void {
+    for (const [callId, until] of node.calls) if (until <= now) this.callBack(node, callId);
+  }
+
+  // ------------------------------------------------------------ sending
+
+  /** One event to one peer. False: it is gone. */
+  event<E extends EventName>(connection: Connection, event: E, payload: PayloadOf<E>): boolean {
+    return this.#sendEvent(connection, event, payload);
+  }
+
+  /** Events of a conversation to everyone who follows it. Each payload is written once, whoever gets it. */
+  publish(key: string, news: readonly HeldEvent[]): void {
+    const followers = this.#followers.get(key);
+    if (followers === undefined) return;
+    const texts = news.map(({ event, payload }) => eventBody(event, payload));
+    for (const connection of [...followers]) {
+      const held = connection.held.get(key);
+      if (held !== undefined) {
+        if (held.length + news.length > MAX_HELD) this.#drop(connection, 1013, "too many events wait; connect again");
+        else held.push(...news);
+        continue;
+      }
+      for (const text of texts) if (!this.#sendBody(connection, text)) break;
+    }
+  }
+
+  /** One event to every client. */
+  broadcast<E extends EventName>(event: E, payload: PayloadOf<E>): void {
+    const text = eventBody(event, payload);
+    for (const connection of this.all()) if (connection.principal.mode === "client") this.#sendBody(connection, text);
+  }
+
+  /** The answer to a request. Too large an answer becomes an error that says so. */
+  answer(socket: WebSocket, id: string, result: Result<unknown>): boolean {
+    const sent = result.ok
+      ? encodeFrame({ type: "res", id, ok: true, ...(result.value === undefined ? {} : { payload: result.value }) })
+      : encodeFrame({ type: "res", id, ok: false, error: errorShape(result.error) });
+    if (sent.ok) return sendText(socket, sent.text);
+    const tooLarge: GsvError = {
+      reason: "protocol.too_large",
+      message: `The answer does not fit a frame (${sent.error.message}). Ask for less at once.`,
+    };
+    const instead = encodeFrame({ type: "res", id, ok: false, error: errorShape(tooLarge) });
+    return instead.ok && sendText(socket, instead.text);
+  }
+
+  #sendEvent(connection: Connection, event: EventName, payload: unknown): boolean {
+    return this.#sendBody(connection, eventBody(event, payload));
+  }
+
+  #sendBody(connection: Connection, body: string): boolean {
+    if (this.#byConn.get(connection.conn) !== connection) return false;
+    if (!sendText(connection.socket, `${body},"seq":${connection.seq}}`)) {
+      this.#drop(connection, 1011, "the link is broken");
+      return false;
+    }
+    connection.seq++;
+    this.#save(connection);
+    if (bufferedBytes(connection.socket) > MAX_BUFFERED_BYTES) {
+      this.#drop(connection, 1013, "too slow; connect again and ask for what you missed");
+      return false;
+    }
+    return true;
+  }
+
+  // ------------------------------------------------------------ limits and memory
+
+  /** Counts a request. False: over the limit of its kind. */
+  admitRequest(connection: Connection, now: number): boolean {
+    const node = connection.principal.mode === "node";
+    const windowMs = node ? 1000 : 60_000;
+    const most = node ? LIMITS.nodeFramesPerSecond : LIMITS.clientFramesPerMinute;
+    if (now - connection.rate.start >= windowMs || now < connection.rate.start) {
+      connection.rate.start = now;
+      connection.rate.count = 0;
+    }
+    connection.rate.count++;
+    if (now - connection.seenAt >= SEEN_GRAIN_MS || now < connection.seenAt) {
+      connection.seenAt = now;
+      this.#save(connection);
+    }
+    return connection.rate.count <= most;
+  }
+
+  /** Remembers a change with the socket, once for all changes of this turn. */
+  #save(connection: Connection): void {
+    if (this.#changed.size === 0) queueMicrotask(() => this.flush());
+    this.#changed.add(connection);
+  }
+  flush(): void {
+    for (const connection of this.#changed) {
+      const { conn, principal, seq, manyUntil, seenAt } = connection;
+      const kept: Kept = {
+        v: 1,
+        phase: "ready",
+        conn,
+        principal,
+        seq,
+        manyUntil,
+        seenAt,
+        follows: [...connection.follows],
+        calls: [...connection.calls],
+      };
+      if (!remember(connection.socket, kept)) this.#drop(connection, 1011, "too much to remember; connect again");
+    }
+    this.#changed.clear();
+  }
+}
+
+/** What a connection has only as long as the object is awake. */
+const freshState = (): Pick<Connection, "held" | "rate" | "strays"> => ({ held: new Map(), rate: { start: 0, count: 0 }, strays: 0 });
+
+const identity = ({ mode, id }: Pick<Principal, "mode" | "id">): string => `${mode} ${id}`;

@@ -1,0 +1,145 @@
+/**
+ * One request, from text to answer: size, depth, JSON, frame, known, served, allowed, params, handler (wire rule F3). Whoever may not
+ * call a method learns nothing about its params. A failing handler is an answer, never a broken socket.
+ */
+
+import { isMethodName, METHODS, type MethodName, type ParamsOf } from "../../../protocol/gen/methods.ts";
+import type { TypeName } from "../../../protocol/gen/explain-table.ts";
+import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
+import { decodeFrame } from "../../../protocol/runtime/codec.ts";
+import { explainText } from "../../../protocol/runtime/explain.ts";
+import { may } from "./authorise.ts";
+import { peekId } from "./frame-id.ts";
+import { HANDLERS } from "../app/methods.ts";
+import { type Failure, fail } from "./outcome.ts";
+import type { Connection } from "./connections.ts";
+import { type Caller, LATER, type Outcome, type Services } from "../app/services.ts";
+
+/** Acts that leave an entry in the audit, with the param that says on what. Reading and talking leave none. */
+const AUDITED: ReadonlyMap<MethodName, string> = new Map<MethodName, string>([
+  ["config.set", "path"],
+  ["config.unset", "path"],
+  ["tokens.create", "kind"],
+  ["tokens.revoke", "tokenId"],
+  ["node.forget", "nodeId"],
+  ["agents.create", "agentId"],
+  ["workspace.write", "path"],
+  ["workspace.delete", "path"],
+  ["workspace.restore", "path"],
+  ["skills.install", "name"],
+  ["skills.remove", "name"],
+  ["skills.approve", "name"],
+  ["session.patch", "sessionKey"],
+  ["session.reset", "sessionKey"],
+  ["session.compact", "sessionKey"],
+  ["tool.invoke", "tool"],
+  ["tool.request", "tool"],
+]);
+
+/** One text frame of a connection that has said hello. */
+export async function dispatch(services: Services, connection: Connection, text: string): Promise<void> {
+  const { connections } = services;
+  const now = services.clock.now();
+  const answer = (id: string, failure: Failure): void => void connections.answer(connection.socket, id, failure);
+  if (!connections.admitRequest(connection, now)) {
+    answer(peekId(text), fail("limit.rate"));
+    return;
+  }
+  const decoded = decodeFrame(text);
+  if (!decoded.ok) {
+    answer(decoded.error.id ?? peekId(text), fail(decoded.error.reason, decoded.error.message));
+    return;
+  }
+  const { frame } = decoded;
+  // Nobody here listens to events of peers; a later version may (F2).
+  if (frame.type === "evt") return;
+  if (frame.type === "res") {
+    answer(frame.id, fail("protocol.unsupported", "The gateway asks nothing, so there is nothing to answer."));
+    return;
+  }
+  const { principal } = connection;
+  if (principal.expiresAt !== undefined && now >= principal.expiresAt) {
+    answer(frame.id, fail("auth.required", "The token has expired. Make a new one: gsv token create."));
+    services.closeToken(principal.tokenId, "the token has expired");
+    return;
+  }
+  if (!isMethodName(frame.method)) {
+    answer(frame.id, fail("protocol.unknown_method"));
+    return;
+  }
+  const outcome = await perform(services, { connection, requestId: frame.id, now }, frame.method, frame.params);
+  if (outcome !== LATER) connections.answer(connection.socket, frame.id, outcome);
+}
+
+/** The `await` in it comes only after the handler has begun, unless the act is audited. */
+async function perform(services: Services, caller: Caller, method: MethodName, params: unknown): Promise<Outcome<unknown>> {
+  if (method === "connect") return fail("protocol.already_connected");
+  if (HANDLERS[method] === undefined) return fail("method.not_served", `This gateway knows ${method} but does not serve it.`);
+  if (!may(caller.connection.principal, method)) {
+    const { callers, scope } = METHODS[method];
+    note(services, caller, method, "denied", undefined, `needs ${scope}`, undefined);
+    return fail("auth.forbidden", `This token may not call ${method}: it takes a ${callers.join(" or ")} token with the scope ${scope}.`);
+  }
+  const given = params ?? {};
+  const check = PARAMS_VALIDATORS[method];
+  if (check !== null && !check(given))
+    return fail("protocol.invalid_params", `The params of ${method} are not valid: ${explainText(paramsTypeOf(method), given)}`);
+  try {
+    const target = AUDITED.get(method);
+    if (target === undefined) return await call(services, caller, method, given as ParamsOf<typeof method>);
+    const argsHash = await services.ids.sha256(JSON.stringify(given));
+    const outcome = await call(services, caller, method, given as ParamsOf<typeof method>);
+    const failed = outcome !== LATER && !outcome.ok;
+    note(
+      services,
+      caller,
+      method,
+      failed ? "failed" : "allowed",
+      textAt(given, target),
+      failed ? outcome.error.reason : undefined,
+      argsHash,
+    );
+    return outcome;
+  } catch (error) {
+    services.log.error("handler_failed", { method, error });
+    return fail("internal");
+  }
+}
+
+function call<M extends MethodName>(
+  services: Services,
+  caller: Caller,
+  method: M,
+  params: ParamsOf<M>,
+): Outcome<unknown> | Promise<Outcome<unknown>> {
+  return HANDLERS[method]?.(services, caller, params) ?? fail("method.not_served");
+}
+
+function note(
+  services: Services,
+  { connection }: Caller,
+  action: string,
+  decision: "allowed" | "denied" | "failed",
+  target: string | undefined,
+  detail: string | undefined,
+  argsHash: string | undefined,
+): void {
+  const { mode, id, tokenId } = connection.principal;
+  const entry = {
+    actor: `${mode}:${id} token:${tokenId}`,
+    action,
+    decision,
+    ...(target === undefined ? {} : { target }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(argsHash === undefined ? {} : { argsHash }),
+  };
+  services.background("audit", services.audit.append(entry));
+}
+
+function textAt(params: unknown, name: string): string | undefined {
+  const value: unknown = typeof params === "object" && params !== null ? Reflect.get(params, name) : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The contract's own name of a method's params. */
+const paramsTypeOf = (method: MethodName): TypeName => METHODS[method].params ?? "Frame";

@@ -1,0 +1,131 @@
+/** Small pure parts: ids in broken frames, which held events are news, failures by address, errors on the wire. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { checkFrame } from "../../../protocol/gen/validators/checks.js";
+import { ERRORS } from "../../../protocol/gen/errors.ts";
+import { asRunId, asSessionKey, type SessionSubscribeResult } from "../../../protocol/gen/types.ts";
+import { eventBody } from "./event-frame.ts";
+import { isNewerThan } from "../features/sessions/follow.ts";
+import { peekId } from "./frame-id.ts";
+import { FailureWindow } from "./limits.ts";
+import { errorShape, fail } from "./outcome.ts";
+
+describe("[F1] the id of a frame that is no good", () => {
+  test("is found whatever else is in the frame", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }), fc.object(), (id, params) => {
+        const text = JSON.stringify({ type: "req", params, id, method: "x" });
+        assert.equal(peekId(text), id);
+        assert.equal(peekId(text.slice(0, -1)), id);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+  test("is never one from inside, and no text makes it throw", () => {
+    for (const text of [
+      '{"params":{"id":"x"}}',
+      '[{"id":"x"}]',
+      '{"a":"id","b":"x"}',
+      '{"id":5}',
+      '{"id":""}',
+      `{"id":"${"x".repeat(200)}"}`,
+      '{"id":',
+      '{"id',
+      "",
+      '"id":"x"',
+    ])
+      assert.equal(peekId(text), "0", text);
+    fc.assert(
+      fc.property(fc.string(), (text) => void peekId(text)),
+      { numRuns: 20_000 },
+    );
+    const start = performance.now();
+    peekId(`{"a":"${'\\"'.repeat(500_000)}`);
+    assert.ok(performance.now() - start < 200);
+  });
+});
+
+test("[C5] what waited while the past was fetched: only what the past does not say", () => {
+  const past: SessionSubscribeResult = {
+    sessionKey: asSessionKey("k"),
+    seq: 5,
+    events: [],
+    runId: asRunId("r"),
+    step: 2,
+    attempt: 1,
+    text: "abc",
+  };
+  const news = isNewerThan(past);
+  const log = (sessionSeq: number): boolean => news({ event: "chat", payload: { sessionSeq } });
+  const delta = (step: number, attempt: number, offset: number, runId = "r"): boolean =>
+    news({ event: "chat", payload: { state: "delta", runId, step, attempt, offset } });
+  assert.deepEqual([4, 5, 6].map(log), [false, false, true]);
+  assert.deepEqual(
+    [delta(2, 1, 0), delta(2, 1, 2), delta(2, 1, 3), delta(1, 9, 99), delta(2, 2, 0), delta(3, 0, 0), delta(2, 1, 0, "other")],
+    [false, false, true, false, true, true, true],
+  );
+  assert.equal(news({ event: "tool.progress", payload: { phase: "output" } }), true);
+});
+
+test("[S4] failures are counted by address and minute, and the count is bounded", () => {
+  const window = new FailureWindow(3);
+  assert.deepEqual(
+    [1, 2, 3, 4].map((at) => window.failed("a", at)),
+    [false, false, false, true],
+  );
+  assert.equal(window.failed("b", 5), false);
+  assert.equal(window.failed("a", 60_001), false);
+  // A clock that is set back begins anew.
+  assert.equal(window.failed("a", 0), false);
+  for (let at = 0; at < 5000; at++) window.failed(`x${at}`, 1);
+});
+
+test("errors carry the contract's code; what is no reason of ours is internal", () => {
+  assert.deepEqual(errorShape(fail("node.offline").error), {
+    code: 480,
+    reason: "node.offline",
+    message: ERRORS["node.offline"].text,
+    retryable: true,
+  });
+  const foreign: unknown = JSON.parse('{"reason":"constructor","message":"x"}');
+  assert.deepEqual(errorShape(foreign as Parameters<typeof errorShape>[0]), {
+    code: 500,
+    reason: "internal",
+    message: "x",
+    retryable: true,
+  });
+});
+
+describe("[F1] event frames", () => {
+  const frame = (payload: unknown): unknown => JSON.parse(`${eventBody("chat", payload)},"seq":7}`);
+  test("are frames, whatever the payload", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (payload) => {
+        assert.ok(checkFrame(frame(payload)));
+        assert.deepEqual((frame(payload) as { payload: unknown }).payload, JSON.parse(JSON.stringify(payload)));
+      }),
+      { numRuns: 5000 },
+    );
+    assert.ok(eventBody("chat", { text: "\ud800" }).isWellFormed());
+    assert.ok(!/\\ud8/.test(eventBody("chat", { text: "\ud800" })));
+  });
+  test("what fits none keeps who and when, and says where the rest is", () => {
+    const deep = JSON.parse(`${"[".repeat(40)}${"]".repeat(40)}`) as unknown;
+    for (const payload of [
+      {
+        runId: "r",
+        state: "final",
+        sessionSeq: 5,
+        message: { role: "assistant", content: [{ type: "text", text: "ü".repeat(LIMITS.frameBytes) }] },
+      },
+      { runId: "r", state: "final", sessionSeq: 5, message: deep },
+    ]) {
+      const text = `${eventBody("chat", payload)},"seq":7}`;
+      assert.ok(text.length < 1024);
+      assert.deepEqual((JSON.parse(text) as { payload: { runId: string; sessionSeq: number } }).payload.sessionSeq, 5);
+      assert.ok(text.includes("session.preview"));
+    }
+  });
+});

@@ -1,0 +1,60 @@
+/**
+ * The bindings of the Worker, typed. Secrets and settings of the deployment are read here and nowhere else; everything a
+ * person sets at run time is configuration (`config/`), not environment.
+ */
+import type { ChannelService } from "../../../protocol/gen/services.ts";
+import type { Gateway } from "../app/gateway-do.ts";
+import type { SpeechAi } from "../features/media/transcribe.ts";
+import type { SearchIndex } from "../features/search/search-index-do.ts";
+import type { WebhookChannel } from "../app/http/webhook.ts";
+import type { Session } from "../app/session-do.ts";
+
+export interface Env {
+  readonly GATEWAY: DurableObjectNamespace<Gateway>;
+  readonly SESSION: DurableObjectNamespace<Session>;
+  readonly SEARCH: DurableObjectNamespace<SearchIndex>;
+  readonly STORAGE: R2Bucket;
+  /** Workers AI, for speech to text. Only on Cloudflare. */
+  readonly AI?: SpeechAi;
+  /** Version of the program, shown by /health and in hello-ok. */
+  readonly VERSION?: string;
+  /** `cloudflare` on the edge; anything else, or nothing, is a machine of one's own, where the Host header is checked too. */
+  readonly ENVIRONMENT?: string;
+  /** sha256, in hex, of the first admin token. Imported into the token table at first use. */
+  readonly BOOTSTRAP_TOKEN_HASH?: string;
+  /** Browser origins that may connect, beside `auth.allowedOrigins`; separated by commas. */
+  readonly ALLOWED_ORIGINS?: string;
+  /** Host names under which an embedded gateway may be reached, beside loopback; separated by commas. */
+  readonly ALLOWED_HOSTS?: string;
+}
+
+const list = (text: string | undefined): readonly string[] =>
+  (text ?? "")
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+
+export const versionOf = (env: Env): string => env.VERSION ?? "0.1.0";
+export const isEmbedded = (env: Env): boolean => env.ENVIRONMENT !== "cloudflare";
+export const allowedOrigins = (env: Env): readonly string[] => list(env.ALLOWED_ORIGINS);
+export const allowedHosts = (env: Env): readonly string[] => list(env.ALLOWED_HOSTS).map((host) => host.toLowerCase());
+export const bootstrapTokenHash = (env: Env): string | undefined => {
+  const hash = env.BOOTSTRAP_TOKEN_HASH?.trim().toLowerCase();
+  return hash !== undefined && /^[0-9a-f]{64}$/.test(hash) ? hash : undefined;
+};
+
+/** Channels are bound as `CHANNEL_{NAME}`: adding one changes the deployment, not the program. */
+const CHANNEL_BINDING = /^CHANNEL_([A-Z][A-Z0-9_]{0,62})$/;
+export const channelNames = (env: Env): readonly string[] =>
+  Object.keys(env)
+    .flatMap((name) => CHANNEL_BINDING.exec(name)?.[1]?.toLowerCase() ?? [])
+    .sort();
+export function channelService(env: Env, name: string): ChannelService | undefined {
+  const binding = `CHANNEL_${name.toUpperCase()}`;
+  if (!CHANNEL_BINDING.test(binding) || !Object.hasOwn(env, binding)) return undefined;
+  return (env as Env & Readonly<Record<string, unknown>>)[binding] as ChannelService;
+}
+/** The same Worker as one that answers HTTP. Names are lower case here: there is one address for each channel. */
+export function webhookChannel(env: Env, name: string): WebhookChannel | undefined {
+  return name === name.toLowerCase() ? (channelService(env, name) as (ChannelService & WebhookChannel) | undefined) : undefined;
+}

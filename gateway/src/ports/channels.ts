@@ -1,0 +1,40 @@
+/** Messages that the agent sends to a channel. */
+import type { Media, OutboundMessage, Peer, PeerKind } from "../../../protocol/gen/types.ts";
+import type { ReplyRoute, SessionIdentity } from "./session.ts";
+
+export interface ChannelPlaces {
+  readonly channels: readonly string[];
+  readonly places: readonly {
+    /** What `message` takes. */
+    readonly to: string;
+    readonly kind: PeerKind;
+    readonly name?: string;
+    readonly whose: "yours" | "guest" | "group";
+    readonly lastWroteAt: number;
+  }[];
+  readonly more: boolean;
+}
+
+export interface ChannelMessage {
+  readonly from: SessionIdentity;
+  /** Of the tool call: the message is sent once, however often the call runs. */
+  readonly callId: string;
+  readonly target: { readonly channel: string; readonly accountId?: string; readonly peer: Peer };
+  readonly text: string;
+  /** In the bucket already. */
+  readonly media: readonly Media[];
+  readonly replyToId?: string;
+}
+
+export interface ChannelMessageSent {
+  /** Durable in the channel; what becomes of it later is told to the conversation when it goes wrong. */
+  readonly status: "queued";
+  readonly deliveryId: string;
+  readonly to: string;
+  readonly duplicate?: boolean;
+}
+
+export type ReplyCall =
+  | { readonly kind: "send"; readonly route: ReplyRoute; readonly message: OutboundMessage }
+  | { readonly kind: "live"; readonly route: ReplyRoute; readonly deliveryId: string; readonly text: string }
+  | { readonly kind: "typing"; readonly route: ReplyRoute; readonly active: boolean };

@@ -1,0 +1,14 @@
+/** A tool call on its way to a node. */
+
+export interface ToolDispatch {
+  readonly callId: string;
+  readonly sessionKey: string;
+  readonly nodeId: string;
+  /** Bare name, without the node's prefix. */
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly timeoutMs: number;
+}
+
+/** `sent` says the frame was handed to the node's socket, not that it arrived. `refused`: this conversation may not use the tool. */
+export type DispatchOutcome = "sent" | "offline" | "refused";

@@ -1,0 +1,52 @@
+/** One model call. */
+import type { ModelRef, ThinkLevel, ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
+import type { AssistantMessage, Message } from "./messages.ts";
+import type { GsvError } from "./result.ts";
+import type { EffectiveConfig, ModelAccess } from "./run-context.ts";
+
+export interface ModelRequest {
+  readonly model: ModelRef;
+  readonly config: EffectiveConfig;
+  readonly access: ModelAccess;
+  readonly systemPrompt: string;
+  /** Complete and valid: each tool call has exactly one result before the next assistant message. Hydrated: no MediaBlock in it. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDefinition[];
+  readonly thinkLevel: ThinkLevel | undefined;
+  readonly maxTokens: number | undefined;
+  /** Stable per conversation, for provider prompt caches. */
+  readonly cacheKey: string;
+  /** Whole-call bound in ms; first-byte and idle bounds come from LIMITS. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+  /** Text as it comes. Called synchronously; must not throw. */
+  readonly onText: (text: string) => void;
+}
+
+export type ModelOutcome =
+  | {
+      readonly kind: "replied";
+      readonly message: AssistantMessage;
+      /** Tool calls in order; arguments are what the model said and may not fit the tool's schema. */
+      readonly calls: readonly {
+        readonly providerId: string;
+        readonly name: string;
+        readonly arguments: Readonly<Record<string, unknown>>;
+      }[];
+      readonly usage: Usage;
+    }
+  | {
+      readonly kind: "failed";
+      readonly error: GsvError;
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+      readonly usage?: Usage;
+    };
+
+export interface ModelClient {
+  /** Whether the model can be shown images. */
+  takesImages(model: ModelRef, config: EffectiveConfig): boolean;
+  /** Never throws; never yields a tool call from a stream that broke off. */
+  call(request: ModelRequest): Promise<ModelOutcome>;
+}

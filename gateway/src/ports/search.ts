@@ -1,0 +1,78 @@
+/** What the gateway, sessions and the search index ask of each other. */
+import type { SearchQueryResult, SearchSource } from "../../../protocol/gen/types.ts";
+
+/** A conversation as the search index hears of it. */
+export interface SearchableSession {
+  readonly key: string;
+  readonly lastActiveAt: number;
+  /** Nobody has said anything there after this (epoch ms). */
+  readonly quietSince: number;
+}
+
+/** A page of a conversation's messages. */
+export interface SearchRows {
+  readonly sessionId: string;
+  /** The conversation begins here; what is before it was archived. */
+  readonly contextFrom: number;
+  readonly nextSeq: number;
+  /** It may write more without anybody saying anything. */
+  readonly busy: boolean;
+  readonly rows: readonly { readonly seq: number; readonly role: string; readonly at: number; readonly text: string }[];
+  /** Up to here everything was looked at. */
+  readonly upTo: number;
+  readonly more: boolean;
+}
+
+/** What the gateway asks an agent's index. `match` is an FTS5 expression that search/query.ts made. */
+export interface SearchRequest {
+  readonly agentId: string;
+  readonly match: string;
+  readonly sources: readonly SearchSource[];
+  /** Only this conversation. */
+  readonly sessionKey?: string;
+  /** Only what the agent remembers: memory files, and transcripts of conversations with these keys or this prefix. */
+  readonly memoryOf?: { readonly keys: readonly string[]; readonly prefix: string };
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface SearchPlace {
+  readonly kind: SearchSource;
+  readonly name: string;
+  readonly sessionKey: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly role: string | undefined;
+  readonly at: number;
+  readonly position: number;
+  readonly score: number;
+  /** The whole place, unredacted, with U+E000 and U+E001 around what matches. */
+  readonly marked: string;
+}
+
+export interface SearchFound {
+  readonly hits: readonly SearchPlace[];
+  readonly more: boolean;
+  readonly notes: readonly string[];
+}
+
+/** Public methods of the search index, one for each agent. What fails is thrown: nothing can be lost in it. */
+export interface SearchPort {
+  query(request: SearchRequest): Promise<SearchFound>;
+}
+
+/** What is asked of the gateway. */
+export interface SearchInput {
+  readonly agentId: string;
+  readonly query: string;
+  /** Absent: everywhere. */
+  readonly sources?: readonly SearchSource[];
+  /** Canonical. */
+  readonly sessionKey?: string;
+  /** Only memory files and transcripts of the owner's own conversations. */
+  readonly memoryOnly?: boolean;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly snippetChars?: number;
+}
+
+export type SearchAnswer = SearchQueryResult;

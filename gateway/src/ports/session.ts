@@ -1,0 +1,116 @@
+/** What the gateway may ask of a session: the public methods of the Session Durable Object. */
+import type {
+  ChatAbortResult,
+  ChatSendResult,
+  NodeExecEventParams,
+  Peer,
+  SessionCompactResult,
+  SessionGetResult,
+  SessionHistoryResult,
+  SessionMessagesResult,
+  SessionPatchParams,
+  SessionPreviewResult,
+  SessionPromptResult,
+  SessionResetResult,
+  SessionStatsResult,
+  SessionSubscribeResult,
+  ToolResultParams,
+  Attachment,
+} from "../../../protocol/gen/types.ts";
+import type { Result } from "./result.ts";
+import type { SearchRows } from "./search.ts";
+
+/** Given with every `send`, so that a session that has never been used can write down who it is. */
+export interface SessionIdentity {
+  /** Canonical key; also the Durable Object's name. */
+  readonly key: string;
+  /** Short random name, unique in this gateway's life; first segment of every call id. */
+  readonly ref: string;
+  readonly agentId: string;
+  /** The owner's own conversation: private memory may be shown (P5.2, promises S8). */
+  readonly isMain: boolean;
+}
+
+export interface SessionSend {
+  readonly identity: SessionIdentity;
+  /** Idempotency key: the sender's messageId, else its runId, else fresh. */
+  readonly messageId: string;
+  readonly runId: string;
+  readonly text: string;
+  readonly attachments?: readonly Attachment[];
+  /** The text is only text: nothing in it is a command or a directive. */
+  readonly verbatim?: true;
+  /** With `verbatim`: the words alone, from somebody whose commands count. When they are a command it is done, and the text is not said. */
+  readonly command?: string;
+  /** Nobody is there to send it again in a better form: a file that can't be taken becomes a note, and the rest is taken. */
+  readonly badFilesAsNotes?: true;
+  /** It is only to be known: no run answers it. */
+  readonly quiet?: true;
+  /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`, `session:<key>;hops=<n>`. */
+  readonly origin: string;
+  /** Where the run's end is sent, beside the clients that follow. */
+  readonly reply?: ReplyRoute;
+  /** The RunContext's version when the message was handed over: a run that it starts need not ask for what has not changed. */
+  readonly contextVersion?: string;
+}
+
+/** A conversation on a platform, and the message that is answered. */
+export interface ReplyRoute {
+  readonly channel: string;
+  readonly accountId: string;
+  readonly peer: Peer;
+  readonly replyToId?: string;
+}
+
+export type ToolResultTaken = "taken" | "duplicate" | "late" | "unknown";
+
+export interface NodeChange {
+  readonly nodeId: string;
+  readonly online: boolean;
+  readonly reason?: string;
+  /** Calls of this session that the node still answers for; absent when the node has no ledger. */
+  readonly calls?: readonly { readonly callId: string; readonly state: "accepted" | "started" | "finished" | "lost" }[];
+}
+
+/** Public methods of the Session Durable Object. Each resolves only when what it says is durable. */
+export interface SessionPort {
+  send(input: SessionSend): Promise<Result<ChatSendResult>>;
+  abort(runId: string | undefined): Promise<Result<ChatAbortResult>>;
+  /** `nodeId` comes from the authenticated socket: a result from another node than the call's is `unknown`. */
+  toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken>;
+  nodeChanged(change: NodeChange): Promise<void>;
+  execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown">;
+  get(): Promise<Result<SessionGetResult>>;
+  stats(): Promise<Result<SessionStatsResult>>;
+  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>>;
+  reset(): Promise<Result<SessionResetResult>>;
+  compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>>;
+  history(): Promise<Result<SessionHistoryResult>>;
+  preview(limit: number | undefined): Promise<Result<SessionPreviewResult>>;
+  /** From `offset` on, as many as fit an answer. */
+  messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>>;
+  /** What the model would get now. `identity` is for a session that nobody has said anything in yet; calls no model, stores nothing. */
+  prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>>;
+  /** Log events after `afterSeq` (absent: none, just the present state). */
+  events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;
+  /** Messages of the conversation with a number above `afterSeq`, at most `limit` and as many as fit. */
+  searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>>;
+  /** Something that people, and with `forModel` the model with the next message, are to know. Once for a key; begins no run. */
+  note(input: SessionNote): Promise<void>;
+  /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
+  runEnd(runId: string): Promise<RunEnd>;
+  /** After a restart of the runtime: start whatever is open. Cheap when nothing is. */
+  resume(): Promise<{ busy: boolean }>;
+}
+
+export interface SessionNote {
+  readonly identity: SessionIdentity;
+  readonly key: string;
+  readonly text: string;
+  readonly forModel?: true;
+}
+
+export type RunEnd =
+  | { readonly state: "final"; readonly text: string }
+  | { readonly state: "error" | "aborted"; readonly error: string }
+  | { readonly state: "running" | "queued" | "unknown" };

@@ -1,0 +1,156 @@
+/**
+ * Transcripts in the bucket: gzip JSONL under the layout's keys, with its metadata. An archive counts only when it was
+ * found there afterwards, of the right size and checksum (promises P17); what is put twice is put once; nothing that is
+ * there is ever overwritten with something else.
+ */
+import type { Message } from "../ports/messages.ts";
+import type { Result } from "../ports/result.ts";
+import { type Bucket, failure, hasBody } from "./bucket.ts";
+import { archiveKey, partArchiveKey } from "./keys.ts";
+
+export interface ArchiveInput {
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly sessionId: string;
+  /** A compaction's part, by the time (epoch ms) of its intent; absent: the whole session. */
+  readonly part?: number;
+  /** Epoch ms. */
+  readonly archivedAt: number;
+  readonly messages: Iterable<Message>;
+  readonly tokens: { readonly input: number; readonly output: number; readonly total: number };
+}
+export interface ArchiveReceipt {
+  readonly key: string;
+  /** Of the bytes that are stored, in hex. */
+  readonly sha256: string;
+  readonly sizeBytes: number;
+  readonly count: number;
+}
+/** What the session puts its transcripts into (session/effects/archive.ts has the same shape). */
+export interface Archives {
+  put(input: ArchiveInput): Promise<Result<ArchiveReceipt>>;
+  read(key: string): Promise<Result<readonly Message[]>>;
+}
+const MAX_UNPACKED_BYTES = 256 * 1024 * 1024;
+const SHA256 = "sha256";
+
+const hex = (buffer: ArrayBuffer): string => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const sha256 = async (bytes: ArrayBuffer): Promise<string> => hex(await crypto.subtle.digest("SHA-256", bytes));
+
+async function pack(messages: Iterable<Message>): Promise<{ bytes: ArrayBuffer; count: number }> {
+  const encoder = new TextEncoder();
+  let count = 0;
+  const lines = messages[Symbol.iterator]();
+  const source = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      let piece = "";
+      while (piece.length < 65_536) {
+        const next = lines.next();
+        if (next.done) {
+          if (piece !== "") controller.enqueue(encoder.encode(piece));
+          controller.close();
+          return;
+        }
+        count++;
+        piece += `${JSON.stringify(next.value)}\n`;
+      }
+      controller.enqueue(encoder.encode(piece));
+    },
+  });
+  const bytes = await new Response(source.pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
+  return { bytes, count };
+}
+
+export function createArchives(bucket: Bucket): Archives {
+  /** Whether exactly these bytes are at the key. */
+  async function holds(key: string, bytes: ArrayBuffer, hash: string): Promise<boolean> {
+    const head = await bucket.head(key);
+    if (!head || head.size !== bytes.byteLength) return false;
+    if (head.checksums.sha256) return hex(head.checksums.sha256) === hash;
+    const object = await bucket.get(key);
+    return object !== null && hasBody(object) && (await sha256(await object.arrayBuffer())) === hash;
+  }
+
+  return {
+    async put(input) {
+      try {
+        const { bytes, count } = await pack(input.messages);
+        const hash = await sha256(bytes);
+        const metadata: Record<string, string> = {
+          sessionKey: input.sessionKey,
+          sessionId: input.sessionId,
+          agentId: input.agentId,
+          ...(input.part === undefined ? {} : { partNumber: String(input.part) }),
+          messageCount: String(count),
+          archivedAt: String(input.archivedAt),
+          ...(input.part === undefined
+            ? {
+                inputTokens: String(input.tokens.input),
+                outputTokens: String(input.tokens.output),
+                totalTokens: String(input.tokens.total),
+              }
+            : {}),
+          [SHA256]: hash,
+        };
+        const usual =
+          input.part === undefined
+            ? archiveKey(input.agentId, input.sessionId)
+            : partArchiveKey(input.agentId, input.sessionId, input.part);
+        // Another transcript under this session's name is history too: then this one becomes a part beside it.
+        for (
+          let key = usual, at = input.archivedAt, tries = 0;
+          tries < 8;
+          tries++, key = partArchiveKey(input.agentId, input.sessionId, ++at)
+        ) {
+          const receipt = { key, sha256: hash, sizeBytes: bytes.byteLength, count };
+          if (await holds(key, bytes, hash)) return { ok: true, value: receipt };
+          const put = await bucket.put(key, bytes, {
+            onlyIf: { etagDoesNotMatch: "*" },
+            sha256: hash,
+            httpMetadata: { contentType: "application/gzip" },
+            customMetadata: metadata,
+          });
+          if (!put) continue;
+          if (await holds(key, bytes, hash)) return { ok: true, value: receipt };
+          return failure(
+            "session.archive_failed",
+            "The transcript could not be read back as it was written, so nothing was removed. Try again.",
+          );
+        }
+        return failure(
+          "session.archive_failed",
+          "There are other transcripts under this session's name, so nothing was removed. Try again.",
+        );
+      } catch {
+        return failure("storage.failed", "The transcript could not be stored, so nothing was removed. Try again.");
+      }
+    },
+
+    async read(key) {
+      try {
+        const object = await bucket.get(key);
+        if (!object || !hasBody(object)) return failure("path.not_found", "There is no such transcript.");
+        const reader = object.body.pipeThrough(new DecompressionStream("gzip")).getReader();
+        const decoder = new TextDecoder();
+        const messages: Message[] = [];
+        let rest = "";
+        let bytes = 0;
+        for (;;) {
+          const { value, done } = await reader.read();
+          bytes += value?.byteLength ?? 0;
+          if (bytes > MAX_UNPACKED_BYTES) {
+            await reader.cancel();
+            return failure("file.too_large", "The transcript is too large to be read at once.");
+          }
+          rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
+          const lines = rest.split("\n");
+          rest = done ? "" : (lines.pop() ?? "");
+          for (const line of lines) if (line !== "") messages.push(JSON.parse(line) as Message);
+          if (done) return { ok: true, value: messages };
+        }
+      } catch {
+        return failure("storage.failed", "The transcript could not be read. Try again.");
+      }
+    },
+  };
+}

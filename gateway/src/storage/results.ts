@@ -1,0 +1,27 @@
+/** Full texts of long tool results (gateway rule G4). Writing the same again is harmless. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Result } from "../ports/result.ts";
+import { type Bucket, failure, guarded } from "./bucket.ts";
+import { contentTypeOf, fileKey, parsePath } from "./keys.ts";
+
+export interface ResultFiles {
+  put(agentId: string, path: string, text: string): Promise<Result<void>>;
+}
+/** JSON around a node's output may be a little longer than the output. */
+export const MAX_RESULT_BYTES = LIMITS.toolResultBytes * 2;
+
+export function createResultFiles(bucket: Bucket): ResultFiles {
+  return {
+    async put(agentId, given, text) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      const bytes = new TextEncoder().encode(text.toWellFormed());
+      if (bytes.length > MAX_RESULT_BYTES)
+        return failure("file.too_large", `The result has ${bytes.length} bytes; at most ${MAX_RESULT_BYTES} are kept.`);
+      const put = await guarded("keep the result", () =>
+        bucket.put(fileKey(agentId, path.value), bytes, { httpMetadata: { contentType: contentTypeOf(path.value) } }),
+      );
+      return put.ok ? { ok: true, value: undefined } : put;
+    },
+  };
+}
