@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "8c793c4b215fff08";
+export const PROTOCOL_FINGERPRINT = "4e54bc447ea1c956";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

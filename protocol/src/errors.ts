@@ -159,3 +159,13 @@ row("channel.failed", 542, "platform", 502, 1, true, "The channel did not answer
 row("pair.not_found", 541, "caller", 404, 1, false, "Nobody by that id is waiting to be paired.");
 row("storage.failed", 550, "platform", 502, 1, true, "The storage did not answer as it should. Try again.");
 row("internal", 500, "bug", 500, 70, true, "Something went wrong inside GSV. The log has the details.");
+// The connection itself. Never sent by the gateway: the program that lost or never got its connection reports them.
+row("link.unreachable", 600, "peer", 503, 4, true, "The gateway can't be reached. Start it with `gsv up`, or check its address.");
+row("link.closed", 601, "peer", 503, 4, true, "The connection to the gateway is closed. Try again.");
+row("link.timeout", 602, "peer", 504, 4, true, "The gateway did not answer in time. Check `gsv status`, then try again.");
+row("link.busy", 603, "caller", 429, 4, true, "Too many calls wait for the gateway's answer. Wait for some to end.");
+row("link.outcome_unknown", 604, "peer", 502, 1, false, "The connection broke before the answer. Check whether the call took effect.");
+row("link.replaced", 605, "caller", 409, 1, false, "Another connection with the same id has replaced this one.");
+row("link.bad_url", 606, "caller", 400, 2, false, "This is not the address of a gateway. Write it like ws://host:port.");
+row("link.bad_request", 607, "caller", 400, 2, false, "The request can't be written as a frame.");
+row("link.bad_answer", 608, "peer", 502, 1, false, "The gateway's answer can't be read. Update the older side.");

@@ -312,6 +312,105 @@ pub const LIMIT_SOCKETS: ErrorReason = ErrorReason {
     text: "Too many connections. Close some, or wait.",
 };
 
+/// The gateway's answer can't be read. Update the older side.
+pub const LINK_BAD_ANSWER: ErrorReason = ErrorReason {
+    reason: "link.bad_answer",
+    code: 608,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 502,
+    exit: 1,
+    text: "The gateway's answer can't be read. Update the older side.",
+};
+
+/// The request can't be written as a frame.
+pub const LINK_BAD_REQUEST: ErrorReason = ErrorReason {
+    reason: "link.bad_request",
+    code: 607,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The request can't be written as a frame.",
+};
+
+/// This is not the address of a gateway. Write it like ws://host:port.
+pub const LINK_BAD_URL: ErrorReason = ErrorReason {
+    reason: "link.bad_url",
+    code: 606,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "This is not the address of a gateway. Write it like ws://host:port.",
+};
+
+/// Too many calls wait for the gateway's answer. Wait for some to end.
+pub const LINK_BUSY: ErrorReason = ErrorReason {
+    reason: "link.busy",
+    code: 603,
+    blame: Blame::Caller,
+    retryable: true,
+    http: 429,
+    exit: 4,
+    text: "Too many calls wait for the gateway's answer. Wait for some to end.",
+};
+
+/// The connection to the gateway is closed. Try again.
+pub const LINK_CLOSED: ErrorReason = ErrorReason {
+    reason: "link.closed",
+    code: 601,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 503,
+    exit: 4,
+    text: "The connection to the gateway is closed. Try again.",
+};
+
+/// The connection broke before the answer. Check whether the call took effect.
+pub const LINK_OUTCOME_UNKNOWN: ErrorReason = ErrorReason {
+    reason: "link.outcome_unknown",
+    code: 604,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 502,
+    exit: 1,
+    text: "The connection broke before the answer. Check whether the call took effect.",
+};
+
+/// Another connection with the same id has replaced this one.
+pub const LINK_REPLACED: ErrorReason = ErrorReason {
+    reason: "link.replaced",
+    code: 605,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "Another connection with the same id has replaced this one.",
+};
+
+/// The gateway did not answer in time. Check `gsv status`, then try again.
+pub const LINK_TIMEOUT: ErrorReason = ErrorReason {
+    reason: "link.timeout",
+    code: 602,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 504,
+    exit: 4,
+    text: "The gateway did not answer in time. Check `gsv status`, then try again.",
+};
+
+/// The gateway can't be reached. Start it with `gsv up`, or check its address.
+pub const LINK_UNREACHABLE: ErrorReason = ErrorReason {
+    reason: "link.unreachable",
+    code: 600,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 503,
+    exit: 4,
+    text: "The gateway can't be reached. Start it with `gsv up`, or check its address.",
+};
+
 /// There is no such media file. Upload it again.
 pub const MEDIA_NOT_FOUND: ErrorReason = ErrorReason {
     reason: "media.not_found",
@@ -1057,6 +1156,15 @@ pub const ERRORS: &[ErrorReason] = &[
     INTERNAL,
     LIMIT_RATE,
     LIMIT_SOCKETS,
+    LINK_BAD_ANSWER,
+    LINK_BAD_REQUEST,
+    LINK_BAD_URL,
+    LINK_BUSY,
+    LINK_CLOSED,
+    LINK_OUTCOME_UNKNOWN,
+    LINK_REPLACED,
+    LINK_TIMEOUT,
+    LINK_UNREACHABLE,
     MEDIA_NOT_FOUND,
     MEDIA_UNSUPPORTED,
     METHOD_NOT_SERVED,
