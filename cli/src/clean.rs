@@ -1,102 +1,59 @@
 //! Makes text from models, tools and files safe to show in a terminal (promises T19).
 //!
-//! Escape sequences are removed whole, other control characters are removed, and so is what changes the reading order
-//! or hides text: bidirectional overrides, tag characters, zero-width no-break spaces. Line feeds and tabs stay. A
-//! sequence that never ends hides nothing but the rest of its own line. Never allocates beyond its output.
+//! Removes escape sequences, other control characters, and characters that change the reading order or hide text:
+//! bidirectional overrides, tag characters, zero-width no-break spaces. Line feeds and tabs stay. A sequence that never
+//! ends hides only the rest of its own line.
 
 use std::fmt::Write as _;
 
-/// Where the cleaner is inside an escape sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum State {
-    #[default]
-    Text,
-    /// After ESC.
-    Escape,
-    /// After ESC and an intermediate byte (`ESC ( B`).
-    Intermediate,
-    /// After `ESC [` or U+009B, until the final byte.
-    Csi,
-    /// Inside OSC, DCS, SOS, PM or APC, until BEL or ST.
-    Command,
-    /// ESC inside a command string: `\` ends it.
-    CommandEscape,
-}
+use vte::{Parser, Perform};
 
-/// A cleaner for text that comes in pieces: the result does not depend on where it was cut.
-#[derive(Debug, Clone, Default)]
+/// A cleaner for text that comes in pieces: the result does not depend on where the text was cut.
+#[derive(Default)]
 pub struct Cleaner {
-    state: State,
+    parser: Parser,
     after_return: bool,
 }
 
 impl Cleaner {
     pub fn push(&mut self, text: &str) -> String {
-        let mut out = String::with_capacity(text.len());
+        let mut shown = Shown(String::with_capacity(text.len()));
         for c in text.chars() {
-            self.step(c, &mut out);
-        }
-        out
-    }
-
-    fn step(&mut self, c: char, out: &mut String) {
-        let after_return = std::mem::take(&mut self.after_return);
-        if c == '\n' || c == '\r' {
-            // Every sequence ends with its line: an unterminated one can't swallow what follows.
-            self.state = State::Text;
-            self.after_return = c == '\r';
-            if c == '\r' || !after_return {
-                out.push('\n');
-            }
-            return;
-        }
-        self.state = match self.state {
-            State::Text => match c {
-                '\u{1b}' => State::Escape,
-                '\u{9b}' => State::Csi,
-                '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => State::Command,
-                _ => {
-                    if is_shown(c) {
-                        out.push(c);
+            let after_return = std::mem::replace(&mut self.after_return, c == '\r');
+            match c {
+                '\n' | '\r' => {
+                    // An unterminated sequence must not swallow the next line.
+                    self.parser = Parser::new();
+                    if c == '\r' || !after_return {
+                        shown.0.push('\n');
                     }
-                    State::Text
                 }
-            },
-            State::Escape => match c {
-                '[' => State::Csi,
-                ']' | 'P' | 'X' | '^' | '_' => State::Command,
-                ' '..='/' => State::Intermediate,
-                '\u{1b}' => State::Escape,
-                '0'..='~' => State::Text,
-                _ => return self.leave(c, out),
-            },
-            State::Intermediate => match c {
-                ' '..='/' => State::Intermediate,
-                '0'..='~' => State::Text,
-                _ => return self.leave(c, out),
-            },
-            State::Csi => match c {
-                ' '..='?' => State::Csi,
-                '@'..='~' => State::Text,
-                _ => return self.leave(c, out),
-            },
-            State::Command => match c {
-                '\u{07}' | '\u{9c}' => State::Text,
-                '\u{1b}' => State::CommandEscape,
-                _ => State::Command,
-            },
-            State::CommandEscape => match c {
-                '\\' => State::Text,
-                '\u{1b}' => State::CommandEscape,
-                _ => State::Command,
-            },
-        };
+                // The parser knows only the 7-bit form of a C1 control: ESC and a letter.
+                '\u{80}'..='\u{9f}' => {
+                    let letter = u8::try_from(c).unwrap_or_default() - 0x40;
+                    self.parser.advance(&mut shown, &[0x1b, letter]);
+                }
+                _ => self.parser.advance(&mut shown, c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        shown.0
+    }
+}
+
+/// Collects what a terminal would print, and drops everything that it would act on.
+struct Shown(String);
+
+impl Perform for Shown {
+    fn print(&mut self, c: char) {
+        if is_shown(c) {
+            self.0.push(c);
+        }
     }
 
-    /// A character that can't belong to the sequence: the sequence is over, the character is text.
-    fn leave(&mut self, c: char, out: &mut String) {
-        self.state = State::Text;
-        self.step(c, out);
+    fn execute(&mut self, byte: u8) {
+        if byte == b'\t' {
+            self.0.push('\t');
+        }
     }
 }
 
@@ -105,14 +62,14 @@ pub fn clean(text: &str) -> String {
     Cleaner::default().push(text)
 }
 
-/// Cleans a text for one line of at most `width` columns: white space runs become one space, what is too long is cut.
+/// Cleans a text for one line of at most `width` columns: each run of white space becomes one space.
 pub fn one_line(text: &str, width: usize) -> String {
     let cleaned = clean(text);
     let line = cleaned.split_whitespace().collect::<Vec<_>>().join(" ");
     crate::width::cut(&line, width)
 }
 
-/// One line for a person who must see what is hidden: what would be removed is written as its code point.
+/// One line that shows hidden characters: `clean` would remove them, here they are written as code points.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -186,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn t19_what_is_hidden_can_be_shown() {
+    fn t19_hidden_characters_can_be_made_visible() {
         assert_eq!(visible("a\u{202e}b\u{1b}[31m"), "a[U+202E]b[U+001B][31m");
         assert_eq!(visible("tag\u{e0041}\tx\r\n"), "tag[U+E0041] x  ");
         assert_eq!(visible("é 日本 👩‍👩‍👧"), "é 日本 👩‍👩‍👧");

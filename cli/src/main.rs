@@ -20,7 +20,6 @@ mod commands;
 mod config;
 mod embedded;
 mod exit;
-mod ids;
 mod import;
 mod in_place;
 mod markdown;
@@ -30,6 +29,7 @@ mod qr;
 mod skill_files;
 mod suggest;
 mod table;
+mod text_files;
 mod units;
 mod width;
 

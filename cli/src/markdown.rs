@@ -1,13 +1,25 @@
-//! Markdown to terminal text: wrapped, styled, and clean (no character of the source can act on the terminal, promises
-//! T19). Pure: gives a string.
+//! Turns Markdown into terminal text: wrapped, styled and cleaned (promises T19). Pure: gives a string, and no character of
+//! the source can act on the terminal.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use textwrap::{Options as Wrap, WordSplitter};
 
 use crate::clean::clean;
 use crate::width::{columns, cut, pad};
 
 const LEAST_COLUMNS: usize = 20;
 const MOST_COLUMNS: usize = 100;
+const RULE_COLUMNS: usize = 40;
+const LANGUAGE_COLUMNS: usize = 40;
+const LEAST_CELL_COLUMNS: usize = 4;
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const BOLD_DIM: &str = "1;2";
+const ITALIC: &str = "3";
+const STRUCK: &str = "9";
+const CODE: &str = "36";
+const ESCAPE: &str = "\u{1b}[";
 const RESET: &str = "\u{1b}[0m";
 
 #[derive(Debug, Clone, Copy)]
@@ -16,112 +28,69 @@ pub struct Look {
     pub colour: bool,
 }
 
-/// Ends with a line feed unless it is empty.
+/// The text ends with a line feed unless it is empty.
 pub fn render(source: &str, look: Look) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::new(look);
     for event in Parser::new_ext(source, options) {
         writer.event(event);
     }
-    writer.finish()
+    writer.flush();
+    writer.out
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Face {
-    bold: u8,
-    italic: u8,
-    struck: u8,
-    code: bool,
-    dim: u8,
-}
-
-impl Face {
-    fn codes(self) -> String {
-        let mut codes = Vec::new();
-        if self.bold > 0 {
-            codes.push("1");
-        }
-        if self.dim > 0 {
-            codes.push("2");
-        }
-        if self.italic > 0 {
-            codes.push("3");
-        }
-        if self.struck > 0 {
-            codes.push("9");
-        }
-        if self.code {
-            codes.push("36");
-        }
-        codes.join(";")
-    }
-}
-
-/// A piece of a line that is not broken, in one face.
-#[derive(Debug)]
-struct Word {
-    text: String,
-    face: Face,
-    /// White space came before it.
-    spaced: bool,
-}
-
-#[derive(Debug)]
+/// A container around the block that is being written.
 enum Frame {
-    Quote,
-    List {
-        next: Option<u64>,
-    },
-    /// The marker, until the item's first line is written.
-    Item {
-        marker: Option<String>,
-        indent: usize,
-    },
+    /// The number of the next item, in an ordered list.
+    List(Option<u64>),
+    /// A quote or an item: what stands before its first line, and before its other lines.
+    Prefix { first: String, rest: String },
 }
 
-#[derive(Debug, Default)]
-struct TableState {
+#[derive(Default)]
+struct Table {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<String>>,
 }
 
 struct Writer {
-    look: Look,
+    width: usize,
+    colour: bool,
     out: String,
-    face: Face,
-    line: Vec<Word>,
+    /// Inline text of the open block, with style sequences.
+    line: String,
+    /// Styles that apply to the next word.
+    styles: Vec<&'static str>,
+    /// The style that is switched on at the end of `line`.
+    style_on: String,
     /// White space is due before the next word.
     space: bool,
-    frames: Vec<Frame>,
     /// A blank line is due before the next block.
     gap: bool,
+    frames: Vec<Frame>,
+    /// The text of an open code block.
     code: Option<String>,
-    links: Vec<(String, usize)>,
-    table: Option<TableState>,
-    heading: bool,
+    /// Address and text of the open links.
+    links: Vec<(String, String)>,
+    table: Option<Table>,
 }
 
 impl Writer {
     fn new(look: Look) -> Self {
-        let width = look.width.clamp(LEAST_COLUMNS, MOST_COLUMNS);
         Self {
-            look: Look { width, ..look },
+            width: look.width.clamp(LEAST_COLUMNS, MOST_COLUMNS),
+            colour: look.colour,
             out: String::new(),
-            face: Face::default(),
-            line: Vec::new(),
+            line: String::new(),
+            styles: Vec::new(),
+            style_on: String::new(),
             space: false,
-            frames: Vec::new(),
             gap: false,
+            frames: Vec::new(),
             code: None,
             links: Vec::new(),
             table: None,
-            heading: false,
         }
-    }
-
-    fn finish(mut self) -> String {
-        self.flush();
-        self.out
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -132,26 +101,19 @@ impl Writer {
                 self.text(&text);
             }
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.face.code = true;
+                self.styles.push(CODE);
                 self.text(&text);
-                self.face.code = false;
+                self.styles.pop();
             }
             Event::SoftBreak => self.space = true,
             Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.open_block();
-                let rule = "─".repeat(self.room().min(40));
-                self.styled_line(
-                    &rule,
-                    Face {
-                        dim: 1,
-                        ..Face::default()
-                    },
-                );
+                self.styled_line(&"─".repeat(self.room().min(RULE_COLUMNS)), DIM);
                 self.gap = true;
             }
             Event::TaskListMarker(done) => {
-                self.push_word(if done { "[x]" } else { "[ ]" }.to_owned(), self.face);
+                self.word(if done { "[x]" } else { "[ ]" });
                 self.space = true;
             }
         }
@@ -162,29 +124,18 @@ impl Writer {
             Tag::Paragraph | Tag::HtmlBlock | Tag::MetadataBlock(_) | Tag::FootnoteDefinition(_) => self.open_block(),
             Tag::Heading { level, .. } => {
                 self.open_block();
-                self.heading = true;
-                self.face.bold += 1;
-                if level > HeadingLevel::H2 {
-                    self.face.dim += 1;
-                }
+                self.styles.push(if level > HeadingLevel::H2 { BOLD_DIM } else { BOLD });
             }
             Tag::BlockQuote(_) => {
                 self.open_block();
-                self.frames.push(Frame::Quote);
+                self.prefix("│ ".to_owned(), "│ ".to_owned());
             }
             Tag::CodeBlock(kind) => {
                 self.open_block();
-                if let CodeBlockKind::Fenced(language) = kind {
-                    let language = clean(&language);
-                    if let Some(name) = language.split_whitespace().next() {
-                        self.styled_line(
-                            &cut(name, 40),
-                            Face {
-                                dim: 1,
-                                ..Face::default()
-                            },
-                        );
-                    }
+                if let CodeBlockKind::Fenced(info) = kind
+                    && let Some(language) = clean(&info).split_whitespace().next()
+                {
+                    self.styled_line(&cut(language, LANGUAGE_COLUMNS), DIM);
                 }
                 self.code = Some(String::new());
             }
@@ -193,37 +144,31 @@ impl Writer {
                 if !self.in_list() {
                     self.open_block();
                 }
-                self.frames.push(Frame::List { next: first });
+                self.frames.push(Frame::List(first));
             }
             Tag::Item => {
                 self.flush();
                 self.gap = false;
                 let marker = match self.frames.last_mut() {
-                    Some(Frame::List { next: Some(number) }) => {
-                        let marker = format!("{number}. ");
-                        *number += 1;
-                        marker
+                    Some(Frame::List(Some(next))) => {
+                        *next += 1;
+                        format!("{}. ", *next - 1)
                     }
                     _ => "• ".to_owned(),
                 };
-                let indent = columns(&marker);
-                self.frames.push(Frame::Item {
-                    marker: Some(marker),
-                    indent,
-                });
+                let rest = " ".repeat(columns(&marker));
+                self.prefix(marker, rest);
             }
-            Tag::Emphasis => self.face.italic += 1,
-            Tag::Strong => self.face.bold += 1,
-            Tag::Strikethrough => self.face.struck += 1,
+            Tag::Emphasis => self.styles.push(ITALIC),
+            Tag::Strong => self.styles.push(BOLD),
+            Tag::Strikethrough => self.styles.push(STRUCK),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.links.push((clean(&dest_url), self.line.len()));
+                self.links.push((clean(&dest_url), String::new()));
             }
             Tag::Table(alignments) => {
                 self.open_block();
-                self.table = Some(TableState {
-                    alignments,
-                    rows: Vec::new(),
-                });
+                let rows = Vec::new();
+                self.table = Some(Table { alignments, rows });
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {
@@ -240,18 +185,17 @@ impl Writer {
                 self.flush();
                 self.gap = true;
             }
-            TagEnd::Heading(level) => {
+            TagEnd::Heading(_) => {
                 self.flush();
-                self.heading = false;
-                self.face.bold -= 1;
-                if level > HeadingLevel::H2 {
-                    self.face.dim -= 1;
-                }
+                self.styles.pop();
                 self.gap = true;
             }
             TagEnd::BlockQuote(_) | TagEnd::Item => {
                 self.flush();
-                if let Some(Frame::Item { marker: Some(_), .. }) = self.frames.last() {
+                // An empty item still shows its marker.
+                if let Some(Frame::Prefix { first, rest }) = self.frames.last()
+                    && first != rest
+                {
                     self.write_line("");
                 }
                 self.frames.pop();
@@ -265,103 +209,77 @@ impl Writer {
             TagEnd::CodeBlock => {
                 let code = self.code.take().unwrap_or_default();
                 for line in clean(&code).trim_end_matches('\n').split('\n') {
-                    self.styled_line(
-                        &format!("  {line}"),
-                        Face {
-                            code: true,
-                            ..Face::default()
-                        },
-                    );
+                    self.styled_line(&format!("  {line}"), CODE);
                 }
                 self.gap = true;
             }
-            TagEnd::Emphasis => self.face.italic -= 1,
-            TagEnd::Strong => self.face.bold -= 1,
-            TagEnd::Strikethrough => self.face.struck -= 1,
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
             TagEnd::Link | TagEnd::Image => self.end_link(),
             TagEnd::TableCell => {
-                let cell = self.take_plain();
+                self.space = false;
+                let cell = std::mem::take(&mut self.line);
                 if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
                     row.push(cell);
                 }
             }
-            TagEnd::Table => self.end_table(),
+            TagEnd::Table => {
+                if let Some(table) = self.table.take() {
+                    self.write_table(&table);
+                }
+            }
             _ => {}
         }
     }
 
-    /// The address in full behind the text: a link in a terminal must never hide where it leads.
+    /// Writes the address behind the text: a link in a terminal must never hide where it leads.
     fn end_link(&mut self) {
-        let Some((address, from)) = self.links.pop() else {
+        let Some((address, shown)) = self.links.pop() else {
             return;
         };
-        let shown: Vec<&str> = self
-            .line
-            .get(from..)
-            .unwrap_or_default()
-            .iter()
-            .map(|word| word.text.as_str())
-            .collect();
-        let shown = shown.join(" ");
         if address.is_empty() || shown == address || address.strip_prefix("mailto:") == Some(shown.as_str()) {
             return;
         }
         self.space = true;
-        let face = Face {
-            dim: self.face.dim + 1,
-            ..self.face
-        };
-        self.push_word(format!("({address})"), face);
+        self.styles.push(DIM);
+        self.word(&format!("({address})"));
+        self.styles.pop();
     }
 
-    fn end_table(&mut self) {
-        let Some(table) = self.table.take() else { return };
+    fn write_table(&mut self, table: &Table) {
         let count = table.rows.iter().map(Vec::len).max().unwrap_or(0);
         let mut widths = vec![0; count];
         for row in &table.rows {
-            for (wide, cell) in widths.iter_mut().zip(row) {
-                *wide = (*wide).max(columns(cell));
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(columns(cell));
             }
         }
         shrink(&mut widths, self.room().saturating_sub(count.saturating_sub(1) * 3));
-        for (index, row) in table.rows.iter().enumerate() {
+        for (number, row) in table.rows.iter().enumerate() {
             let cells: Vec<String> = widths
                 .iter()
                 .enumerate()
-                .map(|(column, wide)| {
-                    let cell = cut(row.get(column).map_or("", String::as_str), *wide);
-                    let space = pad(&cell, *wide);
-                    match table.alignments.get(column) {
-                        Some(Alignment::Right) => format!("{space}{cell}"),
-                        Some(Alignment::Center) => {
-                            let (left, right) = space.split_at(space.len() / 2);
-                            format!("{left}{cell}{right}")
-                        }
-                        _ => format!("{cell}{space}"),
-                    }
+                .map(|(column, width)| {
+                    let cell = row.get(column).map_or("", String::as_str);
+                    aligned(cell, *width, table.alignments.get(column).copied())
                 })
                 .collect();
-            let face = Face {
-                bold: u8::from(index == 0),
-                ..Face::default()
-            };
-            self.styled_line(cells.join(" │ ").trim_end(), face);
-            if index == 0 {
-                let rule: Vec<String> = widths.iter().map(|wide| "─".repeat(*wide)).collect();
-                self.styled_line(
-                    &rule.join("─┼─"),
-                    Face {
-                        dim: 1,
-                        ..Face::default()
-                    },
-                );
+            self.styled_line(cells.join(" │ ").trim_end(), if number == 0 { BOLD } else { "" });
+            if number == 0 {
+                let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                self.styled_line(&rule.join("─┼─"), DIM);
             }
         }
         self.gap = true;
     }
 
     fn in_list(&self) -> bool {
-        self.frames.iter().any(|frame| matches!(frame, Frame::List { .. }))
+        self.frames.iter().any(|frame| matches!(frame, Frame::List(_)))
+    }
+
+    fn prefix(&mut self, first: String, rest: String) {
+        self.frames.push(Frame::Prefix { first, rest });
     }
 
     fn open_block(&mut self) {
@@ -377,147 +295,123 @@ impl Writer {
             code.push_str(text);
             return;
         }
-        let text = clean(text);
-        for (index, line) in text.split('\n').enumerate() {
-            self.space |= index > 0;
-            for (index, word) in line.split([' ', '\t']).enumerate() {
-                self.space |= index > 0;
-                if !word.is_empty() {
-                    self.push_word(word.to_owned(), self.face);
-                }
+        for (number, word) in clean(text).split([' ', '\t', '\n']).enumerate() {
+            self.space |= number > 0;
+            if !word.is_empty() {
+                self.word(word);
             }
         }
     }
 
-    fn push_word(&mut self, text: String, face: Face) {
-        let spaced = std::mem::take(&mut self.space) && !self.line.is_empty();
-        self.line.push(Word { text, face, spaced });
-    }
-
-    fn take_plain(&mut self) -> String {
-        self.space = false;
-        let mut out = String::new();
-        for word in self.line.drain(..) {
-            if word.spaced {
-                out.push(' ');
-            }
-            out.push_str(&word.text);
+    fn word(&mut self, text: &str) {
+        let is_styled = self.colour && self.table.is_none();
+        let style = if is_styled {
+            self.styles.join(";")
+        } else {
+            String::new()
+        };
+        if style != self.style_on && !self.style_on.is_empty() {
+            self.line.push_str(RESET);
         }
-        out
+        let space = std::mem::take(&mut self.space) && !self.line.is_empty();
+        if space {
+            self.line.push(' ');
+        }
+        if style != self.style_on && !style.is_empty() {
+            self.line.push_str(&format!("{ESCAPE}{style}m"));
+        }
+        self.style_on = style;
+        self.line.push_str(text);
+        for (_, shown) in &mut self.links {
+            if space && !shown.is_empty() {
+                shown.push(' ');
+            }
+            shown.push_str(text);
+        }
     }
 
-    /// Columns that are left beside the frames.
+    /// Columns that the frames leave.
     fn room(&self) -> usize {
         let taken: usize = self
             .frames
             .iter()
             .map(|frame| match frame {
-                Frame::Quote => 2,
-                Frame::List { .. } => 0,
-                Frame::Item { indent, .. } => *indent,
+                Frame::List(_) => 0,
+                Frame::Prefix { rest, .. } => columns(rest),
             })
             .sum();
-        self.look.width.saturating_sub(taken).max(LEAST_COLUMNS / 2)
+        self.width.saturating_sub(taken).max(LEAST_COLUMNS / 2)
     }
 
-    /// Writes the words that wait, wrapped.
+    /// Writes the open line, wrapped. A style ends with its line and begins again on the next one.
     fn flush(&mut self) {
         self.space = false;
-        if self.line.is_empty() || self.table.is_some() {
+        if self.table.is_some() || self.line.is_empty() {
             return;
         }
-        let room = self.room();
-        let words = std::mem::take(&mut self.line);
-        let mut line = String::new();
-        let mut used = 0;
-        let mut open = Face::default();
-        for group in groups(&words) {
-            let wide: usize = group.iter().map(|word| columns(&word.text)).sum();
-            let spaced = group.first().is_some_and(|word| word.spaced);
-            if used > 0 && used + usize::from(spaced) + wide > room && spaced {
-                self.change_face(&mut line, &mut open, Face::default());
-                self.write_line(&line);
-                line.clear();
-                used = 0;
-            } else if spaced && used > 0 {
-                if group.first().is_some_and(|word| word.face != open) {
-                    self.change_face(&mut line, &mut open, Face::default());
-                }
-                line.push(' ');
-                used += 1;
-            }
-            for word in group {
-                self.change_face(&mut line, &mut open, word.face);
-                line.push_str(&word.text);
-            }
-            used += wide;
+        if !std::mem::take(&mut self.style_on).is_empty() {
+            self.line.push_str(RESET);
         }
-        self.change_face(&mut line, &mut open, Face::default());
-        self.write_line(&line);
+        let text = std::mem::take(&mut self.line);
+        let options = Wrap::new(self.room())
+            .break_words(false)
+            .word_splitter(WordSplitter::NoHyphenation);
+        let mut style = String::new();
+        for wrapped in textwrap::wrap(&text, options) {
+            let line = format!("{style}{wrapped}");
+            style = style_at_end(&line).to_owned();
+            let reset = if style.is_empty() { "" } else { RESET };
+            self.write_line(&format!("{line}{reset}"));
+        }
     }
 
-    fn change_face(&self, line: &mut String, open: &mut Face, face: Face) {
-        if !self.look.colour || *open == face {
-            return;
+    fn styled_line(&mut self, text: &str, style: &str) {
+        if self.colour && !style.is_empty() && !text.is_empty() {
+            self.write_line(&format!("{ESCAPE}{style}m{text}{RESET}"));
+        } else {
+            self.write_line(text);
         }
-        if !open.codes().is_empty() {
-            line.push_str(RESET);
-        }
-        let codes = face.codes();
-        if !codes.is_empty() {
-            line.push_str("\u{1b}[");
-            line.push_str(&codes);
-            line.push('m');
-        }
-        *open = face;
     }
 
-    fn styled_line(&mut self, text: &str, face: Face) {
-        let mut line = String::new();
-        let mut open = Face::default();
-        if !text.is_empty() {
-            self.change_face(&mut line, &mut open, face);
-        }
-        line.push_str(text);
-        self.change_face(&mut line, &mut open, Face::default());
-        self.write_line(&line);
-    }
-
-    /// One line of output, behind what the frames put before it.
+    /// One line of output, behind the prefixes of the frames.
     fn write_line(&mut self, line: &str) {
-        let mut prefix = String::new();
+        let mut whole = String::new();
         for frame in &mut self.frames {
-            match frame {
-                Frame::Quote => prefix.push_str("│ "),
-                Frame::List { .. } => {}
-                Frame::Item { marker, indent } => match marker.take() {
-                    Some(marker) => prefix.push_str(&marker),
-                    None => prefix.push_str(&" ".repeat(*indent)),
-                },
+            if let Frame::Prefix { first, rest } = frame {
+                whole.push_str(&std::mem::replace(first, rest.clone()));
             }
         }
-        let whole = format!("{prefix}{line}");
+        whole.push_str(line);
         self.out.push_str(whole.trim_end_matches(' '));
         self.out.push('\n');
     }
 }
 
-/// Words that no white space separates stay together.
-fn groups(words: &[Word]) -> impl Iterator<Item = &[Word]> {
-    let mut rest = words;
-    std::iter::from_fn(move || {
-        let length = rest.iter().skip(1).take_while(|word| !word.spaced).count() + 1;
-        let (group, after) = rest.split_at_checked(length)?;
-        rest = after;
-        Some(group)
-    })
+/// The style sequence that is still on at the end of a line of ours, or nothing.
+fn style_at_end(line: &str) -> &str {
+    let last = line.rfind(ESCAPE).map_or("", |at| &line[at..]);
+    let sequence = last.find('m').map_or("", |end| &last[..=end]);
+    if sequence == RESET { "" } else { sequence }
 }
 
-/// Makes the widest columns smaller until all fit.
+fn aligned(cell: &str, width: usize, alignment: Option<Alignment>) -> String {
+    let cell = cut(cell, width);
+    let space = pad(&cell, width);
+    match alignment {
+        Some(Alignment::Right) => format!("{space}{cell}"),
+        Some(Alignment::Center) => {
+            let (left, right) = space.split_at(space.len() / 2);
+            format!("{left}{cell}{right}")
+        }
+        _ => format!("{cell}{space}"),
+    }
+}
+
+/// Narrows the widest columns until all columns fit.
 fn shrink(widths: &mut [usize], room: usize) {
     while widths.iter().sum::<usize>() > room {
         match widths.iter_mut().max() {
-            Some(widest) if *widest > 4 => *widest -= 1,
+            Some(widest) if *widest > LEAST_CELL_COLUMNS => *widest -= 1,
             _ => return,
         }
     }

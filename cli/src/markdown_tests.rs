@@ -2,13 +2,13 @@ use super::*;
 use proptest::prelude::*;
 
 fn plain(source: &str) -> String {
-    render(
-        source,
-        Look {
-            width: 40,
-            colour: false,
-        },
-    )
+    let (width, colour) = (40, false);
+    render(source, Look { width, colour })
+}
+
+fn coloured(source: &str) -> String {
+    let (width, colour) = (40, true);
+    render(source, Look { width, colour })
 }
 
 #[test]
@@ -39,12 +39,12 @@ fn items_wrap_under_their_text() {
 }
 
 #[test]
-fn tasks_show_their_boxes() {
+fn tasks_show_their_check_boxes() {
     assert_eq!(plain("- [x] done\n- [ ] open"), "• [x] done\n• [ ] open\n");
 }
 
 #[test]
-fn code_is_kept_as_it_is() {
+fn code_blocks_keep_their_spaces() {
     let source = "```rust\nfn main() {\n    let x = 1;\n}\n```\nafter `in  line`.";
     assert_eq!(
         plain(source),
@@ -73,18 +73,35 @@ fn tables_are_aligned() {
 }
 
 #[test]
-fn styles_end_with_their_line() {
-    let out = render(
-        "a **bold** `code`\n\n# Head",
-        Look {
-            width: 40,
-            colour: true,
-        },
-    );
+fn styles_end_with_their_block() {
     assert_eq!(
-        out,
+        coloured("a **bold** `code`\n\n# Head"),
         "a \u{1b}[1mbold\u{1b}[0m \u{1b}[36mcode\u{1b}[0m\n\n\u{1b}[1mHead\u{1b}[0m\n"
     );
+    assert_eq!(
+        coloured("*one **two***, three"),
+        "\u{1b}[3mone\u{1b}[0m \u{1b}[3;1mtwo\u{1b}[0m, three\n"
+    );
+}
+
+#[test]
+fn a_style_ends_with_its_line_and_begins_again_on_the_next() {
+    assert_eq!(
+        coloured("- **one two three four five six seven eight nine** ten"),
+        "• \u{1b}[1mone two three four five six seven\u{1b}[0m\n  \u{1b}[1meight nine\u{1b}[0m ten\n"
+    );
+}
+
+#[test]
+fn a_word_longer_than_the_line_is_not_broken() {
+    let address = "http://example.org/".repeat(4);
+    assert_eq!(plain(&format!("see <{address}>")), format!("see\n{address}\n"));
+}
+
+#[test]
+fn empty_items_and_cells_keep_their_place() {
+    assert_eq!(plain("- a\n-\n- c"), "• a\n•\n• c\n");
+    assert_eq!(plain("| a |\n|:-:|\n|   |\n| wide |"), " a\n────\n\nwide\n");
 }
 
 #[test]

@@ -1,12 +1,15 @@
-//! Columns: how wide text is in a terminal, and how to cut and pad it. Pure.
+//! Measures, cuts, pads and wraps text in terminal columns. Pure.
 
+use std::borrow::Cow;
+
+use textwrap::WordSplitter;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// At most `width` columns; what is cut off is shown by an ellipsis.
+/// Cuts a text to `width` columns; an ellipsis marks the cut.
 pub fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -27,37 +30,23 @@ pub fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// Spaces that bring `text` to `width` columns.
+/// The spaces that pad `text` to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(columns(text)))
 }
 
-/// The lines of a text of at most `width` columns, broken between words, and inside those that are too long.
+/// Breaks a text into lines of at most `width` columns: between words, and inside a word that is longer than a line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && columns(&line) + 1 + columns(word) > width {
-            lines.push(std::mem::take(&mut line));
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        for c in word.chars() {
-            if columns(&line) + c.width().unwrap_or(0) > width {
-                lines.push(std::mem::take(&mut line));
-            }
-            line.push(c);
-        }
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.is_empty() {
+        return Vec::new();
     }
-    if !line.is_empty() {
-        lines.push(line);
-    }
-    lines
+    let options = textwrap::Options::new(width.max(1)).word_splitter(WordSplitter::NoHyphenation);
+    let lines = textwrap::wrap(&words, options);
+    lines.into_iter().map(Cow::into_owned).collect()
 }
 
-/// Terminal rows that `text` covers when it is written from column 0 of a terminal `width` wide; at least 1.
+/// Counts the terminal rows of `text`, written from column 0 of a terminal with `width` columns. At least 1.
 pub fn rows(text: &str, width: usize) -> usize {
     text.split('\n').map(|line| line_rows(line, width)).sum()
 }

@@ -252,7 +252,7 @@ fn only_what_is_missing_is_sent_and_a_first_meeting_goes() {
     })
     .ok();
     assert!(
-        run.stderr.contains("2 new, 1 there already, 1 removed"),
+        run.stderr.contains("2 new, 1 unchanged, 1 removed"),
         "{}",
         run.stderr
     );

@@ -200,7 +200,7 @@ fn sk5_what_does_not_belong_in_a_skill_is_named_and_nothing_is_sent() {
     symlink("/etc/passwd", dir.join("passwd")).unwrap();
     let run = home.gsv(["skills", "install", dir.to_str().unwrap()]).failed(2);
     assert!(
-        run.stderr.contains(".env: is hidden") && run.stderr.contains("passwd: is a link"),
+        run.stderr.contains(".env is hidden") && run.stderr.contains("passwd is a symbolic link"),
         "{run:?}"
     );
     home.gsv(["skills", "install", "/nowhere"]).failed(1);

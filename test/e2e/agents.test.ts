@@ -64,7 +64,7 @@ describe("[P5.2] the first meeting", () => {
     assert.match(await machine.ok("chat", "--agent", "old", "who are you?"), /I am Hal/);
     const again = await machine.gsv(["agent", "import", from]);
     assert.equal(again.code, 0, again.stderr);
-    assert.match(again.stderr, /agent old: 4 there already/);
+    assert.match(again.stderr, /4 unchanged/);
     writeFileSync(join(from, "SOUL.md"), "# Soul\n\nKinder.\n");
     const differs = await machine.gsv(["agent", "import", from]);
     assert.equal(differs.code, 2, differs.stderr);

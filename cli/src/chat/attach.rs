@@ -13,10 +13,10 @@ use gsv_protocol::limits;
 use gsv_protocol::types::{Attachment, MediaUploaded};
 use tokio::signal::unix::Signal;
 use tokio::time::{MissedTickBehavior, interval, sleep};
+use uuid::Uuid;
 
 use crate::client::{Account, link_failure};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::ids::uuid;
 use crate::output::Output;
 use crate::units::bytes;
 
@@ -164,7 +164,7 @@ pub async fn upload_all(
 }
 
 async fn upload(account: &Account, session: &str, file: &Chosen, out: Output) -> Outcome<MediaUploaded> {
-    let id = uuid();
+    let id = Uuid::new_v4().to_string();
     let mut tries = 1;
     loop {
         match attempt(account, session, file, &id, out).await? {

@@ -16,13 +16,14 @@ use gsv_protocol::{Event, errors};
 use serde_json::Value;
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
+use ulid::Ulid;
 
 use super::assembler::{Assembler, Ending, Show};
 use super::conversation::{Conversation, closed, replayed};
 use super::view::{View, line};
 use crate::client::link_failure;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::ids::ulid;
+
 use crate::units::duration;
 
 /// Silence after which a person is told that something still happens.
@@ -68,12 +69,12 @@ pub struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     pub fn new(conversation: &'a mut Conversation, request: &Request<'_>) -> Self {
-        let run = RunId(ulid());
+        let run = RunId(Ulid::generate().to_string());
         let params = ChatSendParams {
             session_key: conversation.key(),
             message: request.message.to_owned(),
             run_id: Some(run.clone()),
-            message_id: Some(MessageId(ulid())),
+            message_id: Some(MessageId(Ulid::generate().to_string())),
             attachments: (!request.files.is_empty()).then(|| request.files.clone()),
         };
         let link = conversation.link.clone();

@@ -9,8 +9,8 @@ use gsv_protocol::Method;
 use gsv_protocol::errors;
 use gsv_protocol::methods::{AgentsCreate, AgentsGet, SkillsInstall, WorkspaceDelete, WorkspaceList, WorkspaceWrite};
 use gsv_protocol::types::{
-    AgentId, AgentsCreateParams, AgentsGetParams, SkillFile, SkillsInstallParams, WorkspaceDeleteParams,
-    WorkspaceListParams, WorkspaceWriteParams,
+    AgentId, AgentsCreateParams, AgentsGetParams, SkillsInstallParams, WorkspaceDeleteParams, WorkspaceListParams,
+    WorkspaceWriteParams,
 };
 use serde_json::json;
 
@@ -42,7 +42,7 @@ pub async fn run(context: &Context, args: AgentImport) -> Outcome {
             format!("There is nothing of an agent in {}.", args.dir.display()),
             "Name the folder that has SOUL.md, AGENTS.md, MEMORY.md, memory/ or skills/ in it, such as ~/.openclaw/workspace.",
         )
-        .with_lines(found.left.iter().take(10).map(|left| format!("{}: {}", clean(&left.path), left.why)).collect()));
+        .with_lines(found.skipped.iter().take(10).map(|skipped| format!("{} {}", clean(&skipped.path), skipped.why)).collect()));
     }
     let client = context.connect().await?;
     let mut import = Import {
@@ -107,7 +107,7 @@ impl Import {
                 model: None,
                 system_prompt: None,
                 default: None,
-                bootstrap: Some(!found.knows_itself()),
+                bootstrap: Some(!found.has_identity()),
             };
             self.call::<AgentsCreate>(params).await?;
             self.created = true;
@@ -287,15 +287,11 @@ impl Import {
                 .any(|method| method == SkillsInstall::NAME)
         });
         if serves {
-            let files = skill.files.iter().map(|file| SkillFile {
-                path: file.path.clone(),
-                content: file.content.clone(),
-            });
             let params = SkillsInstallParams {
                 agent_id: Some(self.agent_id.clone()),
                 name: skill.name.clone(),
                 scope: None,
-                files: files.collect(),
+                files: skill.files.clone(),
                 replace: Some(true),
             };
             return self.call::<SkillsInstall>(params).await.map(drop);

@@ -279,7 +279,7 @@ struct Draft {
 
 impl Draft {
     fn new(path: &str, content: &str) -> io::Result<Self> {
-        let dir = env::temp_dir().join(format!("gsv-edit-{}", crate::ids::ulid()));
+        let dir = env::temp_dir().join(format!("gsv-edit-{}", ulid::Ulid::generate()));
         fs::DirBuilder::new().mode(0o700).create(&dir)?;
         // The name tells the editor the kind of file.
         let name: String = path

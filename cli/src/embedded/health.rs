@@ -1,15 +1,18 @@
-//! `GET /health` of a gateway on this machine, over plain HTTP/1.1. Small on purpose: it must be quick, and it runs before
-//! anything else does.
+//! `GET /health` of a gateway on this machine. Never retries a single check; `until_ready` polls.
 
 use std::time::Duration;
 
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, HOST};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
 use serde::Deserialize;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-/// No answer is that long.
-const MAX_BYTES: u64 = 64 * 1024;
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
 const POLL: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -21,11 +24,11 @@ pub struct Health {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unhealthy {
-    /// Nothing listens there.
+    /// No program listens on the port.
     Closed,
-    /// It did not answer in time.
+    /// There was no answer in time.
     Silent,
-    /// Something answers, but not a gateway that is well.
+    /// A program answers, but it is not a healthy gateway.
     Wrong(String),
 }
 
@@ -43,7 +46,7 @@ pub async fn check(port: u16, patience: Duration) -> Result<Health, Unhealthy> {
     timeout(patience, ask(port)).await.unwrap_or(Err(Unhealthy::Silent))
 }
 
-/// Asks until the answer is good. Ends only then: bound it from outside.
+/// Polls until the gateway is healthy. The caller sets the time limit.
 pub async fn until_ready(port: u16) -> Health {
     loop {
         match check(port, Duration::from_secs(10)).await {
@@ -54,102 +57,102 @@ pub async fn until_ready(port: u16) -> Health {
 }
 
 async fn ask(port: u16) -> Result<Health, Unhealthy> {
-    let mut socket = TcpStream::connect(("127.0.0.1", port))
+    let wrong = |what: &str| Unhealthy::Wrong(what.to_owned());
+    let broken = |error: hyper::Error| {
+        wrong(if error.is_parse() {
+            "something that is not HTTP"
+        } else {
+            "nothing and hangs up"
+        })
+    };
+    let socket = TcpStream::connect(("127.0.0.1", port))
         .await
         .map_err(|_| Unhealthy::Closed)?;
-    let request = format!(
-        "GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
-    );
-    let broken = |_| Unhealthy::Wrong("nothing and hangs up".to_owned());
-    socket.write_all(request.as_bytes()).await.map_err(broken)?;
-    let mut answer = Vec::new();
-    socket.take(MAX_BYTES).read_to_end(&mut answer).await.map_err(broken)?;
-    parse(&answer)
-}
-
-fn parse(answer: &[u8]) -> Result<Health, Unhealthy> {
-    let split = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    let (head, body) = match split {
-        Some(at) => (String::from_utf8_lossy(&answer[..at]).into_owned(), &answer[at + 4..]),
-        None => return Err(Unhealthy::Wrong("something that is not HTTP".to_owned())),
-    };
-    let mut lines = head.lines();
-    let status = lines.next().unwrap_or_default();
-    let status = status
-        .split_whitespace()
-        .nth(1)
-        .filter(|_| status.starts_with("HTTP/1."))
-        .unwrap_or("something that is not HTTP");
-    if status != "200" {
-        return Err(Unhealthy::Wrong(crate::clean::one_line(
-            &format!("with status {status}"),
-            80,
-        )));
-    }
-    let chunked = lines.any(|line| {
-        line.split_once(':').is_some_and(|(name, value)| {
-            name.eq_ignore_ascii_case("transfer-encoding") && value.trim().eq_ignore_ascii_case("chunked")
-        })
-    });
-    let body = if chunked { unchunk(body) } else { Some(body.to_vec()) };
-    let health: Option<Health> = body.and_then(|body| serde_json::from_slice(&body).ok());
-    match health {
-        Some(health) if health.ok => Ok(health),
-        Some(_) => Err(Unhealthy::Wrong("that it is not well".to_owned())),
-        None => Err(Unhealthy::Wrong("something that is not a gateway's".to_owned())),
-    }
-}
-
-fn unchunk(mut body: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    loop {
-        let end = body.windows(2).position(|two| two == b"\r\n")?;
-        let size = std::str::from_utf8(&body[..end]).ok()?;
-        let size = usize::from_str_radix(size.split(';').next()?.trim(), 16).ok()?;
-        if size == 0 {
-            return Some(out);
+    let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(broken)?;
+    let request = Request::get("/health")
+        .header(HOST, format!("127.0.0.1:{port}"))
+        .header(ACCEPT, "application/json")
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| Unhealthy::Wrong(error.to_string()))?;
+    let answer = async {
+        let response = sender.send_request(request).await.map_err(broken)?;
+        if response.status() != StatusCode::OK {
+            return Err(wrong(&format!("with status {}", response.status().as_u16())));
         }
-        body = body.get(end + 2..)?;
-        out.extend_from_slice(body.get(..size)?);
-        body = body.get(size + 2..)?;
+        let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await;
+        let health = body
+            .ok()
+            .and_then(|body| serde_json::from_slice::<Health>(&body.to_bytes()).ok());
+        match health {
+            Some(health) if health.ok => Ok(health),
+            Some(_) => Err(wrong("that it is not well")),
+            None => Err(wrong("something that is not a gateway's")),
+        }
+    };
+    let mut answer = std::pin::pin!(answer);
+    tokio::select! {
+        biased;
+        answer = &mut answer => answer,
+        // The connection ended, perhaps right after the answer.
+        _ = connection => answer.await,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
 
-    #[test]
-    fn answers_are_read_with_a_length_and_in_chunks() {
-        let plain = b"HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n{\"ok\":true,\"version\":\"1.0\"}";
-        let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"ok\"\r\n6\r\n:true}\r\n0\r\n\r\n";
-        assert_eq!(
-            parse(plain),
-            Ok(Health {
-                ok: true,
-                version: Some("1.0".into())
-            })
-        );
-        assert_eq!(
-            parse(chunked),
-            Ok(Health {
-                ok: true,
-                version: None
-            })
-        );
+    /// Checks a server that gives this one answer and hangs up.
+    async fn answered(answer: &[u8]) -> Result<Health, Unhealthy> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serve = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                socket.read_buf(&mut request).await.unwrap();
+            }
+            socket.write_all(answer).await.unwrap();
+        };
+        tokio::join!(check(port, Duration::from_secs(10)), serve).0
     }
 
-    #[test]
-    fn anything_else_is_not_a_gateway() {
-        for wrong in [
-            &b"SSH-2.0-OpenSSH\r\n\r\n"[..],
-            b"HTTP/1.1 404 Not Found\r\n\r\n",
-            b"HTTP/1.1 200 OK\r\n\r\n<html>",
-            b"HTTP/1.1 200 OK\r\n\r\n{\"ok\":false}",
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-            b"",
-        ] {
-            assert!(matches!(parse(wrong), Err(Unhealthy::Wrong(_))), "{wrong:?}");
+    #[tokio::test]
+    async fn answers_are_read_with_a_length_and_in_chunks() {
+        let plain = b"HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\n{\"ok\":true,\"version\":\"1.0\"}  ";
+        let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"ok\"\r\n6\r\n:true}\r\n0\r\n\r\n";
+        for (answer, version) in [(&plain[..], Some("1.0")), (chunked, None)] {
+            let health = answered(answer).await.unwrap();
+            assert_eq!((health.ok, health.version.as_deref()), (true, version));
         }
+    }
+
+    #[tokio::test]
+    async fn any_other_answer_is_not_a_gateway() {
+        for (wrong, says) in [
+            (&b"SSH-2.0-OpenSSH\r\n\r\n"[..], "not HTTP"),
+            (b"HTTP/1.1 404 Not Found\r\n\r\n", "status 404"),
+            (b"HTTP/1.1 200 OK\r\n\r\n<html>", "not a gateway's"),
+            (b"HTTP/1.1 200 OK\r\n\r\n{\"ok\":false}", "not well"),
+            (
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                "not a gateway's",
+            ),
+            (b"", "hangs up"),
+        ] {
+            let error = answered(wrong).await.unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_closed_port_is_told_from_a_silent_program() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(check(port, Duration::from_millis(1)).await, Err(Unhealthy::Silent));
+        drop(listener);
+        assert_eq!(check(port, Duration::from_secs(10)).await, Err(Unhealthy::Closed));
     }
 }

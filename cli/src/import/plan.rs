@@ -1,4 +1,4 @@
-//! What is done with each file, from what there is to take and what the agent has. Pure.
+//! Plans an import: decides for each file what to do, from the scan and from the files that the agent has. Pure.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use super::scan::Scan;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// The agent has no such file.
+    /// The agent has no file of that name.
     New,
-    /// It has the very same.
+    /// The agent has the same file.
     Same,
-    /// It has another one of that name.
+    /// The agent has another file of that name, which is replaced.
     Replace,
-    /// It has another one, which stays.
+    /// The agent has another file of that name, which stays.
     Keep,
-    /// It goes: the agent knows already who it is.
+    /// The file of the agent is deleted: it has an identity already.
     Remove,
-    /// It is not taken.
+    /// The file is skipped.
     Left,
     /// The gateway refused it.
     Failed,
@@ -29,11 +29,11 @@ impl Action {
     pub const fn word(self) -> &'static str {
         match self {
             Self::New => "new",
-            Self::Same => "there already",
-            Self::Replace => "replaces another",
-            Self::Keep => "kept as it is",
+            Self::Same => "unchanged",
+            Self::Replace => "replaced",
+            Self::Keep => "kept",
             Self::Remove => "removed",
-            Self::Left => "left out",
+            Self::Left => "skipped",
             Self::Failed => "failed",
         }
     }
@@ -61,7 +61,7 @@ pub enum Source {
     None,
 }
 
-/// A file that the agent has: its text, where that could be read.
+/// A file that the agent has. Its content is absent when it is not text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
     pub content: Option<String>,
@@ -71,7 +71,7 @@ pub type Presents = HashMap<String, Present>;
 
 pub const BOOTSTRAP: &str = "BOOTSTRAP.md";
 
-/// `fresh`: the agent is only being made, so that nothing of it is anybody's yet.
+/// `fresh`: the import creates the agent, so none of its files was written by a person.
 pub fn plan(scan: &Scan, present: &Presents, fresh: bool) -> Vec<Row> {
     let action = |path: &str, content: &str| match present.get(path) {
         None => Action::New,
@@ -110,26 +110,26 @@ pub fn plan(scan: &Scan, present: &Presents, fresh: bool) -> Vec<Row> {
             source: Source::Skill(at),
         });
     }
-    if scan.knows_itself() && !scan.has(BOOTSTRAP) && present.contains_key(BOOTSTRAP) {
+    if scan.has_identity() && !scan.has(BOOTSTRAP) && present.contains_key(BOOTSTRAP) {
         rows.push(Row {
             path: BOOTSTRAP.to_owned(),
             size_bytes: None,
             action: Action::Remove,
-            why: Some("the agent knows who it is".to_owned()),
+            why: Some("the imported files have an identity".to_owned()),
             source: Source::None,
         });
     }
-    rows.extend(scan.left.iter().map(|left| Row {
-        path: left.path.clone(),
+    rows.extend(scan.skipped.iter().map(|skipped| Row {
+        path: skipped.path.clone(),
         size_bytes: None,
         action: Action::Left,
-        why: Some(left.why.clone()),
+        why: Some(skipped.why.clone()),
         source: Source::None,
     }));
     rows
 }
 
-/// `3 new, 1 there already`
+/// `3 new, 1 unchanged`
 pub fn summary(rows: &[Row]) -> String {
     let kinds = [
         Action::New,
@@ -150,7 +150,7 @@ pub fn summary(rows: &[Row]) -> String {
     parts.join(", ")
 }
 
-/// The agent that a folder is about, where nobody says it: `agents/ID`, `workspace-ID`, else `main`.
+/// The agent's id by the folder's name: `agents/ID`, `workspace-ID`, else `main`.
 pub fn agent_of(folder: &std::path::Path) -> String {
     let name = |path: Option<&std::path::Path>| path?.file_name()?.to_str().map(str::to_owned);
     let own = name(Some(folder)).unwrap_or_default();
@@ -162,7 +162,7 @@ pub fn agent_of(folder: &std::path::Path) -> String {
     agent_id(id).unwrap_or_else(|| "main".to_owned())
 }
 
-/// An agent's id by the rules of session keys: lower case, other characters become `-`. None: nothing is left.
+/// An agent's id by the rules of session keys: lower case, other characters become `-`. `None` when the text is blank.
 pub fn agent_id(text: &str) -> Option<String> {
     let clean: String = text
         .trim()
@@ -182,12 +182,13 @@ pub fn agent_id(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scan::{Found, FoundSkill};
+    use super::super::scan::FoundSkill;
     use super::*;
+    use crate::text_files::TextFile;
     use std::path::Path;
 
-    fn found(path: &str, content: &str) -> Found {
-        Found {
+    fn found(path: &str, content: &str) -> TextFile {
+        TextFile {
             path: path.to_owned(),
             content: content.to_owned(),
         }
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_is_new_the_same_or_another() {
+    fn each_file_is_new_unchanged_or_replaced() {
         let mut scan = Scan::default();
         scan.files = vec![found("SOUL.md", "s"), found("USER.md", "u"), found("AGENTS.md", "a")];
         scan.skills = vec![FoundSkill {
@@ -233,7 +234,7 @@ mod tests {
                 ("BOOTSTRAP.md", Action::Remove),
             ]
         );
-        assert_eq!(summary(&rows), "2 new, 1 replaces another, 1 there already, 1 removed");
+        assert_eq!(summary(&rows), "2 new, 1 replaced, 1 unchanged, 1 removed");
         assert!(!actions(&plan(&scan, &there, true)).contains(&("SOUL.md", Action::Replace)));
         let done = has(&[
             ("SOUL.md", "s"),
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_meeting_goes_only_when_somebody_comes_with_an_identity() {
+    fn the_first_meeting_is_removed_only_when_an_identity_is_imported() {
         let there = has(&[("BOOTSTRAP.md", "b")]);
         let mut scan = Scan::default();
         scan.files = vec![found("AGENTS.md", "a")];
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_of_a_folder() {
+    fn the_agent_id_comes_from_the_folder_name() {
         for (folder, agent) in [
             (".openclaw/workspace", "main"),
             (".openclaw/workspace-Home Bot", "home-bot"),

@@ -23,12 +23,14 @@ fn paths(scan: &Scan) -> Vec<&str> {
 }
 
 fn why<'a>(scan: &'a Scan, path: &str) -> &'a str {
-    let found = scan.left.iter().find(|left| left.path == path);
-    &found.unwrap_or_else(|| panic!("{path} is not in {:?}", scan.left)).why
+    let found = scan.skipped.iter().find(|skipped| skipped.path == path);
+    &found
+        .unwrap_or_else(|| panic!("{path} is not in {:?}", scan.skipped))
+        .why
 }
 
 #[test]
-fn a_workspace_is_taken_by_its_layout_and_nothing_else() {
+fn only_files_of_the_workspace_layout_are_taken() {
     let dir = folder(&[
         ("SOUL.md", "soul"),
         ("IDENTITY.md", "identity"),
@@ -78,23 +80,23 @@ fn a_workspace_is_taken_by_its_layout_and_nothing_else() {
         (scan.skills[0].name.as_str(), skill),
         ("mail", vec!["SKILL.md", "lib/a.py"])
     );
-    assert_eq!((scan.archives, scan.hidden, scan.knows_itself()), (2, 3, true));
-    for left in ["memory.md", "notes.md", "canvas/"] {
-        assert_eq!(why(&scan, left), "not part of an agent's workspace");
+    assert_eq!((scan.archives, scan.hidden, scan.has_identity()), (2, 3, true));
+    for skipped in ["memory.md", "notes.md", "canvas/"] {
+        assert_eq!(why(&scan, skipped), "is not part of an agent's workspace");
     }
-    assert_eq!(why(&scan, "memory/state.json"), "only memory/*.md is taken");
-    assert_eq!(why(&scan, "memory/deep/"), "only memory/*.md is taken");
+    assert_eq!(why(&scan, "memory/state.json"), "is not a memory/*.md file");
+    assert_eq!(why(&scan, "memory/deep/"), "is not a memory/*.md file");
     assert!(why(&scan, "skills/README.md").contains("SKILL.md"));
 }
 
 #[test]
-fn the_older_spelling_of_memory_counts_where_there_is_no_other() {
+fn memory_md_in_lower_case_is_taken_when_the_usual_one_is_missing() {
     let scan = scan(folder(&[("memory.md", "old")]).path()).unwrap();
     assert_eq!(
         (paths(&scan), scan.files[0].content.as_str()),
         (vec!["MEMORY.md"], "old")
     );
-    assert!(!scan.knows_itself());
+    assert!(!scan.has_identity());
 }
 
 #[test]
@@ -111,19 +113,19 @@ fn links_are_never_followed() {
     assert_eq!(paths(&scan), ["AGENTS.md"]);
     assert_eq!(scan.skills.len(), 1);
     assert!(!format!("{scan:?}").contains("SECRET"));
-    for left in [
+    for skipped in [
         "SOUL.md",
         "memory",
         "skills/evil",
         "skills/ok/extra.md",
         "skills/ok/loop",
     ] {
-        assert!(why(&scan, left).contains("not followed"), "{left}");
+        assert!(why(&scan, skipped).contains("not followed"), "{skipped}");
     }
 }
 
 #[test]
-fn what_is_no_text_or_too_large_is_left() {
+fn binary_and_too_large_files_are_skipped() {
     let dir = folder(&[("AGENTS.md", "a"), ("skills/big/SKILL.md", &"x".repeat(70_000))]);
     let at = dir.path();
     write(at, "SOUL.md", &[0xff, 0xfe, 0x41]);
@@ -140,17 +142,21 @@ fn what_is_no_text_or_too_large_is_left() {
     write(at, "skills/heavy/b", &vec![b'x'; 600_000]);
     let scan = scan(at).unwrap();
     assert_eq!((paths(&scan), scan.skills.len()), (vec!["AGENTS.md"], 0));
-    for (left, expected) in [
+    for (skipped, expected) in [
         ("SOUL.md", "not UTF-8"),
         ("USER.md", "not text"),
         ("TOOLS.md", "larger than 1024 KiB"),
         ("MEMORY.md", "too large for one message"),
-        ("skills/big/", "SKILL.md is larger"),
+        ("skills/big/", "SKILL.md larger"),
         ("skills/none/", "no usable SKILL.md"),
         ("skills/many/", "more than 64 files"),
-        ("skills/heavy/", "too large together"),
+        ("skills/heavy/", "too large to be sent together"),
     ] {
-        assert!(why(&scan, left).contains(expected), "{left}: {}", why(&scan, left));
+        assert!(
+            why(&scan, skipped).contains(expected),
+            "{skipped}: {}",
+            why(&scan, skipped)
+        );
     }
 }
 
@@ -163,13 +169,13 @@ fn names_that_could_lead_elsewhere_are_refused() {
     }
     let scan = scan(dir.path()).unwrap();
     assert_eq!(
-        (paths(&scan), scan.skills.len(), scan.left.len()),
+        (paths(&scan), scan.skills.len(), scan.skipped.len()),
         (vec!["AGENTS.md"], 0, 10)
     );
 }
 
 #[test]
-fn a_pipe_is_not_waited_for_and_a_file_is_no_folder() {
+fn a_pipe_is_not_waited_for_and_a_file_is_refused_as_folder() {
     let dir = folder(&[("AGENTS.md", "a")]);
     rustix::fs::mkfifoat(
         rustix::fs::CWD,
