@@ -318,7 +318,7 @@ impl Writer {
             self.line.push(' ');
         }
         if style != self.style_on && !style.is_empty() {
-            self.line.push_str(&format!("{ESCAPE}{style}m"));
+            self.line.extend([ESCAPE, &style, "m"]);
         }
         self.style_on = style;
         self.line.push_str(text);
@@ -359,7 +359,7 @@ impl Writer {
         let mut style = String::new();
         for wrapped in textwrap::wrap(&text, options) {
             let line = format!("{style}{wrapped}");
-            style = style_at_end(&line).to_owned();
+            style_at_end(&line).clone_into(&mut style);
             let reset = if style.is_empty() { "" } else { RESET };
             self.write_line(&format!("{line}{reset}"));
         }

@@ -114,8 +114,8 @@ impl Reader {
         for entry in self.entries(folder, &format!("{shown}{inside}"))? {
             let path = format!("{inside}{}", entry.name);
             if !entry.is_folder {
-                self.take(&entry.path, &format!("{shown}{path}"), limits::SKILL_FILES_BYTES)
-                    .map(|content| files.push(TextFile { path, content }));
+                let content = self.take(&entry.path, &format!("{shown}{path}"), limits::SKILL_FILES_BYTES);
+                files.extend(content.map(|content| TextFile { path, content }));
             } else if depth >= MAX_DEPTH {
                 self.skip(
                     format!("{shown}{path}/"),

@@ -251,11 +251,7 @@ fn only_what_is_missing_is_sent_and_a_first_meeting_goes() {
         );
     })
     .ok();
-    assert!(
-        run.stderr.contains("2 new, 1 unchanged, 1 removed"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("2 new, 1 unchanged, 1 removed"), "{}", run.stderr);
 }
 
 #[test]

@@ -14,7 +14,7 @@ const ARGS_COLUMNS: usize = 72;
 
 pub enum View {
     Live(Output, Live),
-    Plain(Output, Plain),
+    Plain(Output, Box<Plain>),
     Json(Output),
 }
 
@@ -25,7 +25,7 @@ impl View {
         } else if out.tty {
             Self::Live(out, Live::default())
         } else {
-            Self::Plain(out, Plain::default())
+            Self::Plain(out, Box::default())
         }
     }
 

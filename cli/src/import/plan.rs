@@ -211,12 +211,14 @@ mod tests {
 
     #[test]
     fn each_file_is_new_unchanged_or_replaced() {
-        let mut scan = Scan::default();
-        scan.files = vec![found("SOUL.md", "s"), found("USER.md", "u"), found("AGENTS.md", "a")];
-        scan.skills = vec![FoundSkill {
-            name: "mail".to_owned(),
-            files: vec![found("SKILL.md", "x"), found("a.py", "y")],
-        }];
+        let scan = Scan {
+            files: vec![found("SOUL.md", "s"), found("USER.md", "u"), found("AGENTS.md", "a")],
+            skills: vec![FoundSkill {
+                name: "mail".to_owned(),
+                files: vec![found("SKILL.md", "x"), found("a.py", "y")],
+            }],
+            ..Scan::default()
+        };
         let there = has(&[
             ("SOUL.md", "other"),
             ("USER.md", "u"),
@@ -251,8 +253,10 @@ mod tests {
     #[test]
     fn the_first_meeting_is_removed_only_when_an_identity_is_imported() {
         let there = has(&[("BOOTSTRAP.md", "b")]);
-        let mut scan = Scan::default();
-        scan.files = vec![found("AGENTS.md", "a")];
+        let mut scan = Scan {
+            files: vec![found("AGENTS.md", "a")],
+            ..Scan::default()
+        };
         assert_eq!(actions(&plan(&scan, &there, false)), [("AGENTS.md", Action::New)]);
         scan.files = vec![found("IDENTITY.md", "i"), found("BOOTSTRAP.md", "b")];
         assert_eq!(
