@@ -709,6 +709,14 @@ export const ERRORS = {
     exit: 1,
     text: "The storage did not answer as it should. Try again.",
   },
+  "storage.newer_version": {
+    code: 551,
+    blame: "platform",
+    retryable: false,
+    http: 503,
+    exit: 1,
+    text: "A newer version of GSV has written this state, so nothing was changed. Install the newer version and start it again.",
+  },
   "token.last_admin": {
     code: 522,
     blame: "policy",

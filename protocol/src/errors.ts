@@ -158,6 +158,15 @@ row("channel.unknown", 540, "caller", 404, 1, false, "There is no such channel h
 row("channel.failed", 542, "platform", 502, 1, true, "The channel did not answer as it should. Try again.");
 row("pair.not_found", 541, "caller", 404, 1, false, "Nobody by that id is waiting to be paired.");
 row("storage.failed", 550, "platform", 502, 1, true, "The storage did not answer as it should. Try again.");
+row(
+  "storage.newer_version",
+  551,
+  "platform",
+  503,
+  1,
+  false,
+  "A newer version of GSV has written this state, so nothing was changed. Install the newer version and start it again.",
+);
 row("internal", 500, "bug", 500, 70, true, "Something went wrong inside GSV. The log has the details.");
 // The connection itself. Never sent by the gateway: the program that lost or never got its connection reports them.
 row("link.unreachable", 600, "peer", 503, 4, true, "The gateway can't be reached. Start it with `gsv up`, or check its address.");

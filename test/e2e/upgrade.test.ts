@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { signed } from "../../channels/fakes/example/program.ts";
 import { type Chat, type Json, Machine, type NodeProcess, ROOT, textOf, transcript, until } from "./support.ts";
@@ -166,4 +167,73 @@ describe("[P22] a home of version 5bdadb2", () => {
     const { messages } = await settled("agent:main:main");
     assert.equal(messages.filter(({ role }) => role === "user").length, 2);
   });
+});
+
+/** Changes rows of every object of one class, as a newer program would have. */
+function rewrite(machine: Machine, className: string, change: (database: DatabaseSync) => void): void {
+  for (const file of databases(machine, className)) {
+    const database = new DatabaseSync(file);
+    change(database);
+    database.close();
+  }
+}
+const databases = (machine: Machine, className: string): string[] => {
+  const folder = join(machine.home, "gateway", "do", className);
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".sqlite") && name !== "metadata.sqlite")
+    .map((name) => join(folder, name));
+};
+/** Every row of every table, as text. */
+function contents(machine: Machine, className: string): string[] {
+  return databases(machine, className).map((file) => {
+    const database = new DatabaseSync(file, { readOnly: true });
+    const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'").all();
+    const text = tables.map(({ name }) => `${name}\n${JSON.stringify(database.prepare(`SELECT * FROM "${name}"`).all())}`).join("\n");
+    database.close();
+    return text;
+  });
+}
+
+describe("[P22] state that a newer version has written", () => {
+  for (const [what, className, change] of [
+    [
+      "tables of the gateway with a migration that this program does not know",
+      "gsv-Gateway",
+      (database: DatabaseSync) => database.exec("UPDATE schema_version SET version = 99"),
+    ],
+    [
+      "tables of a conversation with a migration that this program does not know",
+      "gsv-Session",
+      (database: DatabaseSync) => database.exec("UPDATE schema_version SET version = 99"),
+    ],
+    [
+      "a state row with a higher version",
+      "gsv-Session",
+      (database: DatabaseSync) => database.exec("UPDATE parts SET body = json_set(body, '$.v', 99) WHERE id = 1"),
+    ],
+  ] as const)
+    it(`${what}: refused with a sentence that says what to do, and unchanged`, async () => {
+      const machine = oldMachine();
+      try {
+        rewrite(machine, className, change);
+        const rows = contents(machine, className);
+        await machine.up();
+        for (const command of [
+          ["session", "show", key("main")],
+          ["session", "reset", key("main")],
+        ]) {
+          const { code, stdout, stderr } = await machine.gsv(command);
+          assert.notEqual(code, 0, stdout);
+          assert.match(
+            stderr,
+            /A newer version of GSV has written this state[\s\S]*version 99[\s\S]*Install the newer version/,
+            command.join(" "),
+          );
+        }
+        await machine.ok("down");
+        assert.deepEqual(contents(machine, className), rows);
+      } finally {
+        await machine.end();
+      }
+    });
 });

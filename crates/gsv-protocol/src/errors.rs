@@ -961,6 +961,17 @@ pub const STORAGE_FAILED: ErrorReason = ErrorReason {
     text: "The storage did not answer as it should. Try again.",
 };
 
+/// A newer version of GSV has written this state, so nothing was changed. Install the newer version and start it again.
+pub const STORAGE_NEWER_VERSION: ErrorReason = ErrorReason {
+    reason: "storage.newer_version",
+    code: 551,
+    blame: Blame::Platform,
+    retryable: false,
+    http: 503,
+    exit: 1,
+    text: "A newer version of GSV has written this state, so nothing was changed. Install the newer version and start it again.",
+};
+
 /// This is the last admin token; make another before you revoke it.
 pub const TOKEN_LAST_ADMIN: ErrorReason = ErrorReason {
     reason: "token.last_admin",
@@ -1215,6 +1226,7 @@ pub const ERRORS: &[ErrorReason] = &[
     SKILL_LIMIT,
     SKILL_NOT_FOUND,
     STORAGE_FAILED,
+    STORAGE_NEWER_VERSION,
     TOKEN_LAST_ADMIN,
     TOKEN_LIMIT,
     TOKEN_NOT_FOUND,

@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "4e54bc447ea1c956";
+pub const PROTOCOL_FINGERPRINT: &str = "66eb775cd09d83f5";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

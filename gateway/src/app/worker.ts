@@ -13,6 +13,7 @@ import { Webhooks } from "./http/webhook.ts";
 import { systemClock } from "../platform/clock.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayStub } from "../platform/stubs.ts";
+import { newerStateText } from "../ports/newer-state.ts";
 
 export { Gateway } from "./gateway-do.ts";
 export { GatewayEntrypoint } from "./gateway-service.ts";
@@ -33,7 +34,8 @@ export default {
       return await respond(request, env, ctx);
     } catch (error) {
       log.error("request_failed", { error });
-      return problemResponse("internal");
+      const newer = newerStateText(error);
+      return newer === undefined ? problemResponse("internal") : problemResponse("storage.newer_version", newer);
     }
   },
 } satisfies ExportedHandler<Env>;

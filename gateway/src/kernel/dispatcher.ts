@@ -8,6 +8,7 @@ import type { TypeName } from "../../../protocol/gen/explain-table.ts";
 import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
 import { decodeFrame } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
+import { newerStateText } from "../ports/newer-state.ts";
 import { may } from "./authorise.ts";
 import { peekId } from "./frame-id.ts";
 import { HANDLERS } from "../app/methods.ts";
@@ -102,7 +103,8 @@ async function perform(services: Services, caller: Caller, method: MethodName, p
     return outcome;
   } catch (error) {
     services.log.error("handler_failed", { method, error });
-    return fail("internal");
+    const newer = newerStateText(error);
+    return newer === undefined ? fail("internal") : fail("storage.newer_version", newer);
   }
 }
 

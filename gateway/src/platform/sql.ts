@@ -2,6 +2,7 @@
  * SQLite in a Durable Object: migrations and typed rows. Knows no table of anyone's. The schema's version lives in a table,
  * because `PRAGMA user_version` is denied by the platform.
  */
+import { NewerStateError } from "../ports/newer-state.ts";
 
 export interface Migration {
   /** Says what it does, for the log and for people. Never changes once released; nor does its place in the list. */
@@ -15,15 +16,13 @@ export type Value = string | number | null | ArrayBuffer;
 
 /**
  * Brings the tables of `owner` to the newest version: each migration that is missing runs once, in a transaction with the
- * note that it ran. Several owners can share one object. Cheap when nothing is missing: one read.
+ * note that it ran. Several owners can share one object. Cheap when nothing is missing: one read. Throws NewerStateError when a
+ * newer program has added migrations that this one does not know.
  */
 export function migrate(storage: Database, owner: string, migrations: readonly Migration[]): void {
   storage.sql.exec("CREATE TABLE IF NOT EXISTS schema_version(owner TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID");
   const done = one<{ version: number }>(storage.sql, "SELECT version FROM schema_version WHERE owner = ?", owner)?.version ?? 0;
-  if (done > migrations.length)
-    throw new Error(
-      `the ${owner} tables are of version ${done}, but this program knows only ${migrations.length}; install the newer program`,
-    );
+  if (done > migrations.length) throw new NewerStateError(`the ${owner} tables`, done, migrations.length);
   for (const [index, migration] of migrations.entries()) {
     if (index < done) continue;
     storage.transactionSync(() => {

@@ -197,8 +197,11 @@ export interface SealedCall {
   readonly outcome: ToolOutcome;
 }
 
+/** Grows when a program of before could not read the state any more. */
+export const STATE_VERSION = 1;
+
 export interface State {
-  readonly v: 1;
+  readonly v: typeof STATE_VERSION;
   readonly identity: SessionIdentity;
   readonly sessionId: string;
   readonly previousSessionIds: readonly string[];
@@ -268,7 +271,7 @@ export const NO_USAGE: TokenUsage = { input: 0, output: 0, total: 0, costUsd: 0 
 
 /** A session that nobody has said anything to. */
 export const newborn = ({ identity, sessionId, wall }: Birth): State => ({
-  v: 1,
+  v: STATE_VERSION,
   identity,
   sessionId,
   previousSessionIds: [],

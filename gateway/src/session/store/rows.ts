@@ -1,8 +1,9 @@
 /** Rows as they are stored, and back. Pure. */
 import { STATE_ROW_BYTES } from "../machine/limits.ts";
+import { NewerStateError } from "../../ports/newer-state.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LogRow } from "../machine/log.ts";
-import { archiveEffectId, type Archiving, type State } from "../machine/state.ts";
+import { archiveEffectId, type Archiving, STATE_VERSION, type State } from "../machine/state.ts";
 import { utf8Bytes } from "../machine/text.ts";
 
 export interface StoredRow {
@@ -41,10 +42,12 @@ export function encodeState(before: State | undefined, state: State): readonly (
     ...large("work", before?.work, work),
   ];
 }
+/** Throws NewerStateError for a state of a newer program. */
 export function decodeState(parts: ReadonlyMap<string, string>): State | undefined {
   const core = parts.get("session");
   if (core === undefined) return undefined;
   const read = JSON.parse(core);
+  if (read.v > STATE_VERSION) throw new NewerStateError("the rows of this conversation", read.v, STATE_VERSION);
   const large = (name: "summary" | "work"): Partial<State> => {
     const value: unknown = JSON.parse(parts.get(name) ?? "null");
     return value === null ? {} : { [name]: value };
