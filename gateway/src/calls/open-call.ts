@@ -1,0 +1,69 @@
+/**
+ * PURE. The record of one tool call that has no result yet. Sessions and client calls keep the same record and ask ./rules.ts what
+ * happens to it. It says nothing about storage, sockets or runs.
+ */
+import type { ToolTarget } from "../ports/tool-target.ts";
+
+interface CallBase {
+  readonly callId: string;
+  /** Position among the calls of one model answer, from 0; 0 for a call that stands alone. */
+  readonly index: number;
+  /** As the caller knows the tool: `laptop__Bash`, `gsv__ReadFile`. */
+  readonly name: string;
+  readonly target: ToolTarget;
+  /** The node keeps a ledger and starts a callId at most once, so the call may be handed over any number of times. */
+  readonly ledger: boolean;
+  /** The tool changes nothing, so the call may run more than once. */
+  readonly idempotent: boolean;
+  /** Rises by one each time the call is handed over again on purpose. */
+  readonly dispatch: number;
+  /** Ms on the caller's clock. */
+  readonly startedAt: number;
+  readonly deadline: number;
+}
+/** It is certain that nothing was handed over. Only calls that may be handed over once (G2) have this status. */
+export interface PlannedCall extends CallBase {
+  readonly status: "planned";
+}
+/** The call may be running. A call that may be handed over repeatedly has this status from the start. */
+export interface DispatchedCall extends CallBase {
+  readonly status: "dispatched";
+  /** Native calls only: how often the session died while the call ran. */
+  readonly restarts: number;
+}
+/** The link to the node broke, or the node can't account for the call. The outcome is unknown if no result comes in time (G3). */
+export interface CallInGrace extends CallBase {
+  readonly status: "in_grace";
+  readonly graceUntil: number;
+}
+export type OpenCall = PlannedCall | DispatchedCall | CallInGrace;
+
+export interface CallPlan extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent"> {
+  /** How long the call may take (G5). */
+  readonly deadlineMs: number;
+}
+
+/** The result that the gateway itself gives a call. */
+export interface Closing {
+  readonly outcome: "error" | "timeout" | "cancelled" | "unknown";
+  /** A reason of the error table. */
+  readonly reason: "node.offline" | "tool.timeout" | "tool.outcome_unknown" | "tool.cancelled" | "tool.failed";
+  /** What happened, then what to do; for a model and for a person. */
+  readonly text: string;
+  /** The tool may have started, so its own result may still come and is worth a late note. */
+  readonly mayReportLate: boolean;
+}
+
+export const nodeOf = ({ target }: Pick<OpenCall, "target">): string | undefined => (target.kind === "node" ? target.nodeId : undefined);
+export const sameTarget = (left: ToolTarget, right: ToolTarget): boolean =>
+  left.kind === "node" ? right.kind === "node" && left.nodeId === right.nodeId : right.kind === left.kind;
+/** The call may be handed over any number of times (G2, P8). */
+export const isRepeatable = ({ target, ledger, idempotent }: Pick<OpenCall, "target" | "ledger" | "idempotent">): boolean =>
+  target.kind !== "node" || ledger || idempotent;
+/** When something must happen to the call at the latest. */
+export const dueAt = (call: OpenCall): number => (call.status === "in_grace" ? Math.min(call.deadline, call.graceUntil) : call.deadline);
+
+export function planCall({ deadlineMs, ...plan }: CallPlan, now: number): OpenCall {
+  const call = { ...plan, dispatch: 0, startedAt: now, deadline: now + deadlineMs };
+  return isRepeatable(plan) ? { ...call, status: "dispatched", restarts: 0 } : { ...call, status: "planned" };
+}
