@@ -1,6 +1,6 @@
 /**
- * The Durable Object of an account, named by the account's id: what the runtime has, given to `Account`. A shell without rules.
- * A channel's own class says only how its platform is made.
+ * The Durable Object of an account, named by the account's id. A shell without rules: it gives `Account` what the runtime has.
+ * A channel's subclass only makes its platform.
  */
 import { DurableObject } from "cloudflare:workers";
 import type {
@@ -23,7 +23,7 @@ import { errorText } from "./limits.ts";
 import { logLine } from "./log.ts";
 import type { Platform, PlatformHost } from "./platform.ts";
 
-/** What every channel's Worker is bound to. */
+/** The bindings of every channel's Worker. */
 export interface KitEnv {
   /** The gateway's entrypoint for channels. */
   readonly GATEWAY: GatewayService;
@@ -31,7 +31,7 @@ export interface KitEnv {
 }
 
 export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
-  /** The channel's name, as it is in session keys. */
+  /** The channel's name in session keys. */
   protected abstract readonly channel: string;
   protected abstract makePlatform(host: PlatformHost, config: Readonly<Record<string, unknown>>): Platform;
   #account: Account | undefined;
@@ -93,26 +93,26 @@ export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
     try {
       await this.#own.alarm();
     } catch (error) {
-      // A throw here is tried again six times and then never: the next alarm must not depend on it.
+      // The runtime retries a failed alarm six times and then never again, so the next alarm is set here.
       logLine(`channel-${this.channel}`, "alarm_failed", { error: errorText(error) });
       await this.ctx.storage.setAlarm(Date.now() + 30_000);
     }
   }
 }
 
-/** Checks what comes back: an answer that can't be read is none, and the call is made again. */
+/** Validates the gateway's answers: an invalid answer is an error, and the call is retried. */
 function gatewayCalls(gateway: GatewayService, channel: string, accountId: string): GatewayCalls {
   const account = { channel, accountId };
   return {
     async inbound(inbound: ChannelInbound): Promise<ChannelInboundOutcome> {
       const outcome: unknown = await gateway.inbound({ account, inbound });
       if (!checkChannelInboundOutcome(outcome))
-        throw new Error(`the gateway's answer can't be read: ${explainText("ChannelInboundOutcome", outcome)}`);
+        throw new Error(`the gateway's answer is not valid: ${explainText("ChannelInboundOutcome", outcome)}`);
       return outcome;
     },
     async media(inbound, file) {
       const slot: unknown = await gateway.media({ account, inbound, ...file });
-      if (!checkChannelMediaSlot(slot)) throw new Error(`the gateway's answer can't be read: ${explainText("ChannelMediaSlot", slot)}`);
+      if (!checkChannelMediaSlot(slot)) throw new Error(`the gateway's answer is not valid: ${explainText("ChannelMediaSlot", slot)}`);
       return slot.r2Key;
     },
     async status(state) {

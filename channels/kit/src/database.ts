@@ -1,10 +1,10 @@
-/** The account's SQLite as the kit needs it. One port, so that the queues can be driven by a plain SQLite in tests. Knows no rules. */
+/** The account's SQLite behind a small interface, so that tests can use a plain SQLite. Knows no rules. */
 
 export type Value = string | number | null;
 export interface Database {
   /** All rows of a statement. Synchronous. */
   query<T>(statement: string, ...params: readonly Value[]): T[];
-  /** Everything inside happens or nothing does. May be nested. */
+  /** Atomic. May be nested. */
   transaction<T>(work: () => T): T;
 }
 
@@ -15,30 +15,30 @@ export function durableDatabase(storage: Pick<DurableObjectStorage, "sql" | "tra
   };
 }
 
-/** Migrations are only ever added; their texts never change. */
+/** Append only: a released migration never changes. */
 const MIGRATIONS: readonly (readonly string[])[] = [
   [
-    // What came in and has not been handed over. `key` names the message on its platform.
+    // Inbound messages that the gateway has not taken yet. `key` identifies the message on its platform.
     `CREATE TABLE inbox(
        id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, peer TEXT NOT NULL, body TEXT NOT NULL, files TEXT NOT NULL,
        receipt TEXT, received INTEGER NOT NULL, attempts INTEGER NOT NULL, next_at INTEGER NOT NULL, last_error TEXT) STRICT`,
     "CREATE INDEX inbox_by_peer ON inbox(peer, id)",
-    // Every message that was ever taken, for as long as a platform may bring it again.
+    // Ids of all messages that were taken, for as long as a platform may redeliver them.
     "CREATE TABLE seen(key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX seen_by_time ON seen(at)",
-    // What goes out, in parts. `state`: waiting, trying.
+    // Outbound messages, in parts. `state`: waiting, trying.
     `CREATE TABLE outbox(
        id INTEGER PRIMARY KEY AUTOINCREMENT, delivery TEXT NOT NULL, part INTEGER NOT NULL, peer TEXT NOT NULL, body TEXT NOT NULL,
        state TEXT NOT NULL, attempts INTEGER NOT NULL, first_at INTEGER NOT NULL, next_at INTEGER NOT NULL, last_error TEXT,
        UNIQUE(delivery, part)) STRICT`,
     "CREATE INDEX outbox_by_peer ON outbox(peer, id)",
-    // Every delivery that was ever taken: how it stands, and what the platform calls its messages. `state`: queued, sent, failed, unknown.
+    // All deliveries: their state and the platform's ids of their messages. `state`: queued, sent, failed, unknown.
     `CREATE TABLE deliveries(
        id TEXT PRIMARY KEY, at INTEGER NOT NULL, state TEXT NOT NULL, messages TEXT NOT NULL, error TEXT, reported INTEGER NOT NULL,
        report_attempts INTEGER NOT NULL, report_at INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
     "CREATE INDEX deliveries_by_time ON deliveries(at)",
     "CREATE INDEX deliveries_to_report ON deliveries(report_at) WHERE reported = 0",
-    // Answers that are shown while they are made.
+    // Answers that are shown while they are generated.
     "CREATE TABLE live(delivery TEXT PRIMARY KEY, message TEXT NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE TABLE kv(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
   ],

@@ -1,6 +1,6 @@
 /**
- * What a channel's Worker serves to the gateway over its service binding (ChannelService): checks what comes in and hands it to the
- * account's Durable Object. There is no other way in: the Worker answers no HTTP (promises X17).
+ * What a channel's Worker serves to the gateway over its service binding (ChannelService): validates the parameters and calls the
+ * account's Durable Object. It serves nothing over HTTP (promises X17).
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
@@ -38,7 +38,7 @@ const ACCOUNT_ID = /^[a-z0-9_-]{1,64}$/;
 
 function checked<T extends { readonly accountId?: string }>(check: (value: unknown) => value is T, what: string, params: unknown): T {
   if (!check(params)) throw new TypeError(`${what}: the parameters are not valid`);
-  if (params.accountId !== undefined && !ACCOUNT_ID.test(params.accountId)) throw new TypeError(`${what}: there can be no such account`);
+  if (params.accountId !== undefined && !ACCOUNT_ID.test(params.accountId)) throw new TypeError(`${what}: the account id is not valid`);
   return params;
 }
 
@@ -48,7 +48,7 @@ export class ChannelEntrypoint<E extends ChannelEnv> extends WorkerEntrypoint<E>
   }
   /** Nothing is served over HTTP. */
   override fetch(_request: Request): Response | Promise<Response> {
-    return new Response("This channel is reached through its gateway.\n", { status: 404 });
+    return new Response("This channel answers only its gateway.\n", { status: 404 });
   }
   async describe(): Promise<ChannelCapabilities> {
     return this.#account("default").describe();

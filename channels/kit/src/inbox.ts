@@ -1,7 +1,7 @@
 /**
- * The durable inbox of an account (promises P2, P3). A message is a row before its platform is told that it arrived, and the row
- * goes only in the transaction that takes in the gateway's answer. Per conversation one message at a time, the oldest first;
- * conversations side by side. Decides nothing about who may talk: that is the gateway's.
+ * The durable inbox of an account (promises P2, P3). A message is a row before its platform gets an acknowledgement, and the row is
+ * deleted in the transaction that stores the gateway's answer. One message of a conversation at a time, the oldest first;
+ * conversations in parallel. Makes no access decisions: the gateway does.
  */
 import type { ChannelInbound, ChannelInboundOutcome, Media, Peer } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
@@ -13,17 +13,17 @@ export interface InboxPorts {
   readonly now: () => number;
   readonly random: () => number;
   readonly after: (ms: number, work: () => void) => () => void;
-  /** Hands over; throws when nobody knows whether it arrived. */
+  /** Hands the message to the gateway. Throws when the outcome is unknown. */
   readonly handOver: (inbound: ChannelInbound) => Promise<ChannelInboundOutcome>;
-  /** Where a file goes; undefined: it is not wanted. */
+  /** The key under which a file is stored; undefined when the gateway does not want it. */
   readonly slot: (inbound: ChannelInbound, file: InboundFile) => Promise<string | undefined>;
-  /** Puts a file's bytes there. Gives its size. Throws `FileRefused` when trying again is of no use. */
+  /** Stores a file and returns its size in bytes. Throws `FileRefused` when a retry cannot help. */
   readonly store: (file: InboundFile, r2Key: string) => Promise<number>;
-  /** In the transaction in which the message leaves the inbox. */
+  /** Runs in the transaction that deletes the message from the inbox. */
   readonly settled: (inbound: ChannelInbound, outcome: ChannelInboundOutcome) => void;
-  /** In that of the last that waits: so many messages of the conversation were not answered. `key` names the last for ever. */
+  /** Runs in the transaction of the last queued message: `count` messages of the conversation were not answered. `key` is the id of the last. */
   readonly tooLate: (peer: Peer, count: number, key: string) => void;
-  /** After it. */
+  /** Runs after that transaction. */
   readonly done: (inbound: ChannelInbound, outcome: ChannelInboundOutcome, receipt: unknown) => void;
   readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
 }
@@ -43,7 +43,7 @@ interface Row {
   readonly received: number;
   readonly attempts: number;
 }
-/** `tries` of the file that is being fetched. */
+/** `tries` counts the attempts for the first file in `rest`. */
 interface OpenFiles {
   readonly rest: readonly InboundFile[];
   readonly tries: number;
@@ -51,14 +51,14 @@ interface OpenFiles {
 
 export class Inbox {
   readonly #ports: InboxPorts;
-  /** Conversations that are being served in this life. */
+  /** Conversations that this instance is serving. */
   readonly #busy = new Set<string>();
 
   constructor(ports: InboxPorts) {
     this.#ports = ports;
   }
 
-  /** Durable when it returns. False: the message had been taken before, or is one too many of its conversation. Throws when too many wait: then it is not taken. */
+  /** Durable when it returns. False: a duplicate, or the conversation has too many queued messages. Throws when the inbox is full. */
   take(item: InboundItem): boolean {
     const { db, now } = this.#ports;
     const peer = peerName(item.inbound.peer);
@@ -68,7 +68,7 @@ export class Inbox {
       if (this.waiting() >= KIT.inboxRows) throw new Error("the inbox is full");
       const at = now();
       db.query("INSERT INTO seen(key, at) VALUES(?, ?)", key, at);
-      // One that floods must not take the places of all others; a platform that brought it again would only be held up by it.
+      // A flood in one conversation must not fill the inbox. The message counts as seen, so that the platform does not redeliver it.
       if (this.#waitingOf(peer) >= KIT.peerRows) {
         this.#raise(FLOODED);
         return false;
@@ -93,8 +93,8 @@ export class Inbox {
     return this.#ports.db.query<{ n: number }>("SELECT count(*) AS n FROM inbox WHERE peer = ?", peer)[0]?.n ?? 0;
   }
   /**
-   * When something can be done next; undefined: nothing waits. What is under way, and what waits for a place, is looked at again in
-   * any case: this life may end in the middle of it.
+   * Epoch ms of the next thing to do; undefined when the inbox is empty. Messages under way or without a free slot have a lease: this
+   * instance may die before they end.
    */
   nextAt(): number | undefined {
     const again = this.#ports.now() + KIT.leaseMs;
@@ -112,7 +112,7 @@ export class Inbox {
       .map(({ peer, next_at }) => ({ peer, next_at: dueAt(next_at, now()) }));
   }
 
-  /** Serves what is due. Ends when nothing is; safe to call at any time, also while it runs. Never throws. */
+  /** Hands over what is due; resolves when nothing is. Never throws; may be called at any time. */
   async pump(): Promise<void> {
     const now = this.#ports.now();
     const due = this.#heads()
@@ -120,12 +120,12 @@ export class Inbox {
       .slice(0, Math.max(0, KIT.peersAtOnce - this.#busy.size));
     await Promise.all(
       due.map(async ({ peer }) => {
-        // What waited only because all places were taken.
+        // A free slot: start conversations that waited for one.
         if (await this.#serve(peer)) await this.pump();
       }),
     );
   }
-  /** False: something went wrong that nothing is known of, and the alarm tries again. */
+  /** False: an unexpected error; the alarm tries again. */
   async #serve(peer: string): Promise<boolean> {
     this.#busy.add(peer);
     try {
@@ -144,7 +144,7 @@ export class Inbox {
     }
   }
 
-  /** True: the row is gone, and the next one may come. */
+  /** True: the row is deleted and the next one may follow. */
   async #one(row: Row): Promise<boolean> {
     const { db, now, after, handOver, settled, done } = this.#ports;
     let inbound: ChannelInbound = JSON.parse(row.body);
@@ -153,8 +153,8 @@ export class Inbox {
       inbound = await this.#files(row, inbound);
       const late = now() - row.received > KIT.retryMaxMs;
       outcome = await within(KIT.handOverMs, "handing a message over", after, handOver(late ? { ...inbound, backlog: true } : inbound));
-      if (outcome.outcome === "later") throw new Error("the gateway takes it later");
-      // With what there is to send: when the outbox is full, the message stays too, and the gateway says the same again.
+      if (outcome.outcome === "later") throw new Error("the gateway asked for a retry");
+      // One transaction: when the outbox is full, the message stays, and the gateway gives the same answer again.
       db.transaction(() => {
         db.query("DELETE FROM inbox WHERE id = ?", row.id);
         settled(inbound, outcome);
@@ -185,7 +185,7 @@ export class Inbox {
       counter,
     );
   }
-  /** With the last message that waits of a conversation: how many of it came too late to be answered (promises P2, P10). */
+  /** With the last queued message of a conversation: tells how many were too old to be answered (promises P2, P10). */
   #tellLate({ peer: name, key }: Row, peer: Peer): void {
     const { db, tooLate } = this.#ports;
     const counter = `${LATE}.${name}`;
@@ -197,16 +197,16 @@ export class Inbox {
   #count(name: string): number {
     return Number(this.#ports.db.query<{ value: string }>("SELECT value FROM kv WHERE name = ?", name)[0]?.value ?? 0);
   }
-  /** Messages of all time that were not taken, because too many of their conversation waited already. */
+  /** All messages ever that were dropped because their conversation had too many queued. */
   flooded(): number {
     return this.#count(FLOODED);
   }
-  /** Messages of all time that came too late to be answered. */
+  /** All messages ever that were too old to be answered. */
   late(): number {
     return this.#count(LATE);
   }
 
-  /** Files go to the bucket one by one; each step is kept, so that a restart begins where it was. */
+  /** Stores the files one by one; each step is durable, so that a restart continues there. */
   async #files(row: Row, before: ChannelInbound): Promise<ChannelInbound> {
     const { db, after, slot, store } = this.#ports;
     let inbound = before;
@@ -218,8 +218,8 @@ export class Inbox {
     for (let file = open.rest[0]; file; file = open.rest[0]) {
       const rest = open.rest.slice(1);
       const tries = open.tries + 1;
-      // A gateway that is away says nothing about the file: that is no try.
-      const r2Key = await within(KIT.handOverMs, "asking for a place", after, slot(inbound, file));
+      // An unreachable gateway says nothing about the file, so this counts as no attempt.
+      const r2Key = await within(KIT.handOverMs, "asking for a media key", after, slot(inbound, file));
       if (r2Key === undefined) {
         inbound = withMedia(inbound, describe(file));
         keep(rest, 0);
@@ -242,12 +242,12 @@ export class Inbox {
     return inbound;
   }
 
-  /** A bounded step of forgetting. */
-  forget(): void {
+  /** One bounded step of pruning. */
+  prune(): void {
     this.#ports.db.query(
       "DELETE FROM seen WHERE key IN (SELECT key FROM seen WHERE at < ? ORDER BY at LIMIT ?)",
       this.#ports.now() - KIT.rememberMs,
-      KIT.forgetStep,
+      KIT.pruneRows,
     );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The log of a channel: one JSON object a line. Only names, numbers and short reasons: message texts, ids of people and keys have no
- * place in it, so what looks like one is masked all the same.
+ * The log of a channel: one JSON object a line, with names, numbers and short reasons. Callers pass no message texts, ids of people or
+ * keys; values that look like one are masked all the same.
  */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 

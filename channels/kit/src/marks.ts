@@ -1,12 +1,12 @@
 /**
- * Markdown, as models write it, in the marks of a platform (product P7). Pure; any text is taken, and no word of it is lost.
+ * Converts Markdown, as models write it, to the marks of a platform (product P7). Pure; takes any text and loses no word of it.
  *
- * WhatsApp has *bold*, _italic_, ~struck~, `code` and ``` blocks, lists of one level and quotes; nothing can be escaped. Discord
- * reads Markdown, but knows no tables, no images by address and only three levels of headings.
+ * WhatsApp has *bold*, _italic_, ~struck~, `code` and ``` blocks, lists of one level and quotes, and no escapes. Discord reads
+ * Markdown without tables and images by URL, and with three levels of headings.
  */
 import { Lexer, type Token, type Tokens } from "marked";
 
-/** Deeper Markdown than this is shown as it is written. */
+/** Deeper Markdown is sent unchanged. */
 const MAX_DEPTH = 16;
 const RULE = "———";
 
@@ -23,7 +23,7 @@ const WHATSAPP: Style = {
   struck: "~",
   link: (text, href) => (sameAddress(text, href) ? href : `${text} (${href})`),
 };
-/** Nothing but words and addresses. */
+/** Words and URLs only. */
 const PLAIN: Style = { bold: "", italic: "", struck: "", link: WHATSAPP.link };
 const sameAddress = (text: string, href: string): boolean => text === "" || text === href || `mailto:${text}` === href;
 
@@ -42,7 +42,7 @@ function render(markdown: string, write: (tokens: readonly Token[]) => string): 
   if (nesting(text) > MAX_DEPTH) return text.trim();
   return write(new Lexer({ gfm: true }).lex(text)).replace(/^\n+|\s+$/g, "");
 }
-/** Quotes and lists inside each other, before the parser goes down into them. */
+/** Depth of nested quotes and lists, measured before the recursive parser sees them. */
 function nesting(text: string): number {
   let deepest = 0;
   for (const line of text.split("\n")) {
@@ -105,7 +105,7 @@ function list({ items, ordered, start }: Tokens.List, style: Style, depth: numbe
     })
     .join("\n");
 }
-/** A row becomes an item: its first cell, and the others under their headings. */
+/** Each row becomes a list item: its first cell, then the others with their headings. */
 function table({ header, rows }: Tokens.Table, style: Style): string {
   const heads = header.map((cell) => inlines(cell.tokens, { ...style, bold: "" }));
   return rows
@@ -127,7 +127,7 @@ function inlines(tokens: readonly Inline[] | undefined, style: Style): string {
     .map((token, at, all) => (isInsideWord(token, all[at - 1], all[at + 1]) ? token.raw : inline(token, style)))
     .join("");
 }
-/** `2*3*4` is arithmetic, whatever Markdown says. */
+/** `2*3*4` is arithmetic, although Markdown reads it as emphasis. */
 const isInsideWord = (token: Inline, before: Inline | undefined, after: Inline | undefined): boolean =>
   (token.type === "em" || token.type === "strong" || token.type === "del") &&
   /[\p{L}\p{N}]$/u.test(before?.raw ?? "") &&
@@ -156,13 +156,13 @@ function inline(token: Inline, style: Style): string {
       return token.raw ?? "";
   }
 }
-/** Marks hold only where they touch the words. */
+/** A mark works only directly beside a word. */
 function mark(sign: string, text: string): string {
   const inner = text.trim();
   if (sign === "" || inner === "") return text;
   const lead = text.slice(0, text.indexOf(inner));
   const tail = text.slice(lead.length + inner.length);
-  // Platforms end a mark at the end of its line.
+  // On platforms a mark ends with its line.
   return `${lead}${inner
     .split("\n")
     .map((line) => (line.trim() === "" ? line : `${sign}${line.trim()}${sign}`))
@@ -187,7 +187,7 @@ function discordBlock(token: Token): string {
   return token.raw;
 }
 const DISCORD_PLAIN: Style = { ...PLAIN, link: (text, href) => (sameAddress(text, href) ? href : `[${text}](${href})`) };
-/** In columns where it is narrow enough for a phone, else as a list. */
+/** As columns when it is narrow enough for a phone, else as a list. */
 function discordTable(token: Tokens.Table): string {
   const cells = [token.header, ...token.rows].map((row) => row.map((cell) => inlines(cell.tokens, PLAIN).replaceAll("\n", " ")));
   const widths = token.header.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? "").length)));

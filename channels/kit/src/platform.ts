@@ -1,32 +1,32 @@
 /**
- * What a channel brings to the kit, and what the kit gives it. Types only.
+ * The interface between a channel and the kit. Types only.
  *
  * The kit owns everything durable and everything that is the same on all platforms: inbox, outbox, order, retries, splitting, marks,
- * typing that is kept alive, the alarm. A platform owns its socket, its session and the translation of its messages.
+ * repeated typing, the alarm. A platform owns its socket, its session and the translation of its messages.
  */
 import type { ChannelAccount, ChannelCapabilities, ChannelInbound, ChannelLogin, Peer } from "../../../protocol/gen/types.ts";
 
-/** A file that goes out. Its bytes are in the bucket. */
+/** An outbound file. Its bytes are in the bucket. */
 export interface OutboundFile {
   readonly r2Key: string;
   readonly mimeType: string;
   readonly kind: "image" | "audio" | "video" | "document";
   readonly filename?: string;
-  /** Recorded speech, to be shown as such. */
+  /** Recorded speech, to be sent as a voice note. */
   readonly voice: boolean;
 }
-/** One message as the platform takes it: marked up, short enough, in its place among its neighbours. */
+/** One message as the platform takes it: in its marks, short enough, in order. */
 export interface OutboundPart {
-  /** Names it for ever: the delivery's id and its number. */
+  /** The delivery's id and the part's number. Never reused. */
   readonly partId: string;
-  /** At most 25 of `[A-Za-z0-9]`, derived from `partId`: the platform recognises a second try by it. */
+  /** At most 25 characters of `[A-Za-z0-9]`, derived from `partId`: the platform recognises a retry by it. */
   readonly nonce: string;
   readonly peer: Peer;
   readonly text: string;
   readonly file?: OutboundFile;
   readonly replyToId?: string;
   readonly actions?: readonly { readonly id: string; readonly label: string }[];
-  /** A message that was shown while the answer was made, which this one replaces by an edit. */
+  /** The message that showed the answer while it was generated; this part replaces it by an edit. */
   readonly replaces?: string;
   readonly attempt: number;
   /** Epoch ms. */
@@ -36,18 +36,18 @@ export type SendOutcome =
   | { readonly kind: "sent"; readonly messageId: string }
   /** Certainly not sent. */
   | { readonly kind: "retry"; readonly afterMs?: number; readonly error: string }
-  /** Will never be taken: the peer is gone, the permission is missing. */
+  /** Will never be accepted: the peer is gone, the permission is missing. */
   | { readonly kind: "failed"; readonly error: string }
-  /** It may have arrived. Tried again only while the platform recognises the nonce. */
+  /** Unknown outcome. Retried only while the platform recognises the nonce. */
   | { readonly kind: "unsure"; readonly error: string };
 
-/** A file of an incoming message that is still at the platform. */
+/** A file of an inbound message that is still on the platform. */
 export interface InboundFile {
   readonly index: number;
   readonly mimeType: string;
   readonly kind: "image" | "audio" | "video" | "document";
   readonly filename?: string;
-  /** What the platform says; checked again while reading. */
+  /** As the platform says; checked again while reading. */
   readonly sizeBytes?: number;
   readonly durationSeconds?: number;
   /** JSON-safe; what `Platform.fetchFile` needs to get it, also after a restart. Never logged. */
@@ -55,30 +55,30 @@ export interface InboundFile {
 }
 /** A message as the platform's mapper made it. */
 export interface InboundItem {
-  /** Unique on the platform for ever, with the peer: what a redelivery is recognised by. */
+  /** Unique for this peer on the platform: identifies redeliveries. */
   readonly key: string;
   readonly inbound: ChannelInbound;
   readonly files: readonly InboundFile[];
-  /** What the platform has to be told once the message is durable (an id to acknowledge). JSON-safe. */
+  /** Given to `Platform.acknowledged` once the message is durable, for example an id. JSON-safe. */
   readonly receipt?: unknown;
 }
 
-/** Everything platform-specific of one account. Made anew in each life of its Durable Object. */
+/** Everything platform-specific of one account. Each instance of the Durable Object makes its own. */
 export interface Platform {
   readonly capabilities: ChannelCapabilities;
-  /** How long after the first try a second one with the same nonce does nothing. 0: never. */
+  /** How long after the first attempt the platform ignores a second one with the same nonce. 0: it never does. */
   readonly recognisesNonceMs: number;
-  /** Markdown in the platform's marks. */
+  /** Converts Markdown to the platform's marks. */
   mark(markdown: string): string;
   /**
-   * Makes sure that there is a connection or that one is being made. Called by start and by each alarm; never twice at once. `asked`:
-   * by a person, who may have mended what stopped it.
+   * Makes sure that a connection exists or is being made. Called by start and by each alarm, never in parallel. `asked`: a person asked
+   * for it and may have fixed what stopped the connection.
    */
   ensureConnected(asked?: boolean): Promise<void>;
   disconnect(): Promise<void>;
-  /** True when `send` has a chance. */
+  /** True when `send` can reach the platform. */
   isConnected(): boolean;
-  /** Nothing can change before a person acts, or there is no connection to look after: then nothing is kept alive for it. Absent: never. */
+  /** True when the account needs no instance in memory: it waits for a person, or has no connection to keep. Absent: never. */
   isAtRest?(): boolean;
   status(): Pick<
     ChannelAccount,
@@ -88,41 +88,41 @@ export interface Platform {
   fetchFile?(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes?: number }>;
   typing?(peer: Peer, active: boolean): Promise<void>;
   react?(peer: Peer, messageId: string, senderId: string | undefined, emoji: string): Promise<void>;
-  /** The message is durable: read receipts and the like. */
+  /** The messages are durable: send read receipts and the like. */
   acknowledged?(items: readonly { readonly peer: Peer; readonly receipt: unknown }[]): Promise<void>;
-  /** Shows text while it is made: sends a message, or changes the one that was sent. Gives its id. */
+  /** Shows text while it is generated: sends a message or edits the one with `messageId`. Returns its id. */
   showLive?(
     peer: Peer,
     text: string,
     messageId: string | undefined,
     replyToId: string | undefined,
-    /** Of the first time: with the same one it is the same message, as with a part. */
+    /** Identifies the first message, as the nonce of a part does. */
     nonce: string,
   ): Promise<string | undefined>;
   login?(options: { readonly force: boolean; readonly phone?: string }): Promise<ChannelLogin>;
   logout?(): Promise<void>;
 }
-/** What the kit gives to a platform. */
+/** What the kit offers to a platform. */
 export interface PlatformHost {
   readonly accountId: string;
   readonly now: () => number;
-  /** The account's own small state (session ids, sequence numbers). Synchronous, durable, in the same store as the inbox. */
+  /** The account's own small state (session ids, sequence numbers). Synchronous and durable, in the inbox's database. */
   readonly kv: {
     get<T>(key: string): T | undefined;
     put(key: string, value: unknown): void;
     delete(key: string): void;
-    /** Names with this beginning. */
+    /** All names with this prefix. */
     keys(prefix: string): readonly string[];
   };
-  /** Everything inside happens or nothing does: a position in the platform's stream moves with the messages before it. */
+  /** Atomic: a position in the platform's stream moves together with the messages before it. */
   transaction<T>(work: () => T): T;
-  /** Durable when it returns; false: it had been taken before, or too many of its conversation wait. Synchronous, so that nothing can come between. */
+  /** Durable when it returns. False: a duplicate, or the conversation has too many queued messages. Synchronous, so that it can be part of a transaction. */
   take(item: InboundItem): boolean;
-  /** The connection changed; the gateway is told. */
+  /** The connection's state changed: tells the gateway. */
   changed(): void;
-  /** Once, after `ms`. Lost with the object's life: the alarm is the backstop. */
+  /** Calls `work` once after `ms`; returns a function that cancels it. In memory only: the alarm is the backstop. */
   after(ms: number, work: () => void): () => void;
-  /** One JSON line; secrets and message texts have no place in it. */
+  /** Writes one JSON line. Never pass secrets or message texts. */
   log(event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>): void;
   readonly bucket: R2Bucket;
 }

@@ -1,6 +1,6 @@
-/** Reads a stream that may be longer than anybody wants: never keeps more than it may. */
+/** Reads a stream of unknown length with a bound on memory. */
 
-/** Undefined when there is more than `maxBytes`; what is left is not read. */
+/** The whole stream; undefined when it exceeds `maxBytes`, and the rest is not read. */
 export async function readBody(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -1,17 +1,17 @@
 /**
- * A long text in pieces that a platform takes (product P7). Pure.
+ * Splits a long text into pieces that fit a platform's limit (product P7). Pure.
  *
- * Borders are sought from coarse to fine: between paragraphs, lines, sentences, words, and only then inside a word, never inside
- * what a person sees as one character. A block of code stays whole when it fits a piece; else it is cut between its lines, and
- * each part is a block of its own. Nothing is lost but the white space at the borders.
+ * Prefers coarse borders: between paragraphs, then lines, sentences and words, and only then inside a word, never inside a grapheme.
+ * A code block stays whole when it fits a piece; otherwise it is cut between lines, and each part is a block of its own. Nothing is
+ * lost but the white space at the borders.
  */
 
-/** Shorter pieces than this can't hold a fence and a word. */
+/** Shorter pieces cannot hold a fence and a word. */
 export const MIN_PIECE = 64;
-/** What a fence may say of its code before it counts as text. */
+/** The longest info string of a fence; a longer one makes it ordinary text. */
 const MAX_INFO = 24;
 
-/** A part of the text, and the white space between it and the part before. */
+/** A part of the text and the white space before it. */
 interface Part {
   readonly glue: string;
   readonly text: string;
@@ -24,7 +24,7 @@ interface Fence {
 }
 const OPENER = /^ {0,3}(`{3,}|~{3,})([^`\n]*)$/;
 
-/** Pieces of at most `limit` UTF-16 units, none of them blank. A blank text has none. */
+/** Pieces of at most `limit` UTF-16 units, none of them blank. A blank text gives no pieces. Throws RangeError for a limit below `MIN_PIECE`. */
 export function splitText(text: string, limit: number): string[] {
   if (!Number.isInteger(limit) || limit < MIN_PIECE) throw new RangeError(`pieces have at least ${MIN_PIECE} characters`);
   const body = text.toWellFormed().replace(/\r\n?/g, "\n");
@@ -35,7 +35,7 @@ export function splitText(text: string, limit: number): string[] {
     .filter((piece) => piece.trim() !== "");
 }
 
-/** Fills pieces from left to right; a part that fits none is broken up. */
+/** Fills pieces from left to right; breaks up a part that is longer than a piece. */
 function pack(parts: readonly Part[], limit: number, breakUp: (part: Part) => readonly string[]): string[] {
   const out: string[] = [];
   let piece = "";
@@ -79,7 +79,7 @@ function blocksOf(text: string): Part[] {
   if (prose.length > 0) flush();
   return parts;
 }
-/** The line that closes it. -1: nothing does, or it says too much to be repeated in front of each part. */
+/** Index of the line that closes the fence; -1 when it is never closed or its info string is too long to repeat. */
 function endOfFence(lines: readonly string[], from: number, mark: string): number {
   if ((lines[from] ?? "").length > MAX_INFO + 3) return -1;
   for (let at = from + 1; at < lines.length; at++) {
@@ -89,11 +89,11 @@ function endOfFence(lines: readonly string[], from: number, mark: string): numbe
   return -1;
 }
 function splitFence({ opener, closer, lines }: Fence, limit: number): string[] {
-  const room = limit - opener.length - closer.length - 2;
-  if (room < MIN_PIECE / 4) return splitProse([opener, ...lines, closer].join("\n"), limit);
+  const budget = limit - opener.length - closer.length - 2;
+  if (budget < MIN_PIECE / 4) return splitProse([opener, ...lines, closer].join("\n"), limit);
   const parts = lines.map((text): Part => ({ glue: "\n", text }));
-  // An empty line is a part too, which `pack` would take for the beginning of a piece.
-  const bodies = packLines(parts, room);
+  // Not `pack`: it would take an empty line for the start of a piece.
+  const bodies = packLines(parts, budget);
   return bodies.map((body) => `${opener}\n${body}\n${closer}`);
 }
 function packLines(parts: readonly Part[], limit: number): string[] {
@@ -121,7 +121,7 @@ function splitProse(text: string, limit: number, level = 0): string[] {
   return pack(cut(text, border, ""), limit, (part) => splitProse(part.text, limit, level + 1));
 }
 
-/** The text at its borders, which become glue. */
+/** Cuts the text at its borders; a border becomes the glue of the next part. */
 function cut(text: string, border: RegExp, firstGlue: string): Part[] {
   const parts: Part[] = [];
   let from = 0;
@@ -145,7 +145,7 @@ function splitCharacters(text: string, limit: number): string[] {
   const out: string[] = [];
   let piece = "";
   for (const { segment } of characters.segment(text)) {
-    // A pile of combining marks has no end; then code points will do.
+    // A grapheme can be arbitrarily long; beyond the limit it is cut between code points.
     for (const unit of segment.length <= limit ? [segment] : segment) {
       if (piece.length + unit.length > limit) {
         out.push(piece);

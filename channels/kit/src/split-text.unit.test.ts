@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { MIN_PIECE, splitText } from "./split-text.ts";
 
 const bare = (text: string): string => text.replaceAll(/\s+/g, "");
-/** Without the fence lines that parts of a block repeat. */
+/** Without the fence lines, which each part of a code block repeats. */
 const content = (text: string): string =>
   bare(
     text
@@ -35,7 +35,7 @@ test("then between lines, sentences and words", () => {
   assert.equal(words.join(" "), "word ".repeat(100).trim());
 });
 
-test("what a person sees as one character is never parted", () => {
+test("a grapheme is never split", () => {
   const family = "👨‍👩‍👧‍👦";
   const pieces = splitText(family.repeat(40), 64);
   assert.ok(pieces.length > 1);
@@ -51,7 +51,7 @@ test("a block of code that fits stays whole", () => {
   );
 });
 
-test("a longer one is cut between its lines, each part a block of its own", () => {
+test("a longer code block is cut between lines, each part a block of its own", () => {
   const lines = Array.from({ length: 40 }, (_, index) => `line ${index} of the code`);
   const pieces = splitText(`Before.\n\n\`\`\`sh\n${lines.join("\n")}\n\`\`\`\n\nAfter.`, 200);
   assert.ok(pieces.length > 3);
@@ -71,7 +71,7 @@ test("empty lines inside code survive", () => {
   assert.equal(joined, "a\n\n\nb\n".repeat(30).slice(0, -1));
 });
 
-test("a fence that nothing closes is text", () => {
+test("a fence that is never closed is text", () => {
   const pieces = splitText(`\`\`\`\n${"word ".repeat(60)}`, 100);
   assert.ok(pieces.every((piece) => piece.length <= 100));
 });
@@ -97,7 +97,7 @@ test("[P7] any text: pieces fit, none is blank, nothing is lost, fences stay clo
   );
 });
 
-test("pieces that could hold nothing are refused", () => {
+test("refuses a limit that is too small", () => {
   assert.throws(() => splitText("hello", 3), RangeError);
   assert.throws(() => splitText("hello", Number.NaN), RangeError);
 });

@@ -1,14 +1,14 @@
-/** An account as a whole: lives that end, calls without an answer, starting and stopping, and random histories of all of it. */
+/** A whole account: crashes, calls without an answer, start and stop, and random histories of all of them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KIT } from "../src/limits.ts";
-import { nonceOf } from "../src/outbox.ts";
+import { nonceOf } from "../src/nonce.ts";
 import { CALM, type Faults, World } from "./world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-test("[P12] another configuration: the old socket is closed before there is a new one, also when the alarm comes in between", async () => {
+test("[P12] a new configuration closes the old socket before it opens a new one, also when an alarm fires in between", async () => {
   const world = new World();
   await world.account.start({});
   let release: () => void = () => {};
@@ -22,7 +22,7 @@ test("[P12] another configuration: the old socket is closed before there is a ne
   assert.deepEqual(world.sockets, { now: 1, most: 1 });
 });
 
-test("[S5] a start names only what changes: a token given once is still there after a stop; null takes it away", async () => {
+test("[S5] start merges settings: a token survives a stop; null removes it", async () => {
   const world = new World();
   await world.account.start({ token: "SECRET", selfChat: true });
   await world.account.stop();
@@ -37,7 +37,7 @@ test("[S5] a start names only what changes: a token given once is still there af
   assert.equal(JSON.stringify(world.account.status()).includes("SECRET"), false);
 });
 
-test("[S5] a logout where there is no login forgets the configuration, with the token in it", async () => {
+test("[S5] a logout without a login deletes the configuration and its token", async () => {
   const world = new World();
   await world.account.start({ token: "SECRET" });
   await world.account.logout();
@@ -46,7 +46,7 @@ test("[S5] a logout where there is no login forgets the configuration, with the 
   assert.equal(JSON.stringify(world.db.query("SELECT * FROM kv")).includes("SECRET"), false);
 });
 
-test("[P12] after a restart whoever looks at the state makes it connect, without waiting for the alarm", async () => {
+test("[P12] after a restart the first status call connects, without waiting for the alarm", async () => {
   const world = new World();
   await world.account.start({});
   world.kill();
@@ -61,7 +61,7 @@ test("[P12] after a restart whoever looks at the state makes it connect, without
   assert.equal(world.sockets.now, 0);
 });
 
-test("[P7] since when there is a connection: not from before a break, and not from before a restart", async () => {
+test("[P7] connectedSince starts again after a break and after a restart", async () => {
   const world = new World();
   await world.account.start({});
   const since = world.account.status().connectedSince;
@@ -80,7 +80,7 @@ test("[P7] since when there is a connection: not from before a break, and not fr
   assert.equal(world.account.status().connectedSince, world.now);
 });
 
-test("[P9] a stopped account sends nothing, also where there is no connection to close; started again it goes on", async () => {
+test("[P9] a stopped account sends nothing, also on a platform without a connection; it continues after a start", async () => {
   const world = new World();
   await world.account.start({});
   const { connected } = await world.account.stop();
@@ -98,7 +98,7 @@ test("[P9] a stopped account sends nothing, also where there is no connection to
   );
 });
 
-test("[P9] a new life connects with the first thing that it has to do, not only with its alarm", async () => {
+test("[P9] a new instance connects with its first task, not only with its alarm", async () => {
   const world = new World();
   await world.account.start({});
   world.kill();
@@ -109,7 +109,7 @@ test("[P9] a new life connects with the first thing that it has to do, not only 
   assert.equal(world.shown.length, 1);
 });
 
-test("nonces differ and fit", () => {
+test("nonces are distinct and short enough", () => {
   const seen = new Set<string>();
   for (let n = 0; n < 20_000; n++) {
     const nonce = nonceOf(`s1/r${n}/0`);
@@ -125,7 +125,7 @@ const STORMS: readonly Faults[] = [
   { fails: 0, answerLost: 0, dies: 0.2 },
   { fails: 0.15, answerLost: 0.15, dies: 0.1 },
 ];
-test("[P2][P3][P9] 120 histories: in whatever way calls fail and lives end, nothing is lost, doubled or out of order", async () => {
+test("[P2][P3][P9] 120 random histories of failures and crashes: nothing is lost, doubled or out of order", async () => {
   const histories = 120 * Number(process.env["GSV_SIM_FACTOR"] ?? 1);
   for (let seed = 1; seed <= histories; seed++) {
     const world = new World(seed);
@@ -139,7 +139,7 @@ test("[P2][P3][P9] 120 histories: in whatever way calls fail and lives end, noth
       const id = `${step}`;
       if (world.random() < 0.5) {
         inbound.push(`${peer}/${id}`);
-        // A platform brings a message again until it has been acknowledged.
+        // A platform redelivers a message until it is acknowledged.
         for (let times = world.random() < 0.3 ? 2 : 1; times > 0; times--) world.host.take(world.item(peer, id));
       } else {
         outbound.push(`${peer}/${id}`);
@@ -180,11 +180,11 @@ test("[P2][P3][P9] 120 histories: in whatever way calls fail and lives end, noth
   }
 });
 
-test("[P12] a platform that only a person can bring back is not kept alive; what waits for it fails visibly after a day", async () => {
+test("[P12] an account that waits for a person is not kept in memory; its queued deliveries fail visibly after a day", async () => {
   const world = new World();
   await world.account.start({});
   await world.pass(5 * MINUTE);
-  assert.ok((world.alarmAt ?? 0) > world.now, "a connection is looked after");
+  assert.ok((world.alarmAt ?? 0) > world.now, "the connection has an alarm");
   Object.assign(world, { connected: false, atRest: true });
   await world.pass(MINUTE);
   assert.equal(world.alarmAt, undefined);
@@ -198,7 +198,7 @@ test("[P12] a platform that only a person can bring back is not kept alive; what
   );
   assert.equal(world.alarmAt, undefined);
 });
-test("[P9] a stopped account says so too of what nobody could send for a day", async () => {
+test("[P9] a stopped account reports deliveries that could not be sent for a day", async () => {
   const world = new World();
   await world.account.start({});
   await world.account.stop();
@@ -210,12 +210,12 @@ test("[P9] a stopped account says so too of what nobody could send for a day", a
 });
 
 const never = (): Promise<void> => new Promise(() => {});
-test("[P12] a life that ends while a message is being handed over: the next one begins by itself, also where no connection is kept", async () => {
+test("[P12] a crash during a handover: the next instance starts by itself, also on a platform without a connection", async () => {
   const world = new World();
   world.atRest = true;
   world.gate = never();
   world.host.take(world.item("anna", "1"));
-  // The alarm of the beginning comes and goes while the gateway has not answered yet.
+  // The first alarm fires before the gateway has answered.
   await world.ring(1_000);
   world.gate = undefined;
   world.kill();
@@ -225,7 +225,7 @@ test("[P12] a life that ends while a message is being handed over: the next one 
     ["1"],
   );
 });
-test("[P12][P9] and while a message is being sent, or its end is being told", async () => {
+test("[P12][P9] a crash during a send or a report: the next instance starts by itself", async () => {
   const world = new World();
   world.atRest = true;
   world.gate = never();
@@ -253,7 +253,7 @@ test("[P12][P9] and while a message is being sent, or its end is being told", as
     [["d2", "sent"]],
   );
 });
-test("a gateway that does not answer costs a few alarms, however many wait for it", async () => {
+test("a gateway that does not answer costs few alarms, however many messages are queued", async () => {
   const world = new World();
   world.atRest = true;
   world.gate = never();
@@ -262,7 +262,7 @@ test("a gateway that does not answer costs a few alarms, however many wait for i
   await world.ring(25_000);
   assert.ok(world.rings <= 5, `${world.rings} alarms`);
 });
-test("[P3] whoever waits for a place gets the first that is free", async () => {
+test("[P3] a waiting conversation gets the first free slot", async () => {
   const world = new World();
   world.gate = never();
   for (let n = 0; n < KIT.peersAtOnce - 1; n++) world.host.take(world.item(`slow${n}`, "1"));
@@ -272,7 +272,7 @@ test("[P3] whoever waits for a place gets the first that is free", async () => {
   await world.ring(1_000);
   assert.equal(world.accepted.length, 5);
 });
-test("[P2] when there is no room for what the gateway answers, it is asked again later, not without pause", async () => {
+test("[P2] a full outbox for the gateway's replies: the handover is retried with backoff, not in a loop", async () => {
   const world = new World();
   world.connected = false;
   world.outcomeOf = ({ peer }) => ({ outcome: "held", replies: [{ deliveryId: "in:1", kind: "notice", peer, text: "Who are you?" }] });
@@ -292,14 +292,14 @@ test("[P2] when there is no room for what the gateway answers, it is asked again
   );
   assert.equal(world.account.status().inboxWaiting, 0);
 });
-test("[P3][P12] the alarm waits for no call: while one hangs, the next alarm comes, and other conversations go on", async () => {
+test("[P3][P12] the alarm waits for no call: while one hangs, alarms fire and other conversations continue", async () => {
   const world = new World();
   world.faults = { fails: 1, answerLost: 0, dies: 0 };
   world.host.take(world.item("anna", "1"));
   world.account.send(world.message("d1", "ben", "hello"));
   await world.settle();
   world.faults = CALM;
-  // The second try of the message hangs; that of the answer is due a moment later.
+  // The second attempt of the message hangs; the one of the answer is due a moment later.
   world.hangs = ({ peer }) => peer.id === "anna";
   world.now += 2_000;
   let ended = false;
@@ -307,14 +307,14 @@ test("[P3][P12] the alarm waits for no call: while one hangs, the next alarm com
     ended = true;
   });
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
-  assert.ok(ended, "the alarm is over");
+  assert.ok(ended, "the alarm has ended");
   assert.deepEqual(
     world.shown.map(({ text }) => text),
     ["hello"],
   );
   assert.ok((world.alarmAt ?? Number.POSITIVE_INFINITY) <= world.now + KIT.leaseMs);
 });
-test("[P9][P10] nor does it keep the gateway from hearing how a delivery ended", async () => {
+test("[P9][P10] a call that hangs does not delay delivery reports", async () => {
   const world = new World();
   world.now += 24 * HOUR;
   world.sendOutcome = () => {
@@ -333,7 +333,7 @@ test("[P9][P10] nor does it keep the gateway from hearing how a delivery ended",
     [["d1", "failed"]],
   );
 });
-test("[P2][P9] a clock that is set back stops nobody for the difference", async () => {
+test("[P2][P9] a clock that is set back delays no conversation by the difference", async () => {
   const world = new World();
   world.now += 24 * HOUR;
   world.faults = { fails: 1, answerLost: 0, dies: 0 };

@@ -1,6 +1,6 @@
 /**
- * What every channel keeps, whatever its platform: one suite, run on each channel's built Worker against a fake of its platform. A
- * channel says how its platform is played (`Side`); the tests know nothing else of it. No test here waits for time.
+ * The contract of every channel: one suite, run on each channel's built Worker against a fake of its platform. `Side` drives the fake;
+ * the tests know nothing else of the platform. Tests wait for conditions, never for time.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -10,38 +10,38 @@ import type { GatewaySide, Stage } from "./stage.ts";
 /** A person with a direct conversation, as the platform sees it. */
 export interface Person {
   readonly peer: Peer;
-  /** Gives the message's id. */
+  /** Returns the message's id. */
   say(text: string, more?: { readonly replyTo?: string }): Promise<string>;
-  /** The platform brings the same message again. */
+  /** The platform redelivers the same message. */
   again(id: string, text: string): Promise<void>;
-  /** Resolves when the platform has heard that the message arrived. */
+  /** Resolves when the channel has acknowledged the message. */
   told(id: string): Promise<void>;
-  /** What the agent has said here, oldest first. */
+  /** The agent's messages here, oldest first. */
   shown(): readonly Shown[];
-  /** The next thing that the agent says here arrives, and the channel never hears that it did. */
+  /** The agent's next message here arrives, and the platform's answer to the channel is lost. */
   loseAnswer(): void;
-  /** The platform refuses everything that the agent says here, for good. */
+  /** From now on the platform refuses the agent's messages here for good. */
   refuse?(): void;
   sayFile?(name: string, bytes: Uint8Array): Promise<string>;
-  /** `name` and bytes of what the agent sent last. */
+  /** Name and bytes of the file that the agent sent last. */
   file?(): Promise<Uint8Array | undefined>;
-  /** What the platform was told of typing here, in order. */
+  /** Typing states that the platform received here, in order. */
   typing?(): readonly boolean[];
   reactions?(): readonly { readonly messageId: string; readonly emoji: string }[];
 }
 export interface Shown {
   readonly id: string;
   readonly text: string;
-  /** The message that it answers. */
+  /** Id of the message that it replies to. */
   readonly replyTo?: string;
 }
 export interface Side {
   readonly stage: Stage;
-  /** Starts the account, also a second time, and waits until it is connected. */
+  /** Starts the account (may be repeated) and waits until it is connected. */
   start(): Promise<void>;
-  /** Everything under way at the platform when the Worker dies is cut with it. */
+  /** Cuts the platform's open calls when the Worker dies. */
   person(): Promise<Person>;
-  /** What must be in no log: tokens, keys, people. Asked at the end. */
+  /** Strings that no log may contain: tokens, keys, people. Read at the end. */
   secrets(): readonly string[];
   close(): Promise<void>;
 }
@@ -50,16 +50,16 @@ export interface Subject {
   readonly maxTextChars: number;
   /** `**bold** and [a link](https://example.org/x)` in the platform's marks. */
   readonly marked: string;
-  /** Messages that come while the account is stopped are brought when it starts again. */
+  /** The platform delivers messages of the stopped time after a start. */
   readonly bringsBacklog: boolean;
-  /** What the platform and its fake have of what not every one has: the tests of the rest are not registered. */
+  /** Optional features of the platform and its fake; tests of absent ones are not registered. */
   readonly has: readonly Feature[];
   open(): Promise<Side>;
 }
-/** `refusals`: the fake can refuse an answer for good. The others are capabilities, which the channel tells of itself. */
+/** `refusals`: the fake can refuse an answer for good. The others are capabilities that the channel declares. */
 export type Feature = "files" | "reactions" | "replies" | "typing" | "refusals";
 
-/** Stands in every text that is written here. No log may have it. */
+/** Part of every message text here. No log may contain it. */
 const MARK = "xylophone";
 let serial = 0;
 const fresh = (what: string): string => `${what}-${++serial}`;
@@ -96,8 +96,8 @@ export function channelContract(subject: Subject): void {
   const shows = (person: Person, text: string): Promise<Shown> =>
     stage.until(`${text} is shown`, () => person.shown().find((shown) => shown.text === text));
 
-  describe(`what comes in over ${channel}`, { concurrency: 6, timeout: 60_000 }, () => {
-    it("[P2] a message is handed over once, with who said it and where, however often it is brought", async () => {
+  describe(`inbound over ${channel}`, { concurrency: 6, timeout: 60_000 }, () => {
+    it("[P2] a message is handed over once, with sender and conversation, however often it is redelivered", async () => {
       const ann = await side.person();
       const text = `hello ${MARK}`;
       const id = await ann.say(text);
@@ -109,7 +109,7 @@ export function channelContract(subject: Subject): void {
       assert.equal(callsOf(ann).length, 2);
     });
 
-    it("[P2][W3] it was taken and the answer was lost: brought again, the same, and answered once", async () => {
+    it("[P2][W3] the gateway's answer is lost: the same message is handed over again and answered once", async () => {
       const ann = await side.person();
       const answered = ({ message }: ChannelInbound): ChannelInboundOutcome => ({
         outcome: "answered",
@@ -124,7 +124,7 @@ export function channelContract(subject: Subject): void {
       assert.deepEqual([more.length, gateway.textsOf(ann.peer.id).length], [0, 1]);
     });
 
-    it("[P2][P3] a gateway that is away, says later or garbage: each message comes once, in the order of its sender", async () => {
+    it("[P2][P3] a gateway that is away, asks for a retry or answers garbage: each message arrives once, in order per sender", async () => {
       const [ann, bob, eve] = [await side.person(), await side.person(), await side.person()];
       let away = true;
       let turn = 0;
@@ -134,7 +134,7 @@ export function channelContract(subject: Subject): void {
       gateway.rules.set(bob.peer.id, trouble);
       const said = range(10).map((n) => `m${n} ${MARK}`);
       for (const text of said) for (const person of [ann, bob]) await person.say(text);
-      // Who is served by a gateway that is there does not wait for the others.
+      // Conversations that the gateway serves do not wait for the others.
       await taken(eve, await eve.say(`meanwhile ${MARK}`));
       await stage.until("both were tried", () => callsOf(ann).length > 0 && callsOf(bob).length > 0);
       assert.deepEqual([...gateway.textsOf(ann.peer.id), ...gateway.textsOf(bob.peer.id)], []);
@@ -145,7 +145,7 @@ export function channelContract(subject: Subject): void {
       }
     });
 
-    it("[P3] a slow gateway has one message of a conversation at a time, and the others go past it", async () => {
+    it("[P3] a slow gateway gets one message of a conversation at a time; other conversations continue", async () => {
       const [ann, bob] = [await side.person(), await side.person()];
       let release: () => void = () => {};
       const held = new Promise<void>((resolve) => {
@@ -167,14 +167,14 @@ export function channelContract(subject: Subject): void {
       );
     });
 
-    it("[P2] a flood from one sender that the gateway brakes costs a call now and then, and nobody else waits", async () => {
+    it("[P2] a throttled flood from one sender costs few calls and delays no other sender", async () => {
       const [flood, bob] = [await side.person(), await side.person()];
       let braked = true;
       gateway.rules.set(flood.peer.id, () => (braked ? { outcome: "later" } : { outcome: "accepted" }));
       const said = range(60).map((n) => `flood ${n} ${MARK}`);
       for (const text of said) await flood.say(text);
       for (const n of range(5)) await taken(bob, await bob.say(`calm ${n} ${MARK}`));
-      // The first of them is tried, and tried again after a wait that grows; the others stand behind it.
+      // The first is retried with backoff; the others queue behind it.
       assert.ok(callsOf(flood).length <= 5, `${callsOf(flood).length} calls`);
       assert.equal(new Set(callsOf(flood).map(({ message }) => message.id)).size, 1);
       braked = false;
@@ -183,7 +183,7 @@ export function channelContract(subject: Subject): void {
     });
 
     if (has("reactions"))
-      it("[P10] what the gateway wants on a message as a sign that it was seen is put there", async () => {
+      it("[P10] the gateway's reaction is put on the message", async () => {
         const ann = await side.person();
         gateway.rules.set(ann.peer.id, () => ({ outcome: "accepted", reaction: "👀" }));
         const id = await ann.say(`look ${MARK}`);
@@ -191,7 +191,7 @@ export function channelContract(subject: Subject): void {
       });
 
     if (has("files"))
-      it("[P7] a file comes in through the bucket", async () => {
+      it("[P7] an inbound file is stored in the bucket", async () => {
         const ann = await side.person();
         assert(ann.sayFile);
         const bytes = new TextEncoder().encode(`from a phone ${MARK}`);
@@ -201,8 +201,8 @@ export function channelContract(subject: Subject): void {
       });
   });
 
-  describe(`what goes out over ${channel}`, { concurrency: 6, timeout: 60_000 }, () => {
-    it("[P9] the same delivery, handed over again, is one message; others keep their order", async () => {
+  describe(`outbound over ${channel}`, { concurrency: 6, timeout: 60_000 }, () => {
+    it("[P9] a repeated delivery is one message; the order of others stays", async () => {
       const ann = await side.person();
       const said = range(8).map((n) => `out ${n} ${MARK}`);
       const ids = said.map(() => fresh("d"));
@@ -213,7 +213,7 @@ export function channelContract(subject: Subject): void {
       assert.deepEqual(await send(ann, said[0] ?? "", ids[0]), { status: "queued", duplicate: true });
     });
 
-    it("[P9] it arrived and the channel never heard: no second message, and what comes after it stands after it", async () => {
+    it("[P9] the platform's answer is lost: no second message, and the order stays", async () => {
       const ann = await side.person();
       ann.loseAnswer();
       const [first, second] = [fresh("d"), fresh("d")];
@@ -225,7 +225,7 @@ export function channelContract(subject: Subject): void {
     });
 
     if (has("refusals"))
-      it("[P9] a refusal for good is told at once", async () => {
+      it("[P9] a permanent refusal is reported at once", async () => {
         const [ann, bob] = [await side.person(), await side.person()];
         assert(ann.refuse);
         ann.refuse();
@@ -237,7 +237,7 @@ export function channelContract(subject: Subject): void {
         await sent(bob, `wanted ${MARK}`);
       });
 
-    it("[P7] a long text comes in parts that fit, with every fence closed where it is cut", async () => {
+    it("[P7] a long text is sent in parts that fit, with fences closed at each cut", async () => {
       const ann = await side.person();
       const line = (n: number): string => `line ${n} of the program ${MARK}`;
       const lines = range(Math.ceil((maxTextChars * 2.5) / line(100).length)).map(line);
@@ -264,7 +264,7 @@ export function channelContract(subject: Subject): void {
       assert.deepEqual(textsOf(ann), [marked]);
     });
 
-    it("[P7] what the channel tells of itself is what is tested here", async () => {
+    it("[P7] the declared capabilities are those that this suite tests", async () => {
       const { media, reactions, replies, typing } = (await stage.status()).capabilities ?? {};
       assert.deepEqual(
         { media, reactions, replies, typing },
@@ -289,7 +289,7 @@ export function channelContract(subject: Subject): void {
     });
 
     if (has("typing"))
-      it("[P10] typing is shown, and ended by the answer", async () => {
+      it("[P10] typing is shown, and the answer ends it", async () => {
         const ann = await side.person();
         const typing = (): readonly boolean[] => ann.typing?.() ?? [];
         await stage.call("typing", { accountId: "default", peer: ann.peer, active: true });
@@ -297,12 +297,12 @@ export function channelContract(subject: Subject): void {
         await sent(ann, `done ${MARK}`);
         const { length } = typing();
         await sent(ann, `and more ${MARK}`);
-        // An end is told where the platform knows one; a beginning no more.
+        // A platform may have an end signal; a new begin signal must not follow.
         assert.deepEqual(typing().slice(length).filter(Boolean), []);
       });
 
     if (has("files"))
-      it("[P7] a file goes out of the bucket, and one that is not there is a failure with words", async () => {
+      it("[P7] a file is sent from the bucket; a missing file is a failure with a reason", async () => {
         const ann = await side.person();
         const bytes = new TextEncoder().encode(`from the agent ${MARK}`);
         await stage.put("media/out/report.txt", bytes);
@@ -316,7 +316,7 @@ export function channelContract(subject: Subject): void {
         assert.ok((report.error ?? "").length > 0);
       });
 
-    it("[X17] what is asked wrongly is refused, and the Worker says nothing of its accounts over HTTP", async () => {
+    it("[X17] invalid calls are refused, and the Worker reveals nothing over HTTP", async () => {
       const wrong: readonly (readonly [method: string, params: object])[] = [
         ["send", {}],
         ["send", { accountId: "default", message: { deliveryId: "", kind: "answer", peer: { kind: "dm", id: "x" }, text: "x" } }],
@@ -334,8 +334,8 @@ export function channelContract(subject: Subject): void {
     });
   });
 
-  describe(`${channel} stopped, and killed`, { concurrency: 1, timeout: 60_000 }, () => {
-    it("[P2][P9] what waits while the account is stopped goes on when it is started", async () => {
+  describe(`${channel} stopped and killed`, { concurrency: 1, timeout: 60_000 }, () => {
+    it("[P2][P9] queued messages continue after a stop and a start", async () => {
       const ann = await side.person();
       await taken(ann, await ann.say(`before ${MARK}`));
       assert.equal((await stage.call<{ connected: boolean }>("stop", { accountId: "default" })).connected, false);
@@ -351,7 +351,7 @@ export function channelContract(subject: Subject): void {
       for (const each of said) await taken(ann, each);
     });
 
-    it("[P2][P9][K22][K23] killed at every step at once: each message taken once, each answer shown once, each end told", async () => {
+    it("[P2][P9][K22][K23] killed at every step: each message is taken once, each answer shown once, each outcome reported", async () => {
       const never = new Promise<never>(() => {});
       const answered =
         (person: Person) =>
@@ -367,11 +367,11 @@ export function channelContract(subject: Subject): void {
         await side.person(),
       ];
       const people = [told, asked, took, showing, reporting];
-      // The platform was told, and the gateway is away.
+      // Acknowledged to the platform; the gateway is away.
       gateway.rules.set(told.peer.id, () => "away");
-      // The gateway was asked, and nothing came of it yet.
+      // The gateway is called and has not answered.
       gateway.rules.set(asked.peer.id, () => never);
-      // The gateway took it; its answer is on the way.
+      // The gateway took it; its answer is in flight.
       gateway.rules.set(took.peer.id, (inbound) => ({ lost: answered(took)(inbound) }));
       gateway.rules.set(showing.peer.id, answered(showing));
       gateway.rules.set(reporting.peer.id, answered(reporting));
@@ -383,7 +383,7 @@ export function channelContract(subject: Subject): void {
       const told2 = `k-${ids.get(reporting)}`;
       gateway.loseReports.add(told2);
       await stage.until("the end is being told", () => gateway.reports.some(({ deliveryId }) => deliveryId === told2));
-      // The last of them: its answer is at the platform, and the channel has not heard.
+      // The answer is on the platform; the channel has no confirmation.
       showing.loseAnswer();
       ids.set(showing, await showing.say(`kill ${MARK}`));
       await stage.until("the answer is shown", () => showing.shown().length === 1);
@@ -402,10 +402,10 @@ export function channelContract(subject: Subject): void {
       }
     });
 
-    it("[S5][S17] no text, no secret and no person is in what was printed", () => {
+    it("[S5][S17] no message text, secret or person is in the output", () => {
       const { output } = stage;
       const events = output.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as Record<string, unknown>] : []));
-      // What went wrong above was logged, so there is something to look through.
+      // The failures above were logged, so the output is not empty.
       assert.ok(
         events.some(({ event, component }) => event === "hand_over_failed" && component === `channel-${channel}`),
         output,

@@ -1,6 +1,6 @@
 /**
- * Stands where the gateway stands: serves the channel what a gateway serves, by asking the test, and calls the channel when the test
- * asks for it. Holds nothing itself, so that it may be killed with the channel.
+ * A stub of the gateway: forwards the channel's calls to the test and calls the channel for the test. Has no state, so that it may be
+ * killed together with the channel.
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
 
@@ -32,7 +32,7 @@ export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     const url = new URL(request.url);
     const [, place = "", rest = ""] = /^\/(file|worker|call)(?:\/(.*))?$/.exec(url.pathname) ?? [];
-    // The channel's own address, as the world reaches it.
+    // The channel's own HTTP route.
     if (place === "worker") return env.CHANNEL.fetch(new Request(new URL(`/${rest}${url.search}`, url), request));
     if (place === "file") {
       const key = url.searchParams.get("key") ?? "";
@@ -44,7 +44,7 @@ export default {
       return new Response(object?.body ?? null, { status: object ? 200 : 404 });
     }
     try {
-      // An RPC stub has every name; it is called as what it is.
+      // An RPC stub answers to every property name.
       const answer = await (env.CHANNEL[rest] as (params: unknown) => Promise<unknown>)(await request.json());
       return Response.json(answer ?? null);
     } catch (error) {

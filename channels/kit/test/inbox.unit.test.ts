@@ -1,4 +1,4 @@
-/** What comes in at an account: kept before it is acknowledged, handed over once and in order, bounded. Time and chance are the test's. */
+/** The inbox: durable before it acknowledges, one handover in order, bounded. The test controls time and randomness. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KIT } from "../src/limits.ts";
@@ -23,7 +23,7 @@ test("[P2] a message is durable before take returns, and handed over once", asyn
   assert.equal(world.handovers, 1);
 });
 
-test("[P2] the same id of another conversation is another message", async () => {
+test("[P2] the same id in another conversation is another message", async () => {
   const world = new World();
   assert.equal(world.host.take(world.item("anna", "1")), true);
   assert.equal(world.host.take(world.item("bert", "1")), true);
@@ -31,7 +31,7 @@ test("[P2] the same id of another conversation is another message", async () => 
   assert.equal(world.accepted.length, 2);
 });
 
-test("[P2][W23] while the gateway is away fifty messages wait, and come in order", async () => {
+test("[P2][W23] fifty messages wait while the gateway is away and arrive in order", async () => {
   const world = new World();
   world.faults = { fails: 1, answerLost: 0, dies: 0 };
   for (let n = 1; n <= 50; n++) world.host.take(world.item(n % 2 === 0 ? "anna" : "bert", String(n)));
@@ -48,7 +48,7 @@ test("[P2][W23] while the gateway is away fifty messages wait, and come in order
       ids.toSorted((left, right) => left - right),
     );
   }
-  // They came late, and say so.
+  // They are marked as backlog.
   assert.ok(world.accepted.every(({ backlog }) => backlog === true));
   assert.equal(world.account.status().inboxWaiting, 0);
 });
@@ -66,7 +66,7 @@ test("[P3] one conversation never waits for another", async () => {
   assert.equal(world.accepted.filter(({ peer }) => peer.id !== "stuck").length, 20);
 });
 
-test("[P2] a gateway that was away for days gets everything; what came too late to be answered is told, once for each conversation", async () => {
+test("[P2] a gateway that was away for days gets everything; unanswered old messages are reported once for each conversation", async () => {
   const world = new World();
   world.faults = { fails: 1, answerLost: 0, dies: 0 };
   for (const id of ["1", "2", "3"]) world.host.take(world.item("anna", id));
@@ -93,7 +93,7 @@ test("[P2] a gateway that was away for days gets everything; what came too late 
   );
 });
 
-test("[P10] also of a conversation with a long name it is told again, when it happens again", async () => {
+test("[P10] a conversation with a long id gets a second notice when it happens again", async () => {
   const world = new World();
   world.outcomeOf = () => ({ outcome: "accepted", unanswered: "late" });
   for (const id of ["1", "2"]) {
@@ -103,7 +103,7 @@ test("[P10] also of a conversation with a long name it is told again, when it ha
   assert.equal(world.shown.length, 2);
 });
 
-test("[P2] what the gateway answers at once is sent, also when the answer came twice", async () => {
+test("[P2] replies in the gateway's answer are sent once, also when the answer arrives twice", async () => {
   const world = new World();
   world.outcomeOf = ({ message, peer }) => ({
     outcome: "held",
@@ -118,7 +118,7 @@ test("[P2] what the gateway answers at once is sent, also when the answer came t
   );
 });
 
-test("a full inbox takes nothing more, and the platform sees that", () => {
+test("a full inbox takes no message, and the platform sees that", () => {
   const world = new World();
   world.db.query(
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${KIT.inboxRows})
@@ -129,7 +129,7 @@ test("a full inbox takes nothing more, and the platform sees that", () => {
   assert.equal(world.host.take(world.item("anna", "1")), true);
 });
 
-test("[P19] one conversation that floods takes no place of others; what is not taken of it is counted", async () => {
+test("[P19] a flood in one conversation does not fill the inbox of others; dropped messages are counted", async () => {
   const world = new World();
   world.db.query(
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${KIT.peerRows})

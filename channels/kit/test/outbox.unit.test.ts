@@ -1,4 +1,4 @@
-/** What goes out of an account: sent once and in order, unknown instead of sent again, shown while it is made. Time and chance are the test's. */
+/** The outbox: sent once and in order, unknown instead of a blind resend, live texts. The test controls time and randomness. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KIT } from "../src/limits.ts";
@@ -38,7 +38,7 @@ test("[P9] nothing is lost while the platform is away", async () => {
   );
 });
 
-test("[P9] what may have arrived is not sent again once the platform forgets, and is shown as unknown", async () => {
+test("[P9] an unknown outcome is not resent once the platform has forgotten the nonce, and is shown as unknown", async () => {
   const world = new World();
   world.recognisesNonceMs = 0;
   world.sendOutcome = () => ({ kind: "unsure", error: "the connection broke" });
@@ -51,19 +51,19 @@ test("[P9] what may have arrived is not sent again once the platform forgets, an
   assert.equal(world.account.status().undelivered, 1);
 });
 
-test("[P9] a life that ends in the middle of a send is a send that may have arrived", async () => {
+test("[P9] a crash during a send is an unknown outcome", async () => {
   const world = new World();
   world.faults = { fails: 0, answerLost: 0, dies: 1 };
   world.account.send(world.message("d1", "anna", "Hello."));
   await world.settle();
-  assert.equal(world.lives, 1);
+  assert.equal(world.crashes, 1);
   world.faults = { fails: 0, answerLost: 0, dies: 0 };
   await world.pass(MINUTE);
   assert.equal(world.shown.length, 1);
   assert.equal(world.reports.at(-1)?.state, "sent");
 });
 
-test("[P9] and where the platform recognises nothing, it is not sent a second time", async () => {
+test("[P9] a crash during a send is never repeated on a platform without nonces", async () => {
   const world = new World();
   world.recognisesNonceMs = 0;
   world.faults = { fails: 0, answerLost: 0, dies: 1 };
@@ -75,7 +75,7 @@ test("[P9] and where the platform recognises nothing, it is not sent a second ti
   assert.equal(world.reports.at(-1)?.state, "unknown");
 });
 
-test("[P9] after ten tries a delivery fails visibly, and the next one goes", async () => {
+test("[P9] after ten attempts a delivery fails visibly, and the next one is sent", async () => {
   const world = new World();
   world.sendOutcome = ({ text }) => (text === "bad" ? { kind: "retry", error: "the platform is down" } : undefined);
   world.account.send(world.message("d1", "anna", "bad"));
@@ -104,7 +104,7 @@ test("[P9] a refusal ends the delivery at once, with its later parts", async () 
   assert.equal(world.account.status().outboxWaiting, 0);
 });
 
-test("[P7] a long text comes in parts, the first one as the reply, buttons on the last", async () => {
+test("[P7] a long text is sent in parts: the first is the reply, the last has the buttons", async () => {
   const world = new World();
   world.buttons = true;
   const parts: { text: string; replyToId?: string | undefined; actions: number }[] = [];
@@ -128,21 +128,21 @@ test("[P7] a long text comes in parts, the first one as the reply, buttons on th
   assert.equal(world.reports.length, 1);
 });
 
-test("buttons stand in the text where there are none", async () => {
+test("buttons become lines of text on a platform without buttons", async () => {
   const world = new World();
   world.account.send(world.message("d1", "anna", "Do it?", { actions: [{ id: "yes", label: "approve K7Q2" }] }));
   await world.pass(MINUTE);
   assert.equal(world.shown[0]?.text, "Do it?\n\n- approve K7Q2");
 });
 
-test("a message of nothing fails visibly", async () => {
+test("an empty message fails visibly", async () => {
   const world = new World();
   world.account.send(world.message("d1", "anna", "  "));
   await world.pass(MINUTE);
-  assert.deepEqual(world.reports, [{ deliveryId: "d1", state: "failed", messageIds: [], error: "there was nothing to send" }]);
+  assert.deepEqual(world.reports, [{ deliveryId: "d1", state: "failed", messageIds: [], error: "the message is empty" }]);
 });
 
-test("[P7] a shown answer becomes the answer by an edit, also over a restart", async () => {
+test("[P7] the answer replaces its live text by an edit, also after a restart", async () => {
   const world = new World();
   world.host.changed();
   await world.account.start({});
@@ -163,7 +163,7 @@ test("[P7] a shown answer becomes the answer by an edit, also over a restart", a
   );
 });
 
-test("[P7] an answer that comes while its beginning is being shown replaces it", async () => {
+test("[P7] an answer that arrives while its live text is being sent replaces it", async () => {
   const world = new World();
   await world.account.start({});
   world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "Hel" });
@@ -175,14 +175,14 @@ test("[P7] an answer that comes while its beginning is being shown replaces it",
   );
 });
 
-test("[P9][K22] the life ends while the first words are shown: they become the answer, and stay beside nothing", async () => {
+test("[P9][K22] a crash while the live text is sent: the answer replaces that text", async () => {
   const world = new World();
   await world.account.start({});
   world.faults = { ...CALM, dies: 1 };
   world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "Hel" });
   await world.settle();
   world.faults = CALM;
-  assert.deepEqual([world.lives, world.shown.map(({ text }) => text)], [1, ["Hel"]]);
+  assert.deepEqual([world.crashes, world.shown.map(({ text }) => text)], [1, ["Hel"]]);
   world.account.send(world.message("d1", "anna", "Hello."));
   await world.pass(MINUTE);
   assert.deepEqual(
@@ -191,7 +191,7 @@ test("[P9][K22] the life ends while the first words are shown: they become the a
   );
 });
 
-test("[P7] typing is kept up while the agent works, and ends", async () => {
+test("[P7] typing is repeated while the agent works, and ends", async () => {
   const world = new World();
   world.account.typing({ kind: "dm", id: "anna" }, true);
   await world.pass(30_000);
@@ -203,14 +203,14 @@ test("[P7] typing is kept up while the agent works, and ends", async () => {
   const after = world.typed.length;
   await world.pass(HOUR);
   assert.equal(world.typed.length, after);
-  // Nobody says that it is over: it ends by itself.
+  // Without an end signal it stops by itself.
   world.account.typing({ kind: "dm", id: "anna" }, true);
   await world.pass(HOUR);
   assert.equal(world.typed.at(-1), "anna:false");
   assert.ok(world.typed.length < after + 40);
 });
 
-test("what is remembered is forgotten in time", async () => {
+test("old rows are pruned", async () => {
   const world = new World();
   world.host.take(world.item("anna", "1"));
   world.account.send(world.message("d1", "anna", "Hello."));

@@ -1,6 +1,6 @@
 /**
- * A channel's Worker as it is built, on the real runtime, between a platform and a gateway that the test itself is. All its state is on
- * disk, so that it can be killed and started again. A black box: only what the gateway and the platform see is looked at.
+ * Runs a channel's built Worker on the real runtime between a fake platform and a gateway that the test plays. All state is on disk, so
+ * that the Worker can be killed and restarted. A black box: tests look only at what the gateway and the platform see.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
@@ -21,16 +21,16 @@ import { bundle, RawWorkerd } from "../../../gateway/test/support/raw-workerd.ts
 const here = dirname(fileURLToPath(import.meta.url));
 export const ROOT = join(here, "..", "..", "..");
 
-/** What is under test. */
+/** The channel under test. */
 export interface StagedWorker {
   readonly script: string;
-  /** Of the account's Durable Object. */
+  /** Class of the account's Durable Object. */
   readonly className: string;
   readonly date: string;
   readonly flags: readonly string[];
   /** Variables of the deployment. */
   readonly texts?: Readonly<Record<string, string>>;
-  /** A certificate that it trusts. */
+  /** A certificate that the Worker trusts. */
   readonly trusted?: string;
 }
 const capnp = ({ className, date, flags, texts = {}, trusted }: StagedWorker, testUrl: string): string => {
@@ -65,23 +65,23 @@ const r2 :Workerd.Worker = (
 `;
 };
 
-/** `away`: nothing happened. `garbage`: what comes back can't be read. `lost`: it happened, and the answer does not arrive. */
+/** `away`: the call fails without effect. `garbage`: the answer is not valid. `lost`: it has its effect and the answer is lost. */
 export type Answer = ChannelInboundOutcome | "away" | "garbage" | { readonly lost: ChannelInboundOutcome };
 export type Rule = (inbound: ChannelInbound, nth: number) => Answer | Promise<Answer>;
 
-/** The gateway of one account, as a gateway is: the same message again gets the same answer. */
+/** A fake gateway for one account. Idempotent: the same message again gets the same answer. */
 export class GatewaySide {
-  /** Every call, also those that came to nothing. */
+  /** All calls, also failed ones. */
   readonly calls: ChannelInbound[] = [];
-  /** What it took, in order. The same message twice would be its own fault, so it is not in here twice. */
+  /** Accepted messages in order, without duplicates. */
   readonly taken: ChannelInbound[] = [];
   readonly states: ChannelAccount[] = [];
   readonly reports: DeliveryReport[] = [];
   away = false;
-  /** By default everything is accepted. A conversation's own rule comes first. */
+  /** Accepts everything by default. A rule of the conversation has priority. */
   rule: Rule = () => ({ outcome: "accepted" });
   readonly rules = new Map<string, Rule>();
-  /** Reports of these deliveries are taken, and their answers don't arrive. */
+  /** Reports of these deliveries are taken, and the answers to them are lost. */
   readonly loseReports = new Set<string>();
   readonly #known = new Map<string, ChannelInboundOutcome>();
   readonly #tries = new Map<string, number>();
@@ -106,7 +106,7 @@ export class GatewaySide {
     this.reports.push(report);
     return this.loseReports.delete(report.deliveryId) ? undefined : { ok: true };
   }
-  /** Texts of what one conversation brought. */
+  /** Accepted texts of one conversation. */
   textsOf(peerId: string): string[] {
     return this.taken.filter(({ peer }) => peer.id === peerId).map(({ message }) => message.text);
   }
@@ -135,7 +135,7 @@ export class Stage {
   #log = "";
   #watchers: (() => void)[] = [];
 
-  /** The worker's `texts` may need what only the test knows: give it anew to `boot`. */
+  /** Pass `texts` to `boot` when they depend on the test. */
   async open(worker: StagedWorker): Promise<this> {
     for (const name of ["do", "files"]) mkdirSync(join(this.folder, name), { recursive: true });
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
@@ -165,7 +165,7 @@ export class Stage {
     await new Promise((resolve) => this.#server.close(resolve));
     rmSync(this.folder, { recursive: true, force: true });
   }
-  /** Everything that the runtime has printed. */
+  /** The runtime's whole output. */
   get output(): string {
     return this.#log + (this.#workerd?.log ?? "");
   }
@@ -198,7 +198,7 @@ export class Stage {
     }
   }
 
-  // ---------------------------------------------------------------- what the gateway asks of the channel
+  // ---------------------------------------------------------------- calls of the gateway to the channel
 
   url(path: string): string {
     if (!this.#workerd) throw new Error("the runtime is not there");
@@ -210,7 +210,7 @@ export class Stage {
     if (!response.ok) throw new Error(`${method}: ${text}`);
     return JSON.parse(text) as T;
   }
-  /** Over HTTP, from outside. */
+  /** An HTTP request from outside. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(this.url(`/worker${path}`), init);
   }
@@ -219,12 +219,12 @@ export class Stage {
     if (!state) throw new Error("no state");
     return state;
   }
-  /** Asks until the account is so. */
+  /** Polls the status until the condition holds. */
   async statusWhere(what: string, holds: (state: ChannelAccount) => boolean, accountId = "default"): Promise<ChannelAccount> {
     for (const end = Date.now() + 15_000; ; ) {
       const state = await this.status(accountId);
       if (holds(state)) return state;
-      if (Date.now() > end) throw new Error(`${what}: is not so; it is ${JSON.stringify(state)}`);
+      if (Date.now() > end) throw new Error(`${what}: not reached; the state is ${JSON.stringify(state)}`);
     }
   }
   send(message: Omit<OutboundMessage, "kind">, accountId = "default"): Promise<ChannelSendResult> {
@@ -241,17 +241,17 @@ export class Stage {
 
   // ---------------------------------------------------------------- waiting
 
-  /** Something happened that somebody may wait for. */
+  /** Wakes the waiting conditions. */
   wake(): void {
     for (const wake of this.#watchers.splice(0)) wake();
   }
-  /** Looks whenever something happens; what happens at the platform is looked for every few ms too. */
+  /** Checks the condition at each event, and every few ms for events on the platform. */
   async until<T>(what: string, look: () => T | undefined | false, ms = 15_000): Promise<T> {
     const end = Date.now() + ms;
     for (;;) {
       const found = look();
       if (found !== undefined && found !== false) return found;
-      if (Date.now() > end) throw new Error(`${what}: did not come; the Worker said:\n${this.output.slice(-3_000)}`);
+      if (Date.now() > end) throw new Error(`${what}: not reached; output of the Worker:\n${this.output.slice(-3_000)}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 10);
         this.#watchers.push(() => {

@@ -1,6 +1,6 @@
 /**
- * A platform, a gateway and an account between them, in one process on a plain SQLite: time, chance, crashes and lost answers are the
- * test's. What the two ends have seen is kept beside, so that losses and doubles show.
+ * A platform, a gateway and an account between them, in one process on a plain SQLite. The test controls time, randomness, crashes and
+ * lost answers. It records what both ends have seen, so that losses and duplicates show.
  */
 import { DatabaseSync } from "node:sqlite";
 import type { ChannelInbound, ChannelInboundOutcome, DeliveryReport, OutboundMessage } from "../../../protocol/gen/types.ts";
@@ -33,13 +33,13 @@ export function memoryDatabase(): Database & { readonly raw: DatabaseSync } {
   };
 }
 
-/** What a call to the outside may do, in the order of its chances. */
+/** Probabilities of the outcomes of an outbound call. */
 export interface Faults {
-  /** It fails and nothing happened. */
+  /** It fails without effect. */
   readonly fails: number;
-  /** It happened, and the answer is lost. */
+  /** It has its effect, and the answer is lost. */
   readonly answerLost: number;
-  /** The account's life ends while the call is under way. */
+  /** The account crashes during the call. */
   readonly dies: number;
 }
 export const CALM: Faults = { fails: 0, answerLost: 0, dies: 0 };
@@ -54,12 +54,12 @@ export class World {
   faults: Faults = CALM;
   recognisesNonceMs = 300_000;
   buttons = false;
-  lives = 0;
-  /** What the gateway took in, in order: by conversation, message ids. Doubles are its own business and not in here. */
+  crashes = 0;
+  /** Ids of accepted messages by conversation, in order, without duplicates. */
   readonly accepted: ChannelInbound[] = [];
   readonly #acceptedIds = new Set<string>();
   handovers = 0;
-  /** What people see, in order. */
+  /** Messages that people see, in order. */
   readonly shown: { readonly peer: string; readonly text: string; readonly id: string; edits: number }[] = [];
   readonly #byNonce = new Map<string, string>();
   readonly reports: DeliveryReport[] = [];
@@ -68,23 +68,23 @@ export class World {
   sendOutcome: ((part: OutboundPart) => SendOutcome | undefined) | undefined;
   readonly typed: string[] = [];
   readonly sockets = { now: 0, most: 0 };
-  /** While it is there, calls to the gateway and to the platform wait for it. */
+  /** Calls to the gateway and the platform wait for this promise while it is set. */
   gate: Promise<void> | undefined;
-  /** The gateway never answers to these. */
+  /** The gateway never answers these. */
   hangs: (inbound: ChannelInbound) => boolean = () => false;
-  /** Times that the account was called by `ring`. */
+  /** How often `ring` has fired the alarm. */
   rings = 0;
   /** How long a socket takes to close. */
   disconnecting: Promise<void> | undefined;
   readonly logs: string[] = [];
-  /** What the platforms of all lives were made with. */
+  /** Configurations of the platforms of all instances. */
   readonly configs: Readonly<Record<string, unknown>>[] = [];
   account: Account;
   #host: PlatformHost | undefined;
   #timers: { readonly at: number; readonly work: () => void }[] = [];
   #alarmAt: number | undefined;
   #work = new Set<Promise<void>>();
-  #life = 0;
+  #incarnation = 0;
 
   constructor(seed = 1) {
     this.random = seeded(seed);
@@ -98,27 +98,27 @@ export class World {
     return this.#host;
   }
 
-  /** The object's life ends here, with everything that was only in memory. */
+  /** Crashes the object: everything in memory is lost. */
   kill(): void {
-    this.#life += 1;
-    this.lives += 1;
+    this.#incarnation += 1;
+    this.crashes += 1;
     this.#timers = [];
     this.#work = new Set();
     this.account = this.#born();
   }
   #born(): Account {
-    const life = this.#life;
-    const alive = (): boolean => this.#life === life;
+    const own = this.#incarnation;
+    const alive = (): boolean => this.#incarnation === own;
     return new Account({
       accountId: "default",
       db: {
-        // A life that is over writes nothing any more.
+        // A crashed instance writes nothing any more.
         query: (statement, ...params) => {
-          if (!alive()) throw new Died("this life is over");
+          if (!alive()) throw new Died("this instance has crashed");
           return this.db.query(statement, ...params);
         },
         transaction: (work) => {
-          if (!alive()) throw new Died("this life is over");
+          if (!alive()) throw new Died("this instance has crashed");
           return this.db.transaction(work);
         },
       },
@@ -156,7 +156,7 @@ export class World {
   async #call<T>(alive: () => boolean, work: () => T): Promise<T> {
     await this.gate;
     await Promise.resolve();
-    if (!alive()) throw new Died("this life is over");
+    if (!alive()) throw new Died("this instance has crashed");
     const luck = this.random();
     const { fails, answerLost, dies } = this.faults;
     if (luck < fails) throw new Error("no connection");
@@ -164,7 +164,7 @@ export class World {
     if (luck < fails + answerLost) throw new Error("the answer was lost");
     if (luck < fails + answerLost + dies) {
       this.kill();
-      throw new Died("this life is over");
+      throw new Died("this instance has crashed");
     }
     await Promise.resolve();
     return result;
@@ -258,11 +258,11 @@ export class World {
   message(deliveryId: string, peer: string, text: string, more: Partial<OutboundMessage> = {}): OutboundMessage {
     return { deliveryId, kind: "answer", peer: { kind: "dm", id: peer }, text, ...more };
   }
-  /** When the account is called next; undefined: it costs nothing. */
+  /** Time of the next alarm; undefined when none is set. */
   get alarmAt(): number | undefined {
     return this.#alarmAt;
   }
-  /** Lets the alarms of this time come, whatever else is under way. */
+  /** Fires the alarms that are due now, whatever else is under way. */
   async ring(ms: number): Promise<void> {
     const until = this.now + ms;
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -276,7 +276,7 @@ export class World {
     }
     this.now = until;
   }
-  /** Until nothing is under way. */
+  /** Resolves when nothing is under way. */
   async settle(): Promise<void> {
     for (let round = 0; round < 10_000; round++) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -284,7 +284,7 @@ export class World {
     }
     throw new Error("work without end");
   }
-  /** Lets time pass, with every timer and alarm that falls into it. */
+  /** Advances the clock and fires all timers and alarms on the way. */
   async pass(ms: number): Promise<void> {
     const until = this.now + ms;
     await this.settle();

@@ -1,0 +1,31 @@
+/** Small named values of an account, as JSON, in the same database as its queues. */
+import type { Database } from "./database.ts";
+
+export class KeyValues {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  get<T>(name: string): T | undefined {
+    const row = this.#db.query<{ value: string }>("SELECT value FROM kv WHERE name = ?", name)[0];
+    return row && (JSON.parse(row.value) as T);
+  }
+  put(name: string, value: unknown): void {
+    this.#db.query(
+      "INSERT INTO kv(name, value) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+      name,
+      JSON.stringify(value),
+    );
+  }
+  delete(name: string): void {
+    this.#db.query("DELETE FROM kv WHERE name = ?", name);
+  }
+  /** All names with this prefix, sorted. */
+  names(prefix: string): readonly string[] {
+    return this.#db
+      .query<{ name: string }>("SELECT name FROM kv WHERE name >= ? AND name < ? ORDER BY name", prefix, `${prefix}\u{10ffff}`)
+      .map(({ name }) => name);
+  }
+}
