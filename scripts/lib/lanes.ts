@@ -1,70 +1,261 @@
-/** Reads what test runners say: counts and names of failures. Pure: takes texts. Names stand in front of what they mean. */
+/** Every kind of test, as a lane: how it is run and how its result is counted. Decides neither the order nor what is chosen. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join, relative } from "node:path";
+import { fromCargo, fromCommand, fromNode, fromVitest, judged } from "./outcomes.ts";
+import type { QuickPlan } from "./quick.ts";
+import { OFFLINE_WRANGLER, ROOT } from "./root.ts";
+import { type RunResult, run } from "./run.ts";
 import type { Outcome } from "./test-reporter.ts";
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
-const count = (value: unknown): number => (typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : 0);
-
-/** What `test-reporter.ts` wrote; null when it did not get that far. */
-export function fromNode(text: string): Outcome | null {
-  const json = parsed(text);
-  if (json === null) return null;
-  const failures = Array.isArray(json["failures"]) ? json["failures"].map(String) : [];
-  return { passed: count(json["passed"]), failed: count(json["failed"]), skipped: count(json["skipped"]), failures };
+export interface Lane {
+  readonly name: string;
+  readonly what: string;
+  readonly slow?: boolean;
+  /** Compiles and tests nothing; runs in the background while other lanes test. The outcome of a failure, else null. */
+  readonly compile?: (log: string) => Promise<Outcome | null>;
+  /** Tests; prints to `log`. `report` is a file for the runner's own report. Absent: compiling is all there is. */
+  readonly go: (log: string, report: string) => Promise<Outcome>;
+  /** Nothing in it depends on time, so it may run in the background too. */
+  readonly background?: boolean;
 }
 
-/** vitest's JSON reporter. A file that could not be loaded has no tests and is one failure. */
-export function fromVitest(text: string): Outcome | null {
-  const json = parsed(text);
-  if (json === null || !Array.isArray(json["testResults"])) return null;
-  const failures: string[] = [];
-  for (const file of json["testResults"].filter(isObject)) {
-    const tests = Array.isArray(file["assertionResults"]) ? file["assertionResults"].filter(isObject) : [];
-    const bad = tests.filter(({ status }) => status === "failed");
-    for (const test of bad) failures.push(`${String(file["name"])}: ${String(test["fullName"])}: ${firstLine(test["failureMessages"])}`);
-    if (file["status"] === "failed" && bad.length === 0)
-      failures.push(`${String(file["name"])}: ${String(file["message"]).split("\n")[0]}`);
-  }
-  return {
-    passed: count(json["numPassedTests"]),
-    failed: Math.max(failures.length, count(json["numFailedTests"])),
-    skipped: count(json["numPendingTests"]) + count(json["numTodoTests"]),
-    failures,
+/** For one test file; the long lanes take longer. */
+const TEST_TIMEOUT_MS = 1_200_000;
+const BUILT: RegExp = /^ *Finished /m;
+const UNIT =
+  /^protocol\/test\/.*\.test\.ts$|\.unit\.test\.ts$|^gateway\/embedded\/.*\.workerd\.test\.ts$|^gateway\/test\/models\/.*\.test\.ts$/;
+const SIM = /^gateway\/test\/sim\/.*\.test\.ts$/;
+
+const read = (file: string): string => (existsSync(file) ? readFileSync(file, "utf8") : "");
+
+/** Files below the root whose path matches, except what is built or installed. */
+function files(pattern: RegExp): string[] {
+  const found: string[] = [];
+  const look = (folder: string): void => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) {
+        if (!["node_modules", "target", "dist", ".git", ".tools", ".wrangler"].includes(entry.name)) look(path);
+      } else if (pattern.test(relative(ROOT, path))) found.push(path);
+    }
   };
-}
-const firstLine = (messages: unknown): string => (Array.isArray(messages) ? String(messages[0] ?? "").split("\n")[0] : "") ?? "";
-
-/** What cargo and Rust's test harness print. A harness of its own counts as one test when cargo names it as failed. */
-export function fromCargo(text: string): Outcome {
-  let passed = 0;
-  let failed = 0;
-  let skipped = 0;
-  for (const match of text.matchAll(/^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;/gm)) {
-    passed += Number(match[1]);
-    failed += Number(match[2]);
-    skipped += Number(match[3]);
-  }
-  const failures = [...text.matchAll(/^test (.+) \.\.\. FAILED$/gm)].map((match) => match[1] ?? "");
-  return { passed, failed, skipped, failures };
+  look(ROOT);
+  return found.sort();
 }
 
-function parsed(text: string): Record<string, unknown> | null {
-  try {
-    const json: unknown = JSON.parse(text);
-    return isObject(json) ? json : null;
-  } catch {
-    return null;
-  }
+interface NodeOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Test files at once; absent: one for each processor. */
+  readonly concurrency?: number;
+}
+async function nodeTests(chosen: readonly string[], log: string, report: string, options: NodeOptions = {}): Promise<Outcome> {
+  if (chosen.length === 0) return judged(null, 0);
+  const result = await run(
+    process.execPath,
+    [
+      "--test",
+      `--test-concurrency=${options.concurrency ?? Math.max(2, availableParallelism())}`,
+      `--test-timeout=${TEST_TIMEOUT_MS}`,
+      `--test-reporter=${join(ROOT, "scripts", "lib", "test-reporter.ts")}`,
+      `--test-reporter-destination=${report}`,
+      "--test-reporter=spec",
+      "--test-reporter-destination=stdout",
+      ...chosen,
+    ],
+    { cwd: ROOT, logFile: log, env: { NO_COLOR: "1", ...options.env } },
+  );
+  return judged(fromNode(read(report)), result.code);
 }
 
-/** A lane that failed without saying where, or in which nothing ran, is a failure too. */
-export function judged(outcome: Outcome | null, exitCode: number): Outcome {
-  const found = outcome ?? { passed: 0, failed: 0, skipped: 0, failures: [] };
-  if (exitCode !== 0 && found.failed === 0)
-    return { ...found, failed: 1, failures: [...found.failures, `the runner ended with ${exitCode}; see its log`] };
-  if (found.passed + found.failed === 0) return { ...found, failed: 1, failures: ["no test ran"] };
-  return found;
+const cargo = (args: readonly string[], log: string, before: readonly string[] = []): Promise<RunResult> => {
+  const [program = "cargo", ...rest] = [...before, "cargo", ...args];
+  return run(program, rest, { cwd: ROOT, logFile: log, env: { CARGO_TERM_COLOR: "never" } });
+};
+/** Compiles below the priority of the tests that run at the same time, because those have deadlines. */
+const compile = (args: readonly string[], log: string): Promise<RunResult> => cargo(args, log, ["nice", "-n", "10"]);
+
+const failedOnly = (outcome: Outcome): Outcome | null => (outcome.failed > 0 ? outcome : null);
+
+async function workerdTests(paths: readonly string[], log: string, report: string): Promise<Outcome> {
+  const vitest = join(ROOT, "node_modules", "vitest", "vitest.mjs");
+  const config = join(ROOT, "gateway", "vitest.config.ts");
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const result = await run(process.execPath, [vitest, "run", "--config", config, ...reporters, ...paths], {
+    cwd: ROOT,
+    logFile: log,
+    env: { ...OFFLINE_WRANGLER, NO_COLOR: "1" },
+  });
+  return judged(fromVitest(read(report)), result.code);
 }
 
-/** The last line of a run. */
-export const total = ({ passed, failed, skipped }: Pick<Outcome, "passed" | "failed" | "skipped">): string =>
-  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+/** Each Worker is one test: wrangler can bundle it, and it fits its budget. */
+async function bundles(log: string, report: string): Promise<Outcome> {
+  const result = await run(process.execPath, [join(ROOT, "scripts", "build.ts"), "--report", report], { cwd: ROOT, logFile: log });
+  const json = read(report);
+  if (json === "") return judged(null, result.code);
+  const { bundles: all, problems } = JSON.parse(json) as { bundles: readonly object[]; problems: readonly string[] };
+  const failed = problems.length;
+  return judged({ passed: all.length - failed, failed, skipped: 0, failures: problems }, result.code);
+}
+
+async function check(log: string, report: string): Promise<Outcome> {
+  const { code } = await run(process.execPath, [join(ROOT, "scripts", "check.ts"), "--json", report], { cwd: ROOT, logFile: log });
+  const json = JSON.parse(read(report) || '{"passed":0,"failed":[]}') as { passed: number; failed: string[] };
+  const failures = json.failed.map((name) => `${name}: run \`npm run check\` to see how to fix it`);
+  return judged({ passed: json.passed, failed: json.failed.length, skipped: 0, failures }, code);
+}
+
+const targetDir = (): string => process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
+type Profile = "debug" | "release";
+/** `debug` is what the Rust tests have built already; `release` is what people run, and takes minutes more to build. */
+const buildGsv = async (profile: Profile, log: string): Promise<Outcome | null> =>
+  failedOnly(
+    fromCommand(
+      await compile(["build", ...(profile === "release" ? ["--release"] : []), "--locked", "--package", "gsv"], log),
+      `cargo build (${profile})`,
+      BUILT,
+    ),
+  );
+async function endToEnd(
+  chosen: readonly string[],
+  log: string,
+  report: string,
+  profile: Profile,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
+  const bundled = await run(process.execPath, [join(ROOT, "scripts", "build.ts")], { cwd: ROOT, logFile: log });
+  if (bundled.code !== 0) return fromCommand(bundled, "scripts/build.ts", BUILT);
+  return nodeTests(chosen, log, report, {
+    env: { GSV_BIN: join(targetDir(), profile, "gsv"), GSV_RUNTIME_DIR: join(ROOT, "dist", "runtime"), ...env },
+    // The tests wait more than they work. More than two at once would overload a small machine, and deadlines would fail.
+    concurrency: 2,
+  });
+}
+const e2eFiles = (): string[] => files(/^test\/e2e\/.*\.test\.ts$/);
+
+const CLIPPY: Lane = {
+  name: "clippy",
+  what: "lint of all Rust",
+  background: true,
+  go: async (log) =>
+    fromCommand(await compile(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], log), "clippy", BUILT),
+};
+/** `packages` empty: all. */
+const rust = (packages: readonly string[]): Lane => {
+  const which = packages.length === 0 ? ["--workspace"] : packages.flatMap((name) => ["--package", name]);
+  return {
+    name: "rust",
+    what: packages.length === 0 ? "all Rust tests" : `Rust tests of ${packages.join(", ")}`,
+    compile: async (log) =>
+      failedOnly(fromCommand(await compile(["test", ...which, "--locked", "--no-run"], log), "cargo test --no-run", BUILT)),
+    go: async (log) => {
+      const result = await cargo(["test", ...which, "--locked", "--no-fail-fast"], log);
+      return judged(fromCargo(result.output), result.code);
+    },
+  };
+};
+
+export const LANES: readonly Lane[] = [
+  { name: "check", what: "layout, lint, types, generated files, dependency rules", go: check },
+  {
+    name: "unit",
+    what: "pure TypeScript, the contract and its generator, the embedded bucket",
+    go: (log, report) => nodeTests(files(UNIT), log, report),
+  },
+  {
+    name: "sim",
+    what: "the session machine under crashes, losses and races",
+    go: (log, report) => nodeTests(files(SIM), log, report),
+  },
+  { name: "workerd", what: "the gateway in the Workers runtime", go: (log, report) => workerdTests([], log, report) },
+  { name: "bundles", what: "every Worker as wrangler would deploy it, within its budget", go: bundles },
+  {
+    name: "channels",
+    what: "the channels' Workers in the Workers runtime, against fake platforms",
+    go: (log, report) => nodeTests(files(/^channels\/.*\.e2e\.test\.ts$/), log, report, { concurrency: 2 }),
+  },
+  CLIPPY,
+  rust([]),
+  {
+    name: "e2e",
+    what: "the built gsv program against the real gateway on workerd, with fake model servers",
+    compile: (log) => buildGsv("debug", log),
+    go: (log, report) => endToEnd(e2eFiles(), log, report, "debug"),
+  },
+  {
+    name: "sim-long",
+    slow: true,
+    what: "ten times the simulated histories",
+    go: (log, report) => nodeTests(files(SIM), log, report, { env: { GSV_SIM_FACTOR: "10" } }),
+  },
+  {
+    name: "e2e-long",
+    slow: true,
+    what: "end to end with the release build and every kill point many times",
+    compile: (log) => buildGsv("release", log),
+    go: (log, report) => endToEnd(e2eFiles(), log, report, "release", { GSV_E2E_LONG: "1" }),
+  },
+  {
+    name: "channels-long",
+    slow: true,
+    what: "channels over the minutes after which the runtime evicts idle objects",
+    go: (log, report) => nodeTests(files(/^channels\/.*\.slow\.test\.ts$/), log, report, { concurrency: 2 }),
+  },
+];
+
+const named = (name: string): Lane => {
+  const lane = LANES.find((it) => it.name === name);
+  if (lane === undefined) throw new Error(`no lane is called ${name}`);
+  return lane;
+};
+
+/** The lanes of a quick run, in their order. */
+export function quickLanes(plan: QuickPlan): readonly Lane[] {
+  const { node, workerd } = plan.touched;
+  const absolute = (paths: readonly string[]): string[] => paths.map((path) => join(ROOT, path));
+  const chosen = (name: "workerd" | "bundles" | "channels" | "clippy"): Lane[] => (plan.lanes.has(name) ? [named(name)] : []);
+  return [
+    ...(node.length === 0
+      ? []
+      : [
+          {
+            name: "touched",
+            what: "changed test files in Node",
+            go: (log: string, report: string) => nodeTests(absolute(node), log, report),
+          },
+        ]),
+    ...(workerd.length === 0 || plan.lanes.has("workerd")
+      ? []
+      : [
+          {
+            name: "touched-w",
+            what: "changed test files in the Workers runtime",
+            go: (log: string, report: string) => workerdTests(absolute(workerd), log, report),
+          },
+        ]),
+    named("check"),
+    named("unit"),
+    {
+      name: "sim",
+      what: "a short simulation of the session machine",
+      go: (log, report) =>
+        nodeTests([join(ROOT, "gateway", "test", "sim", "session.sim.test.ts")], log, report, { env: { GSV_SIM_FACTOR: "0.2" } }),
+    },
+    ...chosen("workerd"),
+    ...chosen("bundles"),
+    ...chosen("channels"),
+    ...chosen("clippy"),
+    ...(plan.lanes.has("rust") ? [rust(plan.packages)] : []),
+    ...(plan.lanes.has("e2e")
+      ? [
+          {
+            name: "e2e",
+            what: `end to end: ${plan.e2e.join(", ")}`,
+            compile: (log: string) => buildGsv("debug", log),
+            go: (log: string, report: string) => endToEnd(absolute(plan.e2e), log, report, "debug"),
+          },
+        ]
+      : []),
+  ];
+}
