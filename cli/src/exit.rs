@@ -92,15 +92,18 @@ impl Failure {
         self
     }
 
-    /// An error that the gateway answered with. The table gives the exit status and, when the message is its own, the
-    /// next step; a reason that this version does not know counts as plain failure.
+    /// An error that the gateway answered with. An older gateway sends no hint: its message says what to do.
     pub fn from_wire(error: &ErrorShape) -> Self {
+        let failure = Self::from_reason(&error.reason, &error.message, error.retryable.unwrap_or(false));
         Self {
             details: error.details.clone().map(Box::new),
-            ..Self::from_reason(&error.reason, &error.message, error.retryable.unwrap_or(false))
+            next: error.hint.clone().unwrap_or(failure.next),
+            ..failure
         }
     }
 
+    /// The table gives the exit status and, in place of an empty message, its two texts. A reason that this version does
+    /// not know counts as plain failure.
     pub fn from_reason(reason: &str, message: &str, retryable: bool) -> Self {
         let row = ErrorReason::find(reason);
         let exit = match row {
@@ -108,20 +111,14 @@ impl Failure {
             None if retryable => Exit::TryLater,
             None => Exit::Failed,
         };
-        let text = row.map_or("", |row| row.text);
-        let message = if message.trim().is_empty() { text } else { message };
-        let next = if message == text || text.is_empty() || !says_what_to_do(text) {
-            ""
-        } else {
-            text
+        let (message, next) = match row {
+            Some(row) if message.trim().is_empty() || message == row.text => (row.text.to_owned(), row.hint),
+            None if message.trim().is_empty() => (format!("The gateway answered `{reason}`."), ""),
+            _ => (message.to_owned(), ""),
         };
         Self {
             exit,
-            message: if message.is_empty() {
-                format!("The gateway answered `{reason}`.")
-            } else {
-                message.to_owned()
-            },
+            message,
             next: next.to_owned(),
             reason: Some(reason.to_owned()),
             lines: Vec::new(),
@@ -143,11 +140,6 @@ impl Failure {
     }
 }
 
-/// A table text that has a second sentence tells the next step in it.
-fn says_what_to_do(text: &str) -> bool {
-    text.trim_end_matches('.').contains(". ") || text.contains("; ")
-}
-
 /// Turns an I/O error into a failure that names what was being done.
 pub trait OrFail<T> {
     fn or_fail(self, doing: impl Display, next: impl Into<String>) -> Outcome<T>;
@@ -162,11 +154,13 @@ impl<T> OrFail<T> for io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gsv_protocol::errors::ERRORS;
+    use clap::Parser;
+    use clap::error::ErrorKind;
+    use gsv_protocol::errors;
 
     #[test]
     fn p10_every_reason_of_the_contract_has_its_exit_status_and_a_next_step() {
-        for row in ERRORS {
+        for row in errors::ERRORS {
             let own = Failure::from_reason(row.reason, row.text, row.retryable);
             let special = Failure::from_reason(row.reason, "Something special.", row.retryable);
             assert_eq!(
@@ -175,10 +169,39 @@ mod tests {
                 "{}",
                 row.reason
             );
-            assert_eq!((own.message.as_str(), own.next.as_str()), (row.text, ""), "said once");
-            assert!(special.next.is_empty() || special.next == row.text);
-            assert_eq!(Failure::from_reason(row.reason, " ", false).message, row.text);
+            assert_eq!((own.message.as_str(), own.next.as_str()), (row.text, row.hint));
+            assert_eq!((special.message.as_str(), special.next.as_str()), ("Something special.", ""));
+            assert_eq!(Failure::from_reason(row.reason, " ", false), own);
         }
+    }
+
+    #[test]
+    fn p10_the_next_step_is_the_hint_of_the_answer_and_is_never_read_from_the_message() {
+        let mut answer = errors::NODE_OFFLINE.with_message("The machine laptop is not connected. Start it.");
+        assert_eq!(Failure::from_wire(&answer).next, errors::NODE_OFFLINE.hint);
+        answer.hint = Some("Run `gsv node` on laptop.".into());
+        assert_eq!(Failure::from_wire(&answer).next, "Run `gsv node` on laptop.");
+        answer.hint = None;
+        assert_eq!(Failure::from_wire(&answer).next, "");
+    }
+
+    #[test]
+    fn p10_every_command_that_a_hint_names_exists() {
+        let mut checked = 0;
+        for row in errors::ERRORS {
+            for command in row.hint.split('`').skip(1).step_by(2) {
+                if !command.starts_with("gsv ") {
+                    continue;
+                }
+                let words = command.split(' ').map(|word| word.trim_matches(['<', '>']));
+                if let Err(error) = crate::args::Cli::try_parse_from(words) {
+                    let shown = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+                    assert!(shown, "{}: `{command}`: {error}", row.reason);
+                }
+                checked += 1;
+            }
+        }
+        assert!(checked > 20, "{checked}");
     }
 
     #[test]

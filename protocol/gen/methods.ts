@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "66eb775cd09d83f5";
+export const PROTOCOL_FINGERPRINT = "68436ad2d530352d";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -904,6 +904,7 @@ export type ErrorShape = {
   /** At most 64 characters. */
   reason: string;
   message: string;
+  hint?: string;
   details?: unknown;
   retryable?: boolean;
 };
@@ -1470,6 +1471,7 @@ export type ProblemDetails = {
   /** 100 to 599. */
   status: number;
   detail?: string;
+  hint?: string;
   /** 0 to 99999. */
   code: number;
   /** At most 64 characters. */

@@ -58,8 +58,10 @@ export interface ErrorSpec {
   readonly http: number;
   /** Exit status of the command line. */
   readonly exit: number;
-  /** What a person reads when no better sentence is at hand: what happened and what to do. */
+  /** What happened, in one sentence for a person. */
   readonly text: string;
+  /** What to do next, with a command that can be pasted where there is one. */
+  readonly hint: string;
 }
 
 export interface LimitSpec {

@@ -1,180 +1,566 @@
-/** The one table of what can go wrong. Adding a row is a minor change; a reason never changes its meaning. */
+/**
+ * The one table of errors. `text` says what happened, `hint` says what to do next. Adding a row is a minor change; a reason
+ * never changes its meaning. Nothing but this table may define a reason.
+ */
 import { type Blame, error } from "./dsl.ts";
 
-const row = (reason: string, code: number, blame: Blame, http: number, exit: number, retryable: boolean, text: string): void =>
-  error(reason, { code, blame, http, exit, retryable, text });
+interface Numbers {
+  /** The number on the wire. 101-103 are the numbers of the published reference client. */
+  readonly code: number;
+  readonly blame: Blame;
+  readonly http: number;
+  /** Exit status of the command line. */
+  readonly exit: number;
+  readonly retryable?: boolean;
+}
+const row = (reason: string, { code, blame, http, exit, retryable = false }: Numbers, text: string, hint: string): void =>
+  error(reason, { code, blame, http, exit, retryable, text, hint });
 
-// Frames and handshake. 101-103 are the numbers of the published reference client.
-row("protocol.not_connected", 101, "caller", 400, 2, false, "The first frame must be `connect`.");
-row("protocol.version", 102, "caller", 400, 2, false, "This gateway speaks protocol version 1. Update the side that is older.");
-row("protocol.bad_connect", 103, "caller", 400, 2, false, "The `connect` request is not valid.");
-row("protocol.too_large", 413, "caller", 413, 2, false, "The frame is too large. Send less, or use a transfer.");
-row("protocol.too_deep", 414, "caller", 400, 2, false, "The frame is nested too deeply.");
-row("protocol.invalid_json", 415, "caller", 400, 2, false, "The frame is not valid JSON.");
-row("protocol.invalid_frame", 416, "caller", 400, 2, false, "The frame is not a request, response or event.");
-row("protocol.invalid_params", 400, "caller", 400, 2, false, "The parameters are not valid.");
+const UPDATE_OLDER_SIDE = "Update the older of the two programs. `gsv --version` and `gsv status` show both versions.";
+const REPORT_PEER = "This is an error of the connected program. Update it, or report the error to its author.";
+const RETRY = "Try again in a moment.";
+const SEND_AGAIN = "Send the message again.";
+
+// Frames and handshake.
+row("protocol.not_connected", { code: 101, blame: "caller", http: 400, exit: 2 }, "The first frame was not `connect`.", REPORT_PEER);
+row(
+  "protocol.version",
+  { code: 102, blame: "caller", http: 400, exit: 2 },
+  "The two sides have no protocol version in common; this gateway speaks version 1.",
+  UPDATE_OLDER_SIDE,
+);
+row("protocol.bad_connect", { code: 103, blame: "caller", http: 400, exit: 2 }, "The `connect` request is not valid.", REPORT_PEER);
+row(
+  "protocol.too_large",
+  { code: 413, blame: "caller", http: 413, exit: 2 },
+  "The frame is too large.",
+  "Send less at once. Send files as attachments.",
+);
+row("protocol.too_deep", { code: 414, blame: "caller", http: 400, exit: 2 }, "The frame is nested too deeply.", "Send a flatter value.");
+row("protocol.invalid_json", { code: 415, blame: "caller", http: 400, exit: 2 }, "The frame is not valid JSON.", REPORT_PEER);
+row(
+  "protocol.invalid_frame",
+  { code: 416, blame: "caller", http: 400, exit: 2 },
+  "The frame is not a request, response or event.",
+  REPORT_PEER,
+);
+row(
+  "protocol.invalid_params",
+  { code: 400, blame: "caller", http: 400, exit: 2 },
+  "The parameters are not valid.",
+  "Correct the parameters and try again.",
+);
 row(
   "protocol.unknown_method",
-  417,
-  "caller",
-  404,
-  2,
-  false,
-  "There is no such method. Update the older side, or see the method list in hello-ok.",
+  { code: 417, blame: "caller", http: 404, exit: 2 },
+  "The gateway does not know this method.",
+  UPDATE_OLDER_SIDE,
 );
-row("protocol.unsupported", 418, "caller", 400, 2, false, "This kind of frame is not supported here.");
-row("protocol.already_connected", 419, "caller", 409, 2, false, "This socket has said hello already. Open a new one.");
-row("method.not_served", 501, "platform", 501, 4, false, "This gateway knows the method but does not serve it.");
-// Who may.
+row(
+  "protocol.unsupported",
+  { code: 418, blame: "caller", http: 400, exit: 2 },
+  "The gateway does not accept this kind of frame.",
+  REPORT_PEER,
+);
+row(
+  "protocol.already_connected",
+  { code: 419, blame: "caller", http: 409, exit: 2 },
+  "This socket is already connected.",
+  "Open a new socket for a new `connect`.",
+);
+row(
+  "method.not_served",
+  { code: 501, blame: "platform", http: 501, exit: 4 },
+  "This gateway knows the method but does not serve it.",
+  "Update the gateway. `gsv status` shows its version.",
+);
+
+// Authentication and limits.
 row(
   "auth.required",
-  401,
-  "caller",
-  401,
-  3,
-  false,
-  "Missing or wrong token. Run `gsv local-config set token ...`, or make one with `gsv token create`.",
+  { code: 401, blame: "caller", http: 401, exit: 3 },
+  "Token rejected.",
+  "Set a valid token: `gsv local-config set token <token>`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
 );
 row(
   "auth.not_configured",
-  503,
-  "platform",
-  503,
-  3,
-  false,
-  "No token is set up, so everything but /health is closed. Run `gsv up`, or set the GSV_BOOTSTRAP_TOKEN secret.",
+  { code: 503, blame: "platform", http: 503, exit: 3 },
+  "No token is configured, so the gateway accepts no connection.",
+  "Run `gsv up`, or set the GSV_BOOTSTRAP_TOKEN secret of the deployment.",
 );
-row("auth.forbidden", 403, "policy", 403, 3, false, "This token may not do that. Use one with a wider scope.");
-row("auth.origin", 404, "policy", 403, 3, false, "This browser origin is not allowed. Add it to `auth.allowedOrigins`.");
-row("auth.bound", 405, "policy", 403, 3, false, "This token is bound to another id.");
-row("limit.rate", 429, "caller", 429, 4, true, "Too many requests. Wait a moment.");
-row("limit.sockets", 430, "platform", 503, 4, true, "Too many connections. Close some, or wait.");
-// Chat and sessions.
-row("session.not_found", 440, "caller", 404, 1, false, "There is no such session.");
-row("session.bad_key", 441, "caller", 400, 2, false, "This is not a session key.");
-row("session.queue_full", 442, "policy", 429, 4, true, "Too many messages are waiting in this session. Wait for the answer, or `/stop`.");
-row("session.busy", 443, "policy", 409, 4, true, "The session is busy with an archive. Try again in a moment.");
-row("session.snapshot_required", 444, "caller", 410, 1, false, "The events asked for are too old to replay. Load the history instead.");
-row("session.archive_failed", 445, "platform", 502, 1, true, "The transcript could not be archived, so nothing was removed. Try again.");
-row("chat.empty", 446, "caller", 400, 2, false, "The message is empty.");
-row("chat.too_long", 447, "caller", 413, 2, false, "The message is too long. Put it into a file and name the file.");
-row("chat.bad_directive", 448, "caller", 400, 2, false, "The directive is not valid.");
+row(
+  "auth.forbidden",
+  { code: 403, blame: "policy", http: 403, exit: 3 },
+  "This token does not permit the request.",
+  "Use a token with the necessary scope. An admin can create one: `gsv token create --help`.",
+);
+row(
+  "auth.origin",
+  { code: 404, blame: "policy", http: 403, exit: 3 },
+  "This browser origin is not allowed.",
+  "Add the origin to the setting `auth.allowedOrigins`.",
+);
+row(
+  "auth.bound",
+  { code: 405, blame: "policy", http: 403, exit: 3 },
+  "This token is bound to another id.",
+  "Connect with the id that the token is bound to, which `gsv token list` shows, or create another token.",
+);
+row(
+  "limit.rate",
+  { code: 429, blame: "caller", http: 429, exit: 4, retryable: true },
+  "Too many requests.",
+  "Wait a minute, then try again.",
+);
+row(
+  "limit.sockets",
+  { code: 430, blame: "platform", http: 503, exit: 4, retryable: true },
+  "Too many connections are open.",
+  "Close some connections, or try again in a minute.",
+);
+
+// Sessions and chat.
+row(
+  "session.not_found",
+  { code: 440, blame: "caller", http: 404, exit: 1 },
+  "There is no such session.",
+  "List the sessions: `gsv session list`.",
+);
+row(
+  "session.bad_key",
+  { code: 441, blame: "caller", http: 400, exit: 2 },
+  "This is not a session key.",
+  "List the valid keys: `gsv session list`.",
+);
+row(
+  "session.queue_full",
+  { code: 442, blame: "policy", http: 429, exit: 4, retryable: true },
+  "Too many messages are waiting in this session.",
+  "Wait for the answer, or stop the run with `/stop`.",
+);
+row("session.busy", { code: 443, blame: "policy", http: 409, exit: 4, retryable: true }, "The session is being archived.", RETRY);
+row(
+  "session.snapshot_required",
+  { code: 444, blame: "caller", http: 410, exit: 1 },
+  "The requested events are too old to replay.",
+  "Load the history instead.",
+);
+row(
+  "session.archive_failed",
+  { code: 445, blame: "platform", http: 502, exit: 1, retryable: true },
+  "The transcript could not be archived, so nothing was removed.",
+  RETRY,
+);
+row("chat.empty", { code: 446, blame: "caller", http: 400, exit: 2 }, "The message is empty.", "Write a message or attach a file.");
+row(
+  "chat.too_long",
+  { code: 447, blame: "caller", http: 413, exit: 2 },
+  "The message is too long.",
+  "Put the text into a file and attach it: `gsv chat --attach <file>`.",
+);
+row(
+  "chat.bad_directive",
+  { code: 448, blame: "caller", http: 400, exit: 2 },
+  "A directive in the message is not valid.",
+  "Correct the directive; `/help` lists the commands.",
+);
+
 // Models.
 row(
   "model.not_configured",
-  450,
-  "caller",
-  400,
-  1,
-  false,
-  "No model key is set. Run `gsv config set apiKeys.<provider> <key>`, or use the built-in demo model: `gsv config set model.provider demo`.",
+  { code: 450, blame: "caller", http: 400, exit: 1 },
+  "No model key is set.",
+  "Run `gsv config set apiKeys.<provider> <key>`, or use the built-in demo model: `gsv config set model.provider demo`.",
 );
 row(
   "model.unknown",
-  451,
-  "caller",
-  400,
-  1,
-  false,
-  "This model is not known. Name it as provider/id, and set `model.baseUrl` for your own server.",
+  { code: 451, blame: "caller", http: 400, exit: 1 },
+  "This model is not known.",
+  "Write the model as provider/id. For a server of your own, set `model.baseUrl`.",
 );
-row("model.auth", 452, "peer", 502, 1, false, "The model's provider refused the key. Check `apiKeys`.");
+row(
+  "model.auth",
+  { code: 452, blame: "peer", http: 502, exit: 1 },
+  "The model provider rejected the key.",
+  "Set a valid key: `gsv config set apiKeys.<provider> <key>`.",
+);
 row(
   "model.overloaded",
-  453,
-  "peer",
-  503,
-  4,
-  true,
-  "The model is overloaded. Send the message again in a moment, or set `model.fallbacks`.",
+  { code: 453, blame: "peer", http: 503, exit: 4, retryable: true },
+  "The model is overloaded.",
+  "Send the message again in a moment, or set `model.fallbacks`.",
 );
-row("model.rejected", 454, "peer", 502, 1, false, "The model's provider refused the request.");
-row("model.context_overflow", 455, "peer", 502, 1, false, "The conversation is too long for this model. Use `/compact` or `/new`.");
-row("model.timeout", 456, "peer", 504, 4, true, "The model did not answer in time. Send the message again.");
-row("model.unreachable", 457, "peer", 502, 4, true, "The model's server can't be reached. Check `model.baseUrl` and the network.");
-row("model.bad_answer", 458, "peer", 502, 4, true, "The model's answer was broken off or not valid.");
-row("model.refused", 459, "peer", 502, 1, false, "The model declined to answer.");
-row("budget.steps", 460, "policy", 429, 1, false, "The run used up its steps. Say `continue` to go on, or raise `limits.stepsPerRun`.");
-row("budget.time", 461, "policy", 429, 1, false, "The run used up its time. Say `continue` to go on, or raise `limits.runMs`.");
-row("budget.cost", 462, "policy", 429, 1, false, "The run used up its cost budget. Say `continue` to go on, or raise `limits.runCostUsd`.");
-row("run.no_progress", 463, "platform", 500, 1, true, "The run made no progress and was ended. Send the message again.");
-row("run.aborted", 464, "caller", 409, 1, false, "The run was stopped.");
-// Tools and nodes.
-row("tool.unknown", 470, "caller", 404, 1, false, "There is no such tool. See `gsv tools list`.");
-row("tool.bad_args", 471, "caller", 400, 1, false, "The tool's arguments are not valid.");
-row("tool.failed", 472, "peer", 502, 1, false, "The tool failed.");
-row("tool.timeout", 473, "peer", 504, 1, false, "The tool did not finish in time.");
-row("tool.cancelled", 474, "caller", 409, 1, false, "The tool call was cancelled.");
-row("tool.outcome_unknown", 475, "peer", 502, 1, false, "It is not known whether the call took effect. Look before you repeat it.");
-row("tool.io", 476, "peer", 502, 1, false, "The machine could not read or write.");
-row("tool.too_large", 477, "policy", 413, 1, false, "The tool's result is too large.");
-row("tool.queue_full", 478, "policy", 429, 4, true, "Too many calls wait on this machine. Wait for some to end.");
-row("node.offline", 480, "peer", 503, 1, true, "The machine is not connected. Start `gsv node` on it.");
-row("node.replaced", 481, "peer", 409, 1, true, "The node was replaced by a newer connection with the same id.");
-row("node.unknown", 482, "caller", 404, 1, false, "There is no such node. See `gsv status`.");
-row("node.online", 483, "caller", 409, 1, false, "The node is connected. Use force to forget it all the same.");
-row("path.outside_workspace", 490, "policy", 403, 1, false, "The path leaves the workspace.");
-row("path.not_found", 491, "caller", 404, 1, false, "There is no such file.");
-row("path.not_a_file", 492, "caller", 400, 1, false, "This is not a regular file.");
-row("path.invalid", 493, "caller", 400, 1, false, "This is not a valid path.");
-row("file.binary", 494, "caller", 415, 1, false, "The file is binary.");
-row("file.too_large", 495, "policy", 413, 1, false, "The file is too large.");
-row("file.exists", 496, "caller", 409, 1, false, "There is such a file already.");
-row("edit.no_match", 497, "caller", 409, 1, false, "The text to replace is not in the file.");
-row("edit.ambiguous", 498, "caller", 409, 1, false, "The text to replace is in the file more than once.");
-row("process.unknown", 499, "caller", 404, 1, false, "There is no such process.");
-// Configuration, tokens, workspace.
-row("config.unknown_path", 510, "caller", 400, 2, false, "There is no such setting.");
-row("config.invalid", 511, "caller", 400, 2, false, "The value does not fit the setting.");
-row("config.too_large", 512, "caller", 413, 2, false, "The configuration would become too large.");
-row("token.not_found", 520, "caller", 404, 1, false, "There is no such token. See `gsv token list`.");
-row("token.limit", 521, "policy", 429, 1, false, "There are too many tokens. Revoke some.");
-row("token.last_admin", 522, "policy", 409, 1, false, "This is the last admin token; make another before you revoke it.");
-row("workspace.conflict", 530, "caller", 409, 1, true, "The file was changed meanwhile. Read it again.");
-row("workspace.protected", 531, "policy", 403, 3, false, "This file is protected and may not be changed this way.");
-row("skill.not_found", 560, "caller", 404, 1, false, "There is no such skill. See `gsv skills list`.");
-row("skill.invalid", 561, "caller", 400, 1, false, "The skill's files can't be used.");
-row("skill.changed", 562, "caller", 409, 1, false, "The skill was changed meanwhile. Look at it again with `gsv skills show`.");
-row("skill.exists", 563, "caller", 409, 1, false, "There is a skill of that name. Use --replace to put this one in its place.");
 row(
-  "skill.builtin",
-  564,
-  "caller",
-  409,
-  1,
-  false,
-  "Built-in skills can't be removed; switch it off: `gsv config set skills.entries.<name>.enabled false`.",
+  "model.rejected",
+  { code: 454, blame: "peer", http: 502, exit: 1 },
+  "The model provider rejected the request.",
+  "Check the model settings: `gsv config get model`.",
 );
-row("skill.limit", 565, "policy", 429, 1, false, "There are too many skills. Remove some.");
-row("agent.unknown", 570, "caller", 404, 1, false, "There is no such agent. See `gsv agent list`.");
-row("agent.exists", 571, "caller", 409, 1, false, "There is an agent of that name.");
-row("agent.limit", 572, "policy", 429, 1, false, "There are too many agents.");
-row("archive.damaged", 580, "platform", 502, 1, false, "The transcript in the bucket is damaged.");
-row("search.bad_query", 585, "caller", 400, 2, false, "There is nothing to search for. Name at least one word.");
-row("media.not_found", 590, "caller", 404, 1, false, "There is no such media file. Upload it again.");
-row("media.unsupported", 591, "caller", 415, 1, false, "This kind of file can't be taken.");
-row("transcription.failed", 592, "peer", 502, 1, true, "The recording could not be turned into text. Check `transcription`.");
-row("channel.unknown", 540, "caller", 404, 1, false, "There is no such channel here.");
-row("channel.failed", 542, "platform", 502, 1, true, "The channel did not answer as it should. Try again.");
-row("pair.not_found", 541, "caller", 404, 1, false, "Nobody by that id is waiting to be paired.");
-row("storage.failed", 550, "platform", 502, 1, true, "The storage did not answer as it should. Try again.");
+row(
+  "model.context_overflow",
+  { code: 455, blame: "peer", http: 502, exit: 1 },
+  "The conversation is too long for this model.",
+  "Shorten it with `/compact`, or start a new one with `/new`.",
+);
+row("model.timeout", { code: 456, blame: "peer", http: 504, exit: 4, retryable: true }, "The model did not answer in time.", SEND_AGAIN);
+row(
+  "model.unreachable",
+  { code: 457, blame: "peer", http: 502, exit: 4, retryable: true },
+  "The model's server cannot be reached.",
+  "Check the network and the setting `model.baseUrl`.",
+);
+row(
+  "model.bad_answer",
+  { code: 458, blame: "peer", http: 502, exit: 4, retryable: true },
+  "The model's answer was incomplete or not valid.",
+  SEND_AGAIN,
+);
+row(
+  "model.refused",
+  { code: 459, blame: "peer", http: 502, exit: 1 },
+  "The model declined to answer.",
+  "Rephrase the message, or use another model: `/model`.",
+);
+row(
+  "budget.steps",
+  { code: 460, blame: "policy", http: 429, exit: 1 },
+  "The run reached its limit of steps.",
+  'Say "continue" to go on, or raise the setting `limits.stepsPerRun`.',
+);
+row(
+  "budget.time",
+  { code: 461, blame: "policy", http: 429, exit: 1 },
+  "The run reached its time limit.",
+  'Say "continue" to go on, or raise the setting `limits.runMs`.',
+);
+row(
+  "budget.cost",
+  { code: 462, blame: "policy", http: 429, exit: 1 },
+  "The run reached its cost limit.",
+  'Say "continue" to go on, or raise the setting `limits.runCostUsd`.',
+);
+row(
+  "run.no_progress",
+  { code: 463, blame: "platform", http: 500, exit: 1, retryable: true },
+  "The run made no progress and was ended.",
+  SEND_AGAIN,
+);
+row("run.aborted", { code: 464, blame: "caller", http: 409, exit: 1 }, "The run was stopped.", "Send a message to start another run.");
+
+// Tools and nodes.
+row("tool.unknown", { code: 470, blame: "caller", http: 404, exit: 1 }, "There is no such tool.", "List the tools: `gsv tools list`.");
+row(
+  "tool.bad_args",
+  { code: 471, blame: "caller", http: 400, exit: 1 },
+  "The tool's arguments are not valid.",
+  "Correct the arguments; `gsv tools list --json` shows each tool's schema.",
+);
+row(
+  "tool.failed",
+  { code: 472, blame: "peer", http: 502, exit: 1 },
+  "The tool failed.",
+  "Read the tool's message, correct the cause and call the tool again.",
+);
+row(
+  "tool.timeout",
+  { code: 473, blame: "peer", http: 504, exit: 1 },
+  "The tool did not finish in time.",
+  "Check what the call has changed, then repeat it with a longer timeout.",
+);
+row(
+  "tool.cancelled",
+  { code: 474, blame: "caller", http: 409, exit: 1 },
+  "The tool call was cancelled.",
+  "Call the tool again if you still need the result.",
+);
+row(
+  "tool.outcome_unknown",
+  { code: 475, blame: "peer", http: 502, exit: 1 },
+  "The outcome of the tool call is unknown: it may have taken effect.",
+  "Check its effect before you repeat it.",
+);
+row(
+  "tool.io",
+  { code: 476, blame: "peer", http: 502, exit: 1 },
+  "The machine could not read or write.",
+  "Check the disk space and the permissions on that machine.",
+);
+row(
+  "tool.too_large",
+  { code: 477, blame: "policy", http: 413, exit: 1 },
+  "The tool's result is too large.",
+  "Ask the tool for less at once.",
+);
+row(
+  "tool.queue_full",
+  { code: 478, blame: "policy", http: 429, exit: 4, retryable: true },
+  "Too many calls are waiting on this machine.",
+  "Wait for some calls to end, then try again.",
+);
+row(
+  "node.offline",
+  { code: 480, blame: "peer", http: 503, exit: 1, retryable: true },
+  "The machine is not connected.",
+  "Start the node on that machine: `gsv node`.",
+);
+row(
+  "node.replaced",
+  { code: 481, blame: "peer", http: 409, exit: 1, retryable: true },
+  "A newer connection with the same id replaced the node.",
+  "Stop the other node, or give one of them another id: `gsv node --id <id>`.",
+);
+row("node.unknown", { code: 482, blame: "caller", http: 404, exit: 1 }, "There is no such node.", "List the nodes: `gsv status`.");
+row("node.online", { code: 483, blame: "caller", http: 409, exit: 1 }, "The node is connected.", "Stop the node first, or pass `force`.");
+
+// Paths, files and processes.
+row(
+  "path.outside_workspace",
+  { code: 490, blame: "policy", http: 403, exit: 1 },
+  "The path leaves the workspace.",
+  "Use a path inside the workspace, or start the node with `gsv node --allow-outside`.",
+);
+row(
+  "path.not_found",
+  { code: 491, blame: "caller", http: 404, exit: 1 },
+  "There is no such file.",
+  "Check the path; list the folder first.",
+);
+row("path.not_a_file", { code: 492, blame: "caller", http: 400, exit: 1 }, "This is not a regular file.", "Name a regular file.");
+row(
+  "path.invalid",
+  { code: 493, blame: "caller", http: 400, exit: 1 },
+  "This is not a valid path.",
+  "Use a relative path with `/` between the names.",
+);
+row("file.binary", { code: 494, blame: "caller", http: 415, exit: 1 }, "The file is not text.", "Name a text file.");
+row("file.too_large", { code: 495, blame: "policy", http: 413, exit: 1 }, "The file is too large.", "Use a smaller file, or split it.");
+row(
+  "file.exists",
+  { code: 496, blame: "caller", http: 409, exit: 1 },
+  "The file already exists.",
+  "Choose another name, or delete the file first.",
+);
+row(
+  "edit.no_match",
+  { code: 497, blame: "caller", http: 409, exit: 1 },
+  "The text to replace is not in the file.",
+  "Read the file again and copy the text exactly.",
+);
+row(
+  "edit.ambiguous",
+  { code: 498, blame: "caller", http: 409, exit: 1 },
+  "The text to replace occurs more than once in the file.",
+  "Include more of the text around it.",
+);
+row(
+  "process.unknown",
+  { code: 499, blame: "caller", http: 404, exit: 1 },
+  "There is no such process.",
+  "List the background processes with the Process tool.",
+);
+
+// Configuration, tokens, workspace.
+row(
+  "config.unknown_path",
+  { code: 510, blame: "caller", http: 400, exit: 2 },
+  "There is no such setting.",
+  "Show the settings: `gsv config get`.",
+);
+row(
+  "config.invalid",
+  { code: 511, blame: "caller", http: 400, exit: 2 },
+  "The value is not valid for this setting.",
+  "Show the present value for comparison: `gsv config get <path>`.",
+);
+row(
+  "config.too_large",
+  { code: 512, blame: "caller", http: 413, exit: 2 },
+  "The configuration would become too large.",
+  "Remove settings that you do not need: `gsv config unset <path>`.",
+);
+row("token.not_found", { code: 520, blame: "caller", http: 404, exit: 1 }, "There is no such token.", "List the tokens: `gsv token list`.");
+row(
+  "token.limit",
+  { code: 521, blame: "policy", http: 429, exit: 1 },
+  "There are too many tokens.",
+  "Revoke tokens that you do not need: `gsv token revoke <id>`.",
+);
+row(
+  "token.last_admin",
+  { code: 522, blame: "policy", http: 409, exit: 1 },
+  "This is the last admin token.",
+  "Create another admin token before you revoke this one: `gsv token create --scope admin`.",
+);
+row(
+  "workspace.conflict",
+  { code: 530, blame: "caller", http: 409, exit: 1, retryable: true },
+  "The file changed in the meantime.",
+  "Read the file again, then repeat the change.",
+);
+row(
+  "workspace.protected",
+  { code: 531, blame: "policy", http: 403, exit: 3 },
+  "This file is protected against the change.",
+  "Make the change yourself: `gsv workspace edit <path>`.",
+);
+
+// Channels and storage.
+row(
+  "channel.unknown",
+  { code: 540, blame: "caller", http: 404, exit: 1 },
+  "There is no such channel.",
+  "List the channels: `gsv channel list`.",
+);
+row(
+  "pair.not_found",
+  { code: 541, blame: "caller", http: 404, exit: 1 },
+  "There is no pairing request with this id.",
+  "List the pairing requests: `gsv pair list`.",
+);
+row(
+  "channel.failed",
+  { code: 542, blame: "platform", http: 502, exit: 1, retryable: true },
+  "The channel did not answer correctly.",
+  "Try again in a moment; `gsv channel status <channel>` shows its state.",
+);
+row(
+  "storage.failed",
+  { code: 550, blame: "platform", http: 502, exit: 1, retryable: true },
+  "The storage did not answer correctly.",
+  RETRY,
+);
+
 row(
   "storage.newer_version",
-  551,
-  "platform",
-  503,
-  1,
-  false,
-  "A newer version of GSV has written this state, so nothing was changed. Install the newer version and start it again.",
+  { code: 551, blame: "platform", http: 503, exit: 1 },
+  "A newer version of GSV wrote this state, so nothing was changed.",
+  "Install the newer version and start it again.",
 );
-row("internal", 500, "bug", 500, 70, true, "Something went wrong inside GSV. The log has the details.");
-// The connection itself. Never sent by the gateway: the program that lost or never got its connection reports them.
-row("link.unreachable", 600, "peer", 503, 4, true, "The gateway can't be reached. Start it with `gsv up`, or check its address.");
-row("link.closed", 601, "peer", 503, 4, true, "The connection to the gateway is closed. Try again.");
-row("link.timeout", 602, "peer", 504, 4, true, "The gateway did not answer in time. Check `gsv status`, then try again.");
-row("link.busy", 603, "caller", 429, 4, true, "Too many calls wait for the gateway's answer. Wait for some to end.");
-row("link.outcome_unknown", 604, "peer", 502, 1, false, "The connection broke before the answer. Check whether the call took effect.");
-row("link.replaced", 605, "caller", 409, 1, false, "Another connection with the same id has replaced this one.");
-row("link.bad_url", 606, "caller", 400, 2, false, "This is not the address of a gateway. Write it like ws://host:port.");
-row("link.bad_request", 607, "caller", 400, 2, false, "The request can't be written as a frame.");
-row("link.bad_answer", 608, "peer", 502, 1, false, "The gateway's answer can't be read. Update the older side.");
+
+// Skills, agents, search, media.
+row(
+  "skill.not_found",
+  { code: 560, blame: "caller", http: 404, exit: 1 },
+  "There is no such skill.",
+  "List the skills: `gsv skills list`.",
+);
+row(
+  "skill.invalid",
+  { code: 561, blame: "caller", http: 400, exit: 1 },
+  "The skill's files are not valid.",
+  "Correct the files, then install the skill again: `gsv skills install <folder>`.",
+);
+row(
+  "skill.changed",
+  { code: 562, blame: "caller", http: 409, exit: 1 },
+  "The skill changed in the meantime.",
+  "Review it again: `gsv skills show <name>`.",
+);
+row(
+  "skill.exists",
+  { code: 563, blame: "caller", http: 409, exit: 1 },
+  "A skill with this name already exists.",
+  "Replace it with `gsv skills install <folder> --replace`, or choose another name.",
+);
+row(
+  "skill.builtin",
+  { code: 564, blame: "caller", http: 409, exit: 1 },
+  "Built-in skills cannot be removed or replaced.",
+  "Disable the skill instead: `gsv config set skills.entries.<name>.enabled false`.",
+);
+row(
+  "skill.limit",
+  { code: 565, blame: "policy", http: 429, exit: 1 },
+  "There are too many skills.",
+  "Remove skills that you do not need: `gsv skills remove <name>`.",
+);
+row("agent.unknown", { code: 570, blame: "caller", http: 404, exit: 1 }, "There is no such agent.", "List the agents: `gsv agent list`.");
+row(
+  "agent.exists",
+  { code: 571, blame: "caller", http: 409, exit: 1 },
+  "An agent with this name already exists.",
+  "Choose another name; `gsv agent list` shows those in use.",
+);
+row(
+  "agent.limit",
+  { code: 572, blame: "policy", http: 429, exit: 1 },
+  "There are too many agents.",
+  "Remove an agent from the setting `agents.list` first.",
+);
+row(
+  "archive.damaged",
+  { code: 580, blame: "platform", http: 502, exit: 1 },
+  "The transcript in the bucket is damaged.",
+  "List the other transcripts: `gsv session history`.",
+);
+row(
+  "search.bad_query",
+  { code: 585, blame: "caller", http: 400, exit: 2 },
+  "The search query has no words.",
+  "Enter at least one word: `gsv search <text>`.",
+);
+row("media.not_found", { code: 590, blame: "caller", http: 404, exit: 1 }, "There is no such media file.", "Upload the file again.");
+row(
+  "media.unsupported",
+  { code: 591, blame: "caller", http: 415, exit: 1 },
+  "This kind of file is not supported.",
+  "Convert the file to an image, audio, video or document format.",
+);
+row(
+  "transcription.failed",
+  { code: 592, blame: "peer", http: 502, exit: 1, retryable: true },
+  "The recording could not be transcribed.",
+  "Check the settings: `gsv config get transcription`.",
+);
+row(
+  "internal",
+  { code: 500, blame: "bug", http: 500, exit: 70, retryable: true },
+  "GSV failed because of an internal error.",
+  "Try again. If the error remains, run `gsv doctor`.",
+);
+
+// The connection itself. Never sent by the gateway: the program that lost or never got its connection reports these.
+row(
+  "link.unreachable",
+  { code: 600, blame: "peer", http: 503, exit: 4, retryable: true },
+  "The gateway cannot be reached.",
+  "Start it with `gsv up`, or set its address: `gsv local-config set url <url>`.",
+);
+row("link.closed", { code: 601, blame: "peer", http: 503, exit: 4, retryable: true }, "The connection to the gateway is closed.", RETRY);
+row(
+  "link.timeout",
+  { code: 602, blame: "peer", http: 504, exit: 4, retryable: true },
+  "The gateway did not answer in time.",
+  "Check the gateway with `gsv status`, then try again.",
+);
+row(
+  "link.busy",
+  { code: 603, blame: "caller", http: 429, exit: 4, retryable: true },
+  "Too many calls are waiting for the gateway's answer.",
+  "Wait for some calls to end, then try again.",
+);
+row(
+  "link.outcome_unknown",
+  { code: 604, blame: "peer", http: 502, exit: 1 },
+  "The connection broke before the answer: the call may have taken effect.",
+  "Check its effect before you repeat it.",
+);
+row(
+  "link.replaced",
+  { code: 605, blame: "caller", http: 409, exit: 1 },
+  "Another connection with the same id replaced this one.",
+  "Stop the other program, or give one of them another id.",
+);
+row(
+  "link.bad_url",
+  { code: 606, blame: "caller", http: 400, exit: 2 },
+  "This is not the address of a gateway.",
+  "Write the address as ws://host:port or https://host.",
+);
+row(
+  "link.bad_request",
+  { code: 607, blame: "caller", http: 400, exit: 2 },
+  "The request cannot be written as a frame.",
+  "Correct the parameters and try again.",
+);
+row("link.bad_answer", { code: 608, blame: "peer", http: 502, exit: 1 }, "The gateway's answer is not valid.", UPDATE_OLDER_SIDE);

@@ -4,7 +4,10 @@ import { struct, t, tagged } from "./dsl.ts";
 export const ErrorShape = struct("ErrorShape", "The only error that crosses a process border.", {
   code: t.int(0, 99999),
   reason: t.string(64),
+  /** What happened, for a person. */
   message: t.text(),
+  /** What to do next, for a person. */
+  hint: t.optional(t.text()),
   details: t.optional(t.json()),
   retryable: t.optional(t.bool()),
 });

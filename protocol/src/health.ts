@@ -19,6 +19,8 @@ export const ProblemDetails = struct("ProblemDetails", "An HTTP error (RFC 9457)
   title: t.text(),
   status: t.int(100, 599),
   detail: t.optional(t.text()),
+  /** What to do next, for a person. */
+  hint: t.optional(t.text()),
   code: t.int(0, 99999),
   reason: t.string(64),
   retryable: t.optional(t.bool()),

@@ -179,8 +179,8 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
   struct("Inherited", "Bad field.", { toString: t.int() });
   tagged("Loose", "Fine.", "kind", { a: {} });
   method("Bad.Name", { doc: "", params: {}, result: Known, callers: [], scope: "read", errors: ["no.such"] });
-  error("thing.one", { code: 5, blame: "bug", retryable: false, http: 500, exit: 1, text: "" });
-  error("thing.two", { code: 5, blame: "bug", retryable: false, http: 200, exit: 0, text: "" });
+  error("thing.one", { code: 5, blame: "bug", retryable: false, http: 500, exit: 1, text: "One.", hint: "" });
+  error("thing.two", { code: 5, blame: "bug", retryable: false, http: 200, exit: 0, text: "", hint: "Two." });
   assert.throws(
     () => buildModel(vocabulary, ["Absent"]),
     (problem) => {
@@ -195,6 +195,8 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
         "the code 5 belongs to thing.one",
         "http is 400..599",
         "exit is 1..255",
+        "error thing.one: hint is empty",
+        "error thing.two: text is empty",
       ]) {
         assert.ok(problem.message.includes(part), `${part} in\n${problem.message}`);
       }

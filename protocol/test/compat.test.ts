@@ -194,6 +194,7 @@ const accepted: readonly (readonly [string, (schema: Json) => void])[] = [
     (s) => {
       set(at(s, "$defs", "Tree"), "description", "Another sentence.");
       set(at(s, "x-errors", "thing.missing"), "text", "Another sentence.");
+      set(at(s, "x-errors", "thing.missing"), "hint", "Another sentence.");
     },
   ],
   [

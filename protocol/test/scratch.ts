@@ -51,7 +51,15 @@ export function defineScratch({ enumOf, error, event, id, limit, method, struct,
       }),
     (): unknown => struct("Login", "Credentials.", { token: t.optional(t.string(64)), user: t.optional(t.string(64)) }),
     (): unknown =>
-      error("thing.missing", { code: 404, blame: "caller", retryable: false, http: 404, exit: 1, text: "There is no such thing." }),
+      error("thing.missing", {
+        code: 404,
+        blame: "caller",
+        retryable: false,
+        http: 404,
+        exit: 1,
+        text: "There is no such thing.",
+        hint: "Get another.",
+      }),
     (): unknown => limit("thingBytes", 1000, "Largest thing."),
     (): unknown => limit("thingTimeoutMs", 1000, "Time for a thing."),
   ];

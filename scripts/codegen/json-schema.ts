@@ -114,6 +114,7 @@ export function protocolSchema(model: Model): JsonObject {
         http: error.http,
         exit: error.exit,
         text: error.text,
+        hint: error.hint,
       }),
     ),
     "x-limits": keyed(
@@ -124,8 +125,8 @@ export function protocolSchema(model: Model): JsonObject {
   };
 }
 
-const PROSE = new Set(["description", "text", "$comment", "title"]);
-/** Wording is not contract: two peers whose docs differ still speak the same protocol. A field named `text` stays. */
+const PROSE = new Set(["description", "text", "hint", "$comment", "title"]);
+/** Wording is not contract: two peers whose docs differ still speak the same protocol. A field that is named `text` or `hint` stays: its schema is an object. */
 function withoutProse(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutProse);
   if (typeof value !== "object" || value === null) return value;

@@ -103,9 +103,9 @@ export function emitMarkdown(model: Model, print: string): string {
     if (!inlined.has(type.name)) out += `\n### ${type.name}\n\n${paragraph(type.doc)}\n\n${body(type)}`;
   }
   out +=
-    "\n## Errors\n\nOn the wire: `{code, reason, message, details?, retryable?}`. Programs compare `reason`.\n\n| reason | code | blame | retry | HTTP | exit | text |\n|---|---|---|---|---|---|---|\n";
+    "\n## Errors\n\nOn the wire: `{code, reason, message, hint?, details?, retryable?}`. Programs compare `reason`.\n\n| reason | code | blame | retry | HTTP | exit | what happened | what to do next |\n|---|---|---|---|---|---|---|---|\n";
   for (const error of model.errors) {
-    out += `| ${code(error.reason)} | ${error.code} | ${error.blame} | ${error.retryable ? "yes" : ""} | ${error.http} | ${error.exit} | ${cell(error.text)} |\n`;
+    out += `| ${code(error.reason)} | ${error.code} | ${error.blame} | ${error.retryable ? "yes" : ""} | ${error.http} | ${error.exit} | ${cell(error.text)} | ${cell(error.hint)} |\n`;
   }
   out += "\n## Limits\n\n| limit | value | what |\n|---|---|---|\n";
   for (const limit of model.limits) out += `| ${code(limit.name)} | ${limit.value} | ${cell(limit.doc)} |\n`;

@@ -272,10 +272,12 @@ export function reachable(model: Pick<Model, "typeByName">, roots: Iterable<stri
 function errorProblems(errors: readonly ErrorSpec[]): string[] {
   const problems: string[] = [];
   const codes = new Map<number, string>();
-  for (const { reason, code, http, exit } of errors) {
+  for (const { reason, code, http, exit, text, hint } of errors) {
     if (!Number.isInteger(code) || code < 1 || code > 65535) problems.push(`error ${reason}: code is 1..65535`);
     if (http < 400 || http > 599) problems.push(`error ${reason}: http is 400..599`);
     if (exit < 1 || exit > 255) problems.push(`error ${reason}: exit is 1..255`);
+    if (text.trim() === "") problems.push(`error ${reason}: text is empty`);
+    if (hint.trim() === "") problems.push(`error ${reason}: hint is empty`);
     const other = codes.get(code);
     if (other !== undefined) problems.push(`error ${reason}: the code ${code} belongs to ${other}`);
     codes.set(code, reason);

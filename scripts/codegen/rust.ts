@@ -293,11 +293,13 @@ export function emitRustErrors(model: Model): string {
     model.errors.map((error) => error.reason),
   );
   const blames = uniqueVariants("blame", [...new Set(model.errors.map((error) => error.blame))].sort());
-  let out = header("The one table of errors: what programs compare (`reason`), who is to blame, whether to retry, what a person reads.");
+  let out = header(
+    "The one table of errors: what programs compare (`reason`), who is to blame, whether to retry, and two texts for a person: what happened and what to do next.",
+  );
   out += `${PROSE_ALLOWS}\nuse crate::error_table::{Blame, ErrorReason};\n`;
   for (const error of model.errors) {
     out += `\n${doc(error.text)}pub const ${screaming(error.reason)}: ErrorReason = ErrorReason {\nreason: ${str(error.reason)},\ncode: ${error.code},\nblame: Blame::${blames.get(error.blame) ?? ""},\n`;
-    out += `retryable: ${error.retryable},\nhttp: ${error.http},\nexit: ${error.exit},\ntext: ${str(error.text)},\n};\n`;
+    out += `retryable: ${error.retryable},\nhttp: ${error.http},\nexit: ${error.exit},\ntext: ${str(error.text)},\nhint: ${str(error.hint)},\n};\n`;
   }
   out += `\n/// Every error, sorted by reason.\npub const ERRORS: &[ErrorReason] = &[\n${[...names.keys()].map((reason) => `${screaming(reason)},\n`).join("")}];\n`;
   return out;

@@ -193,7 +193,9 @@ export const isEventName = (name: string): name is EventName => Object.hasOwn(EV
 
 export function emitErrors(model: Model): string {
   const blames = [...new Set(model.errors.map((error) => error.blame))].sort();
-  let out = header("The one table of errors: what programs compare (`reason`), who is to blame, whether to retry, what a person reads.");
+  let out = header(
+    "The one table of errors: what programs compare (`reason`), who is to blame, whether to retry, and two texts for a person: what happened and what to do next.",
+  );
   out += `
 export interface ErrorInfo {
   /** The number on the wire. */
@@ -203,13 +205,16 @@ export interface ErrorInfo {
   readonly http: number;
   /** Exit status of the command line. */
   readonly exit: number;
+  /** What happened. */
   readonly text: string;
+  /** What to do next. */
+  readonly hint: string;
 }
 
 export const ERRORS = {
 `;
   for (const error of model.errors) {
-    out += `  ${JSON.stringify(error.reason)}: {\n    code: ${error.code},\n    blame: ${JSON.stringify(error.blame)},\n    retryable: ${error.retryable},\n    http: ${error.http},\n    exit: ${error.exit},\n    text: ${JSON.stringify(error.text)},\n  },\n`;
+    out += `  ${JSON.stringify(error.reason)}: {\n    code: ${error.code},\n    blame: ${JSON.stringify(error.blame)},\n    retryable: ${error.retryable},\n    http: ${error.http},\n    exit: ${error.exit},\n    text: ${JSON.stringify(error.text)},\n    hint: ${JSON.stringify(error.hint)},\n  },\n`;
   }
   out += `} as const satisfies Record<string, ErrorInfo>;
 

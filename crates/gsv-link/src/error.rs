@@ -127,13 +127,15 @@ fn seconds(ms: u64) -> String {
     }
 }
 
-/// The gateway's sentence, else the table's for the reason, else something true.
+/// The gateway's message and hint, else the table's texts for the reason.
 fn sentence(error: &ErrorShape) -> String {
-    if !error.message.trim().is_empty() {
-        return error.message.clone();
+    let (message, hint) = match known(&error.reason) {
+        _ if !error.message.trim().is_empty() => (error.message.clone(), error.hint.as_deref()),
+        Some(row) => (row.text.to_owned(), Some(row.hint)),
+        None => (format!("error {} without a text", error.code), None),
+    };
+    match hint {
+        Some(hint) => format!("{message} {hint}"),
+        None => message,
     }
-    known(&error.reason).map_or_else(
-        || format!("error {} without a text", error.code),
-        |row| row.text.to_owned(),
-    )
 }

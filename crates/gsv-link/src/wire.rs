@@ -47,6 +47,8 @@ struct LooseError {
     #[serde(default)]
     message: Option<String>,
     #[serde(default)]
+    hint: Option<String>,
+    #[serde(default)]
     details: Option<Value>,
     #[serde(default)]
     retryable: Option<bool>,
@@ -89,6 +91,7 @@ fn shape(error: Option<LooseError>) -> ErrorShape {
             code: 0,
             reason: UNKNOWN_REASON.into(),
             message: String::new(),
+            hint: None,
             details: None,
             retryable: None,
         };
@@ -101,6 +104,7 @@ fn shape(error: Option<LooseError>) -> ErrorShape {
         code: error.code,
         reason,
         message: error.message.unwrap_or_default(),
+        hint: error.hint,
         details: error.details,
         retryable: error.retryable,
     }

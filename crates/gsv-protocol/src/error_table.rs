@@ -13,7 +13,7 @@ pub enum Blame {
     Bug,
 }
 
-/// One row: what programs compare, and what a person reads when no better sentence is at hand.
+/// One row: what programs compare, and what a person reads when there is no more specific text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorReason {
     /// `noun.problem`.
@@ -25,7 +25,10 @@ pub struct ErrorReason {
     pub http: u16,
     /// Exit status of the command line.
     pub exit: u8,
+    /// What happened.
     pub text: &'static str,
+    /// What to do next.
+    pub hint: &'static str,
 }
 
 impl ErrorReason {
@@ -36,19 +39,20 @@ impl ErrorReason {
         ERRORS.get(at)
     }
 
-    /// The error as it travels, with the table's own sentence.
+    /// The error as it travels, with the table's texts.
     #[must_use]
     pub fn to_shape(&self) -> ErrorShape {
         self.with_message(self.text)
     }
 
-    /// The error as it travels, with a sentence that fits the case better.
+    /// The error as it travels, with a more specific message and the table's hint.
     #[must_use]
     pub fn with_message(&self, message: impl Into<String>) -> ErrorShape {
         ErrorShape {
             code: self.code,
             reason: self.reason.to_owned(),
             message: message.into(),
+            hint: Some(self.hint.to_owned()),
             details: None,
             retryable: self.retryable.then_some(true),
         }

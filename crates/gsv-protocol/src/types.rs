@@ -1337,6 +1337,8 @@ pub struct ErrorShape {
     pub reason: String,
     pub message: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
@@ -2249,6 +2251,8 @@ pub struct ProblemDetails {
     pub status: u16,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// 0 to 99999.
     pub code: u32,
     /// At most 64 characters.

@@ -244,7 +244,10 @@ pub fn refusal(status: http::StatusCode, body: &[u8]) -> Option<ErrorShape> {
     };
     let row = field("reason").and_then(ErrorReason::find).or(by_status)?;
     let message = field("message").or_else(|| field("detail")).unwrap_or(row.text);
-    Some(row.with_message(message))
+    Some(ErrorShape {
+        hint: Some(field("hint").unwrap_or(row.hint).to_owned()),
+        ..row.with_message(message)
+    })
 }
 
 #[cfg(test)]

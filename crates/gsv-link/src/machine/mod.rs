@@ -277,9 +277,7 @@ impl Machine {
         if protocol != Some(gsv_protocol::limits::PROTOCOL_VERSION) {
             let row = gsv_protocol::errors::PROTOCOL_VERSION;
             let said = protocol.map_or_else(|| "no version at all".into(), |version| format!("version {version}"));
-            let message = format!(
-                "The gateway answered with {said}; this program speaks version 1. Update the side that is older."
-            );
+            let message = format!("The gateway answered with {said}; this program speaks version 1.");
             self.close(conn, CLOSE_NORMAL, "protocol version");
             self.refused(now, jitter, row.with_message(message));
             return;
