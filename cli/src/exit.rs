@@ -92,7 +92,7 @@ impl Failure {
         self
     }
 
-    /// An error that the gateway answered with. An older gateway sends no hint: its message says what to do.
+    /// An error that the gateway answered with. An older gateway sends no hint; then the table's is shown.
     pub fn from_wire(error: &ErrorShape) -> Self {
         let failure = Self::from_reason(&error.reason, &error.message, error.retryable.unwrap_or(false));
         Self {
@@ -102,8 +102,8 @@ impl Failure {
         }
     }
 
-    /// The table gives the exit status and, in place of an empty message, its two texts. A reason that this version does
-    /// not know counts as plain failure.
+    /// The table gives the exit status, the next step and, in place of an empty message, its text. A reason that this
+    /// version does not know counts as plain failure.
     pub fn from_reason(reason: &str, message: &str, retryable: bool) -> Self {
         let row = ErrorReason::find(reason);
         let exit = match row {
@@ -111,15 +111,15 @@ impl Failure {
             None if retryable => Exit::TryLater,
             None => Exit::Failed,
         };
-        let (message, next) = match row {
-            Some(row) if message.trim().is_empty() || message == row.text => (row.text.to_owned(), row.hint),
-            None if message.trim().is_empty() => (format!("The gateway answered `{reason}`."), ""),
-            _ => (message.to_owned(), ""),
+        let message = match row {
+            _ if !message.trim().is_empty() => message.to_owned(),
+            Some(row) => row.text.to_owned(),
+            None => format!("The gateway answered `{reason}`."),
         };
         Self {
             exit,
             message,
-            next: next.to_owned(),
+            next: row.map_or("", |row| row.hint).to_owned(),
             reason: Some(reason.to_owned()),
             lines: Vec::new(),
             details: None,
@@ -170,7 +170,10 @@ mod tests {
                 row.reason
             );
             assert_eq!((own.message.as_str(), own.next.as_str()), (row.text, row.hint));
-            assert_eq!((special.message.as_str(), special.next.as_str()), ("Something special.", ""));
+            assert_eq!(
+                (special.message.as_str(), special.next.as_str()),
+                ("Something special.", row.hint)
+            );
             assert_eq!(Failure::from_reason(row.reason, " ", false), own);
         }
     }
@@ -182,7 +185,7 @@ mod tests {
         answer.hint = Some("Run `gsv node` on laptop.".into());
         assert_eq!(Failure::from_wire(&answer).next, "Run `gsv node` on laptop.");
         answer.hint = None;
-        assert_eq!(Failure::from_wire(&answer).next, "");
+        assert_eq!(Failure::from_wire(&answer).next, errors::NODE_OFFLINE.hint);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 import type { UploadAsked } from "../features/media/uploads.ts";
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
 import { mediaResponse } from "./http/media.ts";
-import { problemResponse } from "./http/problem.ts";
+import { failureResponse, problemResponse } from "./http/problem.ts";
 import { route } from "./http/routes.ts";
 import { uploadResponse } from "./http/upload.ts";
 import { hostAllowed } from "./http/upgrade.ts";
@@ -67,7 +67,7 @@ async function refuse(request: Request, env: Env): Promise<Response | undefined>
   if (asker.token === undefined && tokenConfigured) return problemResponse("auth.required");
   const outcome = await gatewayStub(env).authenticate(asker);
   tokenConfigured ||= outcome.ok || outcome.error.reason !== "auth.not_configured";
-  if (!outcome.ok) return problemResponse(outcome.error.reason, outcome.error.message);
+  if (!outcome.ok) return failureResponse(outcome.error);
   return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
 }
 
@@ -107,9 +107,9 @@ async function receive(request: Request, env: Env, url: URL): Promise<Response> 
   );
   const place = await gatewayStub(env).admitUpload(asker, asked);
   tokenConfigured ||= place.ok || place.error.reason !== "auth.not_configured";
-  if (!place.ok && place.error.reason.startsWith("auth.")) return problemResponse(place.error.reason, place.error.message);
+  if (!place.ok && place.error.reason.startsWith("auth.")) return failureResponse(place.error);
   if (request.method !== "POST") return problemResponse("protocol.unsupported", "Files are uploaded here: send a POST request.", 405);
-  if (!place.ok) return problemResponse(place.error.reason, place.error.message);
+  if (!place.ok) return failureResponse(place.error);
   return uploadResponse(env.STORAGE, request, place.value, systemClock.now());
 }
 

@@ -347,7 +347,8 @@ export class Connections {
     if (sent.ok) return sendText(socket, sent.text);
     const tooLarge: GsvError = {
       reason: "protocol.too_large",
-      message: `The answer does not fit a frame (${sent.error.message}). Ask for less at once.`,
+      message: `The answer does not fit a frame (${sent.error.message}).`,
+      hint: "Ask for less at once.",
     };
     const instead = encodeFrame({ type: "res", id, ok: false, error: errorShape(tooLarge) });
     return instead.ok && sendText(socket, instead.text);

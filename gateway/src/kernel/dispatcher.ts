@@ -60,7 +60,7 @@ export async function dispatch(services: Services, connection: Connection, text:
   }
   const { principal } = connection;
   if (principal.expiresAt !== undefined && now >= principal.expiresAt) {
-    answer(frame.id, fail("auth.required", "The token has expired. Make a new one: gsv token create."));
+    answer(frame.id, fail("auth.required", "The token has expired.", "Create a new token: `gsv token create`."));
     services.closeToken(principal.tokenId, "the token has expired");
     return;
   }

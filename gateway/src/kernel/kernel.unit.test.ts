@@ -82,18 +82,22 @@ test("[S4] failures are counted by address and minute, and the count is bounded"
   for (let at = 0; at < 5000; at++) window.failed(`x${at}`, 1);
 });
 
-test("errors carry the contract's code; what is no reason of ours is internal", () => {
+test("errors carry the contract's code and a hint; an unknown reason becomes internal", () => {
   assert.deepEqual(errorShape(fail("node.offline").error), {
     code: 480,
     reason: "node.offline",
     message: ERRORS["node.offline"].text,
+    hint: ERRORS["node.offline"].hint,
     retryable: true,
   });
+  assert.equal(errorShape(fail("node.offline", "The machine laptop is not connected.").error).hint, ERRORS["node.offline"].hint);
+  assert.equal(errorShape(fail("node.offline", "The machine laptop is not connected.", "Start it.").error).hint, "Start it.");
   const foreign: unknown = JSON.parse('{"reason":"constructor","message":"x"}');
   assert.deepEqual(errorShape(foreign as Parameters<typeof errorShape>[0]), {
     code: 500,
     reason: "internal",
     message: "x",
+    hint: ERRORS.internal.hint,
     retryable: true,
   });
 });

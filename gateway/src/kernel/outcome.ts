@@ -3,11 +3,14 @@ import { ERRORS, type ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { ErrorShape } from "../../../protocol/gen/types.ts";
 import type { GsvError, Result } from "../ports/result.ts";
 
-export type Failure = { readonly ok: false; readonly error: Pick<GsvError, "reason" | "message"> };
+export type Failure = { readonly ok: false; readonly error: Pick<GsvError, "reason" | "message" | "hint"> };
 
 export const succeed = <T>(value: T): Result<T> => ({ ok: true, value });
-/** Without a message of its own, the one of the contract's table. */
-export const fail = (reason: ErrorReason, message: string = ERRORS[reason].text): Failure => ({ ok: false, error: { reason, message } });
+/** Without a message, both texts of the contract's table. `hint` is what to do next, where the table's hint is not specific enough. */
+export function fail(reason: ErrorReason, message?: string, hint?: string): Failure {
+  const told = message === undefined ? ERRORS[reason].hint : hint;
+  return { ok: false, error: { reason, message: message ?? ERRORS[reason].text, ...(told === undefined ? {} : { hint: told }) } };
+}
 
 /** Errors that came over RPC have lost their type: an unknown reason is a bug of ours. */
 export function errorShape(error: GsvError): ErrorShape {
@@ -17,6 +20,7 @@ export function errorShape(error: GsvError): ErrorShape {
     code: info.code,
     reason: known ? error.reason : "internal",
     message: error.message,
+    hint: error.hint ?? info.hint,
     ...(error.details === undefined ? {} : { details: error.details }),
     ...(info.retryable ? { retryable: true } : {}),
   };

@@ -3,9 +3,15 @@ import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 
 export interface GsvError {
   readonly reason: ErrorReason;
-  /** A whole sentence for a person: what happened, what to do. Never a secret. */
+  /** What happened, for a person. Never a secret. */
   readonly message: string;
+  /** What to do next. Absent: the contract's table has the hint, or the message itself says what to do. */
+  readonly hint?: string;
   readonly details?: unknown;
 }
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
+
+/** For readers that get one text: the message and, when the error has one of its own, the hint. */
+export const sentence = ({ message, hint }: Pick<GsvError, "message" | "hint">): string =>
+  hint === undefined ? message : `${message} ${hint}`;

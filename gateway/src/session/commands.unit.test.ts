@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { parseMessage } from "./commands.ts";
 
 describe("[R6] commands", () => {
@@ -37,6 +38,11 @@ describe("[R6] commands", () => {
   ] as const) {
     test(`${JSON.stringify(text)}`, () => assert.deepEqual(command(text), expected));
   }
+  test("every command that a hint of the error table names exists", () => {
+    const named = Object.values(ERRORS).flatMap(({ hint }) => [...hint.matchAll(/`(\/[^`]+)`/g)].map((match) => match[1] ?? ""));
+    assert.ok(named.length >= 4, named.join(" "));
+    for (const text of named) assert.equal(parseMessage(text).kind, "command", text);
+  });
 });
 
 describe("[P3.3] directives hold for their message and are taken out of it", () => {

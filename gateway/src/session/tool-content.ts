@@ -1,8 +1,9 @@
 /** What tools give, as blocks for the model. Pure; any JSON is taken, nothing is trusted to have a shape. */
-import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
+import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
 import { ToolOutcomeValues } from "../../../protocol/gen/types.ts";
+import { sentence } from "../ports/result.ts";
 import type { ContentBlock } from "../ports/messages.ts";
 import type { GsvError } from "../ports/result.ts";
 
@@ -46,15 +47,21 @@ export function fromNode(result: ToolResultParams): ToolReport {
   const known = result.result === undefined ? [] : toContent(result.result);
   return { content: [{ type: "text", text: result.error ?? explain(outcome) }, ...known], outcome, ...reason };
 }
-const explain = (outcome: Exclude<ToolOutcome, "ok">): string =>
-  ERRORS[
-    { error: "tool.failed", cancelled: "tool.cancelled", timeout: "tool.timeout", unknown: "tool.outcome_unknown" }[outcome] as ErrorReason
-  ].text;
+const REASONS = {
+  error: "tool.failed",
+  cancelled: "tool.cancelled",
+  timeout: "tool.timeout",
+  unknown: "tool.outcome_unknown",
+} as const satisfies Record<Exclude<ToolOutcome, "ok">, ErrorReason>;
+function explain(outcome: Exclude<ToolOutcome, "ok">): string {
+  const { text, hint } = ERRORS[REASONS[outcome]];
+  return `${text} ${hint}`;
+}
 
 /** How a native call ended. */
 export function fromNative(
   outcome: { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: GsvError },
 ): ToolReport {
   if (outcome.ok) return { content: toContent(outcome.result), outcome: "ok" };
-  return { content: [{ type: "text", text: outcome.error.message }], outcome: "error", reason: outcome.error.reason };
+  return { content: [{ type: "text", text: sentence(outcome.error) }], outcome: "error", reason: outcome.error.reason };
 }

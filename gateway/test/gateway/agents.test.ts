@@ -175,7 +175,7 @@ describe("[P3.1] whose conversation a key is", () => {
       await admin.ok("agents.create", { agentId: "ghostly" });
       const error = await admin.refused(method, { sessionKey: "agent:ghost:main", ...(method === "chat.send" ? { message: "hi" } : {}) });
       expect(error.reason).toBe("agent.unknown");
-      expect(error.message).toContain("Did you mean ghostly?");
+      expect(error.hint).toContain("Did you mean ghostly?");
       expect(asked).toEqual([]);
       expect(await admin.ok("sessions.list")).toMatchObject({ count: 0 });
       expect(await names("ghost")).toEqual([]);

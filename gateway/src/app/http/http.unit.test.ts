@@ -1,3 +1,4 @@
+import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -86,13 +87,15 @@ describe("[X18] media", () => {
   });
 });
 
-test("problems carry the frames' codes", () => {
+test("HTTP problems carry the code and the hint of the error table", () => {
   assert.deepEqual(problem("auth.required"), {
     type: "about:blank",
     title: problem("auth.required").title,
     status: 401,
     code: 401,
     reason: "auth.required",
+    hint: ERRORS["auth.required"].hint,
   });
+  assert.equal(problem("auth.required", "No.", "Ask the owner.").hint, "Ask the owner.");
   assert.deepEqual([problem("limit.sockets", "x").retryable, problem("limit.sockets", "x").detail], [true, "x"]);
 });

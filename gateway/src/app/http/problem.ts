@@ -1,9 +1,10 @@
 /** HTTP errors as `application/problem+json` (RFC 9457), with the reason and code that frames carry. */
 import { ERRORS, type ErrorReason } from "../../../../protocol/gen/errors.ts";
 import type { ProblemDetails } from "../../../../protocol/gen/types.ts";
+import type { GsvError } from "../../ports/result.ts";
 
-export function problem(reason: ErrorReason, detail?: string): ProblemDetails {
-  const { code, http, retryable, text } = ERRORS[reason];
+export function problem(reason: ErrorReason, detail?: string, hint?: string): ProblemDetails {
+  const { code, http, retryable, text, hint: usual } = ERRORS[reason];
   return {
     type: "about:blank",
     title: text,
@@ -11,15 +12,19 @@ export function problem(reason: ErrorReason, detail?: string): ProblemDetails {
     code,
     reason,
     ...(detail === undefined || detail === text ? {} : { detail }),
+    hint: hint ?? usual,
     ...(retryable ? { retryable: true } : {}),
   };
 }
 
 /** `status`: where HTTP has a better one than the contract's table. */
-export function problemResponse(reason: ErrorReason, detail?: string, status?: number): Response {
-  const body = { ...problem(reason, detail), ...(status === undefined ? {} : { status }) };
+export function problemResponse(reason: ErrorReason, detail?: string, status?: number, hint?: string): Response {
+  const body = { ...problem(reason, detail, hint), ...(status === undefined ? {} : { status }) };
   return new Response(JSON.stringify(body), { status: body.status, headers: problemHeaders(reason) });
 }
+
+/** A failure as an HTTP answer. */
+export const failureResponse = ({ reason, message, hint }: GsvError): Response => problemResponse(reason, message, undefined, hint);
 
 export function problemHeaders(reason: ErrorReason): Record<string, string> {
   return {

@@ -2,7 +2,7 @@
 import type { UploadPlace } from "../../features/media/uploads.ts";
 import type { MediaOrigin } from "../../features/media/names.ts";
 import { upload } from "../../features/media/upload.ts";
-import { problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const NAME_CHARS = 256;
 
@@ -36,6 +36,6 @@ export async function uploadResponse(bucket: R2Bucket, request: Request, place: 
     },
     bucket,
   );
-  if (!stored.ok) return problemResponse(stored.error.reason, stored.error.message);
+  if (!stored.ok) return failureResponse(stored.error);
   return new Response(JSON.stringify(stored.value), { status: 200, headers: { ...SAFE_HEADERS, "Content-Type": "application/json" } });
 }

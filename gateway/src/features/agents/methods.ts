@@ -82,9 +82,9 @@ const create: Handler<"agents.create"> = async (services, _caller, params) => {
 
 function refusal(services: Services, agentId: string): Result<never> | undefined {
   if (services.config.hasAgent(agentId))
-    return fail("agent.exists", `There is an agent ${agentId} already. See \`gsv agent show ${agentId}\`.`);
+    return fail("agent.exists", `The agent ${agentId} already exists.`, `Show it: \`gsv agent show ${agentId}\`.`);
   if (services.config.agents().length >= LIMITS.agents)
-    return fail("agent.limit", `There are ${LIMITS.agents} agents, and no more can be made. Take one out of \`agents.list\` first.`);
+    return fail("agent.limit", `There are ${LIMITS.agents} agents, which is the limit.`);
   return undefined;
 }
 

@@ -11,6 +11,7 @@ import type { Result } from "../../ports/result.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
 import type { ChannelRef } from "./hub.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
+import { sentence } from "../../ports/result.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Deliveries, Delivery } from "./deliveries.ts";
 import type { Sessions } from "../sessions/registry.ts";
@@ -55,7 +56,7 @@ export class Deliverer {
     const sent = await this.handOver({ channel, accountId }, message);
     if (!sent.ok && sent.error.reason === "channel.unknown") {
       const { deliveryId: id, peer } = message;
-      this.#undelivered({ id, channel, accountId, peer, state: "failed", error: sent.error.message }, true);
+      this.#undelivered({ id, channel, accountId, peer, state: "failed", error: sentence(sent.error) }, true);
     }
     return sent;
   }

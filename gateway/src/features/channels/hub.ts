@@ -3,6 +3,7 @@
  * sessions answer. Who may talk is decided in `channels/access.ts`; what is durable is in the registries. Keeps nothing in memory
  * that matters: a call that is made again ends in the same answer (promises P2, P3, S6-S8).
  */
+import { sentence } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type {
@@ -235,7 +236,7 @@ export class ChannelHub {
     const place = this.#places.of(ref, inbound, role);
     if (!place.ok) {
       channels.claim(key, "", now());
-      return settle(refused(place.error.message));
+      return settle(refused(sentence(place.error)));
     }
     // A message that was on its way before goes where it went, unless that is no longer for whoever wrote it.
     const target = claimed === undefined || claimed === "" ? place.value : this.#places.claimed(claimed, place.value);
@@ -269,7 +270,7 @@ export class ChannelHub {
       if (error.reason === "storage.failed" || error.reason === "internal") return LATER;
       // Nobody waits for an answer to it, so it can wait itself.
       if (unanswered !== undefined && error.reason === "session.queue_full") return LATER;
-      return settle(refused(error.message));
+      return settle(refused(sentence(error)));
     }
     const { value } = result;
     const reaction = this.#configOf(ref.channel).reaction ?? (inbound.peer.kind === "dm" ? "" : "👀");

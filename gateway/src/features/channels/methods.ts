@@ -3,6 +3,7 @@ import type { ChannelAccount, ChannelLogin } from "../../../../protocol/gen/type
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { Result } from "../../ports/result.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
+import { sentence } from "../../ports/result.ts";
 import { normaliseId } from "../../kernel/routing/session-keys.ts";
 import type { Handler, Handlers, Services } from "../../app/services.ts";
 
@@ -18,9 +19,8 @@ function target(services: Services, params: { readonly channel: string; readonly
   const names = services.channels.names();
   return fail(
     "channel.unknown",
-    names.length === 0
-      ? "There is no such channel here. This gateway has no channels."
-      : `There is no such channel here. There is ${names.join(", ")}.`,
+    "There is no such channel.",
+    names.length === 0 ? "This gateway has no channels." : `Channels of this gateway: ${names.join(", ")}.`,
   );
 }
 /** A channel's Worker that fails is a fault of the platform, in words. */
@@ -29,7 +29,7 @@ async function asked<T>(services: Services, { channel }: Target, call: () => Pro
     return succeed(await call());
   } catch (error) {
     services.log.warn("channel_call_failed", { channel, error });
-    return fail("channel.failed", `The channel ${channel} did not answer as it should. Try again; the log has the details.`);
+    return fail("channel.failed", `The channel ${channel} did not answer correctly.`, "Try again; the log has the details.");
   }
 }
 /** The channel reports by itself, too. */
@@ -85,7 +85,7 @@ const status: Handler<"channel.status"> = async (services, _caller, params) => {
     (ids.length === 0 ? ["default"] : ids).map(async (accountId): Promise<Result<readonly ChannelAccount[]>> => {
       const state = await asked(services, found.value, () => service.status({ accountId }));
       // One account that does not answer hides no other.
-      return state.ok || params.accountId !== undefined ? state : succeed([silent(accountId, state.error.message)]);
+      return state.ok || params.accountId !== undefined ? state : succeed([silent(accountId, sentence(state.error))]);
     }),
   );
   const failed = states.find((state) => !state.ok);
@@ -116,7 +116,7 @@ const logout: Handler<"channel.logout"> = async (services, _caller, params) => {
 
 const pending: Handler<"pair.list"> = (services) =>
   succeed({ pairs: Object.fromEntries(services.channels.waiting().map((pair) => [`${pair.channel}:${pair.senderId}`, pair])) });
-const nobody = (senderId: string) => fail("pair.not_found", `Nobody waits under ${senderId}. \`gsv pair list\` shows who does.`);
+const nobody = (senderId: string) => fail("pair.not_found", `There is no pairing request from ${senderId}.`);
 const approve: Handler<"pair.approve"> = async (services, { connection }, { channel, senderId, role = "guest" }) => {
   const done = await services.channels.approve(channel.toLowerCase(), senderId, role, `client:${connection.principal.id}`);
   return done ? succeed({ approved: true, role, ...done }) : nobody(senderId);
@@ -129,7 +129,7 @@ const reject: Handler<"pair.reject"> = async (services, { connection }, { channe
 export const channelMethods = {
   "channels.list": list,
   // Channels hand over by their service binding; a socket has no way back to the platform.
-  "channel.inbound": () => fail("channel.unknown", "Messages of a channel come over its service binding, not over a socket."),
+  "channel.inbound": () => fail("channel.unknown", "Channels deliver messages over a service binding, not over a socket."),
   "channel.start": start,
   "channel.stop": stop,
   "channel.status": status,

@@ -92,7 +92,8 @@ export class Outgoing {
     if (!this.#brake(from.key, callId))
       return fail(
         "limit.rate",
-        `You have sent ${LIMITS.agentMessagesPerHour} messages in the last hour, and more are not sent. Tell your human; go on later.`,
+        `You have sent ${LIMITS.agentMessagesPerHour} messages in the last hour, which is the limit.`,
+        "Tell the owner, and go on later.",
       );
     const { channel, accountId, peer } = found.value;
     const plain = messageDelivery(callId);
@@ -142,19 +143,25 @@ export class Outgoing {
     const { peers, names } = this.#ports;
     const channel = target.channel.toLowerCase();
     if (!names().includes(channel))
-      return fail("channel.unknown", `There is no channel ${channel.slice(0, 64)} here. There is ${names().join(", ") || "none"}.`);
+      return fail(
+        "channel.unknown",
+        `There is no channel ${channel.slice(0, 64)}.`,
+        `Channels of this gateway: ${names().join(", ") || "none"}.`,
+      );
     const accountId = target.accountId === undefined ? undefined : normaliseId(target.accountId, "default");
     const known = peers.find(channel, accountId, target.peer);
     if (known.length > 1)
       return fail(
         "tool.bad_args",
-        `Several accounts know this conversation. Name one: ${known.map((record) => targetName(record)).join(" or ")}.`,
+        "Several accounts know this conversation.",
+        `Name one: ${known.map((record) => targetName(record)).join(" or ")}.`,
       );
     const [record] = known;
     if (!this.#allowed({ ...target, channel }, record))
       return fail(
         "auth.forbidden",
-        "You may write only to people and groups that you talk with already, or that your human has allowed. gsv__Channels lists them.",
+        "You may write only to people and groups that you already talk with or that the owner has allowed.",
+        "List them with gsv__Channels.",
       );
     const { peer } = record ?? target;
     return succeed({ channel, accountId: record?.accountId ?? accountId ?? "default", peer, ...(record ? { record } : {}) });

@@ -2,6 +2,7 @@
  * Files on their way in: out of messages and results, into the bucket, a reference in their place. What is referred to must be this
  * session's own and be there. Nothing here changes the conversation.
  */
+import { sentence } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
 import type { Attachment } from "../../../../protocol/gen/types.ts";
@@ -167,14 +168,14 @@ async function inline(input: TakeResult, { data, mimeType: said }: ImageBlock, i
   if (!isShownImage(mimeType)) return left(`It is said to be ${JSON.stringify(said.slice(0, 64))}, but is no PNG, JPEG, GIF or WebP.`);
   const uuid = await uuidFor(input.sessionKey, { kind: "result", callId: input.callId, index });
   const put = await putMedia(bucket, { sessionKey: input.sessionKey, uuid, mimeType, bytes, uploadedAt: input.now });
-  return put.ok ? blockOf(put.value.key, mimeType, undefined, bytes.length) : left(put.error.message);
+  return put.ok ? blockOf(put.value.key, mimeType, undefined, bytes.length) : left(sentence(put.error));
 }
 /** Only what this machine uploaded for this call. */
 async function uploaded({ sessionKey, callId, nodeId }: TakeResult, { r2Key }: MediaBlock, bucket: Bucket): Promise<ContentBlock> {
   if (nodeId === undefined || !(await isKeyOf(sessionKey, { kind: "call", callId, nodeId }, r2Key)))
     return left("It refers to a file that was not uploaded for this call.");
   const object = await guarded("look for the image", () => bucket.head(r2Key));
-  if (!object.ok) return left(object.error.message);
+  if (!object.ok) return left(sentence(object.error));
   const mimeType = object.value?.httpMetadata?.contentType ?? "";
   if (object.value === null || !isShownImage(mimeType)) return left("There is no such image in the storage.");
   const { size } = object.value;

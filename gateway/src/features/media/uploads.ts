@@ -35,7 +35,7 @@ export class Uploads {
       return fail("protocol.invalid_params", "Name either `sessionKey` (a client) or `callId` (a machine) in the query.");
     const place = asked.callId === undefined ? forMessage(services, grant, asked) : forCall(services, grant, asked.callId);
     if (place.ok && this.#window.failed(grant.tokenId, now))
-      return fail("limit.rate", `At most ${UPLOADS_PER_MINUTE} files a minute are taken. Wait a moment.`);
+      return fail("limit.rate", `At most ${UPLOADS_PER_MINUTE} files a minute are accepted.`);
     return place;
   }
 }
@@ -45,7 +45,7 @@ function forMessage(services: Services, grant: TokenGrant, { sessionKey = "", id
   if (!isClient || !scopesOf({ kind: grant.kind, mode: "client" }).includes("chat"))
     return fail("auth.forbidden", "Uploading a file for a message needs a client or admin token that may chat.");
   if (id !== undefined && !UPLOAD_ID.test(id))
-    return fail("protocol.invalid_params", "`id` is a UUID of your own; leave it out for a fresh one.");
+    return fail("protocol.invalid_params", "`id` is not a UUID.", "Send a UUID, or leave `id` out.");
   const found = addressable(services, sessionKey);
   if (!found.ok) return found;
   return succeed({

@@ -52,11 +52,11 @@ export class ClientCalls {
     const { pending, connections, now } = this.#ports;
     const callId = clientCallId(request.token, request.name, this.#ports.freshName(16));
     const node = connections.node(request.node);
-    if (node === undefined) return fail("node.offline", `The machine ${request.node} is not connected. Start \`gsv node\` on it.`);
+    if (node === undefined) return fail("node.offline", `The machine ${request.node} is not connected.`);
     const asked = pending.get(callId);
     if (asked !== undefined) {
       // The same call again, most likely after a lost link: whoever asked last gets the answer.
-      this.#answer(asked, fail("tool.cancelled", "The same call was asked for again; its answer goes there."));
+      this.#answer(asked, fail("tool.cancelled", "The same call was requested again; the newer request gets the answer."));
       pending.redirect(callId, request.conn, request.request);
       return succeed({ callId });
     }
@@ -77,7 +77,7 @@ export class ClientCalls {
       deadline: at + request.timeoutMs + MARGIN_MS,
       graceUntil: undefined,
     };
-    if (!pending.add(row)) return fail("limit.rate", "Too many tool calls are under way. Wait for some to end.");
+    if (!pending.add(row)) return fail("limit.rate", "Too many tool calls are running.", "Wait for some calls to end, then try again.");
     const sent =
       kind === "logs"
         ? connections.event(node, "logs.get", {
@@ -93,7 +93,7 @@ export class ClientCalls {
           });
     if (!sent) {
       pending.take(callId);
-      return fail("node.offline", `The machine ${request.node} is not connected. Start \`gsv node\` on it.`);
+      return fail("node.offline", `The machine ${request.node} is not connected.`);
     }
     this.#ports.arm();
     return succeed({ callId });
@@ -158,7 +158,8 @@ export class ClientCalls {
           call,
           fail(
             "node.offline",
-            `The machine ${nodeId} dropped off during the call. It changes nothing, so ask again when the machine is back.`,
+            `The machine ${nodeId} disconnected during the call, which changes nothing.`,
+            "Repeat the call when the machine is connected again.",
           ),
         );
       else this.#ports.pending.wait(call.call, until);
@@ -172,7 +173,8 @@ export class ClientCalls {
     for (const call of this.#ports.pending.ofNode(nodeId)) {
       if (ledger === undefined)
         this.#end(call, unknownOutcome(call, "The link to the machine broke during the call, and this machine keeps no record of calls."));
-      else if (!states.has(call.call)) this.#end(call, fail("node.offline", `The call never reached the machine ${nodeId}. Ask again.`));
+      else if (!states.has(call.call))
+        this.#end(call, fail("node.offline", `The call did not reach the machine ${nodeId}.`, "Repeat the call."));
       else this.#ports.pending.goOn(call.call, this.#ports.now() + LIMITS.nodeGraceMs);
     }
     this.#ports.arm();
@@ -222,8 +224,8 @@ export class ClientCalls {
 
 const unknownOutcome = (call: PendingCall, what: string): Result<never> =>
   call.repeatable
-    ? fail("node.offline", `${what} It changes nothing, so ask again.`)
-    : fail("tool.outcome_unknown", `${what} It may or may not have taken effect: look before you repeat it.`);
+    ? fail("node.offline", `${what} The call changes nothing.`, "Repeat the call.")
+    : fail("tool.outcome_unknown", `${what} The call may have taken effect.`);
 
 function toolAnswer(call: PendingCall, { result, error, outcome, reason }: ToolResultParams): Result<unknown> {
   if (error === undefined && (outcome === undefined || outcome === "ok"))

@@ -34,13 +34,13 @@ const execEvent: Handler<"node.exec.event"> = async (services, { connection, now
 export function logNode(services: Pick<Services, "connections" | "nodes">, nodeId: string | undefined): Result<string> {
   if (nodeId !== undefined) {
     if (services.connections.isOnline(nodeId)) return succeed(nodeId);
-    return services.nodes.exists(nodeId)
-      ? fail("node.offline", `The machine ${nodeId} is not connected. Start \`gsv node\` on it.`)
-      : fail("node.unknown");
+    return services.nodes.exists(nodeId) ? fail("node.offline", `The machine ${nodeId} is not connected.`) : fail("node.unknown");
   }
   const [only, ...others] = services.connections.nodes();
-  if (only === undefined) return fail("node.offline", "No machine is connected. Start `gsv node` on one.");
-  return others.length === 0 ? succeed(only.principal.id) : fail("node.unknown", "Several machines are connected; name one (nodeId).");
+  if (only === undefined) return fail("node.offline", "No machine is connected.", "Start a node: `gsv node`.");
+  return others.length === 0
+    ? succeed(only.principal.id)
+    : fail("node.unknown", "Several machines are connected.", "Name one of them with `nodeId`.");
 }
 
 const logsGet: Handler<"logs.get"> = (services, { connection, requestId }, { nodeId, lines }) => {

@@ -33,16 +33,13 @@ function onNode(services: Services, name: string): Result<Target> | "native" {
   if (services.native.definitions.some((definition) => definition.name === name)) return "native";
   const address = services.nodeLinks.find(name, (owner, tool) => owner === NATIVE && nativeDefinition(services, tool) !== undefined);
   if (address === undefined)
-    return fail("tool.unknown", "There is no such tool. A tool is named machine__Tool or gsv__Tool; see `gsv tools list`.");
+    return fail("tool.unknown", "There is no such tool.", "A tool is named machine__Tool or gsv__Tool. List the tools: `gsv tools list`.");
   if (address.owner === NATIVE)
-    return nativeDefinition(services, address.tool) === undefined
-      ? fail("tool.unknown", "The gateway has no such tool. See `gsv tools list`.")
-      : "native";
-  if (!services.nodeLinks.isExpected(address.owner))
-    return fail("node.offline", `The machine ${address.owner} is not connected. Start \`gsv node\` on it.`);
+    return nativeDefinition(services, address.tool) === undefined ? fail("tool.unknown", "The gateway has no such tool.") : "native";
+  if (!services.nodeLinks.isExpected(address.owner)) return fail("node.offline", `The machine ${address.owner} is not connected.`);
   const definition = services.nodes.offer(address.owner)?.tools.find((tool) => tool.name === address.tool);
   return definition === undefined
-    ? fail("tool.unknown", `The machine ${address.owner} has no such tool. See \`gsv tools list\`.`)
+    ? fail("tool.unknown", `The machine ${address.owner} has no such tool.`)
     : succeed({ node: address.owner, definition });
 }
 
@@ -108,7 +105,8 @@ const request: Handler<"tool.request"> = (services, { connection, requestId }, p
   const key = canonicalKey(params.sessionKey, services.config.mainKey(), services.config.defaultAgentId());
   if (!key.ok) return fail("session.bad_key", `This is not a session key: ${key.problem}.`);
   const target = onNode(services, params.tool);
-  if (target === "native") return fail("tool.unknown", "Only a machine's tool can be requested; use tool.invoke for the gateway's own.");
+  if (target === "native")
+    return fail("tool.unknown", "Only a machine's tool can be requested.", "Call the gateway's own tools with tool.invoke.");
   if (!target.ok) return target;
   const { node, definition } = target.value;
   const { timeoutMs } = callTimes(definition, params.args, undefined, services.config.effective().timeouts.toolMs);

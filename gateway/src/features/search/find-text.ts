@@ -55,7 +55,7 @@ export async function findText(
     return succeed({ hits, more: found.more, notes: found.notes.map((note) => services.scrub(note).slice(0, MAX_NOTE_CHARS)) });
   } catch (error) {
     services.log.error("search_failed", { agent: agentId, error });
-    return fail(FAILED, "The search index did not answer. Search again.");
+    return fail(FAILED, "The search index did not answer.", "Search again.");
   }
 }
 

@@ -18,7 +18,7 @@ const send: Handler<"chat.send"> = (services, { connection, now }, params) => {
   const identity = takeUp(services.sessions, found.value, now);
   const followed = connection.follows.has(key);
   if (!services.connections.follow(connection, key))
-    return fail("limit.rate", "This connection follows as many sessions as it can. Unsubscribe from some.");
+    return fail("limit.rate", "This connection follows the maximum number of sessions.", "Unsubscribe from some sessions.");
   const runId = params.runId ?? `run-${services.ids.name(20)}`;
   const answer = services.ask(key, (session) =>
     session.send({

@@ -2,11 +2,11 @@
  * Following a conversation from a known point (wire rule C5): what happened since then, then what happens, without gap or double. Live
  * events wait while the session is asked for the past, and go out after it.
  */
-import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import { asSessionKey, type SessionSubscribeResult } from "../../../../protocol/gen/types.ts";
 import type { EventName } from "../../../../protocol/gen/methods.ts";
 import type { Result } from "../../ports/result.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
+import { sentence } from "../../ports/result.ts";
 import type { Connection, HeldEvent } from "../../kernel/connections.ts";
 import { LATER, type Outcome, type Services } from "../../app/services.ts";
 
@@ -23,7 +23,7 @@ export async function followFrom(
   const { connections } = services;
   const before = connection.follows.has(key);
   if (!connections.follow(connection, key))
-    return fail("limit.rate", "This connection follows as many sessions as it can. Unsubscribe from some.");
+    return fail("limit.rate", "This connection follows the maximum number of sessions.", "Unsubscribe from some sessions.");
   connections.hold(connection, key);
   let answer: Result<SessionSubscribeResult> | undefined;
   try {
@@ -48,7 +48,7 @@ export async function resumeFrom(services: Needs, connection: Connection, key: s
     if (answer.ok) {
       for (const news of answer.value.events) if (isNews(news)) connections.event(connection, news.event, news.payload);
     } else {
-      const text = answer.error.reason === "session.snapshot_required" ? ERRORS["session.snapshot_required"].text : answer.error.message;
+      const text = sentence(answer.error.reason === "session.snapshot_required" ? fail("session.snapshot_required").error : answer.error);
       connections.event(connection, "session", { sessionKey: asSessionKey(key), kind: "note", text });
     }
   } finally {

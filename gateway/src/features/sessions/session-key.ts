@@ -24,7 +24,8 @@ export function unknownAgent(services: Pick<Services, "config">, agentId: string
   const there = ids.length <= 8 ? ids.join(", ") : `${ids.slice(0, 8).join(", ")} and ${ids.length - 8} more`;
   return fail(
     "agent.unknown",
-    `There is no agent ${agentId}.${meant === undefined ? ` There is ${there}.` : ` Did you mean ${meant}?`} A new one is made with \`gsv agent new ${agentId}\`.`,
+    `There is no agent ${agentId}.`,
+    `${meant === undefined ? `Agents: ${there}.` : `Did you mean ${meant}?`} Create it with \`gsv agent new ${agentId}\`.`,
   );
 }
 
@@ -39,5 +40,9 @@ export function addressable(services: Pick<Services, "config">, raw: string): Re
 export function existing(services: Pick<Services, "config" | "sessions">, raw: string): Result<Conversation> {
   const found = conversation(services, raw);
   if (!found.ok || services.sessions.find(found.value.key) !== undefined) return found;
-  return fail("session.not_found", `There is no session ${found.value.key}. It begins with its first message.`);
+  return fail(
+    "session.not_found",
+    `There is no session ${found.value.key}.`,
+    "A session begins with its first message. List the sessions: `gsv session list`.",
+  );
 }

@@ -12,7 +12,11 @@ const show: Handler<"skills.show"> = (services, _caller, { agentId, name }) => s
 
 const install: Handler<"skills.install"> = async (services, caller, { agentId, name, scope, files, replace }) => {
   if (scope === "builtin")
-    return fail("skill.builtin", "Built-in skills can't be installed or replaced. Install one of that name for an agent or for all.");
+    return fail(
+      "skill.builtin",
+      "Built-in skills cannot be installed or replaced.",
+      "Install a skill with this name for one agent or for all agents.",
+    );
   const agent = agentOf(services, agentId);
   if (scope !== "global" && !services.config.hasAgent(agent)) return unknownAgent(services, agent);
   return services.skills.install(agent, scope ?? "agent", name, files, replace ?? false, actor(caller));

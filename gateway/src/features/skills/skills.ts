@@ -49,7 +49,8 @@ const SHORT_CHARS = 1024;
 const REPORT_CHARS = 500_000;
 const MAX_NODES = 256;
 const utf8 = new TextEncoder();
-const noSkill = (name: string) => fail("skill.not_found", `There is no skill \`${visible(name, 64)}\`. See \`gsv skills list\`.`);
+const noSkill = (name: string) =>
+  fail("skill.not_found", `There is no skill \`${visible(name, 64)}\`.`, "List the skills: `gsv skills list`.");
 
 export class GatewaySkills {
   readonly #ports: Ports;
@@ -137,7 +138,7 @@ export class GatewaySkills {
     const there = await this.#ports.library.root(root, this.#ports.now());
     if (!there.ok) return there;
     const folder = there.value.skills.find((skill) => skill.name === name);
-    if (folder?.sha256 !== sha256) return fail("storage.failed", `The skill \`${name}\` is not there as it was written. Try again.`);
+    if (folder?.sha256 !== sha256) return fail("storage.failed", `The skill \`${name}\` was not stored as it was sent.`, "Try again.");
     return succeed({ skill: this.#entry(agentId, folder, this.#ports.pins.list(agentId)) });
   }
 
@@ -205,7 +206,8 @@ export class GatewaySkills {
         return by.startsWith("agent:")
           ? fail(
               "skill.changed",
-              `The skill \`${asked.name}\` is not what was approved, so it must not be changed now. Your human can look at it with \`gsv skills show ${asked.name}\` and then say \`gsv skills approve ${asked.name}\`.`,
+              `The skill \`${asked.name}\` is not what was approved, so it must not be changed now.`,
+              `The owner can review it with \`gsv skills show ${asked.name}\` and then run \`gsv skills approve ${asked.name}\`.`,
             )
           : done;
       if (from !== to)

@@ -40,12 +40,17 @@ const read: Handler<"workspace.read"> = async (services, _caller, { agentId, pat
     if (answerBytes(file.value) <= ANSWER_BYTES) return succeed(file.value);
     return fail(
       "file.too_large",
-      `\`${file.value.path}\` has ${file.value.size} bytes and does not fit one answer. Read it in parts: ask with an \`offset\`.`,
+      `\`${file.value.path}\` has ${file.value.size} bytes and does not fit one answer.`,
+      "Read the file in parts, with `offset`.",
     );
   }
   const page = textPage(file.value.content, offset);
   if (!page)
-    return fail("protocol.invalid_params", `There is no character that begins at offset ${offset}. Go on where \`nextOffset\` said.`);
+    return fail(
+      "protocol.invalid_params",
+      `No character begins at offset ${offset}.`,
+      "Continue at the `nextOffset` of the answer before.",
+    );
   const { content, nextOffset } = page;
   return succeed({ ...file.value, content, ...(nextOffset === undefined ? {} : { nextOffset }) });
 };

@@ -50,15 +50,23 @@ export function edit(
   newString: string,
   replaceAll: boolean,
 ): Result<{ readonly text: string; readonly count: number }> {
-  const fail = (reason: "edit.no_match" | "edit.ambiguous" | "tool.bad_args", message: string) =>
-    ({ ok: false, error: { reason, message } }) as const;
-  if (oldString === "") return fail("tool.bad_args", "`oldString` is empty. To make a file or replace all of it, use gsv__WriteFile.");
-  if (oldString === newString) return fail("tool.bad_args", "`oldString` and `newString` are the same.");
+  const fail = (reason: "edit.no_match" | "edit.ambiguous" | "tool.bad_args", message: string, hint: string) =>
+    ({ ok: false, error: { reason, message, hint } }) as const;
+  if (oldString === "") return fail("tool.bad_args", "`oldString` is empty.", "To create a file or replace all of it, use gsv__WriteFile.");
+  if (oldString === newString) return fail("tool.bad_args", "`oldString` and `newString` are the same.", "Give a different `newString`.");
   const pieces = text.split(oldString);
   const count = pieces.length - 1;
   if (count === 0)
-    return fail("edit.no_match", "`oldString` is not in the file. Read the file again and copy the text exactly, white space included.");
+    return fail(
+      "edit.no_match",
+      "`oldString` is not in the file.",
+      "Read the file again and copy the text exactly, including white space.",
+    );
   if (count > 1 && !replaceAll)
-    return fail("edit.ambiguous", `\`oldString\` is in the file ${count} times. Add more of the text around it, or set \`replaceAll\`.`);
+    return fail(
+      "edit.ambiguous",
+      `\`oldString\` is in the file ${count} times.`,
+      "Include more of the text around it, or set `replaceAll`.",
+    );
   return { ok: true, value: { text: pieces.join(newString), count } };
 }

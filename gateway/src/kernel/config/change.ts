@@ -5,21 +5,19 @@ import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import { guestToolProblem } from "../routing/guest-tools.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError } from "../../ports/result.ts";
+import { fail } from "../outcome.ts";
 import { effective, MASK, masked } from "./effective.ts";
 import { formatPath, parsePath } from "./paths.ts";
 import { fit, isSecretPath, locate } from "./schema.ts";
 import { getAt, leavesOf, setAt, unsetAt } from "./tree.ts";
 
 type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
-const fail = (reason: GsvError["reason"], message: string): { readonly ok: false; readonly error: GsvError } => ({
-  ok: false,
-  error: { reason, message },
-});
 
 const badPath = (text: string) =>
   fail(
     "config.unknown_path",
-    `${text.length <= 80 && /^[\w.[\]"-]+$/.test(text) ? `${text} is not a setting.` : "This is not a setting."} A setting is named like model.provider or agents.list[0].id; gsv config get lists them.`,
+    text.length <= 80 && /^[\w.[\]"-]+$/.test(text) ? `${text} is not a setting.` : "This is not a setting.",
+    "A setting is named like model.provider or agents.list[0].id. List the settings: `gsv config get`.",
   );
 
 /** Where a path leads, in canonical form. */
@@ -56,8 +54,7 @@ export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown):
   const kept = keepMasked(set, segments, fitted.value);
   if (!kept.ok) return kept;
   const next = setAt(set, segments, kept.value, emptyAt);
-  if (next === undefined)
-    return fail("config.invalid", `${name} would leave a hole in a list; the next free position is one after the last.`);
+  if (next === undefined) return fail("config.invalid", `${name} would leave a gap in a list.`, "Use the position after the last item.");
   return settle(set, next, name);
 }
 
@@ -74,7 +71,7 @@ function keepMasked(set: Readonly<GsvConfig>, at: readonly string[], value: unkn
     if (leaf !== MASK || !isSecretPath(path)) continue;
     const present = getAt(set, path);
     if (typeof present !== "string")
-      return fail("config.invalid", `${formatPath(path)} is only a mask, and no secret is stored there. Give the secret itself.`);
+      return fail("config.invalid", `${formatPath(path)} is only a mask, and no secret is stored there.`, "Give the secret itself.");
     whole = setAt(whole, below, present, emptyAt);
   }
   return { ok: true, value: whole };
