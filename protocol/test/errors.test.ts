@@ -6,7 +6,7 @@ import { model } from "./support.ts";
 
 const ROWS = Object.entries(ERRORS);
 /** Starts like a sentence and ends like one. */
-const SENTENCES = /^[A-Z][^]*\.$/;
+const SENTENCES = /^[A-Z].*\.$/;
 const ODD = /\b(whoever|nobody|somebody|mend|anew|afresh|for ever|put away|brought along|is there to|all the same|meanwhile)\b/i;
 
 for (const [reason, { text, hint }] of ROWS) {

@@ -246,12 +246,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_gateway_refuses_keeps_its_reason_and_words() {
-        let (url, _asked) = server("HTTP/1.1 413 Too Large\r\nContent-Type: application/problem+json\r\nContent-Length: 61\r\n\r\n{\"reason\":\"file.too_large\",\"detail\":\"At most 5 bytes.\",\"x\":1}").await;
+    async fn a_refusal_keeps_the_gateway_s_reason_message_and_hint() {
+        let (url, _asked) = server("HTTP/1.1 413 Too Large\r\nContent-Type: application/problem+json\r\nContent-Length: 74\r\n\r\n{\"reason\":\"file.too_large\",\"detail\":\"At most 5 bytes.\",\"hint\":\"Split it.\"}").await;
         let error = upload(&url, &[], vec![1; 10]).send().await.unwrap_err();
         assert_eq!(
             (error.reason(), error.to_string().as_str()),
-            ("file.too_large", "At most 5 bytes.")
+            ("file.too_large", "At most 5 bytes. Split it.")
         );
         assert_eq!(error.exit_status(), 1);
     }
