@@ -354,7 +354,7 @@ describe("the owner looks after channels", () => {
   test("a channel that is not there, and one that fails", async () => {
     expect(await owner.refused("channel.start", { channel: "fax" })).toMatchObject({
       reason: "channel.unknown",
-      message: expect.stringContaining("test"),
+      hint: expect.stringContaining("test"),
     });
     service = { ...service, start: async () => Promise.reject(new Error("SECRET-DETAIL")) };
     const error = await owner.refused("channel.start", { channel: "test" });

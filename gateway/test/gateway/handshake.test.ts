@@ -40,7 +40,7 @@ describe("before a socket", () => {
     const response = await upgrade();
     expect(response.status).toBe(503);
     expect(response.headers.get("Content-Type")).toBe("application/problem+json");
-    expect(await response.json()).toMatchObject({ reason: "auth.not_configured", code: 503, title: expect.stringContaining("gsv up") });
+    expect(await response.json()).toMatchObject({ reason: "auth.not_configured", code: 503, hint: expect.stringContaining("gsv up") });
   });
 
   test("[H7][S2][X5] a browser's origin that is not allowed is refused with 403", async () => {

@@ -434,7 +434,7 @@ describe("[P6] tool.invoke by a client", () => {
     lap.socket.close(1000);
     await until("waiting", () => admin.events("presence").some(({ payload }) => (payload as { online: boolean }).online === false));
     const back = await node("lap", ADMIN, { ledger: { calls: [{ callId: first, state: "started" }] } });
-    expect((await admin.answer(two)).error).toMatchObject({ reason: "node.offline", message: expect.stringContaining("never reached") });
+    expect((await admin.answer(two)).error).toMatchObject({ reason: "node.offline", message: expect.stringContaining("did not reach") });
     await back.ok("tool.result", { callId: first, result: "done" });
     expect((await admin.answer(one)).payload).toEqual({ result: "done", callId: "one" });
   });

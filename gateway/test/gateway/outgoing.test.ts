@@ -119,7 +119,7 @@ describe("[X9] explicit targets", () => {
     await hears({ kind: "dm", id: "anna" }, "anna", "one");
     await hears({ kind: "dm", id: "anna" }, "anna", "two");
     const outcome = await say({ channel: "test", peerKind: "dm", peerId: "anna" });
-    expect(outcome).toMatchObject({ ok: false, error: { reason: "tool.bad_args", message: expect.stringContaining("test/one/dm/anna") } });
+    expect(outcome).toMatchObject({ ok: false, error: { reason: "tool.bad_args", hint: expect.stringContaining("test/one/dm/anna") } });
     expect(await reason({ channel: "test", account: "two", peerKind: "dm", peerId: "anna" })).toBe("ok");
     expect(sent[0]?.accountId).toBe("two");
   });
