@@ -1,59 +1,48 @@
-//! A connection that follows one session, over many turns and lost links. Knows where in the session's log it is; shows
-//! nothing.
+//! Drives a conversation: one link that follows one session over many turns and lost connections. Decides nothing: `turn`
+//! does.
 
-use gsv_link::{Events, Link, LinkEvent};
-use gsv_protocol::Event;
-use gsv_protocol::events::{Chat, Session};
-use gsv_protocol::methods::SessionSubscribe;
-use gsv_protocol::types::{SessionKey, SessionSubscribeParams};
-use serde_json::Value;
+use std::future::{Future, pending};
+use std::pin::Pin;
+
+use gsv_link::{Events, Link};
+use gsv_protocol::methods::{ChatAbort, ChatSend, SessionSubscribe};
+use gsv_protocol::types::{MessageId, RunId};
 use tokio::signal::unix::Signal;
+use tokio::time::{Instant, sleep_until};
+use ulid::Ulid;
 
-use super::turn::{Request, Turn};
+use super::followed::{Followed, News};
+use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Request, Turn};
 use super::view::View;
-use crate::client::{Account, link_failure, never_connected};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::client::{Account, never_connected};
+use crate::exit::Outcome;
+
+/// An answer that is on its way.
+pub type Answer<T> = Option<Pin<Box<dyn Future<Output = T>>>>;
 
 pub struct Conversation {
-    pub link: Link,
-    pub events: Events,
-    pub url: String,
-    /// As it was asked for.
-    pub session: String,
-    /// As the gateway names it, once it has; events carry this name.
-    canonical: Option<String>,
-    /// The latest log event seen, or the place of our own latest message.
-    pub last_seq: Option<u64>,
-    pub connected: bool,
-    /// No further turn is possible.
-    pub ended: bool,
+    link: Link,
+    events: Events,
+    pub followed: Followed,
 }
 
 impl Conversation {
-    /// Connects; a gateway that isn't there is an error at once.
+    /// Connects. Fails at once when the gateway cannot be reached.
     pub async fn open(account: &Account, session: String) -> Outcome<Self> {
         let (link, mut events) = account.connect_lasting().await?;
         loop {
-            match events.recv().await {
-                Some(LinkEvent::Connected(_)) => break,
-                Some(event) => {
-                    if let Some(failure) = never_connected(&account.url, &event) {
-                        return Err(failure);
-                    }
-                }
-                None => return Err(closed()),
+            let event = events.recv().await;
+            if let Some(failure) = event.as_ref().and_then(|event| never_connected(&account.url, event)) {
+                return Err(failure);
+            }
+            match News::read(event) {
+                Some(News::Connected) => break,
+                Some(News::Ended(failure)) => return Err(failure),
+                _ => {}
             }
         }
-        Ok(Self {
-            link,
-            events,
-            url: account.url.clone(),
-            session,
-            canonical: None,
-            last_seq: None,
-            connected: true,
-            ended: false,
-        })
+        let followed = Followed::new(session);
+        Ok(Self { link, events, followed })
     }
 
     pub async fn close(self) {
@@ -61,113 +50,109 @@ impl Conversation {
     }
 
     /// Sends a message and shows its answer until the run ends.
-    pub async fn turn(&mut self, request: &Request<'_>, view: &mut View, interrupts: &mut Signal) -> Outcome {
-        Turn::new(self, request).run(request, view, interrupts).await
-    }
-
-    /// Follows the session before anything is said in it. A gateway that can't do that shows less, and works.
-    pub async fn follow(&mut self) {
-        let params = SessionSubscribeParams {
-            session_key: self.key(),
-            after_seq: None,
+    pub async fn turn(&mut self, request: Request, view: &mut View, interrupts: &mut Signal) -> Outcome {
+        let began = Instant::now();
+        let ids = Ids {
+            run: RunId(Ulid::generate().to_string()),
+            message: MessageId(Ulid::generate().to_string()),
         };
-        if let Ok(result) = self.link.call::<SessionSubscribe>(params).await {
-            self.learn_name(&result.session_key);
-            self.note_seq(Some(result.seq));
+        let (mut turn, mut effects) = Turn::start(&mut self.followed, request, ids);
+        let (mut send, mut subscribe, mut abort): (Answer<Input>, Answer<Input>, Answer<Input>) = (None, None, None);
+        loop {
+            for effect in effects {
+                let link = self.link.clone();
+                match effect {
+                    // The link sends it again after a reconnect, under the same id; the turn gives up first.
+                    Effect::Send(params) => {
+                        send = Some(Box::pin(async move {
+                            Input::Sent(link.call_within::<ChatSend>(params, LOST_PATIENCE * 2).await)
+                        }));
+                    }
+                    Effect::Subscribe(params) => {
+                        subscribe = Some(Box::pin(async move {
+                            Input::Subscribed(link.call::<SessionSubscribe>(params).await)
+                        }));
+                    }
+                    Effect::Abort(params) => {
+                        abort = Some(Box::pin(async move {
+                            Input::Aborted(link.call::<ChatAbort>(params).await.map(drop))
+                        }));
+                    }
+                    Effect::Draw(draw) => view.draw(draw),
+                    Effect::End(result) => return result,
+                }
+            }
+            let input = tokio::select! {
+                // Answers come first: they tell how to read the events (which run is ours, what was missed).
+                biased;
+                _ = interrupts.recv() => Input::Interrupted,
+                input = answered(&mut send) => input,
+                input = answered(&mut subscribe) => input,
+                input = answered(&mut abort) => input,
+                () = sleep_until(began + turn.wake_at()) => Input::Wake,
+                news = next(&mut self.events) => Input::News(news),
+            };
+            effects = turn.handle(input, began.elapsed());
         }
     }
 
-    /// The events since the last one that was seen, and following again; for after a reconnect between two turns.
-    pub fn missed(&self) -> impl Future<Output = Vec<Value>> + 'static {
+    /// Follows the session before the first message. A gateway that refuses this shows less news, and chat works.
+    pub async fn follow(&mut self) {
+        let params = self.followed.subscription(None);
+        if let Ok(result) = self.link.call::<SessionSubscribe>(params).await {
+            self.followed.learn_name(&result.session_key);
+            self.followed.note_seq(Some(result.seq));
+        }
+    }
+
+    /// Follows the session again after a reconnect between two turns. Gives the events since the last one that was seen.
+    pub fn missed(&self) -> impl Future<Output = Vec<News>> + 'static {
         let link = self.link.clone();
-        let params = SessionSubscribeParams {
-            session_key: self.key(),
-            after_seq: self.last_seq,
-        };
+        let params = self.followed.subscription(self.followed.last_seq);
         async move {
             let answer = link.call::<SessionSubscribe>(params).await;
-            answer.map(|answer| answer.events).unwrap_or_default()
+            let events = answer.map(|answer| answer.events).unwrap_or_default();
+            events.into_iter().filter_map(News::replayed).collect()
         }
     }
 
-    /// What happened between two turns and is news. Never waits.
-    pub fn catch_up(&mut self) -> Vec<LinkEvent> {
-        let mut news = Vec::new();
+    /// The news that arrived between two turns. Never waits.
+    pub fn catch_up(&mut self) -> Vec<News> {
+        let mut all = Vec::new();
         while let Ok(event) = self.events.try_recv() {
-            news.extend(self.news(event));
+            all.extend(News::read(Some(event)).filter(|news| self.followed.is_new(news)));
         }
-        news
+        all
     }
 
-    /// The next news, for a prompt that waits. Fails when the link has ended for good.
-    pub async fn next_news(&mut self) -> Outcome<LinkEvent> {
+    /// Waits for the next news. Fails when the link has ended.
+    pub async fn next_news(&mut self) -> Outcome<News> {
         loop {
-            let event = self.events.recv().await.ok_or_else(closed)?;
-            if let LinkEvent::Fatal(error) = &event {
-                self.ended = true;
-                return Err(link_failure(error));
-            }
-            if let Some(event) = self.news(event) {
-                return Ok(event);
+            let news = next(&mut self.events).await;
+            let is_new = self.followed.is_new(&news);
+            match news {
+                News::Ended(failure) => return Err(failure),
+                news if is_new => return Ok(news),
+                _ => {}
             }
         }
-    }
-
-    /// An event, unless it is another session's or was seen before: log events may be handed over twice.
-    pub fn news(&mut self, event: LinkEvent) -> Option<LinkEvent> {
-        match &event {
-            LinkEvent::Connected(_) => self.connected = true,
-            LinkEvent::Disconnected { .. } => self.connected = false,
-            LinkEvent::Fatal(_) => self.ended = true,
-            LinkEvent::Event { payload, .. } => {
-                let seq = payload.get("sessionSeq").and_then(Value::as_u64);
-                let key = payload.get("sessionKey").and_then(Value::as_str);
-                if !key.is_some_and(|key| self.concerns(key)) || seq.is_some() && seq <= self.last_seq {
-                    return None;
-                }
-                self.note_seq(seq);
-            }
-            _ => {}
-        }
-        Some(event)
-    }
-
-    /// Whether an event's session is this one.
-    pub fn concerns(&self, session: &str) -> bool {
-        self.canonical.as_deref().unwrap_or(&self.session) == session
-    }
-
-    pub fn learn_name(&mut self, session: &SessionKey) {
-        if self.canonical.is_none() {
-            self.canonical = Some(session.0.clone());
-        }
-    }
-
-    pub fn note_seq(&mut self, seq: Option<u64>) {
-        self.last_seq = self.last_seq.max(seq);
-    }
-
-    pub fn key(&self) -> SessionKey {
-        SessionKey(self.session.clone())
     }
 }
 
-/// Name and payload of an event from `session.subscribe`, which may come bare or in its frame.
-pub fn replayed(event: Value) -> Option<(&'static str, Value)> {
-    let (named, payload) = match (event.get("event").and_then(Value::as_str), event.get("payload")) {
-        (Some(name), Some(payload)) => (Some(name == Chat::NAME), payload.clone()),
-        _ => (None, event),
+async fn next(events: &mut Events) -> News {
+    loop {
+        if let Some(news) = News::read(events.recv().await) {
+            return news;
+        }
+    }
+}
+
+/// Waits for an answer, once. Without one, waits forever.
+pub async fn answered<T>(answer: &mut Answer<T>) -> T {
+    let Some(future) = answer else {
+        return pending().await;
     };
-    if named.unwrap_or_else(|| payload.get("state").is_some()) {
-        return Some((Chat::NAME, payload));
-    }
-    payload.get("kind").is_some().then_some((Session::NAME, payload))
-}
-
-pub fn closed() -> Failure {
-    Failure::new(
-        Exit::TryLater,
-        "The connection to the gateway ended.",
-        "Check `gsv status`, then try again.",
-    )
+    let value = future.await;
+    *answer = None;
+    value
 }

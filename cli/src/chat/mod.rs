@@ -1,12 +1,15 @@
-//! Talking to the agent: a followed session (`conversation`), one message and its answer (`turn`), how it looks (`view`, `live`), and the prompt
-//! (`interactive`). What is shown exactly once is decided in `assembler`, which is pure. Files that go with a message are `attach`'s.
+//! Talking to the agent. `assembler` and `turn` decide and are pure; `conversation` drives a turn over the link; `view` and
+//! `live` draw; `interactive` and `prompt` are the conversation at a terminal; `attach` uploads files.
 
 pub mod assembler;
 pub mod attach;
 pub mod complete;
 pub mod conversation;
+pub mod followed;
 pub mod interactive;
 pub mod live;
+pub mod outcomes;
+pub mod prompt;
 pub mod stable;
 pub mod turn;
 pub mod view;

@@ -1,12 +1,17 @@
-//! How a conversation looks: on a terminal (Markdown, live), in a pipe (plain text), as JSON lines. Everything that came
-//! from the gateway is cleaned before it is shown.
+//! Shows a conversation: on a terminal (live Markdown), in a pipe (plain text), or as JSON lines. Cleans everything that
+//! comes from the gateway. Decides nothing.
 
-use gsv_protocol::types::{ChatEvent, ChatTool, ChatToolPhase, ToolOutcome, Usage};
-use serde_json::{Value, json};
+use std::time::Duration;
+
+use gsv_protocol::types::{ChatTool, ChatToolPhase, ToolOutcome, Usage};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::assembler::Show;
 use super::live::{Live, Screen};
+use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line};
+use crate::exit::{Exit, Outcome};
 use crate::output::{Output, Style};
 use crate::units;
 
@@ -29,47 +34,94 @@ impl View {
         }
     }
 
-    /// A chat event as it came, once. Only JSON shows events themselves.
-    pub fn event(&self, event: &ChatEvent) {
-        if let Self::Json(out) = self {
-            let mut value = serde_json::to_value(event).unwrap_or_default();
-            if let Some(fields) = value.as_object_mut() {
-                fields.insert("type".to_owned(), Value::from("chat"));
-            }
-            out.json_line(&value);
-        }
-    }
-
-    /// Anything else that a program may want to know.
-    pub fn json(&self, value: &Value) {
-        if let Self::Json(out) = self {
-            out.json_line(value);
-        }
-    }
-
-    pub fn show(&mut self, show: Show) {
-        match show {
-            Show::Text(text) => match self {
-                Self::Live(out, live) => out.piece(&live.text(&text, screen(*out))),
-                Self::Plain(out, plain) => plain.text(*out, &text),
-                Self::Json(_) => {}
-            },
-            Show::Restart => match self {
-                Self::Live(out, live) => {
-                    let (paint, left) = live.restart(screen(*out));
-                    out.piece(&paint);
-                    if left {
-                        out.aside("(the answer begins again)");
-                    }
+    pub fn draw(&mut self, draw: Draw) {
+        match draw {
+            Draw::Sent(result) => self.json("sent", &json!({ "result": result })),
+            Draw::Event(event) => self.json("chat", &event),
+            Draw::Session(event) => {
+                self.json("session", &json!({ "event": event }));
+                if let Some(text) = event.text.filter(|text| !text.trim().is_empty()) {
+                    self.note(&clean(&text));
                 }
-                Self::Plain(out, plain) => plain.restart(*out),
-                Self::Json(_) => {}
-            },
+            }
+            Draw::Lost(reason) => {
+                self.note(&lost(&reason));
+                self.json("link", &json!({ "state": "lost", "reason": reason }));
+            }
+            Draw::Connected => {
+                self.note(CONNECTED);
+                self.json("link", &json!({ "state": "connected", "reason": null }));
+            }
+            Draw::Show(show) => self.show(show),
+            Draw::Answer(text) => {
+                self.text(&text);
+                self.end_text();
+            }
+            Draw::Note(text) => self.note(&text),
+            Draw::Usage(usage, took) => self.note(&usage_line(usage.as_ref(), took)),
+        }
+    }
+
+    /// The last line of `--json`: how the command ended.
+    pub fn ended(&self, result: &Outcome) {
+        let failure = result.as_ref().err();
+        let status = match failure.map(|failure| failure.exit) {
+            None => "ok",
+            Some(Exit::Interrupted) => "aborted",
+            Some(_) => "error",
+        };
+        let line = json!({
+            "status": status,
+            "exit": failure.map_or(0, |failure| failure.exit.code()),
+            "reason": failure.and_then(|failure| failure.reason.as_deref()),
+            "message": failure.map(|failure| &failure.message),
+        });
+        self.json("end", &line);
+    }
+
+    /// A line of `--json`: an object with its `type`.
+    fn json(&self, kind: &str, value: &impl Serialize) {
+        if let Self::Json(out) = self {
+            let mut line = Map::from_iter([("type".to_owned(), Value::from(kind))]);
+            if let Ok(Value::Object(fields)) = serde_json::to_value(value) {
+                line.extend(fields);
+            }
+            out.json_line(&line);
+        }
+    }
+
+    fn show(&mut self, show: Show) {
+        match show {
+            Show::Text(text) => self.text(&text),
+            Show::Restart => self.restart(),
             Show::EndOfText | Show::End(_) => self.end_text(),
             Show::Resuming => self.note("resuming…"),
-            Show::Tool(tool) => self.tool(&tool),
+            Show::Tool(tool) if !matches!(self, Self::Json(_)) => self.beside(|out| out.note(&tool_line(out, &tool))),
+            Show::Tool(_) => {}
             Show::Status(text) => self.note(&clean(&text)),
             Show::Paused(text) => self.note(&format!("waiting for your decision: {}", clean(&text))),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        match self {
+            Self::Live(out, live) => out.piece(&live.text(text, screen(*out))),
+            Self::Plain(out, plain) => plain.text(*out, text),
+            Self::Json(_) => {}
+        }
+    }
+
+    fn restart(&mut self) {
+        match self {
+            Self::Live(out, live) => {
+                let (paint, is_left_over) = live.restart(screen(*out));
+                out.piece(&paint);
+                if is_left_over {
+                    out.aside("(the answer begins again)");
+                }
+            }
+            Self::Plain(out, plain) => plain.restart(*out),
+            Self::Json(_) => {}
         }
     }
 
@@ -81,24 +133,12 @@ impl View {
         }
     }
 
-    /// An answer that is not part of a run: what a command gave.
-    pub fn answer(&mut self, text: &str) {
-        self.show(Show::Text(text.to_owned()));
-        self.show(Show::EndOfText);
-    }
-
-    /// Words beside the conversation, on stderr.
-    pub fn note(&mut self, text: &str) {
+    /// A note beside the conversation, on stderr.
+    fn note(&mut self, text: &str) {
         self.beside(|out| out.aside(text));
     }
 
-    fn tool(&mut self, tool: &ChatTool) {
-        if !matches!(self, Self::Json(_)) {
-            self.beside(|out| out.note(&tool_line(out, tool)));
-        }
-    }
-
-    /// Writes whole lines without disturbing a text that is being written.
+    /// Writes whole lines without disturbing the text that is being written.
     fn beside(&mut self, write: impl FnOnce(Output)) {
         match self {
             Self::Live(out, live) => {
@@ -109,22 +149,26 @@ impl View {
             Self::Plain(out, _) | Self::Json(out) => write(*out),
         }
     }
+}
 
-    pub fn usage(&mut self, usage: Option<&Usage>, took_ms: u64) {
-        let mut parts = Vec::new();
-        if let Some(usage) = usage {
-            parts.push(format!("{} tokens in", units::grouped(usage.input)));
-            if let Some(cached) = usage.cache_read.filter(|cached| *cached > 0) {
-                parts.push(format!("{} cached", units::grouped(cached)));
-            }
-            parts.push(format!("{} out", units::grouped(usage.output)));
-            if let Some(cost) = usage.cost_usd {
-                parts.push(units::dollars(cost));
-            }
+pub const CONNECTED: &str = "connected again";
+
+pub fn lost(reason: &str) -> String {
+    format!("connection lost ({}); reconnecting…", clean(reason))
+}
+
+fn usage_line(usage: Option<&Usage>, took: Duration) -> String {
+    let mut parts = Vec::new();
+    if let Some(usage) = usage {
+        parts.push(format!("{} tokens in", units::grouped(usage.input)));
+        if let Some(cached) = usage.cache_read.filter(|cached| *cached > 0) {
+            parts.push(format!("{} cached", units::grouped(cached)));
         }
-        parts.push(units::duration(took_ms));
-        self.note(&parts.join(" · "));
+        parts.push(format!("{} out", units::grouped(usage.output)));
+        parts.extend(usage.cost_usd.map(units::dollars));
     }
+    parts.push(units::duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
+    parts.join(" · ")
 }
 
 fn screen(out: Output) -> Screen {
@@ -136,7 +180,7 @@ fn screen(out: Output) -> Screen {
     }
 }
 
-/// `● laptop__Bash uname -a …` when it starts, `● laptop__Bash ok 12 ms` when it has ended.
+/// `● laptop__Bash uname -a …` for a call that starts, `● laptop__Bash ok 12 ms` for one that has ended.
 fn tool_line(out: Output, tool: &ChatTool) -> String {
     let name = out.paint_note(Style::Bold, &one_line(&tool.name, ARGS_COLUMNS));
     if tool.phase == ChatToolPhase::Started {
@@ -168,18 +212,18 @@ fn tool_line(out: Output, tool: &ChatTool) -> String {
     line
 }
 
-/// The value of the one argument that says what a call does; all of them when none does.
+/// The value of the one argument that tells most about a call, else all arguments.
 pub fn args_summary(args: &Value) -> String {
-    const TELLING: [&str; 6] = ["command", "path", "pattern", "query", "url", "action"];
-    let telling = TELLING.iter().find_map(|key| args.get(key).and_then(Value::as_str));
-    match telling {
+    const KNOWN: [&str; 6] = ["command", "path", "pattern", "query", "url", "action"];
+    let known = KNOWN.iter().find_map(|key| args.get(key).and_then(Value::as_str));
+    match known {
         Some(text) => one_line(text, ARGS_COLUMNS),
         None if args.as_object().is_some_and(serde_json::Map::is_empty) => String::new(),
         None => one_line(&args.to_string(), ARGS_COLUMNS),
     }
 }
 
-/// Plain text into a pipe. It can't be taken back: a text that began wrongly is followed by the right one.
+/// Plain text for a pipe. It cannot be taken back: after a false start the whole answer follows.
 #[derive(Default)]
 pub struct Plain {
     cleaner: Cleaner,
@@ -197,7 +241,7 @@ impl Plain {
 
     fn restart(&mut self, out: Output) {
         self.end(out);
-        out.aside("The answer begins again; the text before this is void.");
+        out.aside("The answer begins again; ignore the text before this line.");
     }
 
     fn end(&mut self, out: Output) {
@@ -205,27 +249,6 @@ impl Plain {
         if std::mem::take(&mut self.inside_line) {
             out.piece("\n");
         }
-    }
-}
-
-/// The lines of `--json` that are not chat events.
-pub mod line {
-    use super::{Value, json};
-
-    pub fn sent(result: &Value) -> Value {
-        json!({ "type": "sent", "result": result })
-    }
-
-    pub fn link(state: &str, reason: Option<&str>) -> Value {
-        json!({ "type": "link", "state": state, "reason": reason })
-    }
-
-    pub fn session(event: &Value) -> Value {
-        json!({ "type": "session", "event": event })
-    }
-
-    pub fn end(status: &str, exit: u8, reason: Option<&str>, message: Option<&str>) -> Value {
-        json!({ "type": "end", "status": status, "exit": exit, "reason": reason, "message": message })
     }
 }
 
@@ -266,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_without_a_telling_one_are_shown_whole() {
+    fn arguments_without_a_known_name_are_all_shown() {
         assert_eq!(args_summary(&json!({"a": 1})), "{\"a\":1}");
         assert_eq!(args_summary(&json!({})), "");
     }

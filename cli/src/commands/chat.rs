@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Context, read_stdin};
@@ -12,7 +11,7 @@ use crate::chat::attach::{Chosen, choose, upload_all};
 use crate::chat::conversation::Conversation;
 use crate::chat::interactive;
 use crate::chat::turn::Request;
-use crate::chat::view::{View, line};
+use crate::chat::view::View;
 use crate::client::Account;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::output::Output;
@@ -54,7 +53,7 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
         verbose: args.verbose,
     };
     let result = talk(context, session, say).await;
-    view.json(&ending(&result));
+    view.ended(&result);
     result
 }
 
@@ -105,31 +104,12 @@ async fn one(
     out: Output,
     interrupts: &mut Signal,
 ) -> Outcome {
-    let files = upload_all(account, &conversation.session, &say.files, out, interrupts).await?;
+    let files = upload_all(account, &conversation.followed.session, &say.files, out, interrupts).await?;
     let request = Request {
-        message,
+        message: message.to_owned(),
         files,
         timeout: say.timeout,
         verbose: say.verbose,
     };
-    conversation.turn(&request, &mut View::new(out), interrupts).await
-}
-
-fn ending(result: &Outcome) -> Value {
-    match result {
-        Ok(()) => line::end("ok", 0, None, None),
-        Err(failure) => {
-            let status = if failure.exit == crate::exit::Exit::Interrupted {
-                "aborted"
-            } else {
-                "error"
-            };
-            line::end(
-                status,
-                failure.exit.code(),
-                failure.reason.as_deref(),
-                Some(&failure.message),
-            )
-        }
-    }
+    conversation.turn(request, &mut View::new(out), interrupts).await
 }

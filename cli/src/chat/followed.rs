@@ -1,0 +1,179 @@
+//! The session that a conversation follows: its name, its connection, and the position in its log. Pure; sends nothing.
+
+use gsv_link::LinkEvent;
+use gsv_protocol::Event;
+use gsv_protocol::events::{Chat, Session};
+use gsv_protocol::types::{ChatEvent, SessionEvent, SessionKey, SessionSubscribeParams};
+use serde_json::Value;
+
+use crate::client::link_failure;
+use crate::exit::{Exit, Failure};
+
+/// What a link tells about its session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    Connected,
+    /// The connection is lost and will be made again; with the reason.
+    Lost(String),
+    /// The link has ended for good.
+    Ended(Failure),
+    Chat(Box<ChatEvent>),
+    Session(Box<SessionEvent>),
+}
+
+impl News {
+    /// `None` for everything that a conversation does not use, also for events of a newer gateway. The link hands out no
+    /// event after its last one: that is its end.
+    pub fn read(event: Option<LinkEvent>) -> Option<Self> {
+        match event {
+            Some(LinkEvent::Connected(_)) => Some(Self::Connected),
+            Some(LinkEvent::Disconnected { reason, .. }) => Some(Self::Lost(reason)),
+            Some(LinkEvent::Fatal(error)) => Some(Self::Ended(link_failure(&error))),
+            Some(LinkEvent::Event { name, payload, .. }) => Self::event(&name, payload),
+            Some(_) => None,
+            None => Some(Self::Ended(Failure::new(
+                Exit::TryLater,
+                "The connection to the gateway ended.",
+                "Check `gsv status`, then try again.",
+            ))),
+        }
+    }
+
+    fn event(name: &str, payload: Value) -> Option<Self> {
+        match name {
+            Chat::NAME => serde_json::from_value(payload).ok().map(Self::Chat),
+            Session::NAME => serde_json::from_value(payload).ok().map(Self::Session),
+            _ => None,
+        }
+    }
+
+    /// An event from `session.subscribe`, which comes bare or in its frame.
+    pub fn replayed(event: Value) -> Option<Self> {
+        if let (Some(name), Some(payload)) = (event.get("event").and_then(Value::as_str), event.get("payload")) {
+            return Self::event(name, payload.clone());
+        }
+        Self::event(Chat::NAME, event.clone()).or_else(|| Self::event(Session::NAME, event))
+    }
+}
+
+#[derive(Debug)]
+pub struct Followed {
+    /// The key that the user gave.
+    pub session: String,
+    /// The key as the gateway spells it, once it is known. Events carry this one.
+    canonical: Option<SessionKey>,
+    /// The position in the log up to which everything was seen.
+    pub last_seq: Option<u64>,
+    pub connected: bool,
+    /// The link has ended: no other message can be sent.
+    pub ended: bool,
+}
+
+impl Followed {
+    /// A session of a link that is connected.
+    pub fn new(session: String) -> Self {
+        Self {
+            session,
+            canonical: None,
+            last_seq: None,
+            connected: true,
+            ended: false,
+        }
+    }
+
+    pub fn key(&self) -> SessionKey {
+        SessionKey(self.session.clone())
+    }
+
+    /// Asks for the events after a position.
+    pub fn subscription(&self, after_seq: Option<u64>) -> SessionSubscribeParams {
+        SessionSubscribeParams {
+            session_key: self.key(),
+            after_seq,
+        }
+    }
+
+    /// Keeps the state of the link up to date.
+    pub fn note_link(&mut self, news: &News) {
+        match news {
+            News::Connected => self.connected = true,
+            News::Lost(_) => self.connected = false,
+            News::Ended(_) => (self.connected, self.ended) = (false, true),
+            News::Chat(_) | News::Session(_) => {}
+        }
+    }
+
+    /// Takes note of news between two messages. Returns whether they are worth showing: events of another session are not,
+    /// nor log events that were seen before.
+    pub fn is_new(&mut self, news: &News) -> bool {
+        self.note_link(news);
+        let (key, seq) = match news {
+            News::Chat(event) => (&event.session_key, event.session_seq),
+            News::Session(event) => (&event.session_key, event.session_seq),
+            _ => return true,
+        };
+        let is_new = self.concerns(key) && (seq.is_none() || seq > self.last_seq);
+        if is_new {
+            self.note_seq(seq);
+        }
+        is_new
+    }
+
+    /// Whether an event's session is this one.
+    pub fn concerns(&self, session: &SessionKey) -> bool {
+        self.canonical
+            .as_ref()
+            .map_or(session.0 == self.session, |key| key == session)
+    }
+
+    pub fn learn_name(&mut self, session: &SessionKey) {
+        self.canonical.get_or_insert_with(|| session.clone());
+    }
+
+    pub fn note_seq(&mut self, seq: Option<u64>) {
+        self.last_seq = self.last_seq.max(seq);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn note(key: &str, seq: u64) -> Value {
+        json!({"sessionKey": key, "kind": "note", "sessionSeq": seq, "text": "x"})
+    }
+
+    #[test]
+    fn c5_replayed_events_come_bare_or_in_a_frame() {
+        let chat = json!({"sessionKey": "s", "state": "delta", "text": "x"});
+        assert!(matches!(News::replayed(chat.clone()), Some(News::Chat(_))));
+        let framed = json!({"event": "chat", "payload": chat});
+        assert!(matches!(News::replayed(framed), Some(News::Chat(_))));
+        assert!(matches!(News::replayed(note("s", 1)), Some(News::Session(_))));
+        assert_eq!(News::replayed(json!({"event": "weather", "payload": {}})), None);
+        assert_eq!(News::replayed(json!({"sessionKey": "s", "state": "singing"})), None);
+    }
+
+    #[test]
+    fn c5_a_log_event_is_news_once_and_only_in_its_session() {
+        let mut followed = Followed::new("main".to_owned());
+        let news = |key: &str, seq: u64| News::replayed(note(key, seq)).unwrap();
+        assert!(followed.is_new(&news("main", 3)));
+        assert!(!followed.is_new(&news("main", 3)));
+        assert!(!followed.is_new(&news("other", 4)));
+        followed.learn_name(&SessionKey("agent:main:main".to_owned()));
+        followed.learn_name(&SessionKey("late".to_owned()));
+        assert!(!followed.is_new(&news("main", 4)));
+        assert!(followed.is_new(&news("agent:main:main", 4)));
+        assert_eq!(followed.last_seq, Some(4));
+    }
+
+    #[test]
+    fn the_end_of_the_link_ends_the_conversation() {
+        let mut followed = Followed::new("main".to_owned());
+        assert!(followed.is_new(&News::Lost("x".to_owned())) && !followed.connected && !followed.ended);
+        assert!(followed.is_new(&News::Connected) && followed.connected);
+        assert!(followed.is_new(&News::read(None).unwrap()) && followed.ended);
+    }
+}

@@ -1,0 +1,79 @@
+//! How a turn ends without its answer, in words: what happened, then what to do. Pure.
+
+use std::time::Duration;
+
+use gsv_protocol::errors;
+
+use crate::exit::{Exit, Failure};
+use crate::units::duration;
+
+pub fn run_failed(session: &str, message: String, reason: Option<String>) -> Failure {
+    match reason {
+        Some(reason) => Failure::from_reason(&reason, &message, false),
+        None if message.is_empty() => Failure::failed("The run failed.", look(session)),
+        None => Failure::failed(message, look(session)),
+    }
+}
+
+pub fn aborted(by_user: bool) -> Failure {
+    if by_user {
+        return Failure::interrupted();
+    }
+    Failure::from_reason(errors::RUN_ABORTED.reason, errors::RUN_ABORTED.text, false)
+}
+
+pub fn left() -> Failure {
+    Failure::new(
+        Exit::Interrupted,
+        "Stopped waiting; the run may go on.",
+        "Stop it with `gsv chat /stop`.",
+    )
+}
+
+pub fn abort_unconfirmed(session: &str) -> Failure {
+    Failure::new(
+        Exit::Interrupted,
+        "The gateway did not confirm that the run stopped.",
+        look(session),
+    )
+}
+
+pub fn timed_out(session: &str, timeout: Duration, accepted: bool) -> Failure {
+    let waited = words(timeout);
+    if !accepted {
+        return Failure::new(
+            Exit::TryLater,
+            format!("The gateway did not accept the message within {waited}."),
+            "Check `gsv status`. Sending the same words again makes a second message.",
+        );
+    }
+    let stop = format!("To stop it: `gsv chat -s {session} /stop`.");
+    Failure::new(
+        Exit::TryLater,
+        format!("No answer within {waited}. The run goes on."),
+        format!("{} {stop}", look(session)),
+    )
+}
+
+pub fn lost(session: &str, patience: Duration) -> Failure {
+    Failure::new(
+        Exit::TryLater,
+        format!("The gateway did not come back within {}.", words(patience)),
+        format!("Check `gsv status`. {}", look(session)),
+    )
+}
+
+pub fn unreplayable(session: &str) -> Failure {
+    Failure::failed(
+        "The run went on while the connection was lost, and its events cannot be replayed.",
+        look(session),
+    )
+}
+
+pub fn words(time: Duration) -> String {
+    duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn look(session: &str) -> String {
+    format!("See the conversation: `gsv session preview {session}`.")
+}
