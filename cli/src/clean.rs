@@ -1,4 +1,4 @@
-//! Makes text from models, tools and files safe to show in a terminal (promises T19).
+//! Makes text from models, tools and files safe to show in a terminal (promises TH19).
 //!
 //! Removes escape sequences, other control characters, and characters that change the reading order or hide text:
 //! bidirectional overrides, tag characters, zero-width no-break spaces. Line feeds and tabs stay. A sequence that never
@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn t19_escape_sequences_are_removed_whole() {
+    fn th19_escape_sequences_are_removed_whole() {
         for (dirty, expected) in [
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("a\u{1b}]52;c;ZXZpbA==\u{7}b", "ab"),
@@ -131,26 +131,26 @@ mod tests {
     }
 
     #[test]
-    fn t19_returns_become_lines_and_never_overwrite() {
+    fn th19_returns_become_lines_and_never_overwrite() {
         assert_eq!(clean("a\r\nb\rc"), "a\nb\nc");
         assert_eq!(clean("\r\r\n\n"), "\n\n\n");
     }
 
     #[test]
-    fn t19_an_unterminated_sequence_hides_only_its_line() {
+    fn th19_an_unterminated_sequence_hides_only_its_line() {
         assert_eq!(clean("a\u{1b}]52;c;hidden\nshown"), "a\nshown");
         assert_eq!(clean("a\u{1b}[12\nshown"), "a\nshown");
     }
 
     #[test]
-    fn t19_hidden_characters_can_be_made_visible() {
+    fn th19_hidden_characters_can_be_made_visible() {
         assert_eq!(visible("a\u{202e}b\u{1b}[31m"), "a[U+202E]b[U+001B][31m");
         assert_eq!(visible("tag\u{e0041}\tx\r\n"), "tag[U+E0041] x  ");
         assert_eq!(visible("é 日本 👩‍👩‍👧"), "é 日本 👩‍👩‍👧");
     }
 
     #[test]
-    fn t19_one_line_folds_and_cuts() {
+    fn th19_one_line_folds_and_cuts() {
         assert_eq!(one_line("a\n  b\tc", 80), "a b c");
         assert_eq!(one_line("abcdef", 4), "abc…");
     }
@@ -181,14 +181,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn t19_nothing_dangerous_is_left(text in nasty()) {
+        fn th19_nothing_dangerous_is_left(text in nasty()) {
             let cleaned = clean(&text);
             prop_assert!(cleaned.chars().all(|c| c == '\n' || is_shown(c)));
             prop_assert_eq!(clean(&cleaned), cleaned);
         }
 
         #[test]
-        fn t19_the_result_does_not_depend_on_the_pieces(text in nasty(), cuts in prop::collection::vec(0_usize..64, 0..6)) {
+        fn th19_the_result_does_not_depend_on_the_pieces(text in nasty(), cuts in prop::collection::vec(0_usize..64, 0..6)) {
             let chars: Vec<char> = text.chars().collect();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(chars.len())).collect();
             cuts.sort_unstable();
@@ -205,7 +205,7 @@ mod tests {
         }
 
         #[test]
-        fn t19_harmless_text_is_unchanged(text in "[a-zA-Z0-9 .,;äöüß日本\n\t]{0,80}") {
+        fn th19_harmless_text_is_unchanged(text in "[a-zA-Z0-9 .,;äöüß日本\n\t]{0,80}") {
             prop_assert_eq!(clean(&text), text);
         }
     }

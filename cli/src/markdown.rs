@@ -1,4 +1,4 @@
-//! Turns Markdown into terminal text: wrapped, styled and cleaned (promises T19). Pure: gives a string, and no character of
+//! Turns Markdown into terminal text: wrapped, styled and cleaned (promises TH19). Pure: gives a string, and no character of
 //! the source can act on the terminal.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};

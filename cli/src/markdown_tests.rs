@@ -105,7 +105,7 @@ fn empty_items_and_cells_keep_their_place() {
 }
 
 #[test]
-fn t19_no_source_character_acts_on_the_terminal() {
+fn th19_no_source_character_acts_on_the_terminal() {
     for source in [
         "&#27;[31mred",
         "`\u{1b}]52;c;x\u{7}`",
@@ -124,7 +124,7 @@ fn t19_no_source_character_acts_on_the_terminal() {
 
 proptest! {
     #[test]
-    fn t19_any_text_renders_without_panic_and_clean(source in "[-a-c*_`#>|\\[\\]()~\n \t1.\u{1b}\u{9b}\u{202e}日]{0,80}", width in 0_usize..60) {
+    fn th19_any_text_renders_without_panic_and_clean(source in "[-a-c*_`#>|\\[\\]()~\n \t1.\u{1b}\u{9b}\u{202e}日]{0,80}", width in 0_usize..60) {
         let out = render(&source, Look { width, colour: false });
         prop_assert!(out.is_empty() || out.ends_with('\n'));
         prop_assert!(out.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));

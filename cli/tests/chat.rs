@@ -350,7 +350,7 @@ fn commands_answer_at_once() {
 }
 
 #[test]
-fn t19_text_and_tool_lines_can_not_act_on_the_terminal() {
+fn th19_text_and_tool_lines_can_not_act_on_the_terminal() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let child = start(&home, &["go"]);

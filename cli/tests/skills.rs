@@ -123,7 +123,7 @@ fn sk2_skills_are_listed_and_explained() {
 }
 
 #[test]
-fn t19_what_a_skill_hides_is_shown() {
+fn th19_what_a_skill_hides_is_shown() {
     let answer = json!({"skill": skill("mail", &json!({})), "content": "# Mail\nsafe\u{202e}exe\n\u{1b}]52;c;x\u{7}end\n", "files": ["SKILL.md", "a.md"]});
     let run = asked(
         &["skills", "show", "mail"],

@@ -42,7 +42,7 @@ describe("counting tests", () => {
     assert.match(outcome?.failures.find((failure) => failure.includes(": bad: ")) ?? "", /a\.test\.mjs: bad: .*because/);
   });
 
-  it("[F82] node: a file without a test fails, and adds no passed test", async () => {
+  it("node: a file without a test fails, and adds no passed test", async () => {
     const { outcome } = await reported({
       "empty.test.mjs": "",
       "suite.test.mjs": 'import { describe } from "node:test"; describe("nothing", () => {});',
@@ -52,7 +52,7 @@ describe("counting tests", () => {
     assert.match(outcome?.failures.join("\n") ?? "", /empty\.test\.mjs: .*\n.*suite\.test\.mjs: it has no test/);
   });
 
-  it("[F82] node: a file whose process ends with 0 before all tests ran fails", async () => {
+  it("node: a file whose process ends with 0 before all tests ran fails", async () => {
     const { code, outcome } = await reported({
       "exit.test.mjs": `import { it } from "node:test";
         it("first", () => {});
@@ -102,7 +102,7 @@ describe("counting tests", () => {
     assert.deepEqual(fromCargo(text), { passed: 2, failed: 1, skipped: 0, failures: ["k17"] });
   });
 
-  it("[F82] a command passes only when it says that it finished", () => {
+  it("a command passes only when it says that it finished", () => {
     const finished = /^ *Finished /m;
     assert.equal(fromCommand({ code: 0, output: "    Finished `dev` profile in 1s" }, "clippy", finished).passed, 1);
     for (const bad of [

@@ -36,7 +36,7 @@ it("[X9] whom it knows is listed and written to, once, and their conversation kn
   assert.ok(answers().includes("Dinner at eight?"), "Anna's conversation knows what was said there");
 });
 
-it("[X9][T2] nobody else is, whoever asks", { timeout: 60_000 }, async () => {
+it("[X9][TH2] nobody else is, whoever asks", { timeout: 60_000 }, async () => {
   await stack.say("stranger", "s1", "hi");
   await stack.told("stranger", 1);
   for (const to of ["example/default/dm/stranger", "example/default/dm/nobody", "example/default/group/club"])

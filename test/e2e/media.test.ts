@@ -70,7 +70,7 @@ describe("[P5.6] files", () => {
     assert.ok(lastAsked().includes(picture.toString("base64")), "the image is not in the request");
   });
 
-  it("[T15] 25 MiB come and go through the embedded bucket; [P3.2] files go with a reset, and so do uploads that no message names", async () => {
+  it("[TH15] 25 MiB come and go through the embedded bucket; [P3.2] files go with a reset, and so do uploads that no message names", async () => {
     const sessionKey = "agent:main:cli:dm:big";
     const at = machine.url.replace(/^ws/, "http").replace(/\/ws$/, "");
     const headers = { authorization: `Bearer ${machine.token}`, "content-type": "application/octet-stream" };

@@ -57,7 +57,7 @@ describe("who gets in", () => {
     assert.equal(await upgrade(machine.port, {}), 101);
   });
 
-  it("[S2] [T9] a foreign Host (DNS rebinding) is refused", async () => {
+  it("[S2] [TH9] a foreign Host (DNS rebinding) is refused", async () => {
     assert.equal(await upgrade(machine.port, { Host: "evil.example" }), 403);
     assert.equal(await upgrade(machine.port, { Host: `localhost:${machine.port}` }), 101);
   });

@@ -262,7 +262,7 @@ describe("what it says", () => {
 });
 
 describe("hostile payloads", () => {
-  test("[T15] names can't turn the writing round, hide, or fill the screen", () => {
+  test("[TH17] names can't turn the writing round, hide, or fill the screen", () => {
     const wild = "\u202eevil\u0000\n\u200bname\t ".concat("x".repeat(10_000));
     const { sender, peer } = inboundOf(say({ conversation: "x" }, dm, { pushName: wild }));
     assert.match(sender?.name ?? "", /^evil name x+$/);

@@ -146,7 +146,7 @@ describe("a linked account", () => {
     assert.deepEqual([gone.message.editOf, gone.message.deleted], [id, true]);
   });
 
-  test("[T15] nobody changes what another one wrote", async () => {
+  test("[TH17] nobody changes what another one wrote", async () => {
     const id = await fake.say(ANN.pn, "as Ann wrote it", { group: GROUP });
     await world.received(id);
     const edit = {

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn t19_tool_lines_are_short_and_clean() {
+    fn th19_tool_lines_are_short_and_clean() {
         assert_eq!(
             tool_line(quiet(), &tool(ChatToolPhase::Started)),
             "● laptop__Bash uname -a …"

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t19_marks_become_bold_or_nothing_and_escapes_are_removed() {
+    fn th19_marks_become_bold_or_nothing_and_escapes_are_removed() {
         let plain = Output::plain();
         assert_eq!(
             highlighted(plain, "a \u{e000}bo\u{1b}[31mat\u{e001} is\nblue \u{e001} \u{e000}x"),

@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn t19_a_result_is_one_clean_line() {
+    fn th19_a_result_is_one_clean_line() {
         let message = json!({"role": "toolResult", "toolName": "lap__Bash\u{1b}[2J", "isError": true,
             "content": [{"type": "text", "text": "one\n\u{1b}[31mtwo"}]});
         assert_eq!(result_line(Output::plain(), &message), "● lap__Bash failed: one two");

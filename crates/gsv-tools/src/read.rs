@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn t19_one_endless_line_is_cut() {
+    fn th19_one_endless_line_is_cut() {
         let bytes = "ä".repeat(5_000_000);
         let page = page(bytes.as_bytes(), 0, 10, 4097);
         assert_eq!(page.lines, 1);

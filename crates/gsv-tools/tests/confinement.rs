@@ -1,4 +1,4 @@
-//! [M] [S11] [X13] [T10]: no path of any tool reaches outside of the workspace, by either resolver.
+//! [M] [S11] [X13] [TH10]: no path of any tool reaches outside of the workspace, by either resolver.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

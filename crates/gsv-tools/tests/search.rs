@@ -234,7 +234,7 @@ async fn p6_2_grep_options() {
 }
 
 #[tokio::test]
-async fn t16_grep_limits_hold() {
+async fn th16_grep_limits_hold() {
     let lab = Lab::new();
     lab.put("long", "a".repeat(100_000) + "needle" + &"ä".repeat(100_000) + "\n");
     let found = lab.ok("Grep", json!({"pattern": "needle"})).await;

@@ -1,6 +1,6 @@
 /** Approved skills: what a session and the gateway tell each other about them. */
 
-/** What a skill's files must be for it to be used (promises S10, T14). */
+/** What a skill's files must be for it to be used (promises S10, TH14). */
 export interface SkillPin {
   readonly scope: "agent" | "global";
   readonly name: string;

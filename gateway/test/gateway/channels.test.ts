@@ -271,7 +271,7 @@ describe("once, and to the right place", () => {
     expect(handed()[0]?.verbatim).toBeUndefined();
   });
 
-  test("[T16] a flood waits in the channel", async () => {
+  test("[TH16] a flood waits in the channel", async () => {
     for (let n = 0; n < 20; n++) await take(dm("me", `message ${n}`));
     const next = dm("me", "one too many");
     expect(await take(next)).toEqual({ outcome: "later" });

@@ -189,7 +189,7 @@ describe("what others than the owner may use", () => {
   });
 });
 
-describe("[T6] programs that answer each other", () => {
+describe("[TH6] programs that answer each other", () => {
   const group = (sender: string, bot: boolean): ChannelInbound =>
     dm(sender, { peer: { kind: "group", id: "g1" }, sender: { id: sender, bot }, wasMentioned: true });
   test("five in a row are answered, then none until a person writes, also after a restart", async () => {

@@ -279,7 +279,7 @@ describe("[H4] the same id again", () => {
     await second.ok("sessions.list");
   });
 
-  test("[X5][T8] another token can't take over a node", async () => {
+  test("[X5][TH8] another token can't take over a node", async () => {
     const mine = await token("node", { nodeId: "lap" });
     const thief = await token("node", { nodeId: "lap" });
     const lap = await node("lap", mine.token);

@@ -93,7 +93,7 @@ test("/openapi.json is the document of the contract", async () => {
   expect(Object.keys(document.components.schemas)).toEqual(["HealthResult", "MediaUploaded", "ProblemDetails"]);
 });
 
-describe("[X18][T15] /media", () => {
+describe("[X18][TH15] /media", () => {
   const KEY = "agent:main:whatsapp:dm:1%3A2/0b5c0f4e-0000-4000-8000-000000000000";
   const put = (ext: string, contentType: string, originalFilename: string): Promise<R2Object> =>
     env.STORAGE.put(`media/${KEY}.${ext}`, "<script>alert(1)</script>", {
@@ -153,7 +153,7 @@ describe("[X18][T15] /media", () => {
   });
 });
 
-describe("[T9] an embedded gateway answers only under its own names", () => {
+describe("[TH9] an embedded gateway answers only under its own names", () => {
   const ask = (host: string, path = "/health"): Promise<Response> =>
     fetchWorker(`http://${host}${path}`, undefined, { ENVIRONMENT: "embedded", ALLOWED_HOSTS: "box.lan" });
   test.each(["localhost:8787", "127.0.0.1:8787", "127.1.2.3", "[::1]:8787", "gsv.localhost", "box.lan:8787"])("%s", async (host) => {

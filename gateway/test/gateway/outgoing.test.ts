@@ -81,7 +81,7 @@ describe("[X9] explicit targets", () => {
     expect(sent).toEqual([]);
   });
 
-  test("[T2] strangers, and who only waits to be let in, are not written to; a denial is noted", async () => {
+  test("[TH2] strangers, and who only waits to be let in, are not written to; a denial is noted", async () => {
     await hears({ kind: "dm", id: "stranger" }, "stranger");
     for (const to of ["test/default/dm/stranger", "test/default/dm/nobody", "test/default/group/g1"])
       expect(await reason({ to }), to).toBe("auth.forbidden");
@@ -198,7 +198,7 @@ test("files go along: of the workspace as they are now, of this conversation's m
   expect(sent).toHaveLength(before);
 });
 
-test("[P19][T6] sixty an hour, then a while later; a call that runs again counts once", async () => {
+test("[P19][TH6] sixty an hour, then a while later; a call that runs again counts once", async () => {
   await hears({ kind: "dm", id: "anna" }, "anna");
   const again = context();
   for (let n = 0; n < 5; n++) expect(await reason({ to: "test/default/dm/anna" }, again)).toBe("ok");

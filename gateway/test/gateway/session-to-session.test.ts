@@ -139,7 +139,7 @@ describe("[SS2] who may send, and where", () => {
     expect(await reason({ to: "agent:main:cli:dm:not-yet" })).toBe("ok");
     await (await client()).ok("config.unset", { path: "agents.list" });
   });
-  it("[T6] conversations that write to each other are cut off after three", async () => {
+  it("[TH6] conversations that write to each other are cut off after three", async () => {
     const { of } = sessions();
     let runId = "run-of-a-person";
     for (const [hops, expected] of [

@@ -106,7 +106,7 @@ describe("[P3.2] transcripts on the wire", () => {
     await env.STORAGE.put("agents/main/sessions/b.jsonl.gz", "broken");
     expect(await admin.refused("archives.read", { path: "b" })).toMatchObject({ reason: "archive.damaged", details: { readable: 0 } });
   });
-  test("[T3] one whose metadata was lost is the session's by its id", async () => {
+  test("[TR3] one whose metadata was lost is the session's by its id", async () => {
     vi.restoreAllMocks();
     fakeSessions(() => ({
       history: async () => ({

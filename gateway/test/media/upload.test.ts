@@ -1,4 +1,4 @@
-/** [X18][T15] POST /media: who may, how much, where to, and that it is read back as nothing a browser runs. */
+/** [X18][TH15] POST /media: who may, how much, where to, and that it is read back as nothing a browser runs. */
 import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

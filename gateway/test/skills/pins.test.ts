@@ -1,4 +1,4 @@
-/** What was approved holds, over restarts too; what anyone else changed does not (promises S10, T14, X21). */
+/** What was approved holds, over restarts too; what anyone else changed does not (promises S10, TH14, X21). */
 import { env } from "cloudflare:workers";
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -108,7 +108,7 @@ describe("[SK3] first use", () => {
   });
 });
 
-describe("[SK4][S10][T14] a change", () => {
+describe("[SK4][S10][TH14] a change", () => {
   test("by anyone but the owner: not used, not read, until it is approved as it is", async () => {
     const agent = newAgent();
     await peer.ok("skills.install", {

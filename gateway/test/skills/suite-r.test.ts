@@ -273,7 +273,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe("[SK1][S10][T14][X21] suite R: what lies in the folder", () => {
+describe("[SK1][S10][TH14][X21] suite R: what lies in the folder", () => {
   test("has as many cases as promised", () => {
     expect(CASES.length).toBeGreaterThanOrEqual(60);
     expect(new Set(CASES.map(({ title }) => title)).size).toBe(CASES.length);

@@ -29,7 +29,7 @@ describe("[S2][H7] origins", () => {
   });
 });
 
-describe("[T9] hosts", () => {
+describe("[TH9] hosts", () => {
   test("loopback names and what was allowed by hand, nothing that only looks like it", () => {
     for (const host of [
       "localhost",

@@ -1,5 +1,5 @@
 /**
- * Stored media over HTTP (promises X18, T15): only to a token that may read, never as something a browser would run, whatever its sender
+ * Stored media over HTTP (promises X18, TH15): only to a token that may read, never as something a browser would run, whatever its sender
  * said that it is.
  */
 import { problemResponse, SAFE_HEADERS } from "./problem.ts";

@@ -50,7 +50,7 @@ function normalOrigin(text: string): string | undefined {
 }
 
 /**
- * Whether an embedded gateway may be reached under this Host (promises T9): a page of a stranger's domain that was made to resolve to
+ * Whether an embedded gateway may be reached under this Host (promises TH9): a page of a stranger's domain that was made to resolve to
  * this machine still says that domain's name. Loopback names only, and what was allowed by hand.
  */
 export function hostAllowed(host: string | null, allowed: readonly string[]): boolean {

@@ -44,7 +44,7 @@ const rows: readonly (readonly [
   ["another group is allowed now", GROUP, wrote("bob"), { groupAllow: ["g2"] }, undefined, false],
   ["a group that is allowed by name", GROUP, undefined, { groupAllow: ["g1"] }, undefined, true],
 ];
-describe("[X9][T2] whom the agent may write to of itself", () => {
+describe("[X9][TH2] whom the agent may write to of itself", () => {
   for (const [what, peer, place, config, known, may] of rows)
     test(`${what}: ${may ? "yes" : "no"}`, () =>
       assert.equal(

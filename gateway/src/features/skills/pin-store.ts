@@ -1,5 +1,5 @@
 /**
- * What was approved of skills: a digest of each one's files, by whom and when (promises S10, T14). Knows digests only, never files.
+ * What was approved of skills: a digest of each one's files, by whom and when (promises S10, TH14). Knows digests only, never files.
  * A change that the owner makes is noted before it is made, so that a crash in between leaves a skill that holds, old or new.
  */
 import { all, type Database, one, run } from "../../platform/sql.ts";

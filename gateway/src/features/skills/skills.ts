@@ -1,7 +1,7 @@
 /**
  * Skills as the gateway sees them: which there are, what was approved of them, what stands in the way of each. The only place that
  * approves anything. A skill that nobody has spoken about is taken as it is found, once; after that only its owner changes what holds
- * (promises S10, T14). Answers are values; what changed is audited.
+ * (promises S10, TH14). Answers are values; what changed is audited.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillEntry, SkillFile, SkillsReport } from "../../../../protocol/gen/types.ts";
