@@ -26,6 +26,7 @@ method("agents.list", {
   result: { agents: t.array(AgentEntry, 256) },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   idempotent: true,
 });
 method("agents.get", {
@@ -39,6 +40,7 @@ method("agents.get", {
   },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   errors: ["agent.unknown", "storage.failed"],
   idempotent: true,
 });
@@ -55,5 +57,6 @@ method("agents.create", {
   result: { agent: AgentEntry },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "agentId" },
   errors: ["agent.exists", "agent.limit", "config.invalid", "config.too_large", "storage.failed"],
 });

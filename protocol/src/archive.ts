@@ -22,6 +22,7 @@ method("archives.list", {
   result: { archives: t.array(ArchiveEntry, 200), count: t.int() },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   errors: ["session.bad_key", "storage.failed"],
   idempotent: true,
 });
@@ -38,6 +39,7 @@ method("archives.read", {
   },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   errors: ["path.invalid", "path.not_found", "archive.damaged", "file.too_large", "storage.failed"],
   idempotent: true,
 });

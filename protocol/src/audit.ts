@@ -23,5 +23,6 @@ method("audit.list", {
   result: { entries: t.array(AuditEntry, 200), count: t.int(), intact: t.bool() },
   callers: ["client"],
   scope: "admin",
+  audit: "none",
   idempotent: true,
 });

@@ -219,7 +219,7 @@ export const ChannelAccount = struct("ChannelAccount", "State of one account of 
 });
 const account = { channel: t.string(64, { minLength: 1 }), accountId: t.optional(t.string(128)) };
 const done = { ok: t.literal(true), channel: t.string(64), accountId: t.string(128) };
-const act = { callers: ["client"], scope: "admin", errors: ["channel.unknown", "channel.failed"] } as const;
+const act = { callers: ["client"], scope: "admin", audit: { target: "channel" }, errors: ["channel.unknown", "channel.failed"] } as const;
 
 method("channels.list", {
   doc: "Connected channel accounts.",
@@ -231,6 +231,7 @@ method("channels.list", {
   },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   idempotent: true,
 });
 method("channel.inbound", {
@@ -247,6 +248,7 @@ method("channel.inbound", {
   result: { status: t.string(64), sessionKey: t.optional(t.string(512)), duplicate: t.optional(t.bool()) },
   callers: ["channel"],
   scope: "channel",
+  audit: "none",
   errors: ["channel.unknown", "session.queue_full"],
   idempotent: true,
 });
@@ -263,6 +265,7 @@ method("channel.status", {
   },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   errors: ["channel.unknown", "channel.failed"],
   idempotent: true,
 });

@@ -47,6 +47,7 @@ method("chat.send", {
   result: ChatSendResult,
   callers: ["client"],
   scope: "chat",
+  audit: "none",
   errors: [
     "session.bad_key",
     "agent.unknown",
@@ -68,6 +69,7 @@ method("chat.abort", {
   result: { ok: t.bool(), wasRunning: t.bool(), runId: t.optional(RunId), pendingToolsCancelled: t.int(0, 100000) },
   callers: ["client"],
   scope: "chat",
+  audit: "none",
   errors: ["session.bad_key"],
   idempotent: true,
 });

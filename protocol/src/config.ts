@@ -221,6 +221,7 @@ method("config.get", {
   result: { path: t.optional(t.string(512)), value: t.optional(t.json()), config: t.optional(t.json()) },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   errors: ["config.unknown_path"],
   idempotent: true,
 });
@@ -230,6 +231,7 @@ method("config.set", {
   result: { ok: t.literal(true), path: t.string(512) },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "path" },
   errors: ["config.unknown_path", "config.invalid", "config.too_large"],
   idempotent: true,
 });
@@ -239,6 +241,7 @@ method("config.unset", {
   result: { ok: t.literal(true), path: t.string(512), wasSet: t.bool() },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "path" },
   errors: ["config.unknown_path", "config.invalid"],
   idempotent: true,
 });

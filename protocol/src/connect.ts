@@ -63,6 +63,7 @@ method("connect", {
   },
   callers: ["client", "node", "channel"],
   scope: "read",
+  audit: "own",
   errors: [
     "protocol.version",
     "protocol.bad_connect",

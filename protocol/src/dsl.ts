@@ -23,6 +23,12 @@ export type Caller = "client" | "node" | "channel";
 /** What a token must grant. `read` and `chat` and `admin` are for clients; `node` and `channel` follow from the caller kind. */
 export type Scope = "read" | "chat" | "operate" | "admin" | "node" | "channel";
 
+/**
+ * What the audit keeps of a call. `none`: nothing (for calls that only read or talk). `{target}`: one entry, which names the
+ * value of that parameter (`null`: no parameter). `own`: the handler writes the entry, because it names more than a parameter.
+ */
+export type AuditPolicy<Param extends string = string> = "none" | "own" | { readonly target: Param | null };
+
 export interface MethodSpec {
   readonly name: string;
   readonly doc: string;
@@ -32,6 +38,7 @@ export interface MethodSpec {
   readonly result: string;
   readonly callers: readonly Caller[];
   readonly scope: Scope;
+  readonly audit: AuditPolicy;
   /** Error reasons that this method may answer with, beside the ones every method may (protocol, auth, internal). */
   readonly errors: readonly string[];
   /** The answer may come after other frames (a tool on a machine has to run first). */
@@ -153,14 +160,15 @@ export function tagged(name: string, doc: string, tag: string, arms: Record<stri
   return ref(name);
 }
 
-export interface MethodOptions {
+export interface MethodOptions<Params extends Fields> {
   doc: string;
   /** Inline params: registered as `<Noun><Verb>Params`. Absent = the method takes none. */
-  params?: Fields | Ref;
+  params?: Params | Ref;
   /** Inline result: registered as `<Noun><Verb>Result`; a Ref names an existing type. */
   result: Fields | Ref;
   callers: readonly Caller[];
   scope: Scope;
+  audit: AuditPolicy<Extract<keyof Params, string>>;
   errors?: readonly string[];
   deferred?: boolean;
   idempotent?: boolean;
@@ -179,7 +187,7 @@ function nameOf(value: Fields | Ref, name: string, doc: string): string {
   return name;
 }
 
-export function method(name: string, options: MethodOptions): void {
+export function method<Params extends Fields = Record<never, never>>(name: string, options: MethodOptions<Params>): void {
   const base = pascal(name);
   register(methods, "method", name, {
     name,
@@ -188,6 +196,7 @@ export function method(name: string, options: MethodOptions): void {
     result: nameOf(options.result, `${base}Result`, `Result of \`${name}\`.`),
     callers: options.callers,
     scope: options.scope,
+    audit: options.audit,
     errors: options.errors ?? [],
     deferred: options.deferred ?? false,
     idempotent: options.idempotent ?? false,

@@ -7,6 +7,7 @@ method("heartbeat.status", {
   result: { agents: t.map(t.json()) },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   idempotent: true,
 });
 method("heartbeat.start", {
@@ -14,6 +15,7 @@ method("heartbeat.start", {
   result: { message: t.text(), agents: t.map(t.json()) },
   callers: ["client"],
   scope: "admin",
+  audit: { target: null },
   idempotent: true,
 });
 method("heartbeat.trigger", {
@@ -22,4 +24,5 @@ method("heartbeat.trigger", {
   result: { ok: t.bool(), message: t.text(), skipped: t.optional(t.bool()), skipReason: t.optional(t.text()) },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
 });

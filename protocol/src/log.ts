@@ -8,6 +8,7 @@ method("logs.get", {
   result: { nodeId: NodeId, lines: t.array(t.string(65536), 5000), count: t.int(), truncated: t.bool() },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   errors: ["node.offline", "node.unknown", "tool.timeout"],
   deferred: true,
   idempotent: true,
@@ -28,5 +29,6 @@ method("logs.result", {
   result: { ok: t.literal(true), dropped: t.optional(t.bool()) },
   callers: ["node"],
   scope: "node",
+  audit: "none",
   idempotent: true,
 });

@@ -21,6 +21,7 @@ method("nodes.list", {
   result: { nodes: t.array(NodeEntry, 1000), count: t.int() },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   idempotent: true,
 });
 method("node.forget", {
@@ -29,6 +30,7 @@ method("node.forget", {
   result: { ok: t.literal(true), nodeId: NodeId, removed: t.bool(), disconnected: t.bool() },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "nodeId" },
   errors: ["node.unknown", "node.online"],
   idempotent: true,
 });
@@ -54,6 +56,7 @@ method("node.exec.event", {
   result: { ok: t.literal(true), dropped: t.optional(t.bool()) },
   callers: ["node"],
   scope: "node",
+  audit: "none",
   idempotent: true,
 });
 event("presence", {

@@ -18,7 +18,14 @@ export const PairRole = enumOf(
   ["owner", "guest"],
 );
 const who = { channel: t.string(64, { minLength: 1 }), senderId: t.string(256, { minLength: 1 }) };
-method("pair.list", { doc: "Who waits.", result: { pairs: t.map(PendingPair) }, callers: ["client"], scope: "operate", idempotent: true });
+method("pair.list", {
+  doc: "Who waits.",
+  result: { pairs: t.map(PendingPair) },
+  callers: ["client"],
+  scope: "operate",
+  audit: "none",
+  idempotent: true,
+});
 method("pair.approve", {
   doc: "Lets somebody in.",
   params: {
@@ -29,6 +36,7 @@ method("pair.approve", {
   result: { approved: t.literal(true), senderId: t.string(256), senderName: t.optional(t.string(256)), role: t.optional(PairRole) },
   callers: ["client"],
   scope: "admin",
+  audit: "own",
   errors: ["pair.not_found"],
 });
 method("pair.reject", {
@@ -37,5 +45,6 @@ method("pair.reject", {
   result: { rejected: t.literal(true), senderId: t.string(256) },
   callers: ["client"],
   scope: "admin",
+  audit: "own",
   errors: ["pair.not_found"],
 });

@@ -42,6 +42,7 @@ method("search.query", {
   },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   errors: ["search.bad_query", "session.bad_key", "agent.unknown", "storage.failed"],
   idempotent: true,
 });

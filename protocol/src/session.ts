@@ -29,7 +29,13 @@ export const SessionEntry = struct("SessionEntry", "A session in the list.", {
   label: t.optional(t.string(256)),
 });
 const key = { sessionKey: SessionKey };
-const read = { callers: ["client"], scope: "read", errors: ["session.bad_key", "session.not_found"], idempotent: true } as const;
+const read = {
+  callers: ["client"],
+  scope: "read",
+  audit: "none",
+  errors: ["session.bad_key", "session.not_found"],
+  idempotent: true,
+} as const;
 
 method("sessions.list", {
   doc: "Sessions, the last active first.",
@@ -37,6 +43,7 @@ method("sessions.list", {
   result: { sessions: t.array(SessionEntry, 200), count: t.int() },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   idempotent: true,
 });
 method("session.get", {
@@ -102,6 +109,7 @@ method("session.patch", {
   result: { ok: t.bool() },
   callers: ["client"],
   scope: "operate",
+  audit: { target: "sessionKey" },
   errors: ["session.bad_key", "session.not_found", "protocol.invalid_params"],
   idempotent: true,
 });
@@ -122,6 +130,7 @@ method("session.reset", {
   },
   callers: ["client"],
   scope: "operate",
+  audit: { target: "sessionKey" },
   errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"],
   deferred: true,
 });
@@ -139,6 +148,7 @@ method("session.compact", {
   },
   callers: ["client"],
   scope: "operate",
+  audit: { target: "sessionKey" },
   errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"],
   deferred: true,
 });
@@ -199,6 +209,7 @@ method("session.prompt", {
   },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   errors: ["session.bad_key", "agent.unknown", "model.unknown", "storage.failed"],
   idempotent: true,
 });
@@ -218,6 +229,7 @@ method("session.subscribe", {
   },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   errors: ["session.bad_key", "agent.unknown", "session.snapshot_required"],
   idempotent: true,
 });
@@ -227,6 +239,7 @@ method("session.unsubscribe", {
   result: { ok: t.literal(true) },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   idempotent: true,
 });
 

@@ -83,6 +83,7 @@ method("skills.status", {
   result: SkillsReport,
   callers: ["client"],
   scope: "read",
+  audit: "none",
   idempotent: true,
 });
 method("skills.update", {
@@ -91,6 +92,7 @@ method("skills.update", {
   result: SkillsReport,
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   idempotent: true,
 });
 const skill = { agentId: t.optional(AgentId), name: t.string(128, { minLength: 1 }) };
@@ -100,6 +102,7 @@ method("skills.show", {
   result: { skill: SkillEntry, content: t.text(), files: t.array(t.string(1024), 256) },
   callers: ["client"],
   scope: "read",
+  audit: "none",
   errors: ["skill.not_found", "storage.failed"],
   idempotent: true,
 });
@@ -117,6 +120,7 @@ method("skills.install", {
   result: { skill: SkillEntry },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "name" },
   errors: ["skill.invalid", "skill.exists", "skill.limit", "path.invalid", "file.too_large", "storage.failed", "agent.unknown"],
 });
 method("skills.remove", {
@@ -125,6 +129,7 @@ method("skills.remove", {
   result: { removed: t.literal(true), scope: SkillScope },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "name" },
   errors: ["skill.not_found", "skill.builtin", "storage.failed"],
 });
 method("skills.approve", {
@@ -133,6 +138,7 @@ method("skills.approve", {
   result: { skill: SkillEntry },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "name" },
   errors: ["skill.not_found", "skill.invalid", "skill.changed", "storage.failed"],
   idempotent: true,
 });

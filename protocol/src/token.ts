@@ -35,6 +35,7 @@ method("tokens.create", {
   result: { token: t.string(512), entry: TokenEntry },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "kind" },
   errors: ["token.limit", "protocol.invalid_params"],
 });
 method("tokens.list", {
@@ -42,6 +43,7 @@ method("tokens.list", {
   result: { tokens: t.array(TokenEntry, 1000), count: t.int() },
   callers: ["client"],
   scope: "admin",
+  audit: "none",
   idempotent: true,
 });
 method("tokens.revoke", {
@@ -50,6 +52,7 @@ method("tokens.revoke", {
   result: { ok: t.literal(true), tokenId: TokenId, closed: t.int() },
   callers: ["client"],
   scope: "admin",
+  audit: { target: "tokenId" },
   errors: ["token.not_found", "token.last_admin"],
   idempotent: true,
 });

@@ -17,6 +17,7 @@ method("tools.list", {
   result: { tools: t.array(ToolDefinition, 4096) },
   callers: ["client", "node"],
   scope: "read",
+  audit: "none",
   idempotent: true,
 });
 
@@ -26,6 +27,7 @@ method("tool.invoke", {
   result: { result: t.optional(t.json()), callId: t.optional(CallId) },
   callers: ["client"],
   scope: "operate",
+  audit: { target: "tool" },
   errors: ["tool.unknown", "tool.bad_args", "tool.failed", "tool.timeout", "tool.cancelled", "tool.outcome_unknown", "node.offline"],
   deferred: true,
 });
@@ -36,6 +38,7 @@ method("tool.request", {
   result: { status: t.literal("sent") },
   callers: ["client"],
   scope: "operate",
+  audit: { target: "tool" },
   errors: ["tool.unknown", "node.offline", "session.bad_key"],
 });
 
@@ -78,6 +81,7 @@ method("tool.result", {
   result: { ok: t.literal(true), dropped: t.optional(t.bool()) },
   callers: ["node"],
   scope: "node",
+  audit: "none",
   idempotent: true,
 });
 
@@ -89,6 +93,7 @@ method("tool.progress", {
   result: { ok: t.literal(true) },
   callers: ["node"],
   scope: "node",
+  audit: "none",
   idempotent: true,
 });
 

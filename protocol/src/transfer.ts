@@ -3,7 +3,7 @@ import { event, method, t } from "./dsl.ts";
 
 const transferId = t.int(0, 4294967295);
 const ok = { ok: t.literal(true) };
-const node = { callers: ["node"], scope: "node" } as const;
+const node = { callers: ["node"], scope: "node", audit: "none" } as const;
 method("transfer.meta", {
   doc: "The sender says what will come.",
   params: { transferId, size: t.int(), mime: t.optional(t.string(128)), error: t.optional(t.text()) },

@@ -11,6 +11,7 @@ method("workspace.list", {
   result: { path: t.string(1024), files: t.array(t.string(1024)), directories: t.array(t.string(1024)) },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   errors,
   idempotent: true,
 });
@@ -28,6 +29,7 @@ method("workspace.read", {
   },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   errors: [...errors, "file.too_large", "file.binary"],
   idempotent: true,
 });
@@ -37,6 +39,7 @@ method("workspace.write", {
   result: { path: t.string(1024), size: t.int(), written: t.literal(true), etag: t.optional(t.string(128)) },
   callers: ["client"],
   scope: "operate",
+  audit: { target: "path" },
   errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected", "agent.unknown"],
   idempotent: true,
 });
@@ -46,6 +49,7 @@ method("workspace.delete", {
   result: { path: t.string(1024), deleted: t.literal(true) },
   callers: ["client"],
   scope: "operate",
+  audit: { target: "path" },
   errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected"],
   idempotent: true,
 });
@@ -70,6 +74,7 @@ method("workspace.log", {
   },
   callers: ["client"],
   scope: "operate",
+  audit: "none",
   errors,
   idempotent: true,
 });
@@ -79,6 +84,7 @@ method("workspace.restore", {
   result: { path: t.string(1024), size: t.int(), etag: t.optional(t.string(128)) },
   callers: ["client"],
   scope: "operate",
+  audit: { target: "path" },
   errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected", "agent.unknown"],
   idempotent: true,
 });

@@ -149,7 +149,7 @@ test("names in each language's convention", () => {
 test("mistakes in the contract are refused, all at once, by place", async () => {
   const { default: Type } = await import("typebox");
   const vocabulary = await freshVocabulary();
-  const { error, id, method, struct, t, tagged } = vocabulary;
+  const { error, id, method, ref, struct, t, tagged } = vocabulary;
   const Known = id("Known", "Fine.");
   struct("Bad", "Bad fields.", {
     unknownType: { ...Known, $ref: "Nowhere" },
@@ -178,7 +178,17 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
   struct("lowercase", "Bad name.", {});
   struct("Inherited", "Bad field.", { toString: t.int() });
   tagged("Loose", "Fine.", "kind", { a: {} });
-  method("Bad.Name", { doc: "", params: {}, result: Known, callers: [], scope: "read", errors: ["no.such"] });
+  method("Bad.Name", { doc: "", params: {}, result: Known, callers: [], scope: "read", audit: "none", errors: ["no.such"] });
+  method("thing.change", { doc: "", result: Known, callers: ["client"], scope: "admin", audit: "none" });
+  struct("ThingPick", "Fine.", { key: t.int() });
+  method("thing.pick", {
+    doc: "",
+    params: ref("ThingPick"),
+    result: Known,
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: "name" },
+  });
   error("thing.one", { code: 5, blame: "bug", retryable: false, http: 500, exit: 1, text: "One.", hint: "" });
   error("thing.two", { code: 5, blame: "bug", retryable: false, http: 200, exit: 0, text: "", hint: "Two." });
   assert.throws(
@@ -191,6 +201,8 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
         "VALIDATED: there is no type Absent",
         "method Bad.Name: names are noun.verb",
         "nobody may call it",
+        "method thing.change: an admin method that changes something is audited",
+        "method thing.pick: the audit names name, which is not a parameter",
         "there is no error no.such",
         "the code 5 belongs to thing.one",
         "http is 400..599",

@@ -72,10 +72,11 @@ export function defineScratch({ enumOf, error, event, id, limit, method, struct,
         result: { tree: ref("Tree"), note: t.optional(t.text()) },
         callers: ["client", "node"],
         scope: "operate",
+        audit: { target: "key" },
         errors: ["thing.missing"],
         idempotent: true,
       }),
-    (): void => method("thing.ping", { doc: "Answers.", result: ref("Everything"), callers: ["client"], scope: "read" }),
+    (): void => method("thing.ping", { doc: "Answers.", result: ref("Everything"), callers: ["client"], scope: "read", audit: "none" }),
     (): void => event("thing.drawn", { doc: "A thing was drawn.", payload: { shape: ref("Shape"), at: t.time() }, to: ["client", "node"] }),
   ];
   for (const define of reversed ? [...methods].reverse() : methods) define();

@@ -90,6 +90,7 @@ export function protocolSchema(model: Model): JsonObject {
         result: { $ref: pointerRef(method.result) },
         callers: [...method.callers],
         scope: method.scope,
+        audit: typeof method.audit === "string" ? method.audit : { target: method.audit.target },
         errors: [...method.errors].sort(),
         deferred: method.deferred,
         idempotent: method.idempotent,

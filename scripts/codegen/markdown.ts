@@ -1,5 +1,5 @@
 /** The reference page: every method, event, type, error and limit, readable without the code. */
-import type { Field, Model, Node, TypeDef } from "./model.ts";
+import type { Field, MethodSpec, Model, Node, TypeDef } from "./model.ts";
 import { eachRef, fieldsOf } from "./model.ts";
 import { BANNER, docLines } from "./names.ts";
 import { fieldDoc } from "./typescript.ts";
@@ -58,6 +58,12 @@ function body(type: TypeDef): string {
   }
 }
 
+function auditNote({ audit }: MethodSpec): string {
+  if (audit === "none") return "Not audited.";
+  if (audit === "own") return "Audited by its handler.";
+  return audit.target === null ? "Audited." : `Audited with ${code(audit.target)}.`;
+}
+
 export function emitMarkdown(model: Model, print: string): string {
   // A type that is mentioned exactly once, by a method or an event, is shown there and nowhere else.
   const mentions = new Map<string, number>();
@@ -86,6 +92,7 @@ export function emitMarkdown(model: Model, print: string): string {
   for (const method of model.methods) {
     const notes = [
       `Callers: ${method.callers.join(", ")}. Scope: ${method.scope}.`,
+      auditNote(method),
       method.deferred ? "Deferred: the answer may come after other frames." : "",
       method.idempotent ? "Idempotent: sending it again has no further effect." : "",
     ];

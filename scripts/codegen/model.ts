@@ -4,6 +4,7 @@
  * language). Never emits anything and never touches a file.
  */
 import type {
+  AuditPolicy,
   Blame,
   Caller,
   ErrorSpec,
@@ -59,7 +60,7 @@ export type StructDef = NamedBase & { readonly kind: "struct"; readonly fields: 
 export type TaggedDef = NamedBase & { readonly kind: "tagged"; readonly tag: string; readonly arms: readonly Arm[] };
 export type TypeDef = NewtypeDef | EnumDef | StructDef | TaggedDef;
 
-export type { Blame, Caller, ErrorSpec, EventSpec, LimitSpec, MethodSpec, Scope, ServiceSpec };
+export type { AuditPolicy, Blame, Caller, ErrorSpec, EventSpec, LimitSpec, MethodSpec, Scope, ServiceSpec };
 
 /** Every list is sorted by name, so that the order of definition never shows in the output. */
 export interface Model {
@@ -284,6 +285,13 @@ function errorProblems(errors: readonly ErrorSpec[]): string[] {
   }
   return problems;
 }
+function checkAudit({ name, scope, audit, idempotent }: MethodSpec, params: TypeDef | undefined, problems: string[]): void {
+  if (typeof audit === "string") {
+    if (audit === "none" && scope === "admin" && !idempotent)
+      problems.push(`method ${name}: an admin method that changes something is audited`);
+  } else if (audit.target !== null && !(params && fieldsOf(params).some((field) => field.name === audit.target)))
+    problems.push(`method ${name}: the audit names ${audit.target}, which is not a parameter`);
+}
 function checkService({ name, calls }: ServiceSpec, problems: string[], need: (name: string, where: string) => void): void {
   if (!TYPE_NAME.test(name)) problems.push(`service ${name}: PascalCase letters and digits only`);
   for (const call of calls) {
@@ -322,6 +330,7 @@ export function buildModel(registries: Registries, validated: readonly string[] 
     }
     const params = method.params === null ? undefined : typeByName.get(method.params);
     if (params && params.kind !== "struct" && params.kind !== "tagged") problems.push(`method ${method.name}: params are an object`);
+    checkAudit(method, params, problems);
   }
   for (const event of registries.events.values()) {
     if (!METHOD_NAME.test(event.name)) problems.push(`event ${event.name}: names are noun.verb`);

@@ -1,5 +1,5 @@
 /** TypeScript output: plain types, the method and event tables, errors and limits. Needs no TypeBox at run time. */
-import type { Field, Model, Node, TypeDef } from "./model.ts";
+import type { AuditPolicy, Field, Model, Node, TypeDef } from "./model.ts";
 import { BANNER, docLines, pascal, tsKey } from "./names.ts";
 
 const header = (about: string): string => `// ${BANNER}\n/** ${about} */\n`;
@@ -122,6 +122,9 @@ export function emitServices(model: Model): string {
   return out;
 }
 
+const auditText = (audit: AuditPolicy): string =>
+  typeof audit === "string" ? JSON.stringify(audit) : `{ target: ${JSON.stringify(audit.target)} }`;
+
 export function emitMethods(model: Model, print: string): string {
   const used = new Set<string>();
   for (const method of model.methods) {
@@ -143,12 +146,19 @@ export function emitMethods(model: Model, print: string): string {
   out += `\n/** Same fingerprint, same contract (prose aside). Travels in \`connect\`. */\nexport const PROTOCOL_FINGERPRINT = "${print}";\n`;
   out += `\n/** What a connection was authenticated as. */\nexport type Caller = ${union(callers)};\n/** What a token must grant. */\nexport type Scope = ${union(scopes)};\n`;
   out += `
+/**
+ * What the audit keeps of a call. \`none\`: nothing. \`{target}\`: one entry, which names the value of that parameter (null: no
+ * parameter). \`own\`: the handler writes the entry.
+ */
+export type AuditPolicy = "none" | "own" | { readonly target: string | null };
+
 export interface MethodInfo {
   /** Name of the params type, or null when the method takes none. */
   readonly params: string | null;
   readonly result: string;
   readonly callers: readonly Caller[];
   readonly scope: Scope;
+  readonly audit: AuditPolicy;
   /** Reasons beside those that every method may answer with. */
   readonly errors: readonly ErrorReason[];
   /** The answer may come after other frames. */
@@ -164,7 +174,7 @@ export interface EventInfo {
   out += "\nexport const METHODS = {\n";
   for (const method of model.methods) {
     out += comment(method.doc, "  ");
-    out += `  ${JSON.stringify(method.name)}: {\n    params: ${JSON.stringify(method.params)},\n    result: ${JSON.stringify(method.result)},\n    callers: ${list(method.callers)},\n    scope: ${JSON.stringify(method.scope)},\n`;
+    out += `  ${JSON.stringify(method.name)}: {\n    params: ${JSON.stringify(method.params)},\n    result: ${JSON.stringify(method.result)},\n    callers: ${list(method.callers)},\n    scope: ${JSON.stringify(method.scope)},\n    audit: ${auditText(method.audit)},\n`;
     out += `    errors: ${list([...method.errors].sort())},\n    deferred: ${method.deferred},\n    idempotent: ${method.idempotent},\n  },\n`;
   }
   out += "} as const satisfies Record<string, MethodInfo>;\n";

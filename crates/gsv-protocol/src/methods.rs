@@ -6,7 +6,7 @@ use crate::method::{Method, NoParams};
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "68436ad2d530352d";
+pub const PROTOCOL_FINGERPRINT: &str = "03643bba37c877b6";
 
 /// Every method, sorted by name.
 pub const METHOD_NAMES: &[&str] = &[

@@ -3,7 +3,7 @@
  * call a method learns nothing about its params. A failing handler is an answer, never a broken socket.
  */
 
-import { isMethodName, METHODS, type MethodName, type ParamsOf } from "../../../protocol/gen/methods.ts";
+import { isMethodName, METHODS, type MethodInfo, type MethodName, type ParamsOf } from "../../../protocol/gen/methods.ts";
 import type { TypeName } from "../../../protocol/gen/explain-table.ts";
 import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
 import { decodeFrame } from "../../../protocol/runtime/codec.ts";
@@ -15,27 +15,6 @@ import { HANDLERS } from "../app/methods.ts";
 import { type Failure, fail } from "./outcome.ts";
 import type { Connection } from "./connections.ts";
 import { type Caller, LATER, type Outcome, type Services } from "../app/services.ts";
-
-/** Acts that leave an entry in the audit, with the param that says on what. Reading and talking leave none. */
-const AUDITED: ReadonlyMap<MethodName, string> = new Map<MethodName, string>([
-  ["config.set", "path"],
-  ["config.unset", "path"],
-  ["tokens.create", "kind"],
-  ["tokens.revoke", "tokenId"],
-  ["node.forget", "nodeId"],
-  ["agents.create", "agentId"],
-  ["workspace.write", "path"],
-  ["workspace.delete", "path"],
-  ["workspace.restore", "path"],
-  ["skills.install", "name"],
-  ["skills.remove", "name"],
-  ["skills.approve", "name"],
-  ["session.patch", "sessionKey"],
-  ["session.reset", "sessionKey"],
-  ["session.compact", "sessionKey"],
-  ["tool.invoke", "tool"],
-  ["tool.request", "tool"],
-]);
 
 /** One text frame of a connection that has said hello. */
 export async function dispatch(services: Services, connection: Connection, text: string): Promise<void> {
@@ -86,8 +65,8 @@ async function perform(services: Services, caller: Caller, method: MethodName, p
   if (check !== null && !check(given))
     return fail("protocol.invalid_params", `The params of ${method} are not valid: ${explainText(paramsTypeOf(method), given)}`);
   try {
-    const target = AUDITED.get(method);
-    if (target === undefined) return await call(services, caller, method, given as ParamsOf<typeof method>);
+    const { audit }: MethodInfo = METHODS[method];
+    if (typeof audit === "string") return await call(services, caller, method, given as ParamsOf<typeof method>);
     const argsHash = await services.ids.sha256(JSON.stringify(given));
     const outcome = await call(services, caller, method, given as ParamsOf<typeof method>);
     const failed = outcome !== LATER && !outcome.ok;
@@ -96,7 +75,7 @@ async function perform(services: Services, caller: Caller, method: MethodName, p
       caller,
       method,
       failed ? "failed" : "allowed",
-      textAt(given, target),
+      audit.target === null ? undefined : textAt(given, audit.target),
       failed ? outcome.error.reason : undefined,
       argsHash,
     );

@@ -330,6 +330,12 @@ describe("the owner looks after channels", () => {
       count: 1,
       bound: ["test"],
     });
+    const { entries } = await owner.ok<{ entries: { action: string; target?: string }[] }>("audit.list");
+    expect(entries.filter(({ action }) => action.startsWith("channel.")).map(({ action, target }) => [action, target])).toEqual([
+      ["channel.stop", "test"],
+      ["channel.login", "Test"],
+      ["channel.start", "test"],
+    ]);
   });
   test("an account that does not answer hides no other", async () => {
     for (const accountId of ["work", "home"]) {
