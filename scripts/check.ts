@@ -9,6 +9,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finding, type RustPackage, rustFindings, typescriptFindings } from "./check/dependency-rules.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
+import { documentFindings, ruleFindings } from "./check/rule-ids.ts";
 import { wordFindings } from "./check/words.ts";
 import { ROOT } from "./lib/root.ts";
 import { run } from "./lib/run.ts";
@@ -102,6 +103,16 @@ const checks: Check[] = [
       return added.length === 0 ? null : `package-lock.json does not name ${added.join(", ")}; npm ci would refuse it.`;
     },
     fix: async () => writeFileSync(LOCK, `${JSON.stringify(withAllPlatforms(readLock()).lock, null, 2)}\n`),
+  },
+  {
+    name: "rules and their tests",
+    mend: "write the rule or the test, or mark the rule (planned) (docs/promises.md, gateway/SPEC.md, protocol/SPEC.md)",
+    look: async () => shown(ruleFindings(await sources())),
+  },
+  {
+    name: "documents that are mentioned",
+    mend: "name a document of this repository, or say it in the text",
+    look: async () => shown(documentFindings(await sources(), (path) => existsSync(join(ROOT, path)))),
   },
   {
     name: "words of somebody's machine",

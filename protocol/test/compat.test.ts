@@ -136,7 +136,7 @@ const refused: readonly (readonly [string, (schema: Json) => void, RegExp])[] = 
 ];
 
 for (const [what, edit, expected] of refused) {
-  test(`[P21] refused: ${what}`, () => {
+  test(`[V1][P21] refused: ${what}`, () => {
     const problems = changed(edit);
     assert.ok(
       problems.some((problem) => expected.test(problem)),

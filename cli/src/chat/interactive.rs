@@ -190,7 +190,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn t19_news_between_two_messages_are_shown_in_one_clean_text() {
+    fn th19_news_between_two_messages_are_shown_in_one_clean_text() {
         let says = |event: serde_json::Value| headline(&News::replayed(event).unwrap());
         let text = |text: &str| json!({"role": "assistant", "content": [{"type": "text", "text": text}]});
         let chat = |state: &str, more: serde_json::Value| {

@@ -47,7 +47,7 @@ const stranger = { key: "agent:main:whatsapp:dm:x", ref: "s", agentId: "main", i
 const ids = (files: PromptFiles, more: Partial<PromptInput> = {}) => assemble(files, input(more)).sections.map(({ id }) => id);
 const system = (files: PromptFiles, more: Partial<PromptInput> = {}) => assemble(files, input(more)).system;
 
-describe("[P5.2] prompt order: the storage layout's twelve rows", () => {
+describe("[Q1][P5.2] prompt order: the storage layout's twelve rows", () => {
   const rows = [
     ["1 (base prompt)", "base", "GSV", 1],
     ["2 SOUL.md", "soul", "Your Soul", 2],
@@ -257,7 +257,7 @@ describe("[P9.2] files of the layers above stand below the heading of their sect
     it(JSON.stringify(is), () => assert.equal(nested(is), becomes));
 });
 
-describe("[P9.2] validateNoOverride", () => {
+describe("[Q2][P9.2] validateNoOverride", () => {
   const good = assemble(ALL, input());
   const sections = good.sections as readonly PromptSection[];
   const with_ = (id: string, change: Partial<PromptSection>): PromptSection[] =>
@@ -290,7 +290,7 @@ describe("[P9.2] validateNoOverride", () => {
   });
 });
 
-describe("[P5.2] HEARTBEAT.md counts as empty", () => {
+describe("[Q3][P5.2] HEARTBEAT.md counts as empty", () => {
   for (const text of [
     "",
     " \n\t\n",

@@ -45,7 +45,7 @@ describe("[P5.1] storage layout", () => {
   });
 });
 
-describe("[P5.4] paths stay in the agent's workspace", () => {
+describe("[WF1][P5.4] paths stay in the agent's workspace", () => {
   const bad = [
     "",
     "/etc/passwd",

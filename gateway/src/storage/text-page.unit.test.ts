@@ -16,7 +16,7 @@ function whole(text: string, maxBytes?: number): string {
   }
   return out;
 }
-describe("[P19] long texts in parts", () => {
+describe("[WF6][P19] long texts in parts", () => {
   it("the parts are the text, cut between characters", () => {
     fc.assert(
       fc.property(

@@ -25,7 +25,7 @@ const names = async (agent: string): Promise<string[]> =>
 const EVERY_FILE = [...DEFAULT_FILES.map(({ name }) => name), "workspace.json"].sort();
 
 describe("[P3.1] who there is", () => {
-  test("main always is, listed or not, and is the default one until another says so", async () => {
+  test("[AG1] main always is, listed or not, and is the default one until another says so", async () => {
     expect(await agents()).toEqual([{ agentId: "main", isDefault: true, commissioned: false, sessions: 0 }]);
     await admin.ok("config.set", {
       path: "agents.list",
@@ -88,7 +88,7 @@ describe("[P3.1] who there is", () => {
 });
 
 describe("making one", () => {
-  test("its entry, its files and the first meeting; in the audit", async () => {
+  test("[AG3] its entry, its files and the first meeting; in the audit", async () => {
     const made = await admin.ok("agents.create", { agentId: "work", description: "for work" });
     expect(made).toEqual({ agent: { agentId: "work", description: "for work", isDefault: false, commissioned: false, sessions: 0 } });
     expect(await names("work")).toEqual(EVERY_FILE);
@@ -129,7 +129,7 @@ describe("making one", () => {
     expect((await admin.refused("agents.create", { agentId: "one-more" })).reason).toBe("agent.limit");
     expect(await names("one-more")).toEqual([]);
   });
-  test("[P12] broken off anywhere, it is completed when it is asked for again", async () => {
+  test("[AG3][P12] broken off anywhere, it is completed when it is asked for again", async () => {
     for (let at = 0; at <= DEFAULT_FILES.length; at++) {
       const agentId = `half${at}`;
       let puts = 0;
@@ -170,7 +170,7 @@ describe("[P3.1] whose conversation a key is", () => {
     expect((await port().runContext("agent:work:main", now?.version))?.agent.model?.id).toBe("y");
   });
   test.each(["chat.send", "session.prompt", "session.subscribe"] as const)(
-    "%s to an agent that is not there: nothing is made",
+    "[AG2] %s to an agent that is not there: nothing is made",
     async (method) => {
       await admin.ok("agents.create", { agentId: "ghostly" });
       const error = await admin.refused(method, { sessionKey: "agent:ghost:main", ...(method === "chat.send" ? { message: "hi" } : {}) });
@@ -181,7 +181,7 @@ describe("[P3.1] whose conversation a key is", () => {
       expect(await names("ghost")).toEqual([]);
     },
   );
-  test("sessions of an agent that was taken away can be read, followed and reset, but nothing can be said in them", async () => {
+  test("[AG2] sessions of an agent that was taken away can be read, followed and reset, but nothing can be said in them", async () => {
     await admin.ok("agents.create", { agentId: "work" });
     await admin.ok("chat.send", { sessionKey: "agent:work:main", message: "hi" });
     await admin.ok("config.unset", { path: "agents.list[0]" });

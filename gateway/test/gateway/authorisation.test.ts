@@ -170,7 +170,7 @@ describe("[S4] a token that ends while its connection is open", () => {
   });
 });
 
-test("[S4] the whole life of a token", async () => {
+test("[A5][S4] the whole life of a token", async () => {
   const admin = peers.get("admin");
   if (admin === undefined) throw new Error("no admin");
   const made = await admin.ok<{ token: string; entry: { tokenId: string; last4: string } }>("tokens.create", {
@@ -208,7 +208,7 @@ test("[S4] the last admin token can't be revoked, nor a first token come back af
   expect((await again.refused("connect", connectParams("client", "x", ADMIN))).reason).toBe("auth.required");
 });
 
-test("[S4][X19] what is stored is a digest", async () => {
+test("[A5][S4][X19] what is stored is a digest", async () => {
   const made = await token("client");
   const dump = await runInDurableObject(gateway(), (_gateway, state) =>
     JSON.stringify(state.storage.sql.exec("SELECT * FROM tokens").toArray()),

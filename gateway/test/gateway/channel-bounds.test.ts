@@ -56,7 +56,7 @@ function clock(): (ms: number) => void {
   };
 }
 
-test("[S6][P19] however much a stranger writes, what is kept of it is bounded", async () => {
+test("[CH7][S6][P19] however much a stranger writes, what is kept of it is bounded", async () => {
   for (let n = 0; n < 100; n++) expect((await take(dm("stranger", `message ${n}`))).outcome).toBe("held");
   expect([await count("held"), await count("pairs")]).toEqual([5, 1]);
   expect(await count("channel_inbox")).toBeLessThanOrEqual(6);

@@ -72,7 +72,7 @@ const configure = (path: string, value: unknown) => owner.ok("config.set", { pat
 const handed = (): SessionSend[] => sessions.of("send").map(({ args }) => args[0] as SessionSend);
 
 describe("who is let in", () => {
-  test("[S6][X7] a stranger is held, told once, and reaches no session", async () => {
+  test("[CH7][S6][X7] a stranger is held, told once, and reaches no session", async () => {
     const first = await take(dm("stranger", "rm -rf /"));
     expect(first.outcome).toBe("held");
     expect(first.replies).toHaveLength(1);
@@ -119,7 +119,7 @@ describe("who is let in", () => {
     expect((await owner.refused("pair.approve", { channel: "test", senderId: "nobody" })).reason).toBe("pair.not_found");
   });
 
-  test("[S6] a group without a mention, and a stranger in a group: no run", async () => {
+  test("[CH3][S6] a group without a mention, and a stranger in a group: no run", async () => {
     await configure("channels.test.owners", ["me"]);
     expect((await take(group("me", "hello all"))).outcome).toBe("ignored");
     expect((await take(group("stranger", "ok", { wasMentioned: true }))).outcome).toBe("ignored");
@@ -169,7 +169,7 @@ describe("who is let in", () => {
     expect(hers).not.toHaveProperty("command");
   });
 
-  test("[X7] an open door makes guests, never the owner", async () => {
+  test("[CH2][X7] an open door makes guests, never the owner", async () => {
     await configure("channels.test.dmPolicy", "open");
     await take(dm("anyone", "hi"));
     expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:test:default:dm:anyone", isMain: false });
@@ -185,7 +185,7 @@ describe("who is let in", () => {
 describe("once, and to the right place", () => {
   beforeEach(() => configure("channels.test.owners", ["me"]));
 
-  test("[P2][W3] the same message again is the same message", async () => {
+  test("[CH6][P2][W3] the same message again is the same message", async () => {
     const inbound = dm("me", "do it");
     const first = await take(inbound);
     expect(first).toMatchObject({ outcome: "accepted", sessionKey: "agent:main:main" });
@@ -302,7 +302,7 @@ describe("once, and to the right place", () => {
     expect((await take(dm("anna", "hi"))).sessionKey).toBe("agent:main:test:dm:friend");
   });
 
-  test("files of a message: a place for those who may talk, none for others", async () => {
+  test("[CH8] files of a message: a place for those who may talk, none for others", async () => {
     const mine = dm("me", "look");
     const slot = await entrypoint().media({ account: ACCOUNT, inbound: mine, mimeType: "image/png", index: 0 });
     expect(slot.r2Key).toMatch(/^media\/agent:main:main\/[0-9a-f-]{36}\.png$/);
@@ -388,7 +388,7 @@ describe("nothing is lost, nothing is kept for ever", () => {
     expect(handed()[0]?.text).toMatch(/"{1000}\n\[The rest was too long to be kept\.\]$/);
   });
 
-  test("[P2] what was taken in is forgotten after 30 days, strangers after 7, by the alarm, in steps", async () => {
+  test("[CH18][P2] what was taken in is forgotten after 30 days, strangers after 7, by the alarm, in steps", async () => {
     await configure("channels.test", { owners: ["me"], allowFrom: ["guest"] });
     const now = vi.spyOn(Date, "now");
     let at = FAR;

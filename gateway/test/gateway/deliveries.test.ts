@@ -62,7 +62,7 @@ const notes = (): [string, SessionNote][] => sessions.of("note").map(({ key, arg
 const told = (count: number) => eventually(() => expect(notes()).toHaveLength(count));
 
 describe("[P9][P10] a message that did not arrive", () => {
-  test("is shown with what is known of it, also after a restart; the conversation's model and the owner are told once", async () => {
+  test("[CH16][CH17] is shown with what is known of it, also after a restart; the conversation's model and the owner are told once", async () => {
     const ref = await refOf(GUEST);
     await hand(`${ref}/r1`);
     expect(await problems()).toEqual([]);

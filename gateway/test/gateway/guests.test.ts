@@ -53,7 +53,7 @@ describe("whose a conversation is", () => {
     },
   );
 
-  test("[S8] a guest's stays a guest's when they become the owner, who talks on in the main one", async () => {
+  test("[CH9][CH10][S8] a guest's stays a guest's when they become the owner, who talks on in the main one", async () => {
     await configure("session.dmScope", "per-peer");
     await configure("channels.test.allowFrom", ["anna"]);
     const { sessionKey = "" } = await take(dm("anna"));
@@ -75,7 +75,7 @@ describe("whose a conversation is", () => {
     expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isMain: false });
   });
 
-  test("[S8] where no other name is left, they are told, and nothing reaches it", async () => {
+  test("[CH11][S8] where no other name is left, they are told, and nothing reaches it", async () => {
     await configure("session.dmScope", "per-account-channel-peer");
     await configure("channels.test.owners", ["anna"]);
     await take(dm("anna"));
@@ -118,7 +118,7 @@ describe("whose a conversation is", () => {
     expect(identities()).toEqual([]);
   });
 
-  test("[S8] memory is looked for in the owner's own conversations, never in a guest's or a group's", async () => {
+  test("[CH12][S8] memory is looked for in the owner's own conversations, never in a guest's or a group's", async () => {
     await configure("session.dmScope", "per-peer");
     await configure("channels.test", { owners: ["me"], allowFrom: ["anna"], groups: "all" });
     await take(dm("me"));
@@ -143,7 +143,7 @@ describe("what others than the owner may use", () => {
   const call = (sessionKey: string, tool = "Bash") =>
     port().dispatchTool({ callId: "ref/r1/1/0", sessionKey, nodeId: "lap", tool, args: {}, timeoutMs: 1000 });
 
-  test("[X7][S6] a guest's run is shown no machine, and a call that it makes all the same is refused and noted", async () => {
+  test("[CH13][CH15][X7][S6] a guest's run is shown no machine, and a call that it makes all the same is refused and noted", async () => {
     await configure("channels.test.allowFrom", ["anna"]);
     await take(dm("anna"));
     const lap = await node("lap");
@@ -168,7 +168,7 @@ describe("what others than the owner may use", () => {
     }
   });
 
-  test("[X7] what the owner opens on a channel, and what is closed again while a run is under way", async () => {
+  test("[CH14][X7] what the owner opens on a channel, and what is closed again while a run is under way", async () => {
     await configure("channels.test", { allowFrom: ["anna"], guestTools: ["lap__R*"] });
     await take(dm("anna"));
     await node("lap");
@@ -192,7 +192,7 @@ describe("what others than the owner may use", () => {
 describe("[TH6] programs that answer each other", () => {
   const group = (sender: string, bot: boolean): ChannelInbound =>
     dm(sender, { peer: { kind: "group", id: "g1" }, sender: { id: sender, bot }, wasMentioned: true });
-  test("five in a row are answered, then none until a person writes, also after a restart", async () => {
+  test("[CH4] five in a row are answered, then none until a person writes, also after a restart", async () => {
     await configure("channels.test.allowFrom", ["bot", "anna"]);
     const outcomes = async (count: number, bot = true): Promise<string[]> => {
       const out: string[] = [];

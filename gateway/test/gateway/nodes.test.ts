@@ -231,7 +231,7 @@ describe("[P12] after the gateway's life ended without a word", () => {
   /** Everything in memory and every socket is lost, as when the process is killed. */
   const crash = (): Promise<void> => evictDurableObject(gateway(), { webSockets: "close" });
 
-  test("[K8] a machine that was connected is about to come back: its tools stay, and a call waits for it", async () => {
+  test("[G6][K8] a machine that was connected is about to come back: its tools stay, and a call waits for it", async () => {
     await node("lap");
     const ref = await refOf("main");
     await crash();

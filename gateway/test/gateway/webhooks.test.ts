@@ -99,7 +99,7 @@ test("[S5] credentials of this gateway, and what only proxies and browsers say, 
   );
 });
 
-test("[X17] only channels that say they take webhooks are reached; the others look like none", async () => {
+test("[A6][X17] only channels that say they take webhooks are reached; the others look like none", async () => {
   await seed();
   for (const path of ["/quiet/default", "/none/default", "/HOOK/default", "/hook", "/", "/a.b/x", "/hook%2F/x", "/constructor/x"]) {
     const response = await call(path, post("x"));

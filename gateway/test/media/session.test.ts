@@ -40,7 +40,7 @@ const shown = (messages: readonly Message[] | undefined): string => JSON.stringi
 const noNet = () => Promise.reject(new Error("no network"));
 
 describe("[P5.6] files of a message", () => {
-  it("are stored with the layout's metadata, referred to in the log, and shown to the model as bytes", async () => {
+  it("[M1] are stored with the layout's metadata, referred to in the log, and shown to the model as bytes", async () => {
     const stage = new Stage().open();
     const session = newSession();
     value(await sendFiles(session, "m1", [{ mimeType: "image/jpeg", filename: "a/b.png", data: PNG }]));
@@ -87,7 +87,7 @@ describe("[P5.6] files of a message", () => {
     const users = (await rowsOf(session)).flatMap((row) => (row.kind === "user" ? [row.messageId] : []));
     expect(users).toEqual(["m1", "m2", "m3"]);
   });
-  it("[X18] another session's file, a missing one and any other object can't be referred to", async () => {
+  it("[M2][X18] another session's file, a missing one and any other object can't be referred to", async () => {
     const stage = new Stage().open();
     stage.auto = () => says("ok");
     const owner = newSession();
@@ -175,7 +175,7 @@ describe("[P5.6] files of a message", () => {
     });
     expect(tooLarge).toMatchObject({ ok: true, value: { blocks: [], notes: [expect.stringContaining("larger than 25 MiB")] } });
   });
-  it("documents are shown as text, cut with a note; what can't be read is named as data", async () => {
+  it("[M3] documents are shown as text, cut with a note; what can't be read is named as data", async () => {
     const stage = new Stage().open();
     const session = newSession();
     value(
@@ -229,7 +229,7 @@ describe("[P5.6] files of a message", () => {
 
 describe("[P5.6] recordings", () => {
   const heard = { transcription: { provider: "openai" as const, baseUrl: "http://speech.test/v1" } };
-  it("become text in the log before the model is asked, once", async () => {
+  it("[M4] become text in the log before the model is asked, once", async () => {
     const stage = new Stage().open();
     const asked: string[] = [];
     stage.transcription = heard.transcription;

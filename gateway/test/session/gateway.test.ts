@@ -46,7 +46,7 @@ describe("[C1] [C3] a conversation through the gateway", () => {
   });
 });
 
-describe("session.prompt", () => {
+describe("[Q4] session.prompt", () => {
   interface Prompt {
     sessionKey: string;
     agentId: string;

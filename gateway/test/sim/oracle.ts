@@ -179,7 +179,7 @@ function checkResults(world: World, rows: readonly LogRow[]): void {
 }
 
 /**
- * [P17] [K25] [K26] Each message is in exactly one place: the archives that were used, one after the other, and what is left are
+ * [P17] [R11] [K25] [K26] Each message is in exactly one place: the archives that were used, one after the other, and what is left are
  * everything that was ever said, in order. An archive that was put and not used is harmless.
  */
 function checkArchives(world: World, rows: readonly LogRow[]): void {

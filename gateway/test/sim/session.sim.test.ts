@@ -28,7 +28,7 @@ test("[P1] [P3] [P4] [P6] [P7] [P10] [P11] [P12] [P17] [W1] [W3] one crash, at e
   t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
 });
 
-test("[P17] [K25] [K26] [K27] [W16] [W17] [W18] one crash, at each commit and effect border of compactions and resets", async (t) => {
+test("[P17] [R11] [K25] [K26] [K27] [W16] [W17] [W18] one crash, at each commit and effect border of compactions and resets", async (t) => {
   const sum = tally();
   await turnovers(times(10), sum);
   assert.ok(sum.kills > least(500) && sum.compactions > least(500), `only ${sum.kills} crashes and ${sum.compactions} compactions`);

@@ -92,7 +92,7 @@ describe("[P5.1] transcripts are read again", () => {
     expect(value(await reader.page(agent, "s-1", { offset: 99 }))).toMatchObject({ messages: [], total: 10 });
     expect((await all(agent, "s-1", 3)).pages).toBe(4);
   });
-  it("[P19] a page fits an answer, whatever the messages are", async () => {
+  it("[TR1][P19] a page fits an answer, whatever the messages are", async () => {
     const agent = newAgent();
     const list = [
       ...Array.from({ length: 40 }, (_, i) => message(i, "\u0001".repeat(30_000))),
@@ -128,7 +128,7 @@ describe("[P5.1] transcripts are read again", () => {
   });
 });
 
-describe("[P17] damaged transcripts say how much of them can be read", () => {
+describe("[TR2][P17] damaged transcripts say how much of them can be read", () => {
   it("no gzip, empty, text", async () => {
     for (const bytes of ["", "not gzip", new Uint8Array([0x1f, 0x8b, 8, 0])]) {
       const agent = newAgent();

@@ -27,7 +27,7 @@ const now = async (agent: string, path = PATH): Promise<string | undefined> => {
 };
 
 describe("[S10] versions", () => {
-  it("every change keeps what was there, with when and by whom", async () => {
+  it("[WF4] every change keeps what was there, with when and by whom", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one", { by: "client:laptop" });
     await store.update(agent, PATH, add(" two"), "c1", { by: "agent:agent:main:main" });
@@ -53,7 +53,7 @@ describe("[S10] versions", () => {
     for (const path of ["../../versions", `versions/${agent}`, `notes/a.md/${objects[0]?.key.split("/").at(-1)}`])
       expect(reason(await store.delete(agent, path)), path).not.toBe("ok");
   });
-  it("a deleted file is restored; what a restore replaces is a version itself", async () => {
+  it("[WF3] a deleted file is restored; what a restore replaces is a version itself", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one", { by: "client:laptop" });
     value(await store.delete(agent, PATH));
@@ -164,7 +164,7 @@ describe("[S10] versions", () => {
   }
 });
 
-describe("[P8] nothing is lost when others write at the same time", () => {
+describe("[WF2][P8] nothing is lost when others write at the same time", () => {
   it("what another wrote between read and put is kept, and ours is on top", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one");

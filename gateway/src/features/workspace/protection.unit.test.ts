@@ -41,7 +41,7 @@ const TABLE: readonly (readonly [string, Protection])[] = [
   ["./sessions/x", "sealed"],
 ];
 
-describe("[S10] protected files", () => {
+describe("[WF5][S10] protected files", () => {
   for (const [name, protection] of TABLE) {
     it(`${JSON.stringify(name)} is ${protection}`, () => {
       assert.equal(protectionOf(path(name)), protection);

@@ -61,7 +61,7 @@ describe("[P3.1] which agents there are", () => {
   });
 });
 
-describe("[P3.1] bindings: the first that matches", () => {
+describe("[AG4][P3.1] bindings: the first that matches", () => {
   const rows: readonly [string, AgentBinding["match"], Origin, boolean][] = [
     ["nothing said matches anything", {}, from(), true],
     ["channel", { channel: "discord" }, from(), true],
