@@ -1,17 +1,22 @@
 /**
- * Where the gateway's parts come from: the only file of this folder that knows who implements a port, and the one place where tests put
- * something else.
+ * Puts the gateway together: the kernel, then the features of `features.ts`. `parts` is where the world outside comes from, and the one
+ * place where tests put something else.
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
-import { channelNames, channelService, type Env } from "../platform/env.ts";
+import { KERNEL_HISTORY } from "../kernel/tables.ts";
+import { Kernel } from "../kernel/kernel.ts";
+import { migrateFeatures } from "../kernel/migrations.ts";
+import { systemClock } from "../platform/clock.ts";
+import { allowedOrigins, bootstrapTokenHash, channelNames, channelService, type Env, versionOf } from "../platform/env.ts";
+import { randomName, sha256Hex } from "../platform/ids.ts";
+import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
+import { answerPings } from "../platform/sockets.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
-import { createSkillLibrary, type SkillLibrary } from "../features/skills/library.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
-import { type AgentFilesStore, createAgentFiles } from "../features/agents/files.ts";
-import { type ArchiveReader, createArchiveReader } from "../storage/archive-reader.ts";
-import { createWorkspaceStore, type WorkspaceStore } from "../features/workspace/store.ts";
+import { FEATURES } from "./features.ts";
 
 export interface Parts {
   /** The Worker of a channel, when one is bound as `CHANNEL_{NAME}`. */
@@ -22,10 +27,6 @@ export interface Parts {
   /** An agent's search index. */
   search(env: Env, agentId: string): SearchPort;
   nativeTools(env: Env): NativeTools;
-  workspace(env: Env): WorkspaceStore;
-  archives(env: Env): ArchiveReader;
-  agentFiles(env: Env): AgentFilesStore;
-  skills(env: Env): SkillLibrary;
 }
 
 export const parts: Parts = {
@@ -34,8 +35,39 @@ export const parts: Parts = {
   session: (env, key) => env.SESSION.getByName(key),
   search: (env, agentId) => env.SEARCH.getByName(agentId),
   nativeTools: (env) => createNativeTools(env.STORAGE),
-  workspace: (env) => createWorkspaceStore(env.STORAGE),
-  archives: (env) => createArchiveReader(env.STORAGE),
-  agentFiles: (env) => createAgentFiles(env.STORAGE),
-  skills: (env) => createSkillLibrary(env.STORAGE),
 };
+
+/** The kernel with every feature, and the ports that the features offer. Tables are brought to the newest version first. */
+export function composeGateway(ctx: DurableObjectState, env: Env, port: GatewayPort) {
+  const { storage } = ctx;
+  migrateFeatures(storage, KERNEL_HISTORY, FEATURES.definitions);
+  answerPings(ctx);
+  const secrets = new SecretValues();
+  const kernel = new Kernel({
+    storage,
+    sockets: ctx,
+    clock: systemClock,
+    log: createLogger({ component: "gateway", clock: systemClock, secrets, sink: consoleSink }),
+    ids: { name: randomName, bytes: (length) => crypto.getRandomValues(new Uint8Array(length)), sha256: sha256Hex },
+    secrets,
+    waitUntil: (work) => ctx.waitUntil(work),
+    version: versionOf(env),
+    allowedOrigins: allowedOrigins(env),
+    firstTokenHash: bootstrapTokenHash(env),
+    unservedEvents: ["transfer.send", "transfer.start", "transfer.receive", "transfer.end"],
+  });
+  const { features, ports } = FEATURES.create({
+    ...kernel.ports,
+    admission: kernel.admission,
+    bucket: env.STORAGE,
+    session: (key) => parts.session(env, key),
+    searchIndex: (agentId) => parts.search(env, agentId),
+    channel: (name) => parts.channel(env, name),
+    channelNames: () => parts.channelNames(env),
+    native: parts.nativeTools(env),
+    port,
+    after: (ms, work) => void setTimeout(work, ms),
+  });
+  kernel.start(features);
+  return { kernel, ports };
+}

@@ -8,7 +8,7 @@ import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
 import { route } from "./http/routes.ts";
 import { uploadResponse } from "./http/upload.ts";
-import { hostAllowed } from "./http/upgrade.ts";
+import { hostAllowed } from "./http/hosts.ts";
 import { Webhooks } from "./http/webhook.ts";
 import { systemClock } from "../platform/clock.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
@@ -22,7 +22,7 @@ export { Session } from "./session-do.ts";
 
 const log = createLogger({ component: "worker", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
 
-/** Whether this life of the runtime has told the gateway to go on with what was interrupted. */
+/** Whether this instance of the runtime has told the gateway that it was started again. */
 let resumed = false;
 const webhooks = new Webhooks(() => systemClock.now());
 /** Once there is a token there always is one: the last admin token can't be revoked. */
@@ -127,7 +127,7 @@ function resumeOnce(env: Env, ctx: ExecutionContext): void {
   if (resumed || !isEmbedded(env)) return;
   resumed = true;
   const resuming = gatewayStub(env)
-    .resumeSessions()
+    .restarted()
     .catch((error: unknown) => {
       resumed = false;
       log.error("resume_failed", { error });

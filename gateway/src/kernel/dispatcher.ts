@@ -1,6 +1,6 @@
 /**
- * One request, from text to answer: size, depth, JSON, frame, known, served, allowed, params, handler (wire rule F3). Whoever may not
- * call a method learns nothing about its params. A failing handler is an answer, never a broken socket.
+ * One request, from text to answer: size, depth, JSON, frame, known, served, allowed, params, handler (wire rule F3). A caller that may
+ * not call a method learns nothing about its params. A failing handler is an answer, never a broken socket.
  */
 
 import { isMethodName, METHODS, type MethodInfo, type MethodName, type ParamsOf } from "../../../protocol/gen/methods.ts";
@@ -10,16 +10,21 @@ import { decodeFrame } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { newerStateText } from "../ports/newer-state.ts";
 import { may } from "./authorise.ts";
-import { peekId } from "./frame-id.ts";
-import { HANDLERS } from "../app/methods.ts";
-import { type Failure, fail } from "./outcome.ts";
 import type { Connection } from "./connections.ts";
-import { type Caller, LATER, type Outcome, type Services } from "../app/services.ts";
+import { type Caller, LATER, type Outcome } from "./feature.ts";
+import type { FeatureSet } from "./feature-set.ts";
+import { peekId } from "./frame-id.ts";
+import { type Failure, fail } from "./outcome.ts";
+import type { KernelPorts } from "./ports.ts";
+
+export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "background" | "closeToken" | "ids" | "log" | "now"> & {
+  readonly features: Pick<FeatureSet, "methods">;
+};
 
 /** One text frame of a connection that has said hello. */
-export async function dispatch(services: Services, connection: Connection, text: string): Promise<void> {
-  const { connections } = services;
-  const now = services.clock.now();
+export async function dispatch(ports: DispatchPorts, connection: Connection, text: string): Promise<void> {
+  const { connections } = ports;
+  const now = ports.now();
   const answer = (id: string, failure: Failure): void => void connections.answer(connection.socket, id, failure);
   if (!connections.admitRequest(connection, now)) {
     answer(peekId(text), fail("limit.rate"));
@@ -40,24 +45,24 @@ export async function dispatch(services: Services, connection: Connection, text:
   const { principal } = connection;
   if (principal.expiresAt !== undefined && now >= principal.expiresAt) {
     answer(frame.id, fail("auth.required", "The token has expired.", "Create a new token: `gsv token create`."));
-    services.closeToken(principal.tokenId, "the token has expired");
+    ports.closeToken(principal.tokenId, "the token has expired");
     return;
   }
   if (!isMethodName(frame.method)) {
     answer(frame.id, fail("protocol.unknown_method"));
     return;
   }
-  const outcome = await perform(services, { connection, requestId: frame.id, now }, frame.method, frame.params);
+  const outcome = await perform(ports, { connection, requestId: frame.id, now }, frame.method, frame.params);
   if (outcome !== LATER) connections.answer(connection.socket, frame.id, outcome);
 }
 
 /** The `await` in it comes only after the handler has begun, unless the act is audited. */
-async function perform(services: Services, caller: Caller, method: MethodName, params: unknown): Promise<Outcome<unknown>> {
+async function perform(ports: DispatchPorts, caller: Caller, method: MethodName, params: unknown): Promise<Outcome<unknown>> {
   if (method === "connect") return fail("protocol.already_connected");
-  if (HANDLERS[method] === undefined) return fail("method.not_served", `This gateway knows ${method} but does not serve it.`);
+  if (ports.features.methods[method] === undefined) return fail("method.not_served", `This gateway knows ${method} but does not serve it.`);
   if (!may(caller.connection.principal, method)) {
     const { callers, scope } = METHODS[method];
-    note(services, caller, method, "denied", undefined, `needs ${scope}`, undefined);
+    note(ports, caller, method, "denied", undefined, `needs ${scope}`, undefined);
     return fail("auth.forbidden", `This token may not call ${method}: it takes a ${callers.join(" or ")} token with the scope ${scope}.`);
   }
   const given = params ?? {};
@@ -66,38 +71,30 @@ async function perform(services: Services, caller: Caller, method: MethodName, p
     return fail("protocol.invalid_params", `The params of ${method} are not valid: ${explainText(paramsTypeOf(method), given)}`);
   try {
     const { audit }: MethodInfo = METHODS[method];
-    if (typeof audit === "string") return await call(services, caller, method, given as ParamsOf<typeof method>);
-    const argsHash = await services.ids.sha256(JSON.stringify(given));
-    const outcome = await call(services, caller, method, given as ParamsOf<typeof method>);
+    if (typeof audit === "string") return await call(ports, caller, method, given as ParamsOf<typeof method>);
+    const argsHash = await ports.ids.sha256(JSON.stringify(given));
+    const outcome = await call(ports, caller, method, given as ParamsOf<typeof method>);
     const failed = outcome !== LATER && !outcome.ok;
-    note(
-      services,
-      caller,
-      method,
-      failed ? "failed" : "allowed",
-      audit.target === null ? undefined : textAt(given, audit.target),
-      failed ? outcome.error.reason : undefined,
-      argsHash,
-    );
+    note(ports, caller, method, failed ? "failed" : "allowed", audit.target === null ? undefined : textAt(given, audit.target), failed ? outcome.error.reason : undefined, argsHash);
     return outcome;
   } catch (error) {
-    services.log.error("handler_failed", { method, error });
+    ports.log.error("handler_failed", { method, error });
     const newer = newerStateText(error);
     return newer === undefined ? fail("internal") : fail("storage.newer_version", newer);
   }
 }
 
 function call<M extends MethodName>(
-  services: Services,
+  ports: DispatchPorts,
   caller: Caller,
   method: M,
   params: ParamsOf<M>,
 ): Outcome<unknown> | Promise<Outcome<unknown>> {
-  return HANDLERS[method]?.(services, caller, params) ?? fail("method.not_served");
+  return ports.features.methods[method]?.(caller, params) ?? fail("method.not_served");
 }
 
 function note(
-  services: Services,
+  ports: DispatchPorts,
   { connection }: Caller,
   action: string,
   decision: "allowed" | "denied" | "failed",
@@ -114,7 +111,7 @@ function note(
     ...(detail === undefined ? {} : { detail }),
     ...(argsHash === undefined ? {} : { argsHash }),
   };
-  services.background("audit", services.audit.append(entry));
+  ports.background("audit", ports.audit.append(entry));
 }
 
 function textAt(params: unknown, name: string): string | undefined {

@@ -5,21 +5,26 @@
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { PROTOCOL_FINGERPRINT } from "../../../protocol/gen/methods.ts";
+import { type EventName, PROTOCOL_FINGERPRINT } from "../../../protocol/gen/methods.ts";
 import type { ConnectParams, ConnectResult } from "../../../protocol/gen/types.ts";
 import { checkConnectParams } from "../../../protocol/gen/validators/checks.js";
 import { decodeFrame, utf8Bytes } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { admit, featuresFor, mayReplace, type Principal, scopesOf } from "./authorise.ts";
-import { resumeFrom } from "../features/sessions/follow.ts";
 import { peekId, UNKNOWN_ID } from "./frame-id.ts";
-import type { FailureWindow } from "./limits.ts";
-import { ADVERTISED, UNSERVED_EVENTS } from "../app/methods.ts";
-import { fail, succeed } from "./outcome.ts";
+import { type Admission, TOO_MANY_ATTEMPTS } from "./admission.ts";
 import type { Connection, OpenConnection } from "./connections.ts";
-import { nodeProblem } from "../features/nodes/registry.ts";
-import { canonicalKey } from "./routing/session-keys.ts";
-import type { Services } from "../app/services.ts";
+import type { FeatureSet } from "./feature-set.ts";
+import { fail, succeed } from "./outcome.ts";
+import type { KernelPorts } from "./ports.ts";
+
+export type HandshakePorts = Pick<KernelPorts, "connections" | "tokens" | "audit" | "background" | "arm" | "now"> & {
+  readonly admission: Pick<Admission, "failed">;
+  readonly features: Pick<FeatureSet, "listed" | "connectProblem" | "connected">;
+  /** Version of the program. */
+  readonly version: string;
+  readonly unservedEvents: readonly EventName[];
+};
 
 /** Why a socket is closed. */
 export const CLOSE = {
@@ -53,15 +58,10 @@ const refuse = (reason: ErrorReason, message: string = ERRORS[reason].text): Ref
 const EARLY_CHARS = LIMITS.unauthFrameBytes * 4;
 
 /** One text frame from a socket that has not said hello. Answers what came early, once it has. */
-export async function handshake(
-  services: Services,
-  failures: FailureWindow,
-  open: OpenConnection,
-  text: string,
-): Promise<readonly string[]> {
+export async function handshake(ports: HandshakePorts, open: OpenConnection, text: string): Promise<readonly string[]> {
   const end = (id: string, { reason, message }: Refusal): void => {
-    services.connections.answer(open.socket, id, fail(reason, message));
-    services.connections.close(open.socket, CODES[reason] ?? CLOSE.protocol, reason);
+    ports.connections.answer(open.socket, id, fail(reason, message));
+    ports.connections.close(open.socket, CODES[reason] ?? CLOSE.protocol, reason);
   };
   if (open.greeting) {
     open.early.push(text);
@@ -90,25 +90,25 @@ export async function handshake(
     return [];
   }
   open.greeting = true;
-  const identified = await identify(services, failures, open, params);
+  const identified = await identify(ports, open, params);
   // The socket may have gone, or run out of time, meanwhile.
-  if (services.connections.of(open.socket) !== open) return [];
+  if (ports.connections.of(open.socket) !== open) return [];
   // From here on everything happens at once: no other handshake can come between.
-  const principal = "reason" in identified ? identified : (crowded(services) ?? misfitNode(identified, params) ?? identified);
+  const principal = "reason" in identified ? identified : (crowded(ports) ?? misfit(ports, identified, params) ?? identified);
   if ("reason" in principal) {
     end(frame.id, principal);
     return [];
   }
-  const old = services.connections.byIdentity(principal);
+  const old = ports.connections.byIdentity(principal);
   if (old !== undefined && !mayReplace(old.principal, principal)) {
-    deny(services, open, params, "auth.forbidden");
+    deny(ports, open, params, "auth.forbidden");
     end(
       frame.id,
       refuse("auth.forbidden", `${principal.id} is connected already, with another token. Close that connection first, or use its token.`),
     );
     return [];
   }
-  welcome(services, open, principal, params, old, frame.id);
+  welcome(ports, open, principal, params, old, frame.id);
   return open.early;
 }
 
@@ -127,65 +127,56 @@ function wrongVersion({ minProtocol, maxProtocol }: ConnectParams): Refusal | un
       );
 }
 
-async function identify(
-  services: Services,
-  failures: FailureWindow,
-  open: OpenConnection,
-  params: ConnectParams,
-): Promise<Principal | Refusal> {
-  const now = services.clock.now();
-  if (!services.tokens.configured(now)) return refuse("auth.not_configured");
+async function identify(ports: HandshakePorts, open: OpenConnection, params: ConnectParams): Promise<Principal | Refusal> {
+  const now = ports.now();
+  if (!ports.tokens.configured(now)) return refuse("auth.not_configured");
   const token = params.auth?.token;
-  const grant = token === undefined ? undefined : await services.tokens.verify(token, now);
+  const grant = token === undefined ? undefined : await ports.tokens.verify(token, now);
   if (grant === undefined) {
-    const tooMany = failures.failed(open.address, now);
-    deny(services, open, params, tooMany ? "limit.rate" : "auth.required");
-    return tooMany ? refuse("limit.rate", "Too many failed attempts. Wait a minute.") : refuse("auth.required");
+    const tooMany = ports.admission.failed(open.address);
+    deny(ports, open, params, tooMany ? "limit.rate" : "auth.required");
+    return tooMany ? refuse("limit.rate", TOO_MANY_ATTEMPTS) : refuse("auth.required");
   }
   const admission = admit(grant, params.client);
   if (admission.ok) return admission.principal;
-  deny(services, open, params, admission.reason, grant.tokenId);
+  deny(ports, open, params, admission.reason, grant.tokenId);
   return admission;
 }
 
-function deny(services: Services, open: OpenConnection, { client }: ConnectParams, reason: ErrorReason, tokenId?: string): void {
-  const entry = services.audit.append({
+function deny(ports: HandshakePorts, open: OpenConnection, { client }: ConnectParams, reason: ErrorReason, tokenId?: string): void {
+  const entry = ports.audit.append({
     actor: `address:${open.address}`,
     action: "connect",
     target: `${client.mode}:${client.id}`,
     decision: "denied",
     detail: tokenId === undefined ? reason : `${reason}, token ${tokenId}`,
   });
-  services.background("audit", entry);
+  ports.background("audit", entry);
 }
 
-const crowded = (services: Services): Refusal | undefined =>
-  services.connections.readyCount() >= LIMITS.authSockets ? refuse("limit.sockets") : undefined;
+const crowded = (ports: HandshakePorts): Refusal | undefined =>
+  ports.connections.readyCount() >= LIMITS.authSockets ? refuse("limit.sockets") : undefined;
 
-function misfitNode(principal: Principal, { tools, nodeRuntime }: ConnectParams): Refusal | undefined {
-  if (principal.mode !== "node") return undefined;
-  const problem = nodeProblem(principal.id, tools ?? [], nodeRuntime);
+function misfit(ports: HandshakePorts, principal: Principal, params: ConnectParams): Refusal | undefined {
+  const problem = ports.features.connectProblem(principal, params);
   return problem === undefined ? undefined : refuse("protocol.bad_connect", problem);
 }
 
 function welcome(
-  services: Services,
+  ports: HandshakePorts,
   open: OpenConnection,
   principal: Principal,
   params: ConnectParams,
   old: Connection | undefined,
   requestId: string,
 ): void {
-  const { connections, nodes, nodeLinks } = services;
-  const isNode = principal.mode === "node";
-  const waiting = isNode ? [...new Set([...nodes.waiting(principal.id), ...(old === undefined ? [] : nodeLinks.refsOf(old))])] : [];
+  const { connections } = ports;
   if (old !== undefined) connections.close(old.socket, CLOSE.replaced, "replaced by a newer connection with the same id");
   const connection = connections.ready(open, principal);
-  if (isNode) nodes.connected(params.client, params.tools ?? [], params.nodeRuntime, params.ledger !== undefined, services.clock.now());
-  if (isNode && principal.kind === "admin") {
-    services.background(
+  if (principal.mode === "node" && principal.kind === "admin") {
+    ports.background(
       "audit",
-      services.audit.append({
+      ports.audit.append({
         actor: `node:${principal.id} token:${principal.tokenId}`,
         action: "connect",
         target: `node:${principal.id}`,
@@ -194,29 +185,19 @@ function welcome(
       }),
     );
   }
-  connections.answer(connection.socket, requestId, succeed(hello(services, connection)));
-  if (isNode) nodeLinks.came(connection, params.ledger?.calls, waiting);
-  else if (principal.mode === "client") resume(services, connection, params);
-  services.alarms.arm();
+  connections.answer(connection.socket, requestId, succeed(hello(ports, connection)));
+  ports.features.connected(connection, params, old);
+  ports.arm();
 }
 
-function hello(services: Services, { principal, conn }: Connection): ConnectResult {
+function hello(ports: HandshakePorts, { principal, conn }: Connection): ConnectResult {
   return {
     type: "hello-ok",
     protocol: LIMITS.protocolVersion,
-    server: { version: services.version, connectionId: conn },
-    features: featuresFor(principal, ADVERTISED, UNSERVED_EVENTS),
+    server: { version: ports.version, connectionId: conn },
+    features: featuresFor(principal, ports.features.listed, ports.unservedEvents),
     fingerprint: PROTOCOL_FINGERPRINT,
     scopes: [...scopesOf(principal)],
     pingIntervalMs: LIMITS.pingIntervalMs,
   };
-}
-
-/** What the client followed before its link broke, if it may read at all. */
-function resume(services: Services, connection: Connection, { resume: asked }: ConnectParams): void {
-  if (!scopesOf(connection.principal).includes("read")) return;
-  for (const { sessionKey, afterSeq } of asked?.sessions ?? []) {
-    const found = canonicalKey(sessionKey, services.config.mainKey(), services.config.defaultAgentId());
-    if (found.ok) services.background("resume", resumeFrom(services, connection, found.key, afterSeq));
-  }
 }

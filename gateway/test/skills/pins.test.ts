@@ -5,9 +5,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { asAgentId, type AuditListResult, type SkillEntry, type SkillsReport } from "../../../protocol/gen/types.ts";
 import { Audit } from "../../src/kernel/audit.ts";
 import { Config } from "../../src/kernel/config/store.ts";
-import { Nodes } from "../../src/features/nodes/registry.ts";
 import { SkillPins } from "../../src/features/skills/pin-store.ts";
-import { GatewaySkills } from "../../src/features/skills/skills.ts";
+import { SkillService } from "../../src/features/skills/service.ts";
 import type { PromptInput } from "../../src/ports/prompt.ts";
 import type { EffectiveConfig } from "../../src/ports/run-context.ts";
 import type { SessionIdentity } from "../../src/ports/session.ts";
@@ -267,13 +266,12 @@ describe("[SK5][P12] installing, broken off anywhere", () => {
       const states = await runInDurableObject(gateway(), async (_gateway, state) => {
         const { bucket, interfere } = watched();
         const pins = new SkillPins(state.storage);
-        const make = (own = bucket): GatewaySkills =>
-          new GatewaySkills({
+        const make = (own = bucket): SkillService =>
+          new SkillService({
             library: createSkillLibrary(own),
             pins,
             config: new Config(state.storage, () => undefined),
-            nodes: new Nodes(state.storage),
-            isOnline: () => false,
+            nodes: { list: () => [] },
             audit: new Audit(state.storage, { now: () => Date.now() }),
             now: () => Date.now(),
             background: (_what, work) => state.waitUntil(work),

@@ -4,7 +4,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { attachment, isMediaKey } from "./media.ts";
 import { problem } from "./problem.ts";
-import { hostAllowed, originAllowed } from "./upgrade.ts";
+import { originAllowed } from "../../kernel/admission.ts";
+import { hostAllowed } from "./hosts.ts";
 
 describe("[S2][H7] origins", () => {
   test("are compared whole", () => {

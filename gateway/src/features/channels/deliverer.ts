@@ -7,6 +7,7 @@ import type { DeliveryReport, OutboundMessage } from "../../../../protocol/gen/t
 import { cleanName } from "./envelope.ts";
 import { peerOfNotice, refOfDelivery, undeliveredText } from "./undelivered.ts";
 import type { Logger } from "../../platform/log.ts";
+import type { ReplyCall } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
 import type { ChannelRef } from "./hub.ts";
@@ -14,14 +15,12 @@ import { fail, succeed } from "../../kernel/outcome.ts";
 import { sentence } from "../../ports/result.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Deliveries, Delivery } from "./deliveries.ts";
-import type { Sessions } from "../sessions/registry.ts";
+import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
-import type { AskSession } from "../sessions/ask.ts";
-import { lookUp, takeUp } from "../sessions/ownership.ts";
 
 export interface DelivererPorts {
   readonly config: Config;
-  readonly sessions: Sessions;
+  readonly sessions: SessionDirectory;
   readonly deliveries: Deliveries;
   readonly ask: AskSession;
   readonly now: () => number;
@@ -72,6 +71,16 @@ export class Deliverer {
     if (isNew && over) deliveries.arrived(message.deliveryId);
     if (result.status === "queued") return succeed({ duplicate: result.duplicate === true });
     return fail(result.retryable ? "channel.failed" : "channel.unknown", result.error);
+  }
+  /** To the platform that a message came from. `send` is durable in the channel when it says ok; the others are best effort. */
+  async reply(call: ReplyCall): Promise<Result<void>> {
+    if (call.kind === "send") {
+      const sent = await this.send(call.route, call.message);
+      return sent.ok ? succeed(undefined) : sent;
+    }
+    if (call.kind === "live") await this.live(call.route, call.deliveryId, call.text);
+    else await this.typing(call.route, call.active);
+    return succeed(undefined);
   }
   async live({ channel, accountId, peer, replyToId }: ReplyRoute, deliveryId: string, text: string): Promise<void> {
     await this.#ports
@@ -132,7 +141,7 @@ export class Deliverer {
     const from = ref === undefined ? undefined : sessions.keyOf(ref);
     const named = from === undefined ? undefined : canonicalKey(from, config.mainKey());
     if (named?.ok === true && !noted) {
-      const identity = lookUp(sessions, named, ref ?? "");
+      const identity = sessions.lookUp(named, ref ?? "");
       await ask(named.key, (session) => session.note({ identity, key, text, forModel: true }));
     }
     // Of an agent that was taken away nobody reads the main conversation.
@@ -144,7 +153,7 @@ export class Deliverer {
     const { config, sessions, ask, now } = this.#ports;
     const main = canonicalKey(`agent:${agentId}:main`, config.mainKey());
     if (!main.ok || main.key === knows) return;
-    const identity = takeUp(sessions, main, now());
+    const identity = sessions.takeUp(main, now());
     await ask(main.key, (session) => session.note({ identity, key, text }));
   }
   /** When people are told of what they have not been told of, for the alarm: later and later while it fails. */

@@ -33,9 +33,8 @@ import type { Deliveries } from "./deliveries.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Pairings } from "./pairings.ts";
 import type { Peers } from "./peers.ts";
-import type { Sessions } from "../sessions/registry.ts";
+import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { normaliseId } from "../../kernel/routing/session-keys.ts";
-import type { AskSession } from "../sessions/ask.ts";
 
 export interface ChannelRef {
   readonly channel: string;
@@ -43,7 +42,7 @@ export interface ChannelRef {
 }
 export interface HubPorts {
   readonly config: Config;
-  readonly sessions: Sessions;
+  readonly sessions: SessionDirectory;
   readonly channels: Channels;
   readonly pairings: Pairings;
   readonly deliveries: Deliveries;

@@ -18,15 +18,13 @@ import { fail, succeed } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Pairings } from "./pairings.ts";
 import type { PeerRecord, Peers } from "./peers.ts";
-import type { Sessions } from "../sessions/registry.ts";
+import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { canonicalKey, normaliseId } from "../../kernel/routing/session-keys.ts";
-import type { AskSession } from "../sessions/ask.ts";
-import { isOwners } from "../sessions/ownership.ts";
 
 export interface OutgoingPorts {
   readonly now: () => number;
   readonly config: Config;
-  readonly sessions: Sessions;
+  readonly sessions: SessionDirectory;
   readonly pairings: Pairings;
   readonly peers: Peers;
   readonly audit: Audit;
@@ -76,7 +74,7 @@ export class Outgoing {
   async message({ from, callId, target, text, media, replyToId }: ChannelMessage): Promise<Result<ChannelMessageSent>> {
     const { config, sessions, audit, sha256 } = this.#ports;
     const named = canonicalKey(from.key, config.mainKey());
-    if (!named.ok || !isOwners(named.address, sessions.find(from.key)))
+    if (!named.ok || !sessions.isOwners(named))
       return fail("auth.forbidden", "Only the owner's own conversation may send messages to others.");
     const found = this.#find(target);
     if (!found.ok) {

@@ -8,11 +8,10 @@ import type { SessionIdentity } from "../../ports/session.ts";
 import type { ChannelRef } from "./hub.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
-import type { Sessions } from "../sessions/registry.ts";
+import type { NamedSession, SessionDirectory } from "../../ports/sessions.ts";
 import { routeInbound } from "../../kernel/routing/bindings.ts";
 import { compileLinks } from "../../kernel/routing/identity-links.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
-import { isOwners, type Named, takeUp } from "../sessions/ownership.ts";
 
 export interface Place {
   readonly identity: SessionIdentity;
@@ -23,8 +22,8 @@ const NOT_YOURS =
   "The conversation that this would go to is somebody else's. Ask the owner of this assistant: they can give you another one by changing `session.dmScope` or `session.identityLinks`.";
 
 export class Places {
-  readonly #ports: { readonly config: Config; readonly sessions: Sessions; readonly now: () => number };
-  constructor(ports: { readonly config: Config; readonly sessions: Sessions; readonly now: () => number }) {
+  readonly #ports: { readonly config: Config; readonly sessions: SessionDirectory; readonly now: () => number };
+  constructor(ports: { readonly config: Config; readonly sessions: SessionDirectory; readonly now: () => number }) {
     this.#ports = ports;
   }
 
@@ -46,15 +45,15 @@ export class Places {
       if (!route.ok) return route;
       const record = sessions.find(route.value.key);
       // What nobody has used belongs to whoever comes first, but for the owner's own by name.
-      const whose = isOwners(route.value.address, record);
+      const whose = sessions.isOwners(route.value);
       if (record === undefined ? isOwner || !whose : whose === isOwner) {
-        const identity = takeUp(sessions, route.value, now(), isOwner);
+        const identity = sessions.takeUp(route.value, now(), isOwner);
         return succeed({ key: identity.key, isOwner, identity });
       }
     }
     return fail("session.bad_key", NOT_YOURS);
   }
-  #route(ref: ChannelRef, inbound: ChannelInbound, dmScope: DmScope, linked: boolean): Result<Named> {
+  #route(ref: ChannelRef, inbound: ChannelInbound, dmScope: DmScope, linked: boolean): Result<NamedSession> {
     const { config } = this.#ports;
     const { session, agents } = config.effective();
     const route = routeInbound(
@@ -93,7 +92,7 @@ export class Places {
     const { config, sessions, now } = this.#ports;
     const named = canonicalKey(claimed, config.mainKey());
     if (!named.ok) return undefined;
-    const identity = takeUp(sessions, named, now());
+    const identity = sessions.takeUp(named, now());
     return identity.isMain === place.isOwner ? { key: claimed, isOwner: place.isOwner, identity } : undefined;
   }
 }

@@ -1,16 +1,17 @@
 /**
- * Who may upload what over HTTP: a client a file for a conversation in which it may speak, a machine an image for a call that
- * conversations of this gateway made. Decides; stores nothing.
+ * Who may upload what over HTTP: a client a file for a session that it may write to, a machine an image for a call that a session
+ * made. Decides; stores nothing.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Result } from "../../ports/result.ts";
 import { scopesOf } from "../../kernel/authorise.ts";
 import { FailureWindow } from "../../kernel/limits.ts";
-import { addressable } from "../sessions/session-key.ts";
+import { writableSession } from "../../kernel/naming.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import type { TokenGrant } from "../../kernel/tokens.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
-import type { Services } from "../../app/services.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
 
 /** A minute, by token. A message has at most 16 files. */
 const UPLOADS_PER_MINUTE = 120;
@@ -27,26 +28,33 @@ export type UploadPlace =
   | { readonly kind: "upload"; readonly sessionKey: string; readonly id?: string; readonly maxBytes: number }
   | { readonly kind: "call"; readonly sessionKey: string; readonly callId: string; readonly nodeId: string; readonly maxBytes: number };
 
+export type UploadPorts = Pick<SessionsPort, "sessions"> & Pick<KernelPorts, "config" | "connections">;
+
 export class Uploads {
+  readonly #ports: UploadPorts;
   readonly #window = new FailureWindow(UPLOADS_PER_MINUTE);
 
-  admit(services: Services, grant: TokenGrant, asked: UploadAsked, now: number): Result<UploadPlace> {
+  constructor(ports: UploadPorts) {
+    this.#ports = ports;
+  }
+
+  admit(grant: TokenGrant, asked: UploadAsked, now: number): Result<UploadPlace> {
     if ((asked.sessionKey === undefined) === (asked.callId === undefined))
       return fail("protocol.invalid_params", "Name either `sessionKey` (a client) or `callId` (a machine) in the query.");
-    const place = asked.callId === undefined ? forMessage(services, grant, asked) : forCall(services, grant, asked.callId);
+    const place = asked.callId === undefined ? forMessage(this.#ports, grant, asked) : forCall(this.#ports, grant, asked.callId);
     if (place.ok && this.#window.failed(grant.tokenId, now))
       return fail("limit.rate", `At most ${UPLOADS_PER_MINUTE} files a minute are accepted.`);
     return place;
   }
 }
 
-function forMessage(services: Services, grant: TokenGrant, { sessionKey = "", id }: UploadAsked): Result<UploadPlace> {
+function forMessage(ports: UploadPorts, grant: TokenGrant, { sessionKey = "", id }: UploadAsked): Result<UploadPlace> {
   const isClient = grant.kind !== "node" && grant.kind !== "channel";
   if (!isClient || !scopesOf({ kind: grant.kind, mode: "client" }).includes("chat"))
     return fail("auth.forbidden", "Uploading a file for a message needs a client or admin token that may chat.");
   if (id !== undefined && !UPLOAD_ID.test(id))
     return fail("protocol.invalid_params", "`id` is not a UUID.", "Send a UUID, or leave `id` out.");
-  const found = addressable(services, sessionKey);
+  const found = writableSession(ports.config, sessionKey);
   if (!found.ok) return found;
   return succeed({
     kind: "upload",
@@ -56,15 +64,15 @@ function forMessage(services: Services, grant: TokenGrant, { sessionKey = "", id
   });
 }
 
-/** Whether the call is open at that machine, the session says when the result comes: until then nobody can refer to the file. */
-function forCall(services: Services, grant: TokenGrant, callId: string): Result<UploadPlace> {
+/** The session checks that the call is open at that machine when the result comes; until then nothing can refer to the file. */
+function forCall(ports: UploadPorts, grant: TokenGrant, callId: string): Result<UploadPlace> {
   const owner = ownerOf(callId);
-  const sessionKey = owner?.kind === "session" && CALL_ID.test(callId) ? services.sessions.keyOf(owner.ref) : undefined;
+  const sessionKey = owner?.kind === "session" && CALL_ID.test(callId) ? ports.sessions.keyOf(owner.ref) : undefined;
   const nodeId =
     grant.kind === "node"
       ? grant.nodeId
       : grant.kind === "admin"
-        ? services.connections.nodes().find((node) => node.calls.has(callId))?.principal.id
+        ? ports.connections.nodes().find((node) => node.calls.has(callId))?.principal.id
         : undefined;
   if (grant.kind !== "node" && grant.kind !== "admin")
     return fail("auth.forbidden", "Uploading for a call needs the token of the machine that runs it.");

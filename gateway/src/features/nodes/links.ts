@@ -9,16 +9,15 @@ import type { NodeChange } from "../../ports/session.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import { MAX_WAITING, type Nodes } from "./registry.ts";
-import type { Sessions } from "../sessions/registry.ts";
+import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import { qualifiedName, splitToolName, type ToolAddress } from "../../kernel/routing/tool-names.ts";
 import { Returning } from "./returning.ts";
-import type { AskSession } from "../sessions/ask.ts";
 
 export interface NodeLinkPorts {
   readonly connections: Connections;
   readonly nodes: Nodes;
-  readonly sessions: Sessions;
+  readonly sessions: SessionDirectory;
   readonly calls: () => ClientCalls;
   readonly ask: AskSession;
   readonly now: () => number;

@@ -3,14 +3,15 @@ import type { Result } from "../../ports/result.ts";
 import { LOGS_TIMEOUT_MS } from "./client-calls.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
-import { type Handler, type Handlers, LATER, type Services } from "../../app/services.ts";
+import { LATER } from "../../kernel/feature.ts";
+import type { NodeHandler, NodeHandlers, NodeServices } from "./handlers.ts";
 
-const list: Handler<"nodes.list"> = (services) => {
+const list: NodeHandler<"nodes.list"> = (services) => {
   const nodes = [...services.nodes.list((nodeId) => services.connections.isOnline(nodeId))];
   return succeed({ nodes, count: nodes.length });
 };
 
-const forget: Handler<"node.forget"> = (services, _caller, { nodeId, force }) => {
+const forget: NodeHandler<"node.forget"> = (services, _caller, { nodeId, force }) => {
   const node = services.connections.byIdentity({ mode: "node", id: nodeId });
   if (node === undefined && !services.nodes.exists(nodeId)) return fail("node.unknown");
   if (node !== undefined && force !== true) return fail("node.online");
@@ -19,7 +20,7 @@ const forget: Handler<"node.forget"> = (services, _caller, { nodeId, force }) =>
   return succeed({ ok: true, nodeId, removed: services.nodes.forget(nodeId), disconnected: node !== undefined });
 };
 
-const execEvent: Handler<"node.exec.event"> = async (services, { connection, now }, params) => {
+const execEvent: NodeHandler<"node.exec.event"> = async (services, { connection, now }, params) => {
   const owner = params.callId === undefined ? undefined : ownerOf(params.callId);
   const key = owner?.kind === "session" ? services.sessions.keyOf(owner.ref) : undefined;
   // A process that a client started itself has no conversation to wake.
@@ -31,7 +32,7 @@ const execEvent: Handler<"node.exec.event"> = async (services, { connection, now
 };
 
 /** The machine whose log is asked for: the one named, else the only one that is connected. */
-export function logNode(services: Pick<Services, "connections" | "nodes">, nodeId: string | undefined): Result<string> {
+export function logNode(services: Pick<NodeServices, "connections" | "nodes">, nodeId: string | undefined): Result<string> {
   if (nodeId !== undefined) {
     if (services.connections.isOnline(nodeId)) return succeed(nodeId);
     return services.nodes.exists(nodeId) ? fail("node.offline", `The machine ${nodeId} is not connected.`) : fail("node.unknown");
@@ -43,7 +44,7 @@ export function logNode(services: Pick<Services, "connections" | "nodes">, nodeI
     : fail("node.unknown", "Several machines are connected.", "Name one of them with `nodeId`.");
 }
 
-const logsGet: Handler<"logs.get"> = (services, { connection, requestId }, { nodeId, lines }) => {
+const logsGet: NodeHandler<"logs.get"> = (services, { connection, requestId }, { nodeId, lines }) => {
   const node = logNode(services, nodeId);
   if (!node.ok) return node;
   const started = services.calls.start({
@@ -61,7 +62,7 @@ const logsGet: Handler<"logs.get"> = (services, { connection, requestId }, { nod
   return started.ok ? LATER : started;
 };
 
-const logsResult: Handler<"logs.result"> = (services, { connection }, params) =>
+const logsResult: NodeHandler<"logs.result"> = (services, { connection }, params) =>
   succeed(services.calls.logsResult(connection.principal.id, params) ? { ok: true } : { ok: true, dropped: true });
 
 export const nodeMethods = {
@@ -70,4 +71,4 @@ export const nodeMethods = {
   "node.exec.event": execEvent,
   "logs.get": logsGet,
   "logs.result": logsResult,
-} as const satisfies Handlers;
+} as const satisfies NodeHandlers;

@@ -6,10 +6,10 @@ import { clientCallId, isClientCallName, ownerOf } from "../../kernel/routing/ca
 import { callTimes } from "../../kernel/routing/call-times.ts";
 import { NATIVE, qualifiedName } from "../../kernel/routing/tool-names.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
-import { type Caller, type Handler, type Handlers, LATER, type Services } from "../../app/services.ts";
-import { lookUp } from "../sessions/ownership.ts";
+import { type Caller, LATER } from "../../kernel/feature.ts";
+import type { NodeHandler, NodeHandlers, NodeServices } from "./handlers.ts";
 
-const list: Handler<"tools.list"> = (services, { connection: { principal } }) => {
+const list: NodeHandler<"tools.list"> = (services, { connection: { principal } }) => {
   if (principal.mode === "node") {
     const own = services.nodeLinks.bindings().filter((binding) => binding.nodeId === principal.id);
     return succeed({ tools: own.map((binding) => binding.definition) });
@@ -23,12 +23,12 @@ interface Target {
   readonly definition: ToolDefinition;
 }
 
-function nativeDefinition(services: Services, tool: string): ToolDefinition | undefined {
+function nativeDefinition(services: NodeServices, tool: string): ToolDefinition | undefined {
   return services.native.definitions.find((definition) => definition.name === qualifiedName(NATIVE, tool));
 }
 
 /** A connected machine's tool by its full name. */
-function onNode(services: Services, name: string): Result<Target> | "native" {
+function onNode(services: NodeServices, name: string): Result<Target> | "native" {
   // Not all of the gateway's own tools carry its prefix.
   if (services.native.definitions.some((definition) => definition.name === name)) return "native";
   const address = services.nodeLinks.find(name, (owner, tool) => owner === NATIVE && nativeDefinition(services, tool) !== undefined);
@@ -43,7 +43,7 @@ function onNode(services: Services, name: string): Result<Target> | "native" {
     : succeed({ node: address.owner, definition });
 }
 
-const invoke: Handler<"tool.invoke"> = async (services, caller, params) => {
+const invoke: NodeHandler<"tool.invoke"> = async (services, caller, params) => {
   if (params.callId !== undefined && !isClientCallName(params.callId))
     return fail(
       "protocol.invalid_params",
@@ -74,7 +74,7 @@ const invoke: Handler<"tool.invoke"> = async (services, caller, params) => {
 
 /** The gateway's own tools run for a client as they do in the default agent's main conversation. */
 async function runNative(
-  services: Services,
+  services: NodeServices,
   { connection, now }: Caller,
   tool: string,
   args: Readonly<Record<string, unknown>>,
@@ -84,7 +84,7 @@ async function runNative(
   const agentId = services.config.defaultAgentId();
   const main = canonicalKey(`agent:${agentId}:main`, services.config.mainKey());
   if (!main.ok) return fail("internal");
-  const identity = lookUp(services.sessions, main, "gw");
+  const identity = services.sessions.lookUp(main, "gw");
   const ran = await services.native.run(tool, args, {
     identity,
     callId,
@@ -96,7 +96,7 @@ async function runNative(
 }
 
 /** Legacy: the call is sent and nobody waits for its end. */
-const request: Handler<"tool.request"> = (services, { connection, requestId }, params) => {
+const request: NodeHandler<"tool.request"> = (services, { connection, requestId }, params) => {
   if (!isClientCallName(params.callId))
     return fail(
       "protocol.invalid_params",
@@ -126,7 +126,7 @@ const request: Handler<"tool.request"> = (services, { connection, requestId }, p
   return started.ok ? succeed({ status: "sent" }) : started;
 };
 
-const result: Handler<"tool.result"> = async (services, { connection }, params) => {
+const result: NodeHandler<"tool.result"> = async (services, { connection }, params) => {
   const owner = ownerOf(params.callId);
   if (owner === undefined) return succeed({ ok: true, dropped: true });
   const known =
@@ -136,7 +136,7 @@ const result: Handler<"tool.result"> = async (services, { connection }, params) 
   return succeed(known ? { ok: true } : { ok: true, dropped: true });
 };
 
-const progress: Handler<"tool.progress"> = (services, { connection }, params) => {
+const progress: NodeHandler<"tool.progress"> = (services, { connection }, params) => {
   const { callId, phase, chunk } = params;
   const nodeId = asNodeId(connection.principal.id);
   const news = { callId, nodeId, phase, ...(chunk === undefined ? {} : { chunk }) };
@@ -160,4 +160,4 @@ export const toolMethods = {
   "tool.request": request,
   "tool.result": result,
   "tool.progress": progress,
-} as const satisfies Handlers;
+} as const satisfies NodeHandlers;

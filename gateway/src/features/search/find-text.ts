@@ -11,7 +11,8 @@ import { parseQuery } from "./query.ts";
 import { SNIPPET_CHARS, snippetOf } from "./text.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
-import type { Services } from "../../app/services.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
 
 /** In characters, marks not counted; the contract allows more. */
 const MAX_SNIPPET_CHARS = 1_000;
@@ -19,10 +20,12 @@ const MAX_SNIPPET_CHARS = 1_000;
 const MAX_OWNED = 500;
 const FAILED: ErrorReason = "storage.failed";
 
-export async function findText(
-  services: Pick<Services, "searchIndex" | "scrub" | "config" | "sessions" | "log">,
-  input: SearchInput,
-): Promise<Result<SearchAnswer>> {
+export interface FindPorts extends Pick<SessionsPort, "sessions">, Pick<KernelPorts, "config" | "log" | "scrub"> {
+  /** An agent's search index. */
+  readonly searchIndex: (agentId: string) => SearchPort;
+}
+
+export async function findText(ports: FindPorts, input: SearchInput): Promise<Result<SearchAnswer>> {
   const match = parseQuery(input.query);
   if (!match.ok) return match;
   const { agentId, sessionKey, memoryOnly } = input;
@@ -33,7 +36,7 @@ export async function findText(
   );
   if (sources.length === 0)
     return succeed({ hits: [], more: false, notes: ["Files belong to no conversation, so there is nothing to look in."] });
-  const main = canonicalKey(`agent:${agentId}:main`, services.config.mainKey());
+  const main = canonicalKey(`agent:${agentId}:main`, ports.config.mainKey());
   if (!main.ok) return fail("session.bad_key", `This is not an agent: ${main.problem}.`);
   const request = {
     agentId,
@@ -41,20 +44,20 @@ export async function findText(
     sources,
     ...(sessionKey === undefined ? {} : { sessionKey }),
     ...(memoryOnly === true
-      ? { memoryOf: { keys: [main.key, ...services.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` } }
+      ? { memoryOf: { keys: [main.key, ...ports.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` } }
       : {}),
     limit: Math.min(Math.max(1, input.limit ?? DEFAULT_HITS), MAX_HITS),
     offset: Math.max(0, input.offset ?? 0),
   };
-  const ask = (): ReturnType<SearchPort["query"]> => services.searchIndex(agentId).query(request);
+  const ask = (): ReturnType<SearchPort["query"]> => ports.searchIndex(agentId).query(request);
   try {
-    // An index that broke off is made anew by the next who asks.
+    // The next query makes a new index object when this one broke.
     const found = await ask().catch(ask);
     const snippetChars = Math.min(input.snippetChars ?? SNIPPET_CHARS, MAX_SNIPPET_CHARS);
-    const hits = found.hits.map((place) => hitOf(place, services.scrub, snippetChars));
-    return succeed({ hits, more: found.more, notes: found.notes.map((note) => services.scrub(note).slice(0, MAX_NOTE_CHARS)) });
+    const hits = found.hits.map((place) => hitOf(place, ports.scrub, snippetChars));
+    return succeed({ hits, more: found.more, notes: found.notes.map((note) => ports.scrub(note).slice(0, MAX_NOTE_CHARS)) });
   } catch (error) {
-    services.log.error("search_failed", { agent: agentId, error });
+    ports.log.error("search_failed", { agent: agentId, error });
     return fail(FAILED, "The search index did not answer.", "Search again.");
   }
 }

@@ -1,17 +1,14 @@
 /**
- * Asking sessions. One stub per conversation, so that what is asked in order arrives in order. A call that broke on the way is made
- * once more when that can do no harm; what fails twice is a failure.
+ * Asking sessions. One stub per session, so that calls arrive in the order in which they were made. A call that broke on the way is
+ * made once more when it is repeatable; the second failure rejects.
  */
 import type { Logger } from "../../platform/log.ts";
 import type { SessionPort } from "../../ports/session.ts";
-
-export type AskSession = <T>(key: string, ask: (session: SessionPort) => Promise<T>, repeat?: Repeat) => Promise<T>;
-/** `once`: the answer may have been lost after the effect, and a second effect would be wrong. */
-export type Repeat = "repeatable" | "once";
+import type { AskSession } from "../../ports/sessions.ts";
 
 const MAX_STUBS = 256;
 
-export function sessionPorts(connect: (key: string) => SessionPort, log: Logger): AskSession {
+export function askSessions(connect: (key: string) => SessionPort, log: Logger): AskSession {
   const stubs = new Map<string, SessionPort>();
   const stubOf = (key: string): SessionPort => {
     const known = stubs.get(key);
@@ -28,7 +25,7 @@ export function sessionPorts(connect: (key: string) => SessionPort, log: Logger)
     try {
       return await ask(stubOf(key));
     } catch (error) {
-      // A stub whose call failed may be broken for good.
+      // A stub whose call failed may stay broken.
       stubs.delete(key);
       log.warn("session_call_failed", { session: key, error, again: repeat === "repeatable" });
       if (repeat === "once") throw error;

@@ -1,33 +1,34 @@
 /**
- * Following a conversation from a known point (wire rule C5): what happened since then, then what happens, without gap or double. Live
+ * Following a session from a known point (wire rule C5): first the events since then, then the live ones, without gap or duplicate. Live
  * events wait while the session is asked for the past, and go out after it.
  */
 import { asSessionKey, type SessionSubscribeResult } from "../../../../protocol/gen/types.ts";
 import type { EventName } from "../../../../protocol/gen/methods.ts";
-import type { Result } from "../../ports/result.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
-import { sentence } from "../../ports/result.ts";
+import { type Result, sentence } from "../../ports/result.ts";
 import type { Connection, HeldEvent } from "../../kernel/connections.ts";
-import { LATER, type Outcome, type Services } from "../../app/services.ts";
+import { LATER, type Outcome } from "../../kernel/feature.ts";
+import { fail, succeed } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
+import { followsTooMany } from "./chat.ts";
 
-type Needs = Pick<Services, "connections" | "sessions" | "ask">;
+export type FollowPorts = Pick<KernelPorts, "connections"> & SessionsPort;
 
 /** `session.subscribe`: the past is in the answer. */
 export async function followFrom(
-  services: Needs,
+  ports: FollowPorts,
   connection: Connection,
   key: string,
   afterSeq: number | undefined,
   requestId: string,
 ): Promise<Outcome<SessionSubscribeResult>> {
-  const { connections } = services;
+  const { connections } = ports;
   const before = connection.follows.has(key);
-  if (!connections.follow(connection, key))
-    return fail("limit.rate", "This connection follows the maximum number of sessions.", "Unsubscribe from some sessions.");
+  if (!connections.follow(connection, key)) return followsTooMany();
   connections.hold(connection, key);
   let answer: Result<SessionSubscribeResult> | undefined;
   try {
-    answer = await past(services, key, afterSeq);
+    answer = await past(ports, key, afterSeq);
     // Before the release: the answer comes first.
     connections.answer(connection.socket, requestId, answer);
     return LATER;
@@ -38,13 +39,13 @@ export async function followFrom(
 }
 
 /** `connect.resume`: the past comes as events, after hello-ok. */
-export async function resumeFrom(services: Needs, connection: Connection, key: string, afterSeq: number): Promise<void> {
-  const { connections } = services;
+export async function resumeFrom(ports: FollowPorts, connection: Connection, key: string, afterSeq: number): Promise<void> {
+  const { connections } = ports;
   if (!connections.follow(connection, key)) return;
   connections.hold(connection, key);
   let answer: Result<SessionSubscribeResult> | undefined;
   try {
-    answer = await past(services, key, afterSeq);
+    answer = await past(ports, key, afterSeq);
     if (answer.ok) {
       for (const news of answer.value.events) if (isNews(news)) connections.event(connection, news.event, news.payload);
     } else {
@@ -56,8 +57,8 @@ export async function resumeFrom(services: Needs, connection: Connection, key: s
   }
 }
 
-/** A conversation that nobody has written in is not woken, let alone made. */
-function past({ sessions, ask }: Needs, key: string, afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
+/** A session without messages is not woken, let alone made. */
+function past({ sessions, ask }: FollowPorts, key: string, afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
   if (sessions.find(key) === undefined)
     return Promise.resolve(succeed({ sessionKey: asSessionKey(key), seq: 0, events: [], state: "idle" }));
   return ask(key, (session) => session.events(afterSeq));
@@ -80,7 +81,7 @@ export function isNewerThan(answer: SessionSubscribeResult): (held: HeldEvent) =
 const fieldsOf = (payload: unknown): Readonly<Record<string, unknown>> =>
   typeof payload === "object" && payload !== null ? { ...payload } : {};
 
-/** Sessions hand over their past as the events that it was. */
+/** Sessions hand over past events in the form in which they were sent. */
 function isNews(value: unknown): value is { readonly event: Extract<EventName, "chat" | "session">; readonly payload: never } {
   const { event, payload } = fieldsOf(value);
   return (event === "chat" || event === "session") && typeof payload === "object" && payload !== null;

@@ -1,19 +1,20 @@
 /**
- * A message of one conversation to another (gsv__SessionSend). It goes in once for a call, however often the call runs, marked as
- * coming from a conversation and from no person. Who waits is answered with the end of the very run that the message started
- * (regression W21), told by an event. Conversations that keep writing to each other are cut off after a few hops.
+ * A message of one session to another (gsv__SessionSend). It is taken once for a call, however often the call runs, and marked as coming
+ * from a session and not from a person. A caller that waits gets the end of the run that the message started (regression W21), told by
+ * an event. Chains of sessions that write to each other end after MAX_HOPS.
  *
- * Whether a conversation may write to others at all is decided before this (tools/).
+ * Whether a session may write to others at all is decided before this (tools/).
  */
 import type { Result } from "../../ports/result.ts";
 import type { RunEnd } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
 import { fence } from "../../prompt/fence.ts";
+import { unknownAgent } from "../../kernel/naming.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
-import { unknownAgent } from "./session-key.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
-import type { Services } from "../../app/services.ts";
-import { takeUp } from "./ownership.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
+import type { RunWaits } from "./run-waits.ts";
 
 /** A to B to C to D, and no further. */
 export const MAX_HOPS = 3;
@@ -24,17 +25,19 @@ const HOPS = /^s2s-([0-9]{1,3})-/;
 const hopsOf = (runId: string | undefined): number => Number(HOPS.exec(runId ?? "")?.[1] ?? 0);
 const RUN_NAME_CHARS = 24;
 
-type Needs = Pick<Services, "ask" | "config" | "sessions" | "runWaits" | "clock" | "ids" | "contextVersion">;
+export interface SendPorts extends SessionsPort, Pick<KernelPorts, "config" | "now" | "ids" | "contextVersion"> {
+  readonly runWaits: RunWaits;
+}
 
-export async function sendToSession(services: Needs, input: SessionToSession): Promise<Result<SessionToSessionSent>> {
+export async function sendToSession(ports: SendPorts, input: SessionToSession): Promise<Result<SessionToSessionSent>> {
   const { from, callId, message } = input;
   // Without an agent a key is of the agent that asks.
-  const target = canonicalKey(input.to, services.config.mainKey(), from.agentId);
+  const target = canonicalKey(input.to, ports.config.mainKey(), from.agentId);
   if (!target.ok) return fail("session.bad_key", `This is not a session key: ${target.problem}.`);
   const { key, address } = target;
-  if (!services.config.hasAgent(address.agentId)) return unknownAgent(services, address.agentId);
+  if (!ports.config.hasAgent(address.agentId)) return unknownAgent(ports.config, address.agentId);
   if (key === from.key) return fail("tool.bad_args", "This is the conversation that you are in. Name another one.");
-  if (address.agentId !== from.agentId && services.sessions.find(key) === undefined)
+  if (address.agentId !== from.agentId && ports.sessions.find(key) === undefined)
     return fail("session.not_found", `There is no session ${key}. gsv__SessionsList shows those that there are.`);
   const hops = hopsOf(input.runId) + 1;
   if (hops > MAX_HOPS)
@@ -42,12 +45,12 @@ export async function sendToSession(services: Needs, input: SessionToSession): P
       "auth.forbidden",
       `This message would be number ${hops} in a chain of conversations that write to each other, and at most ${MAX_HOPS} are allowed. Answer here instead.`,
     );
-  const runId = `s2s-${hops}-${(await services.ids.sha256(callId)).slice(0, RUN_NAME_CHARS)}`;
+  const runId = `s2s-${hops}-${(await ports.ids.sha256(callId)).slice(0, RUN_NAME_CHARS)}`;
   const text = `[Message from another conversation of yours, ${from.key}. It is not from the user of this conversation. ${input.waitMs > 0 ? "Your answer to it goes back there." : "Nobody there waits for an answer."}]\n${fence(`message from the conversation ${from.key}`, message)}`;
-  const identity = takeUp(services.sessions, target, services.clock.now());
-  const wait = services.runWaits.begin(key, runId);
+  const identity = ports.sessions.takeUp(target, ports.now());
+  const wait = ports.runWaits.begin(key, runId);
   try {
-    const sent = await services.ask(key, (session) =>
+    const sent = await ports.ask(key, (session) =>
       session.send({
         identity,
         messageId: `s2s:${callId}`,
@@ -55,13 +58,13 @@ export async function sendToSession(services: Needs, input: SessionToSession): P
         text,
         verbatim: true,
         origin: `session:${from.key};hops=${hops}`,
-        contextVersion: services.contextVersion(),
+        contextVersion: ports.contextVersion(),
       }),
     );
     if (!sent.ok) return sent;
     if (sent.value.status !== "started") return fail("internal");
     if (input.waitMs <= 0) return succeed({ status: "accepted", runId, queued: sent.value.queued === true });
-    const look = (): Promise<RunEnd> => services.ask(key, (session) => session.runEnd(runId));
+    const look = (): Promise<RunEnd> => ports.ask(key, (session) => session.runEnd(runId));
     // A call that runs again may find the run at its end already, and then no event comes any more.
     const early = sent.value.duplicate === true ? told(await look(), runId) : undefined;
     if (early !== undefined) return early;

@@ -26,21 +26,14 @@ import type { SkillLibrary, SkillView } from "./library.ts";
 import type { SkillRoot } from "./load.ts";
 import { approvalOf, pinOf, unreported } from "./pins.ts";
 import { Turns } from "./turns.ts";
-import type { Audit } from "../../kernel/audit.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
-import type { Config } from "../../kernel/config/store.ts";
-import type { Nodes } from "../nodes/registry.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NodesPort } from "../../ports/nodes.ts";
 import { ownerOf, type PinRecord, type SkillPins } from "./pin-store.ts";
 
-interface Ports {
+export interface SkillServicePorts extends NodesPort, Pick<KernelPorts, "audit" | "background" | "config" | "now"> {
   readonly library: SkillLibrary;
   readonly pins: SkillPins;
-  readonly config: Config;
-  readonly nodes: Nodes;
-  readonly isOnline: (nodeId: string) => boolean;
-  readonly audit: Audit;
-  readonly now: () => number;
-  readonly background: (what: string, work: Promise<unknown>) => void;
 }
 /** Most entries that one report has. */
 const MAX_ENTRIES = 1000;
@@ -52,11 +45,11 @@ const utf8 = new TextEncoder();
 const noSkill = (name: string) =>
   fail("skill.not_found", `There is no skill \`${visible(name, 64)}\`.`, "List the skills: `gsv skills list`.");
 
-export class GatewaySkills {
-  readonly #ports: Ports;
+export class SkillService {
+  readonly #ports: SkillServicePorts;
   readonly #turns = new Turns();
 
-  constructor(ports: Ports) {
+  constructor(ports: SkillServicePorts) {
     this.#ports = ports;
   }
 
@@ -77,7 +70,7 @@ export class GatewaySkills {
     const view = await this.#view(agentId, fresh);
     if (!view.ok) return view;
     const pins = this.#ports.pins.list(agentId);
-    const nodes = this.#ports.nodes.list(this.#ports.isOnline);
+    const nodes = this.#ports.nodes.list();
     return succeed({
       agentId: asAgentId(agentId),
       refreshedAt: now,
@@ -268,7 +261,7 @@ export class GatewaySkills {
     const { name, scope, head, problems, sha256 } = folder;
     const entries = this.#ports.config.effective().skills?.entries ?? {};
     const pin = pinOf(folder, pins);
-    const nodes = this.#ports.nodes.list(this.#ports.isOnline);
+    const nodes = this.#ports.nodes.list();
     const own = standing(
       { name, head, problems, approval: approvalOf(folder, pins) },
       Object.hasOwn(entries, name) ? entries[name] : undefined,

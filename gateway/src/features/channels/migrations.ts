@@ -1,48 +1,9 @@
-/** The Gateway object's tables. Append only: a released migration never changes. */
-import type { Migration } from "../platform/sql.ts";
+/** Tables of the channels feature. Released migrations never change. */
+import type { HistoricalMigration } from "../../kernel/feature.ts";
 
-export const GATEWAY_MIGRATIONS: readonly Migration[] = [
+export const CHANNEL_HISTORY: readonly HistoricalMigration[] = [
   {
-    name: "registries, pending calls, audit",
-    up: (sql) => {
-      sql.exec(`CREATE TABLE tokens(
-        id TEXT PRIMARY KEY, kind TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, last4 TEXT NOT NULL, label TEXT, node_id TEXT, channel TEXT, account_id TEXT,
-        created_at INTEGER NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER, imported INTEGER NOT NULL DEFAULT 0
-      ) STRICT`);
-      sql.exec(`CREATE TABLE sessions(
-        key TEXT PRIMARY KEY, ref TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL, last_active_at INTEGER NOT NULL, label TEXT
-      ) STRICT`);
-      sql.exec("CREATE INDEX sessions_by_activity ON sessions(last_active_at)");
-      sql.exec(`CREATE TABLE nodes(
-        id TEXT PRIMARY KEY, first_seen_at INTEGER NOT NULL, last_seen_at INTEGER NOT NULL, last_connected_at INTEGER, last_disconnected_at INTEGER,
-        platform TEXT, version TEXT, ledger INTEGER NOT NULL, tools TEXT NOT NULL, host_capabilities TEXT NOT NULL, tool_capabilities TEXT NOT NULL, waiting TEXT NOT NULL
-      ) STRICT`);
-      sql.exec(`CREATE TABLE pending_calls(
-        call TEXT PRIMARY KEY, kind TEXT NOT NULL, conn TEXT NOT NULL, request TEXT NOT NULL, token TEXT NOT NULL, node TEXT NOT NULL, tool TEXT NOT NULL,
-        name TEXT, repeatable INTEGER NOT NULL, state TEXT NOT NULL, created_at INTEGER NOT NULL, deadline INTEGER NOT NULL
-      ) STRICT`);
-      sql.exec(`CREATE TABLE audit(
-        seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, target TEXT, decision TEXT NOT NULL,
-        detail TEXT, args_hash TEXT, prev_hash TEXT, hash TEXT
-      ) STRICT`);
-    },
-  },
-  {
-    name: "pending calls: the grace beside the deadline",
-    up: (sql) => {
-      sql.exec("ALTER TABLE pending_calls ADD COLUMN grace_until INTEGER");
-    },
-  },
-  {
-    name: "skills: what was approved",
-    up: (sql) => {
-      sql.exec(`CREATE TABLE skill_pins(
-        agent_id TEXT NOT NULL, name TEXT NOT NULL, sha256 TEXT NOT NULL, approved_at INTEGER NOT NULL, approved_by TEXT NOT NULL,
-        next_sha256 TEXT, next_at INTEGER, next_by TEXT, PRIMARY KEY(agent_id, name)
-      ) STRICT, WITHOUT ROWID`);
-    },
-  },
-  {
+    position: 4,
     name: "channels: accounts, messages taken in, people",
     up: (sql) => {
       sql.exec(`CREATE TABLE channel_accounts(
@@ -66,14 +27,7 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
     },
   },
   {
-    // What was made before is nobody's but by its name: whoever wrote there first is not known any more.
-    name: "sessions: whose they are",
-    up: (sql) => {
-      sql.exec("ALTER TABLE sessions ADD COLUMN owned INTEGER NOT NULL DEFAULT 0");
-      sql.exec("CREATE INDEX sessions_owned ON sessions(key) WHERE owned = 1");
-    },
-  },
-  {
+    position: 6,
     name: "channels: forgetting",
     up: (sql) => {
       sql.exec("CREATE INDEX channel_counts_by_day ON channel_counts(day)");
@@ -81,6 +35,7 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
     },
   },
   {
+    position: 7,
     name: "channels: deliveries",
     up: (sql) => {
       sql.exec(`CREATE TABLE deliveries(
@@ -92,6 +47,7 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
     },
   },
   {
+    position: 8,
     name: "channels: conversations on platforms",
     up: (sql) => {
       sql.exec(`CREATE TABLE channel_peers(
@@ -102,6 +58,7 @@ export const GATEWAY_MIGRATIONS: readonly Migration[] = [
     },
   },
   {
+    position: 9,
     name: "channels: programs that write in a row",
     up: (sql) => {
       sql.exec("ALTER TABLE channel_peers ADD COLUMN bots INTEGER NOT NULL DEFAULT 0");

@@ -1,16 +1,17 @@
-/** Which conversations exist: their keys, the short names that call ids carry, when they were last active. Never their content. */
+/**
+ * Which sessions exist: their keys, the refs that call ids carry, when they were last active, and whose they are. Never their content.
+ *
+ * Session ownership (promises S7, S8, X8): the main session and those of the command line are the owner's by their names. Any other
+ * session is the owner's only if a direct message of the owner made it. No configuration, role or later message changes that.
+ */
 import { asSessionKey, type SessionEntry } from "../../../../protocol/gen/types.ts";
+import { isOwnersOwn } from "../../kernel/routing/session-keys.ts";
 import { randomName } from "../../platform/ids.ts";
-import type { SearchableSession } from "../../ports/search.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { SearchableSession } from "../../ports/search.ts";
+import type { SessionIdentity } from "../../ports/session.ts";
+import type { NamedSession, SessionDirectory, SessionRecord } from "../../ports/sessions.ts";
 
-export interface SessionRecord {
-  readonly key: string;
-  readonly ref: string;
-  readonly createdAt: number;
-  /** The owner's own direct messages made it (whose.ts). Never changes. */
-  readonly owned: boolean;
-}
 type Row = { key: string; ref: string; created_at: number; last_active_at: number; label: string | null; owned: number };
 
 const REF_CHARACTERS = 10;
@@ -23,7 +24,7 @@ interface Cached extends SessionRecord {
   lastActiveAt: number;
 }
 
-export class Sessions {
+export class Sessions implements SessionDirectory {
   readonly #db: Database;
   readonly #byKey = new Map<string, Cached>();
 
@@ -41,7 +42,7 @@ export class Sessions {
     return one<{ key: string }>(this.#db.sql, "SELECT key FROM sessions WHERE ref = ?", ref)?.key;
   }
 
-  /** The record of a key, made at its first message; notes that it is active. `owned` counts only when it is made. */
+  /** The record of a key, made at its first message; notes that the session is active. `owned` counts only when it is made. */
   touch(key: string, now: number, owned = false): SessionRecord {
     const known = this.#load(key);
     if (known === undefined) {
@@ -82,7 +83,7 @@ export class Sessions {
     );
   }
 
-  /** How many each agent has, and when one of them was last active. Of agents that were taken away too. */
+  /** How many sessions each agent has, and when one of them was last active. Agents that were removed are listed too. */
   byAgent(): ReadonlyMap<string, { readonly sessions: number; readonly lastActiveAt: number }> {
     // Keys are canonical: `agent:{agentId}:...`.
     const rows = all<{ agent: string; n: number; at: number }>(
@@ -106,7 +107,7 @@ export class Sessions {
     ).map((row) => row.key);
   }
 
-  /** Conversations of an agent, after this key in the order of keys. */
+  /** Sessions of an agent, after this key in the order of keys. */
   ofAgent(agentId: string, afterKey: string, limit: number): readonly SearchableSession[] {
     return all<Row>(
       this.#db.sql,
@@ -118,7 +119,7 @@ export class Sessions {
     ).map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + ACTIVE_GRAIN_MS }));
   }
 
-  /** Conversations of an agent that the owner's own direct messages made, the last active first. */
+  /** Sessions of an agent that the owner's direct messages made, the last active first. */
   ownedBy(agentId: string, limit: number): readonly string[] {
     return all<{ key: string }>(
       this.#db.sql,
@@ -127,6 +128,18 @@ export class Sessions {
       `agent:${agentId};`,
       limit,
     ).map((row) => row.key);
+  }
+
+  isOwners({ key, address }: NamedSession): boolean {
+    return isOwnersOwn(address) || this.find(key)?.owned === true;
+  }
+  takeUp(session: NamedSession, now: number, owned = false): SessionIdentity {
+    const { ref } = this.touch(session.key, now, owned);
+    return { key: session.key, ref, agentId: session.address.agentId, isMain: this.isOwners(session) };
+  }
+  lookUp(session: NamedSession, refWhenNew: string): SessionIdentity {
+    const ref = this.find(session.key)?.ref ?? refWhenNew;
+    return { key: session.key, ref, agentId: session.address.agentId, isMain: this.isOwners(session) };
   }
 
   #load(key: string): Cached | undefined {

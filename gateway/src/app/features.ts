@@ -1,0 +1,54 @@
+/**
+ * The features of this gateway, in order: each may use what those before it offer. This list is the only place that knows all of them;
+ * a new capability is a folder and one line here (features/README.md).
+ */
+import type { ChannelService } from "../../../protocol/gen/services.ts";
+import { agentsFeature } from "../features/agents/index.ts";
+import { auditFeature } from "../features/audit/index.ts";
+import { channelsFeature } from "../features/channels/index.ts";
+import { configFeature } from "../features/config/index.ts";
+import { mediaFeature } from "../features/media/index.ts";
+import { nodesFeature } from "../features/nodes/index.ts";
+import { searchFeature } from "../features/search/index.ts";
+import { sessionsFeature } from "../features/sessions/index.ts";
+import { skillsFeature } from "../features/skills/index.ts";
+import { tokensFeature } from "../features/tokens/index.ts";
+import { workspaceFeature } from "../features/workspace/index.ts";
+import type { Admission } from "../kernel/admission.ts";
+import { FeatureList } from "../kernel/feature.ts";
+import type { KernelPorts } from "../kernel/ports.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
+import type { NativeTools } from "../ports/native-tools.ts";
+import type { SearchPort } from "../ports/search.ts";
+import type { SessionPort } from "../ports/session.ts";
+import type { Bucket } from "../storage/bucket.ts";
+
+/** What exists before any feature: the kernel, and what the Durable Object reaches outside itself. */
+export interface BasePorts extends KernelPorts {
+  readonly admission: Pick<Admission, "grant">;
+  readonly bucket: Bucket;
+  /** The object of a session, by its canonical key. */
+  readonly session: (key: string) => SessionPort;
+  /** An agent's search index. */
+  readonly searchIndex: (agentId: string) => SearchPort;
+  /** The Worker of a channel; undefined: none is bound. */
+  readonly channel: (name: string) => ChannelService | undefined;
+  readonly channelNames: () => readonly string[];
+  readonly native: NativeTools;
+  /** The gateway as native tools see it. */
+  readonly port: GatewayPort;
+  readonly after: (ms: number, work: () => void) => void;
+}
+
+export const FEATURES = FeatureList.over<BasePorts>()
+  .add(sessionsFeature)
+  .add(nodesFeature)
+  .add(channelsFeature)
+  .add(skillsFeature)
+  .add(agentsFeature)
+  .add(workspaceFeature)
+  .add(searchFeature)
+  .add(mediaFeature)
+  .add(configFeature)
+  .add(tokensFeature)
+  .add(auditFeature);

@@ -1,0 +1,90 @@
+/** Channels: messages from platforms to sessions and back, who may talk over them, and messages that the agent sends on its own. */
+import type { ChannelService } from "../../../../protocol/gen/services.ts";
+import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../../protocol/gen/types.ts";
+import type { FeatureDefinition } from "../../kernel/feature.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "../../ports/channels.ts";
+import type { Result } from "../../ports/result.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
+import { Channels } from "./accounts.ts";
+import { Deliveries } from "./deliveries.ts";
+import { ChannelHub, type ChannelRef } from "./hub.ts";
+import { channelMethods } from "./methods.ts";
+import { CHANNEL_HISTORY } from "./migrations.ts";
+import { Pairings } from "./pairings.ts";
+import { Peers } from "./peers.ts";
+import { MESSAGE_TOOLS } from "./tools.ts";
+import { wakeChannels } from "./wake.ts";
+
+export interface ChannelPorts
+  extends SessionsPort,
+    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now"> {
+  /** The Worker of a channel; undefined: none is bound. */
+  readonly channel: (name: string) => ChannelService | undefined;
+  readonly channelNames: () => readonly string[];
+}
+/** What channels' Workers and sessions may call. */
+export interface ChannelsRpc {
+  inbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome>;
+  /** Where a file of a message is stored; undefined: it is not wanted. */
+  mediaKey(
+    account: ChannelRef,
+    inbound: ChannelInbound,
+    file: { readonly mimeType: string; readonly index: number },
+  ): Promise<string | undefined>;
+  status(account: ChannelRef, state: ChannelAccount): Promise<void>;
+  delivered(account: ChannelRef, report: DeliveryReport): void;
+  reply(call: ReplyCall): Promise<Result<void>>;
+  places(query: string, limit: number): ChannelPlaces;
+  message(input: ChannelMessage): Promise<Result<ChannelMessageSent>>;
+}
+
+export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channelsRpc: ChannelsRpc }> = {
+  name: "channels",
+  history: CHANNEL_HISTORY,
+  tools: MESSAGE_TOOLS,
+  create(ports) {
+    const { database, ids, log, background } = ports;
+    const hub = new ChannelHub({
+      ...ports,
+      channels: new Channels(database),
+      pairings: new Pairings(database),
+      deliveries: new Deliveries(database),
+      peers: new Peers(database),
+      sha256: ids.sha256,
+      random: ids.bytes,
+      service: ports.channel,
+      names: ports.channelNames,
+    });
+    return {
+      offers: {
+        channelsRpc: {
+          inbound: (account, inbound) => hub.inbound(account, inbound),
+          mediaKey: (account, inbound, file) => hub.mediaKey(account, inbound, file),
+          status: (account, state) => hub.status(account, state),
+          delivered: (account, report) => hub.delivered(account, report),
+          reply: (call) => hub.deliverer.reply(call),
+          places: (query, limit) => hub.outgoing.places(query, limit),
+          message: (input) => hub.outgoing.message(input),
+        },
+      },
+      methods: channelMethods({ hub, log }),
+      // Only answered to say where channels hand over their messages.
+      unlisted: ["channel.inbound"],
+      alarms: [
+        { name: "held_messages", next: () => hub.nextRelease(), run: () => background("release", hub.releaseAll()) },
+        {
+          name: "undelivered",
+          next: () => hub.deliverer.nextTelling(),
+          run: () => background("tell_undelivered", hub.deliverer.tellUndelivered()),
+        },
+        { name: "channel_retention", next: () => hub.nextForget(), run: (at) => hub.forget(at) },
+      ],
+      restarted: () =>
+        background(
+          "wake_channels",
+          wakeChannels(hub, (channel, error) => log.error("wake_failed", { channel, error })),
+        ),
+    };
+  },
+};

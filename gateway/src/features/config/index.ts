@@ -1,0 +1,31 @@
+/** Reading and changing the configuration. A change holds from the next model call on: runs ask for their context by its version. */
+import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
+import { succeed } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { GATEWAY_TOOLS } from "./tools.ts";
+
+type Ports = Pick<KernelPorts, "config">;
+
+export const configFeature: FeatureDefinition<Ports, object> = {
+  name: "config",
+  tools: GATEWAY_TOOLS,
+  create: (ports) => ({ offers: {}, methods: configMethods(ports) }),
+};
+
+const configMethods = ({ config }: Ports): Handlers => ({
+  "config.get": (_caller, params) => {
+    const read = config.read(params.path);
+    if (!read.ok) return read;
+    const { path, value } = read.value;
+    if (path === undefined) return succeed({ config: value });
+    return succeed({ path, ...(value === undefined ? {} : { value }) });
+  },
+  "config.set": (_caller, params) => {
+    const change = config.set(params.path, params.value);
+    return change.ok ? succeed({ ok: true, path: change.value.path }) : change;
+  },
+  "config.unset": (_caller, params) => {
+    const change = config.unset(params.path);
+    return change.ok ? succeed({ ok: true, path: change.value.path, wasSet: change.value.wasSet }) : change;
+  },
+});

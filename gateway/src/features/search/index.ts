@@ -1,0 +1,44 @@
+/** Full-text search over an agent's files, sessions and transcripts. The index itself is an object of its own (`search-index-do.ts`). */
+import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
+import { namedSession, unknownAgent } from "../../kernel/naming.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { Result } from "../../ports/result.ts";
+import type { SearchAnswer, SearchInput } from "../../ports/search.ts";
+import { type FindPorts, findText } from "./find-text.ts";
+import { MEMORY_TOOLS } from "./tools.ts";
+
+/** What sessions may call. The caller has checked that it may search this. */
+export interface SearchRpc {
+  find(input: SearchInput): Promise<Result<SearchAnswer>>;
+}
+
+export const searchFeature: FeatureDefinition<FindPorts, { readonly searchRpc: SearchRpc }> = {
+  name: "search",
+  tools: MEMORY_TOOLS,
+  create: (ports) => ({
+    offers: { searchRpc: { find: (input) => findText(ports, input) } },
+    methods: searchMethods(ports),
+  }),
+};
+
+const searchMethods = (ports: FindPorts): Handlers => ({
+  "search.query": (_caller, params) => {
+    const { config, sessions } = ports;
+    const { sources, limit, offset } = params;
+    const found = params.sessionKey === undefined ? undefined : namedSession(config, params.sessionKey);
+    if (found !== undefined && !found.ok) return found;
+    const agentId = params.agentId ?? found?.value.address.agentId ?? config.defaultAgentId();
+    if (found !== undefined && found.value.address.agentId !== agentId)
+      return fail("session.bad_key", `The session ${found.value.key} does not belong to the agent ${agentId}.`);
+    // What an agent that was removed has said can still be found.
+    if (!config.hasAgent(agentId) && sessions.ofAgent(agentId, "", 1).length === 0) return unknownAgent(config, agentId);
+    return findText(ports, {
+      agentId,
+      query: params.query,
+      ...(sources === undefined ? {} : { sources }),
+      ...(found === undefined ? {} : { sessionKey: found.value.key }),
+      ...(limit === undefined ? {} : { limit }),
+      ...(offset === undefined ? {} : { offset }),
+    });
+  },
+});

@@ -1,0 +1,57 @@
+/** `chat.send` and `chat.abort`: handed to the session, which alone decides and stores (gateway rule D1). */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/codec.ts";
+import type { Handlers } from "../../kernel/feature.ts";
+import { namedSession, writableSession } from "../../kernel/naming.ts";
+import { fail, succeed } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
+
+export type ChatPorts = Pick<KernelPorts, "config" | "connections" | "contextVersion" | "ids"> & SessionsPort;
+
+const tooLong = (text: string): boolean =>
+  text.length > LIMITS.messageBytes || (text.length * 3 > LIMITS.messageBytes && utf8Bytes(text) > LIMITS.messageBytes);
+
+export const chatMethods = ({ config, connections, contextVersion, ids, sessions, ask }: ChatPorts): Handlers => ({
+  // No `await` before the session is asked: messages of one sender arrive in the order in which they were sent (promise P3).
+  "chat.send": ({ connection, now }, params) => {
+    const { message, attachments } = params;
+    if (tooLong(message)) return fail("chat.too_long");
+    if (message.trim() === "" && (attachments?.length ?? 0) === 0) return fail("chat.empty");
+    const found = writableSession(config, params.sessionKey);
+    if (!found.ok) return found;
+    const { key } = found.value;
+    const identity = sessions.takeUp(found.value, now);
+    const followed = connection.follows.has(key);
+    if (!connections.follow(connection, key)) return followsTooMany();
+    // Chosen once: a second try must be the same message.
+    const runId = params.runId ?? `run-${ids.name(20)}`;
+    const messageId = params.messageId ?? params.runId ?? `msg-${ids.name(20)}`;
+    const answer = ask(key, (session) =>
+      session.send({
+        identity,
+        messageId,
+        runId,
+        text: message,
+        ...(attachments === undefined ? {} : { attachments }),
+        origin: `client:${connection.principal.id}`,
+        contextVersion: contextVersion(),
+      }),
+    );
+    return answer.then((result) => {
+      if (!result.ok && !followed) connections.unfollow(connection, key);
+      return result;
+    });
+  },
+  "chat.abort": async (_caller, params) => {
+    const found = namedSession(config, params.sessionKey);
+    if (!found.ok) return found;
+    const { key } = found.value;
+    if (sessions.find(key) === undefined) return succeed({ ok: true, wasRunning: false, pendingToolsCancelled: 0 });
+    return ask(key, (session) => session.abort(params.runId));
+  },
+});
+
+/** The connection follows as many sessions as a connection may. */
+export const followsTooMany = () =>
+  fail("limit.rate", "This connection follows the maximum number of sessions.", "Unsubscribe from some sessions.");

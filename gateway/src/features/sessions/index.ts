@@ -1,0 +1,79 @@
+/** Sessions as the gateway sees them: which exist, whose they are, who follows them, and messages to them. Their content is their own. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { SessionEntry } from "../../../../protocol/gen/types.ts";
+import type { FeatureDefinition } from "../../kernel/feature.ts";
+import { scopesOf } from "../../kernel/authorise.ts";
+import { namedSession } from "../../kernel/naming.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { SessionNews } from "../../ports/gateway.ts";
+import type { Result } from "../../ports/result.ts";
+import type { SearchableSession } from "../../ports/search.ts";
+import type { SessionPort } from "../../ports/session.ts";
+import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
+import { createArchiveReader } from "../../storage/archive-reader.ts";
+import type { Bucket } from "../../storage/bucket.ts";
+import { archiveMethods } from "./archives.ts";
+import { askSessions } from "./ask.ts";
+import { chatMethods } from "./chat.ts";
+import { resumeFrom } from "./follow.ts";
+import { sessionMethods } from "./methods.ts";
+import { SESSION_HISTORY } from "./migrations.ts";
+import { resumeSessions } from "./restart.ts";
+import { RunWaits } from "./run-waits.ts";
+import { sendToSession } from "./session-to-session.ts";
+import { Sessions } from "./store.ts";
+import { SESSION_TOOLS } from "./tools.ts";
+
+export interface SessionsPorts
+  extends Pick<KernelPorts, "background" | "config" | "connections" | "contextVersion" | "database" | "ids" | "log" | "now"> {
+  readonly bucket: Bucket;
+  /** The object of a session, by its canonical key. */
+  readonly session: (key: string) => SessionPort;
+}
+/** What sessions and the search index may call. */
+export interface SessionsRpc {
+  publish(sessionKey: string, news: readonly SessionNews[]): void;
+  list(limit: number): readonly SessionEntry[];
+  searchable(agentId: string, afterKey: string): readonly SearchableSession[];
+  send(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
+}
+/** Sessions of one page for the search index. */
+const SEARCHED_SESSIONS = 500;
+
+export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsPort & { readonly sessionsRpc: SessionsRpc }> = {
+  name: "sessions",
+  history: SESSION_HISTORY,
+  tools: SESSION_TOOLS,
+  create(ports) {
+    const sessions = new Sessions(ports.database);
+    const ask = askSessions(ports.session, ports.log);
+    const runWaits = new RunWaits();
+    const inner = { ...ports, sessions, ask, runWaits, archives: createArchiveReader(ports.bucket) };
+    return {
+      offers: {
+        sessions,
+        ask,
+        sessionsRpc: {
+          publish(sessionKey, news) {
+            ports.connections.publish(sessionKey, news);
+            runWaits.saw(sessionKey, news);
+          },
+          list: (limit) => sessions.list(0, Math.min(Math.max(1, limit), LIMITS.pageItems)),
+          searchable: (agentId, afterKey) => sessions.ofAgent(agentId, afterKey, SEARCHED_SESSIONS),
+          send: (input) => sendToSession(inner, input),
+        },
+      },
+      methods: { ...chatMethods(inner), ...sessionMethods(inner), ...archiveMethods(inner) },
+      restarted: () => resumeSessions(inner),
+      /** A client says what it followed before its link broke. */
+      connected(connection, { resume }) {
+        if (connection.principal.mode !== "client" || !scopesOf(connection.principal).includes("read")) return;
+        for (const { sessionKey, afterSeq } of resume?.sessions ?? []) {
+          const found = namedSession(ports.config, sessionKey);
+          if (found.ok) ports.background("resume", resumeFrom(inner, connection, found.value.key, afterSeq));
+        }
+      },
+    };
+  },
+};

@@ -1,0 +1,79 @@
+/** `sessions.list` and `session.*`. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Handlers } from "../../kernel/feature.ts";
+import { namedSession, writableSession } from "../../kernel/naming.ts";
+import { fail, succeed } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { Result } from "../../ports/result.ts";
+import type { SessionPort } from "../../ports/session.ts";
+import type { AskSession, NamedSession, Repeat } from "../../ports/sessions.ts";
+import { followFrom } from "./follow.ts";
+import type { Sessions } from "./store.ts";
+
+export interface MethodPorts extends Pick<KernelPorts, "config" | "connections"> {
+  readonly sessions: Sessions;
+  readonly ask: AskSession;
+}
+
+export function sessionMethods({ config, connections, sessions, ask }: MethodPorts): Handlers {
+  /** A session that exists: it begins with its first message. */
+  const existing = (raw: string): Result<NamedSession> => {
+    const found = namedSession(config, raw);
+    if (!found.ok || sessions.find(found.value.key) !== undefined) return found;
+    return fail(
+      "session.not_found",
+      `There is no session ${found.value.key}.`,
+      "A session begins with its first message. List the sessions: `gsv session list`.",
+    );
+  };
+  const askExisting = async <T>(
+    raw: string,
+    question: (session: SessionPort) => Promise<Result<T>>,
+    repeat?: Repeat,
+  ): Promise<Result<T>> => {
+    const found = existing(raw);
+    return found.ok ? ask(found.value.key, question, repeat) : found;
+  };
+
+  return {
+    "sessions.list": (_caller, params) => {
+      const list = [...sessions.list(params.offset ?? 0, params.limit ?? LIMITS.pageItems)];
+      return succeed({ sessions: list, count: sessions.count() });
+    },
+    "session.get": (_caller, params) => askExisting(params.sessionKey, (session) => session.get()),
+    "session.stats": (_caller, params) => askExisting(params.sessionKey, (session) => session.stats()),
+    "session.history": (_caller, params) => askExisting(params.sessionKey, (session) => session.history()),
+    "session.preview": (_caller, params) => askExisting(params.sessionKey, (session) => session.preview(params.limit)),
+    "session.messages": (_caller, { sessionKey, offset, limit }) => askExisting(sessionKey, (session) => session.messages(offset, limit)),
+    "session.patch": async (_caller, { sessionKey, ...changes }) => {
+      const found = existing(sessionKey);
+      if (!found.ok) return found;
+      const { key } = found.value;
+      const result = await ask(key, (session) => session.patch(changes));
+      if (result.ok && changes.label !== undefined) sessions.setLabel(key, changes.label);
+      return result;
+    },
+    // A second reset would archive what the first one left: these two are asked once.
+    "session.reset": (_caller, params) => askExisting(params.sessionKey, (session) => session.reset(), "once"),
+    "session.compact": (_caller, params) => askExisting(params.sessionKey, (session) => session.compact(params.keepMessages), "once"),
+    /** Also of a session that does not exist yet: what its first message would get. */
+    "session.prompt": async (_caller, params) => {
+      const found = writableSession(config, params.sessionKey);
+      if (!found.ok) return found;
+      const identity = sessions.lookUp(found.value, "none");
+      return ask(identity.key, (session) => session.prompt(identity));
+    },
+    "session.subscribe": ({ connection, requestId }, params) => {
+      const known = existing(params.sessionKey);
+      const found = known.ok ? known : writableSession(config, params.sessionKey);
+      if (!found.ok) return found;
+      return followFrom({ connections, sessions, ask }, connection, found.value.key, params.afterSeq, requestId);
+    },
+    "session.unsubscribe": ({ connection }, params) => {
+      const found = namedSession(config, params.sessionKey);
+      // An invalid key is not followed either.
+      if (found.ok) connections.unfollow(connection, found.value.key);
+      return succeed({ ok: true });
+    },
+  };
+}

@@ -1,0 +1,45 @@
+/** Skills: which an agent has, what the owner approved of them, and what each needs. Runs use only what was approved. */
+import type { FeatureDefinition } from "../../kernel/feature.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NodesPort } from "../../ports/nodes.ts";
+import type { SkillApprovals } from "../../ports/skill-approvals.ts";
+import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
+import type { Bucket } from "../../storage/bucket.ts";
+import { createSkillLibrary } from "./library.ts";
+import { skillMethods } from "./methods.ts";
+import { SKILL_HISTORY } from "./migrations.ts";
+import { SkillPins } from "./pin-store.ts";
+import { SkillService } from "./service.ts";
+
+export interface SkillPorts extends NodesPort, Pick<KernelPorts, "audit" | "background" | "config" | "database" | "now"> {
+  readonly bucket: Bucket;
+}
+/** What sessions may call, beside `skillApprovals.writing`. */
+export interface SkillsRpc {
+  /** Skills as a session found them. Pins those without a pin; answers every pin that holds for the agent. */
+  seen(agentId: string, skills: readonly SeenSkill[]): readonly SkillPin[];
+}
+
+export const skillsFeature: FeatureDefinition<SkillPorts, SkillApprovals & { readonly skillsRpc: SkillsRpc }> = {
+  name: "skills",
+  history: SKILL_HISTORY,
+  create(ports) {
+    const pins = new SkillPins(ports.database);
+    const skills = new SkillService({ ...ports, pins, library: createSkillLibrary(ports.bucket) });
+    return {
+      offers: {
+        skillApprovals: {
+          writing: (writing) => skills.writing(writing),
+          whileWriting: (agentId, path, work) => skills.whileWriting(agentId, path, work),
+        },
+        skillsRpc: { seen: (agentId, seen) => skills.seen(agentId, seen).map(pinOnly) },
+      },
+      methods: skillMethods({ config: ports.config, skills }),
+      runContext: ({ agentId }) => ({ skillPins: pins.list(agentId).map(pinOnly) }),
+      contextVersion: () => String(pins.version()),
+    };
+  },
+};
+
+/** Sessions need no names of people. */
+const pinOnly = ({ scope, name, sha256, next }: SkillPin): SkillPin => ({ scope, name, sha256, ...(next === undefined ? {} : { next }) });

@@ -1,0 +1,28 @@
+/** Tokens: making, listing and ending them. A token that ends takes its connections with it, at once. The table is the kernel's. */
+import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
+import { succeed } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+
+type Ports = Pick<KernelPorts, "tokens" | "arm" | "closeToken">;
+
+export const tokensFeature: FeatureDefinition<Ports, object> = {
+  name: "tokens",
+  create: (ports) => ({ offers: {}, methods: tokenMethods(ports) }),
+};
+
+const tokenMethods = ({ tokens, arm, closeToken }: Ports): Handlers => ({
+  "tokens.create": async ({ now }, params) => {
+    const made = await tokens.create(params, now);
+    arm();
+    return made;
+  },
+  "tokens.list": () => {
+    const list = [...tokens.list()];
+    return succeed({ tokens: list, count: list.length });
+  },
+  "tokens.revoke": ({ now }, { tokenId }) => {
+    const revoked = tokens.revoke(tokenId, now);
+    if (!revoked.ok) return revoked;
+    return succeed({ ok: true, tokenId, closed: closeToken(tokenId, "the token was revoked") });
+  },
+});

@@ -1,0 +1,109 @@
+/**
+ * Who may open a socket or send a request over HTTP (wire rules H2, H7; promises S1, S2): origins, tokens, and how many failed
+ * attempts one address has. Decides only this; what a token may then do is `authorise.ts`.
+ */
+import { ERRORS, type ErrorReason } from "../../../protocol/gen/errors.ts";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Result } from "../ports/result.ts";
+import { scopesOf } from "./authorise.ts";
+import { FailureWindow } from "./limits.ts";
+import { fail } from "./outcome.ts";
+import type { TokenGrant, Tokens } from "./tokens.ts";
+
+export interface UpgradeFacts {
+  readonly method: string;
+  readonly upgrade: string | null;
+  readonly origin: string | null;
+  /** Sockets without a hello: all, and those from the same address. */
+  readonly openSockets: number;
+  readonly openFromAddress: number;
+  readonly readySockets: number;
+}
+export interface HttpRefusal {
+  readonly reason: ErrorReason;
+  readonly message: string;
+}
+/** The sender of an HTTP request. */
+export interface HttpCaller {
+  readonly token?: string;
+  readonly origin?: string;
+  readonly address: string;
+}
+/** Crosses to the Worker: plain enough for RPC to keep its type. */
+export type Admitted<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: { readonly reason: ErrorReason; readonly message: string; readonly hint?: string } };
+
+export interface AdmissionPorts {
+  readonly tokens: Tokens;
+  readonly now: () => number;
+  /** Origins of browsers that may connect. */
+  readonly allowedOrigins: () => readonly string[];
+}
+
+const refuse = (reason: ErrorReason, message: string = ERRORS[reason].text): HttpRefusal => ({ reason, message });
+
+export class Admission {
+  readonly #ports: AdmissionPorts;
+  readonly #failures = new FailureWindow(LIMITS.authFailuresPerMinute);
+
+  constructor(ports: AdmissionPorts) {
+    this.#ports = ports;
+  }
+
+  /** Why a WebSocket upgrade is refused; undefined: it is not. */
+  upgradeRefusal(facts: UpgradeFacts): HttpRefusal | undefined {
+    const { tokens, now, allowedOrigins } = this.#ports;
+    if (facts.method !== "GET" || facts.upgrade?.toLowerCase() !== "websocket")
+      return refuse("protocol.unsupported", "This address speaks WebSocket: send a GET request with `Upgrade: websocket`.");
+    if (!originAllowed(facts.origin, allowedOrigins())) return refuse("auth.origin");
+    if (!tokens.configured(now())) return refuse("auth.not_configured");
+    const crowded =
+      facts.openSockets >= LIMITS.unauthSockets ||
+      facts.openFromAddress >= LIMITS.unauthSocketsPerAddress ||
+      facts.readySockets >= LIMITS.authSockets;
+    return crowded ? refuse("limit.sockets") : undefined;
+  }
+
+  /** What a bearer token may do over HTTP, or why not. */
+  async authenticate(caller: HttpCaller): Promise<Admitted<{ readonly scopes: readonly string[] }>> {
+    const grant = await this.grant(caller);
+    if (!grant.ok) return grant;
+    const { kind } = grant.value;
+    return { ok: true, value: { scopes: scopesOf({ kind, mode: kind === "node" || kind === "channel" ? kind : "client" }) } };
+  }
+
+  /** The record of the caller's token. Counts a failure of its address. */
+  async grant({ token, origin, address }: HttpCaller): Promise<Result<TokenGrant>> {
+    const { tokens, now, allowedOrigins } = this.#ports;
+    if (!originAllowed(origin ?? null, allowedOrigins())) return fail("auth.origin");
+    if (!tokens.configured(now())) return fail("auth.not_configured");
+    const grant = token === undefined ? undefined : await tokens.verify(token, now());
+    if (grant !== undefined) return { ok: true, value: grant };
+    return this.failed(address) ? fail("limit.rate", TOO_MANY_ATTEMPTS) : fail("auth.required");
+  }
+
+  /** Counts a failed attempt. True: the address has had too many. */
+  failed(address: string): boolean {
+    return this.#failures.failed(address, this.#ports.now());
+  }
+}
+
+export const TOO_MANY_ATTEMPTS = "Too many failed attempts. Wait a minute.";
+
+/** Programs send no Origin. A browser always does, and only listed origins may connect; compared whole, never by suffix. */
+export function originAllowed(origin: string | null, allowed: readonly string[]): boolean {
+  if (origin === null) return true;
+  const asked = normalOrigin(origin);
+  return asked !== undefined && allowed.some((item) => normalOrigin(item) === asked);
+}
+
+/** Scheme, host and port as browsers write them. `null`, which sandboxed pages send, matches no entry. */
+function normalOrigin(text: string): string | undefined {
+  try {
+    const { origin } = new URL(text.trim());
+    return origin === "null" ? undefined : origin;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,50 @@
+/** All features of a running gateway as one: each member of `Feature`, combined. Decides nothing; two features never share a method or an alarm. */
+import { isMethodName, type MethodName } from "../../../protocol/gen/methods.ts";
+import type { ConnectParams } from "../../../protocol/gen/types.ts";
+import type { RunContext } from "../ports/run-context.ts";
+import type { Participant } from "./alarms.ts";
+import type { Principal } from "./authorise.ts";
+import type { Connection } from "./connections.ts";
+import type { Feature, Handlers, RunContextSession } from "./feature.ts";
+
+export interface FeatureSet {
+  readonly methods: Handlers;
+  /** What hello-ok may list. */
+  readonly listed: readonly MethodName[];
+  readonly alarms: readonly Participant[];
+  runContext(session: RunContextSession): Partial<RunContext>;
+  contextVersion(): string;
+  connectProblem(principal: Principal, params: ConnectParams): string | undefined;
+  connected(connection: Connection, params: ConnectParams, replaced: Connection | undefined): void;
+  gone(connection: Connection, reason: string): void;
+  restarted(): Promise<void>;
+}
+
+export function featureSet(features: readonly Feature[]): FeatureSet {
+  const unlisted = new Set(features.flatMap((feature) => feature.unlisted ?? []));
+  const methods: Handlers = Object.assign({}, ...features.map((feature) => feature.methods ?? {}));
+  const names = features.flatMap((feature) => Object.keys(feature.methods ?? {}));
+  const twice = twin(names) ?? twin(features.flatMap((feature) => (feature.alarms ?? []).map(({ name }) => name)));
+  if (twice !== undefined) throw new Error(`two features have ${twice}`);
+  return {
+    methods,
+    listed: names.filter(isMethodName).filter((name) => !unlisted.has(name)),
+    alarms: features.flatMap((feature) => feature.alarms ?? []),
+    runContext: (session) => Object.assign({}, ...features.map((feature) => feature.runContext?.(session) ?? {})) as Partial<RunContext>,
+    contextVersion: () => features.flatMap((feature) => feature.contextVersion?.() ?? []).join("/"),
+    connectProblem(principal, params) {
+      for (const feature of features) {
+        const problem = feature.connectProblem?.(principal, params);
+        if (problem !== undefined) return problem;
+      }
+      return undefined;
+    },
+    connected: (connection, params, replaced) => features.forEach((feature) => feature.connected?.(connection, params, replaced)),
+    gone: (connection, reason) => features.forEach((feature) => feature.gone?.(connection, reason)),
+    async restarted() {
+      await Promise.all(features.map((feature) => feature.restarted?.()));
+    },
+  };
+}
+
+const twin = (names: readonly string[]): string | undefined => names.find((name, index) => names.indexOf(name) !== index);

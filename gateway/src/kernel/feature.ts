@@ -1,0 +1,120 @@
+/**
+ * What a capability of the gateway is made of (architecture, section 5). Types only, and the list that composes features in order.
+ * Knows no feature: `app/features.ts` has the list.
+ */
+import type { MethodName, ParamsOf, ResultOf } from "../../../protocol/gen/methods.ts";
+import type { ConnectParams } from "../../../protocol/gen/types.ts";
+import type { Migration } from "../platform/sql.ts";
+import type { Result } from "../ports/result.ts";
+import type { RunContext } from "../ports/run-context.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { Participant } from "./alarms.ts";
+import type { Principal } from "./authorise.ts";
+import type { Connection } from "./connections.ts";
+import type { SessionAddress } from "./routing/session-keys.ts";
+
+/** Who sent a request, and the id that its answer carries. */
+export interface Caller {
+  readonly connection: Connection;
+  readonly requestId: string;
+  /** Epoch ms. */
+  readonly now: number;
+}
+/** The handler answers later, by `connections.answer`. */
+export const LATER = Symbol("later");
+export type Outcome<T> = Result<T> | typeof LATER;
+/** A handler is a closure over the ports that its feature declares; it gets nothing else. */
+export type Handler<M extends MethodName> = (caller: Caller, params: ParamsOf<M>) => Outcome<ResultOf<M>> | Promise<Outcome<ResultOf<M>>>;
+export type Handlers = { readonly [M in MethodName]?: Handler<M> };
+
+/** The session whose run asks what it may use. */
+export interface RunContextSession {
+  /** As the session wrote it. */
+  readonly sessionKey: string;
+  /** Undefined: the key is invalid, and such a session gets nothing. */
+  readonly named: { readonly key: string; readonly address: SessionAddress } | undefined;
+  readonly agentId: string;
+}
+
+/** One capability of a running gateway. Every member is optional but the ports that it offers to later features. */
+export interface Feature<Offer extends object = object> {
+  /** Ports for the features that follow and for the RPC surface of the object. */
+  readonly offers: Offer;
+  readonly methods?: Handlers;
+  /** Methods that are answered, but not listed in hello-ok. */
+  readonly unlisted?: readonly MethodName[];
+  /** Named deadlines over the one alarm. */
+  readonly alarms?: readonly Participant[];
+  /** Its part of what a run gets. */
+  readonly runContext?: (session: RunContextSession) => Partial<RunContext>;
+  /** Changes when its part of any run's context changes. */
+  readonly contextVersion?: () => string;
+  /** What is wrong with a connect request, as a sentence; undefined: nothing. */
+  readonly connectProblem?: (principal: Principal, params: ConnectParams) => string | undefined;
+  /** After hello-ok was sent. `replaced` is the older connection of the same identity, which is closed already. */
+  readonly connected?: (connection: Connection, params: ConnectParams, replaced: Connection | undefined) => void;
+  /** A connection was lost or closed. */
+  readonly gone?: (connection: Connection, reason: string) => void;
+  /** The runtime was started again. */
+  readonly restarted?: () => void | Promise<void>;
+}
+
+/**
+ * A migration of the list that the whole gateway shared until features had tables of their own, or one feature's part of it. Parts of
+ * one position carry the same name and run in the order of features.
+ */
+export interface HistoricalMigration extends Migration {
+  /** From 1. Never changes. */
+  readonly position: number;
+}
+
+/** A feature before it runs: what must be known without an instance, and how an instance is made. */
+export interface FeatureDefinition<in Needs, out Offer extends object> {
+  /** Also the owner of its own migrations. */
+  readonly name: string;
+  /** Its parts of the list of migrations that the whole gateway shared. Closed: new tables belong to `migrations`. */
+  readonly history?: readonly HistoricalMigration[];
+  /** Its own tables. Append only. */
+  readonly migrations?: readonly Migration[];
+  /** Native tools. They run in the session that calls them. */
+  readonly tools?: readonly Tool[];
+  readonly create: (ports: Needs) => Feature<Offer>;
+}
+/** What is known of a definition whatever it needs. */
+export type FeatureTables = Pick<FeatureDefinition<never, object>, "name" | "history" | "migrations" | "tools">;
+
+/**
+ * Features in order. `Base` are the ports that exist before any feature; a feature may need those, and what earlier ones offer: the
+ * compiler refuses a list in which something is missing.
+ */
+export class FeatureList<Base, Ports> {
+  readonly definitions: readonly FeatureTables[];
+  readonly #create: (base: Base) => { readonly features: readonly Feature[]; readonly ports: Ports };
+
+  private constructor(
+    definitions: readonly FeatureTables[],
+    create: (base: Base) => { readonly features: readonly Feature[]; readonly ports: Ports },
+  ) {
+    this.definitions = definitions;
+    this.#create = create;
+  }
+
+  static over<Base>(): FeatureList<Base, Base> {
+    return new FeatureList<Base, Base>([], (ports) => ({ features: [], ports }));
+  }
+
+  add<Offer extends object>(definition: FeatureDefinition<Ports, Offer>): FeatureList<Base, Ports & Offer> {
+    return new FeatureList<Base, Ports & Offer>([...this.definitions, definition], (base) => {
+      const { features, ports } = this.#create(base);
+      const feature = definition.create(ports);
+      return { features: [...features, feature], ports: { ...ports, ...feature.offers } };
+    });
+  }
+
+  create(base: Base): { readonly features: readonly Feature[]; readonly ports: Ports } {
+    return this.#create(base);
+  }
+  tools(): readonly Tool[] {
+    return this.definitions.flatMap(({ tools }) => tools ?? []);
+  }
+}

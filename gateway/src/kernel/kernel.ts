@@ -1,0 +1,155 @@
+/**
+ * What every feature stands on, made once for a Gateway object: configuration, tokens, audit, connections, the alarm; and the way of a
+ * frame from its socket to a feature's handler. Imports no feature: they are handed over when they exist (`start`).
+ */
+import type { EventName } from "../../../protocol/gen/methods.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Logger, SecretValues } from "../platform/log.ts";
+import type { SocketHost } from "../platform/sockets.ts";
+import type { Database } from "../platform/sql.ts";
+import type { RunContext } from "../ports/run-context.ts";
+import { Admission } from "./admission.ts";
+import { Alarms, type AlarmStorage } from "./alarms.ts";
+import { Audit } from "./audit.ts";
+import { Config } from "./config/store.ts";
+import { type Connection, Connections } from "./connections.ts";
+import type { Feature } from "./feature.ts";
+import { type FeatureSet, featureSet } from "./feature-set.ts";
+import { CLOSE } from "./handshake.ts";
+import type { Ids, KernelPorts } from "./ports.ts";
+import { canonicalKey } from "./routing/session-keys.ts";
+import { SocketServer } from "./socket-server.ts";
+import { Tokens } from "./tokens.ts";
+
+/** What the Durable Object gives. */
+export interface KernelHost {
+  readonly storage: Database & AlarmStorage;
+  readonly sockets: SocketHost;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ids: Ids;
+  /** Hidden by the log. */
+  readonly secrets: SecretValues;
+  /** Keeps the object awake until the work has ended. */
+  readonly waitUntil: (work: Promise<unknown>) => void;
+  /** Version of the program. */
+  readonly version: string;
+  /** Origins that the deployment allows, beside the configured ones. */
+  readonly allowedOrigins: readonly string[];
+  /** sha256, in hex, of the first admin token. */
+  readonly firstTokenHash: string | undefined;
+  /** Events of the contract that no feature sends. */
+  readonly unservedEvents: readonly EventName[];
+}
+
+export class Kernel {
+  readonly ports: KernelPorts;
+  readonly admission: Admission;
+  readonly #host: KernelHost;
+  #features: FeatureSet = featureSet([]);
+  #alarms: Alarms | undefined;
+  #server: SocketServer | undefined;
+  /** Tokens that expired until then have lost their connections. */
+  #expiredUpTo = 0;
+
+  constructor(host: KernelHost) {
+    this.#host = host;
+    const { storage, clock, log, secrets } = host;
+    const connections = new Connections(host.sockets, clock);
+    connections.onDropped = (connection, reason) => this.#features.gone(connection, reason);
+    const config = new Config(storage, (values) => secrets.set(values));
+    const tokens = new Tokens(storage);
+    const now = (): number => clock.now();
+    this.ports = {
+      database: storage,
+      now,
+      ids: host.ids,
+      log,
+      config,
+      tokens,
+      audit: new Audit(storage, clock),
+      connections,
+      scrub: (text) => secrets.scrub(text),
+      contextVersion: () => `${config.version()}/${this.#features.contextVersion()}`,
+      arm: () => this.#alarms?.arm(),
+      closeToken: (tokenId, reason) => this.#closeToken(tokenId, reason),
+      background: (what, work) => host.waitUntil(work.catch((error: unknown) => log.error("background_failed", { what, error }))),
+    };
+    this.admission = new Admission({
+      tokens,
+      now,
+      allowedOrigins: () => [...host.allowedOrigins, ...(config.effective().auth?.allowedOrigins ?? [])],
+    });
+  }
+
+  /** From now on frames and alarms reach the features. */
+  start(features: readonly Feature[]): void {
+    const { storage, clock, log, version, unservedEvents, firstTokenHash } = this.#host;
+    const { tokens, config } = this.ports;
+    this.#features = featureSet(features);
+    this.#alarms = new Alarms(storage, clock, log, [...this.#features.alarms, ...this.#ownAlarms()]);
+    this.#server = new SocketServer({ ...this.ports, admission: this.admission, features: this.#features, version, unservedEvents });
+    if (firstTokenHash !== undefined) tokens.importFirst(firstTokenHash, clock.now());
+    // Secrets must be known to the log before anything is logged.
+    config.effective();
+    this.#server.resume();
+  }
+
+  get server(): SocketServer {
+    if (this.#server === undefined) throw new Error("the kernel has not been started");
+    return this.#server;
+  }
+  async alarm(): Promise<void> {
+    await this.#alarms?.fire();
+  }
+  /** After a restart of the runtime: what was interrupted goes on. */
+  async restarted(): Promise<void> {
+    await this.#features.restarted();
+  }
+
+  /** What a run of this session gets; null when `knownVersion` still holds. */
+  runContext(sessionKey: string, knownVersion: string | undefined): RunContext | null {
+    const { config, contextVersion } = this.ports;
+    const version = contextVersion();
+    if (version === knownVersion) return null;
+    const outcome = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
+    const named = outcome.ok ? outcome : undefined;
+    const agent = config.agent(named?.address.agentId ?? config.defaultAgentId());
+    return {
+      version,
+      config: config.effective(),
+      agent,
+      tools: [],
+      nodes: [],
+      skillPins: [],
+      ...this.#features.runContext({ sessionKey, named, agentId: agent.id }),
+    };
+  }
+
+  #ownAlarms() {
+    const { connections, tokens, audit } = this.ports;
+    return [
+      {
+        name: "token_expiry",
+        next: () => (connections.readyCount() === 0 ? undefined : tokens.nextExpiry(this.#expiredUpTo)),
+        run: (at: number) => {
+          this.#expiredUpTo = at;
+          for (const { principal } of connections.all())
+            if (principal.expiresAt !== undefined && principal.expiresAt <= at)
+              this.#closeToken(principal.tokenId, "the token has expired");
+        },
+      },
+      { name: "audit_retention", next: () => audit.nextPrune(), run: (at: number) => audit.prune(at) },
+    ];
+  }
+
+  #closeToken(tokenId: string, reason: string): number {
+    const { connections } = this.ports;
+    const using = connections.all().filter((connection: Connection) => connection.principal.tokenId === tokenId);
+    for (const connection of using) {
+      connections.close(connection.socket, CLOSE.auth, reason);
+      this.#features.gone(connection, reason);
+    }
+    return using.length;
+  }
+}

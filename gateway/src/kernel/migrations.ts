@@ -1,0 +1,27 @@
+/**
+ * The tables of the gateway's database. One list made all of them before each feature had its own, and its version counts
+ * positions: each of those migrations keeps its position and its name, whichever folder it lives in.
+ */
+import { type Database, type Migration, migrate } from "../platform/sql.ts";
+import type { FeatureTables, HistoricalMigration } from "./feature.ts";
+
+const SHARED_OWNER = "gateway";
+
+/** The shared list, in order. Throws when a position is missing or has two names: that is an error of the program. */
+export function sharedMigrations(parts: readonly HistoricalMigration[]): readonly Migration[] {
+  const list: Migration[] = [];
+  for (let position = 1; list.length < new Set(parts.map((part) => part.position)).size; position++) {
+    const here = parts.filter((part) => part.position === position);
+    const [first] = here;
+    if (first === undefined) throw new Error(`there is no migration at position ${position}`);
+    if (here.some(({ name }) => name !== first.name)) throw new Error(`the migrations at position ${position} have different names`);
+    list.push({ name: first.name, up: (sql) => here.forEach(({ up }) => up(sql)) });
+  }
+  return list;
+}
+
+/** Brings the tables of all features to the newest version. */
+export function migrateFeatures(database: Database, kernel: readonly HistoricalMigration[], definitions: readonly FeatureTables[]): void {
+  migrate(database, SHARED_OWNER, sharedMigrations([...kernel, ...definitions.flatMap(({ history }) => history ?? [])]));
+  for (const { name, migrations } of definitions) if (migrations !== undefined) migrate(database, name, migrations);
+}

@@ -1,0 +1,36 @@
+/** What the kernel offers to features. A feature declares the few members that it uses, with `Pick`. Types only. */
+import type { Logger } from "../platform/log.ts";
+import type { Database } from "../platform/sql.ts";
+import type { Audit } from "./audit.ts";
+import type { Config } from "./config/store.ts";
+import type { Connections } from "./connections.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** Random names and digests. */
+export interface Ids {
+  /** `length` characters of `[a-z2-7]`, five random bits each. */
+  name(length: number): string;
+  bytes(length: number): Uint8Array;
+  sha256(text: string): Promise<string>;
+}
+
+export interface KernelPorts {
+  readonly database: Database;
+  readonly now: () => number;
+  readonly ids: Ids;
+  readonly log: Logger;
+  readonly config: Config;
+  readonly tokens: Tokens;
+  readonly audit: Audit;
+  readonly connections: Connections;
+  /** Masks every stored secret in a text. */
+  readonly scrub: (text: string) => string;
+  /** Changes when anything changes that a run gets from the gateway (RunContext). */
+  readonly contextVersion: () => string;
+  /** A deadline of an alarm may have come nearer. */
+  readonly arm: () => void;
+  /** Closes every connection that uses a token; answers how many. */
+  readonly closeToken: (tokenId: string, reason: string) => number;
+  /** Goes on after the answer. A failure is logged. */
+  readonly background: (what: string, work: Promise<unknown>) => void;
+}

@@ -1,0 +1,95 @@
+/**
+ * Sockets from the upgrade to the close: the time that a hello may take, the handshake, then one request after the other. Knows no
+ * method: `handshake.ts` decides who is let in, `dispatcher.ts` what is called.
+ */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Admission, HttpRefusal } from "./admission.ts";
+import type { Connection, OpenConnection } from "./connections.ts";
+import { dispatch, type DispatchPorts } from "./dispatcher.ts";
+import type { FeatureSet } from "./feature-set.ts";
+import { CLOSE, handshake, type HandshakePorts } from "./handshake.ts";
+
+export type SocketPorts = DispatchPorts & HandshakePorts & { readonly admission: Admission; readonly features: Pick<FeatureSet, "gone"> };
+
+export class SocketServer {
+  readonly #ports: SocketPorts;
+  readonly #helloTimers = new Map<WebSocket, ReturnType<typeof setTimeout>>();
+
+  constructor(ports: SocketPorts) {
+    this.#ports = ports;
+  }
+
+  /** Sockets that were open when the object slept keep their deadline. */
+  resume(): void {
+    for (const open of this.#ports.connections.opening()) this.#expectHello(open);
+  }
+
+  /** Why this request gets no socket; undefined: it gets one. `address` is empty where it is not known. */
+  refusal(request: Request, address: string): HttpRefusal | undefined {
+    const { connections, admission } = this.#ports;
+    const { total, sameAddress } = connections.openCount(address);
+    return admission.upgradeRefusal({
+      method: request.method,
+      upgrade: request.headers.get("Upgrade"),
+      origin: request.headers.get("Origin"),
+      openSockets: total,
+      openFromAddress: address === "" ? 0 : sameAddress,
+      readySockets: connections.readyCount(),
+    });
+  }
+  accept(socket: WebSocket, address: string): void {
+    this.#expectHello(this.#ports.connections.open(socket, address));
+  }
+
+  async message(socket: WebSocket, message: string | ArrayBuffer): Promise<void> {
+    const connection = this.#ports.connections.of(socket);
+    if (connection === undefined) return;
+    if (connection.phase === "open") {
+      await this.#greet(connection, message);
+      this.#settleHello(socket);
+    } else if (typeof message === "string") await dispatch(this.#ports, connection, message);
+    else this.#stray(connection);
+  }
+
+  /** The socket is gone. */
+  gone(socket: WebSocket, reason: string): void {
+    const connection = this.#ports.connections.gone(socket);
+    this.#settleHello(socket);
+    if (connection?.phase === "ready") this.#ports.features.gone(connection, reason);
+  }
+
+  async #greet(open: OpenConnection, message: string | ArrayBuffer): Promise<void> {
+    const { connections } = this.#ports;
+    if (typeof message !== "string") {
+      connections.close(open.socket, CLOSE.protocol, "binary frames come after hello-ok");
+      return;
+    }
+    const early = await handshake(this.#ports, open, message);
+    const ready = connections.of(open.socket);
+    if (ready?.phase === "ready") await Promise.all(early.map((text) => dispatch(this.#ports, ready, text)));
+  }
+
+  #expectHello(open: OpenConnection): void {
+    const { connections, now } = this.#ports;
+    const wait = Math.max(0, open.openedAt + LIMITS.connectTimeoutMs - now());
+    const timer = setTimeout(() => {
+      this.#helloTimers.delete(open.socket);
+      if (connections.of(open.socket) === open) connections.close(open.socket, CLOSE.timeout, "no connect request in time");
+    }, wait);
+    this.#helloTimers.set(open.socket, timer);
+  }
+  /** A timer keeps the object from hibernating, so none stays behind. */
+  #settleHello(socket: WebSocket): void {
+    if (this.#ports.connections.of(socket)?.phase === "open") return;
+    clearTimeout(this.#helloTimers.get(socket));
+    this.#helloTimers.delete(socket);
+  }
+
+  /** No transfer is bound to any socket: every binary frame is dropped and counted (F5). */
+  #stray(connection: Connection): void {
+    connection.strays++;
+    // Logged at 1, 10, 100 and so on: a flood of frames must not become a flood of log lines.
+    if (Number.isInteger(Math.log10(connection.strays)))
+      this.#ports.log.warn("stray_chunk", { connection: connection.conn, count: connection.strays });
+  }
+}

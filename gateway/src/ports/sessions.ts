@@ -1,0 +1,53 @@
+/** What the sessions feature offers to other features: which sessions exist, whose they are, and the way to ask one. */
+import type { SessionAddress } from "../kernel/routing/session-keys.ts";
+import type { SearchableSession } from "./search.ts";
+import type { SessionIdentity, SessionPort } from "./session.ts";
+
+/** A session by its canonical key, parsed. */
+export interface NamedSession {
+  readonly key: string;
+  readonly address: SessionAddress;
+}
+export interface SessionRecord {
+  readonly key: string;
+  /** Short random name, the first segment of the session's call ids. */
+  readonly ref: string;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  /** A direct message of the owner made it. Never changes. */
+  readonly owned: boolean;
+}
+
+/** Which sessions exist. Never their content. */
+export interface SessionDirectory {
+  /** The record of a key that is in use. Creates nothing. */
+  find(key: string): SessionRecord | undefined;
+  /** The key behind a ref. */
+  keyOf(ref: string): string | undefined;
+  /** Notes that the session is active; makes it when it does not exist. */
+  touch(key: string, now: number, owned?: boolean): SessionRecord;
+  /** Keys that were active since `since` (epoch ms), the last active first. */
+  activeSince(since: number, limit: number): readonly string[];
+  /** How many sessions each agent has, and when one of them was last active. Agents that were removed are listed too. */
+  byAgent(): ReadonlyMap<string, { readonly sessions: number; readonly lastActiveAt: number }>;
+  /** Sessions of an agent, after `afterKey` in the order of keys. */
+  ofAgent(agentId: string, afterKey: string, limit: number): readonly SearchableSession[];
+  /** Sessions of an agent that the owner's direct messages made, the last active first. */
+  ownedBy(agentId: string, limit: number): readonly string[];
+  /** Whether the session is the owner's: by its name, or because the owner's direct message made it. */
+  isOwners(session: NamedSession): boolean;
+  /** The identity of a session in which something is said now; makes the session when it does not exist. `owned` counts only then. */
+  takeUp(session: NamedSession, now: number, owned?: boolean): SessionIdentity;
+  /** The identity of a session that may not exist yet, with `refWhenNew` as its ref. Makes nothing. */
+  lookUp(session: NamedSession, refWhenNew: string): SessionIdentity;
+}
+
+/** `once`: the answer may have been lost after the effect, and a second effect would be wrong. */
+export type Repeat = "repeatable" | "once";
+/** Asks a session. A call that broke on the way is made once more when it is repeatable; the second failure rejects. */
+export type AskSession = <T>(key: string, ask: (session: SessionPort) => Promise<T>, repeat?: Repeat) => Promise<T>;
+
+export interface SessionsPort {
+  readonly sessions: SessionDirectory;
+  readonly ask: AskSession;
+}
