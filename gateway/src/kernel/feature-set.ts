@@ -39,8 +39,12 @@ export function featureSet(features: readonly Feature[]): FeatureSet {
       }
       return undefined;
     },
-    connected: (connection, params, replaced) => features.forEach((feature) => feature.connected?.(connection, params, replaced)),
-    gone: (connection, reason) => features.forEach((feature) => feature.gone?.(connection, reason)),
+    connected(connection, params, replaced) {
+      for (const feature of features) feature.connected?.(connection, params, replaced);
+    },
+    gone(connection, reason) {
+      for (const feature of features) feature.gone?.(connection, reason);
+    },
     async restarted() {
       await Promise.all(features.map((feature) => feature.restarted?.()));
     },

@@ -15,7 +15,12 @@ export function sharedMigrations(parts: readonly HistoricalMigration[]): readonl
     const [first] = here;
     if (first === undefined) throw new Error(`there is no migration at position ${position}`);
     if (here.some(({ name }) => name !== first.name)) throw new Error(`the migrations at position ${position} have different names`);
-    list.push({ name: first.name, up: (sql) => here.forEach(({ up }) => up(sql)) });
+    list.push({
+      name: first.name,
+      up: (sql) => {
+        for (const { up } of here) up(sql);
+      },
+    });
   }
   return list;
 }
