@@ -75,7 +75,15 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
     const argsHash = await ports.ids.sha256(JSON.stringify(given));
     const outcome = await call(ports, caller, method, given as ParamsOf<typeof method>);
     const failed = outcome !== LATER && !outcome.ok;
-    note(ports, caller, method, failed ? "failed" : "allowed", audit.target === null ? undefined : textAt(given, audit.target), failed ? outcome.error.reason : undefined, argsHash);
+    note(
+      ports,
+      caller,
+      method,
+      failed ? "failed" : "allowed",
+      audit.target === null ? undefined : textAt(given, audit.target),
+      failed ? outcome.error.reason : undefined,
+      argsHash,
+    );
     return outcome;
   } catch (error) {
     ports.log.error("handler_failed", { method, error });
