@@ -7,6 +7,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { circleFindings, rustGraph, typescriptGraph } from "./check/circles.ts";
 import { type Finding, type RustPackage, rustFindings, typescriptFindings } from "./check/dependency-rules.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
 import { documentFindings, ruleFindings } from "./check/rule-ids.ts";
@@ -94,6 +95,15 @@ const checks: Check[] = [
     name: "who imports whom (Rust)",
     mend: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
     look: async () => shown(rustFindings(await rustPackages(), await sources())),
+  },
+  {
+    name: "circles of imports",
+    mend: "move what both need into a file of its own",
+    look: async () => {
+      const texts = await sources();
+      const known = JSON.parse(readFileSync(join(ROOT, "scripts", "check", "known-circles.json"), "utf8")) as string[];
+      return shown(circleFindings(new Map([...typescriptGraph(texts), ...rustGraph(texts)]), known));
+    },
   },
   {
     name: "every platform in the lock file",
