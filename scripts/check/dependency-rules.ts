@@ -57,7 +57,7 @@ export function blank(text: string, what: { comments: boolean; strings: boolean 
 const under = (file: string, ...folders: readonly string[]): boolean => folders.some((folder) => file.startsWith(folder));
 const isTest = (file: string): boolean => /\.test\.tsx?$/.test(file) || /(^|\/)test\//.test(file);
 
-const PURE_FOLDERS = ["gateway/src/session/machine/", "gateway/src/kernel/routing/"];
+const PURE_FOLDERS = ["gateway/src/session/machine/", "gateway/src/calls/", "gateway/src/kernel/routing/"];
 const isPure = (file: string): boolean => !isTest(file) && (under(file, ...PURE_FOLDERS) || /(^|\/)map-[a-z-]+\.ts$/.test(file));
 /** What code without clock, chance, network and runtime can't contain. */
 const IMPURE: readonly (readonly [RegExp, string])[] = [

@@ -12,7 +12,7 @@ import { fromIdentity, isCommissioning, namesIn } from "./demo-commissioning.ts"
 
 const NOW = Date.UTC(2026, 0, 1);
 const input: PromptInput = {
-  identity: { key: "agent:main:main", ref: "r", agentId: "main", isMain: true },
+  identity: { key: "agent:main:main", ref: "r", agentId: "main", isOwnersSession: true },
   config: configWith({}),
   agent: { id: asAgentId("main") },
   nodes: [],

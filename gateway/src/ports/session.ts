@@ -27,8 +27,8 @@ export interface SessionIdentity {
   /** Short random name, unique in this gateway's life; first segment of every call id. */
   readonly ref: string;
   readonly agentId: string;
-  /** The owner's own conversation: private memory may be shown (P5.2, promises S8). */
-  readonly isMain: boolean;
+  /** Only the owner takes part in the session: private memory may be shown (P5.2, promises S8). */
+  readonly isOwnersSession: boolean;
 }
 
 export interface SessionSend {

@@ -98,12 +98,12 @@ const clean = (text: string, max: number): string =>
 function runtime(input: PromptInput, day: LocalDay): Section {
   const lines = [
     `- Agent: ${input.identity.agentId}`,
-    `- Conversation: ${input.identity.isMain ? "your human's own" : "with someone else or in a group; your human's private notes are not shown here, and you must not tell about them"}`,
+    `- Conversation: ${input.identity.isOwnersSession ? "your human's own" : "with someone else or in a group; your human's private notes are not shown here, and you must not tell about them"}`,
     `- Date: ${day.weekday}, ${day.today} (${day.timeZone})`,
     `- Model: ${clean(input.model.provider, 64)}/${clean(resolveModelId(input.model), 256)}`,
   ];
   const nodes = input.nodes.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
-  if (nodes.length === 0 && !input.identity.isMain) lines.push("- Machines: none that this conversation may use.");
+  if (nodes.length === 0 && !input.identity.isOwnersSession) lines.push("- Machines: none that this conversation may use.");
   else if (nodes.length === 0)
     lines.push("- Machines: none has ever been connected. Your human connects one by starting `gsv node --id NAME` on it.");
   for (const node of nodes) {
@@ -146,7 +146,7 @@ function skills(list: readonly PromptSkill[]): Section | undefined {
 /** The sections in order. */
 function sections(files: PromptFiles, input: PromptInput): Section[] {
   const day = localDay(input.now, input.config.userTimezone);
-  const own = input.identity.isMain;
+  const own = input.identity.isOwnersSession;
   const room = new Room();
   const out: Section[] = [base(input)];
   const add = (id: SectionId, path: string, file: PromptFile | undefined): void => {

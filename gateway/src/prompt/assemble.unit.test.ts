@@ -33,7 +33,7 @@ const node = (nodeId: string, more: Partial<NodeEntry> = {}): NodeEntry => ({
   ...more,
 });
 const input = (more: Partial<PromptInput> = {}): PromptInput => ({
-  identity: { key: "agent:main:cli:dm:main", ref: "r", agentId: "main", isMain: true },
+  identity: { key: "agent:main:cli:dm:main", ref: "r", agentId: "main", isOwnersSession: true },
   config: configWith({}),
   agent: { id: asAgentId("main") },
   nodes: [],
@@ -43,7 +43,7 @@ const input = (more: Partial<PromptInput> = {}): PromptInput => ({
   now: Date.UTC(2026, 1, 19, 12),
   ...more,
 });
-const stranger = { key: "agent:main:whatsapp:dm:x", ref: "s", agentId: "main", isMain: false };
+const stranger = { key: "agent:main:whatsapp:dm:x", ref: "s", agentId: "main", isOwnersSession: false };
 const ids = (files: PromptFiles, more: Partial<PromptInput> = {}) => assemble(files, input(more)).sections.map(({ id }) => id);
 const system = (files: PromptFiles, more: Partial<PromptInput> = {}) => assemble(files, input(more)).system;
 
@@ -149,9 +149,9 @@ describe("[P5.2] base and runtime", () => {
 
 describe("[P4.2] the stable prefix", () => {
   it("is the same bytes in every conversation of a kind, whatever its key, and ends where machines begin", () => {
-    const other = { key: "agent:main:main", ref: "other", agentId: "main", isMain: true };
+    const other = { key: "agent:main:main", ref: "other", agentId: "main", isOwnersSession: true };
     assert.equal(system(ALL, { identity: other }), system(ALL));
-    const group = { key: "agent:main:discord:group:y", ref: "g", agentId: "main", isMain: false };
+    const group = { key: "agent:main:discord:group:y", ref: "g", agentId: "main", isOwnersSession: false };
     assert.equal(system(ALL, { identity: group }), system(ALL, { identity: stranger }));
     const stable = (text: string): string => text.slice(0, text.indexOf("## Runtime"));
     const later = system(ALL, { nodes: [node("laptop")], tools: [tool("laptop__Bash")], model: { provider: "openai", id: "x" } });

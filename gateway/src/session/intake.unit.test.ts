@@ -7,7 +7,7 @@ import { takeIn } from "./intake.ts";
 const said = (more: Partial<SessionSend>): string => {
   const taken = takeIn(
     {
-      identity: { key: "agent:main:test:group:g", ref: "r", agentId: "main", isMain: false },
+      identity: { key: "agent:main:test:group:g", ref: "r", agentId: "main", isOwnersSession: false },
       messageId: "m",
       runId: "run-m",
       text: "[message] {}\n/stop",

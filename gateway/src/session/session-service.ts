@@ -25,6 +25,7 @@ import type { ContentBlock } from "../ports/messages.ts";
 import type { GsvError, Result } from "../ports/result.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type { NodeChange, RunEnd, SessionIdentity, SessionNote, SessionPort, SessionSend, ToolResultTaken } from "../ports/session.ts";
+import { nodeOf } from "../calls/open-call.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import type { Applied } from "./apply.ts";
 import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./commands.ts";
@@ -299,7 +300,7 @@ export class SessionService implements SessionPort {
     const { answer } = this.#driver.apply({
       type: "ToolResult",
       callId,
-      nodeId,
+      from: { kind: "node", nodeId },
       ...report,
       content,
       ...(durationMs === undefined ? {} : { durationMs }),
@@ -310,7 +311,7 @@ export class SessionService implements SessionPort {
   /** Images are stored only for a call that is open at this very machine: of any other nobody would ever see them. */
   async #images(nodeId: string, callId: string, content: readonly ContentBlock[]): Promise<readonly ContentBlock[]> {
     const state = this.#driver.state;
-    const isOpen = state?.run.phase === "acting" && state.run.calls.some((call) => call.callId === callId && call.nodeId === nodeId);
+    const isOpen = state?.run.phase === "acting" && state.run.calls.some((call) => call.callId === callId && nodeOf(call) === nodeId);
     if (!state || !isOpen) return content.filter((block) => block.type === "text");
     return this.#driver.media.takeResult({ sessionKey: state.identity.key, callId, nodeId, content, now: this.#driver.wall() });
   }

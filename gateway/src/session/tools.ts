@@ -26,9 +26,9 @@ export function offeredTools(native: readonly ToolDefinition[], nodes: readonly 
 
 /** What a conversation has of the session's own tools. Which machines' tools it has is the gateway's to say. */
 export const nativeFor = (
-  identity: Pick<SessionIdentity, "isMain">,
+  identity: Pick<SessionIdentity, "isOwnersSession">,
   { definitions, forGuests }: Pick<NativeTools, "definitions" | "forGuests">,
-): readonly ToolDefinition[] => (identity.isMain ? definitions : definitions.filter(({ name }) => forGuests.has(name)));
+): readonly ToolDefinition[] => (identity.isOwnersSession ? definitions : definitions.filter(({ name }) => forGuests.has(name)));
 
 export interface ToolTable {
   /** The owner's own conversation; any other is told the same of what it may not use and of what there is not. */

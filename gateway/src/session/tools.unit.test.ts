@@ -171,13 +171,13 @@ describe("[X7][S8] conversations that are not the owner's", () => {
   const native = { definitions: table.native, forGuests: new Set(["gsv__ReadFile"]) };
   test("are offered only what is marked as theirs", () => {
     assert.deepEqual(
-      nativeFor({ isMain: false }, native).map(({ name }) => name),
+      nativeFor({ isOwnersSession: false }, native).map(({ name }) => name),
       ["gsv__ReadFile"],
     );
-    assert.equal(nativeFor({ isMain: true }, native), table.native);
+    assert.equal(nativeFor({ isOwnersSession: true }, native), table.native);
   });
   test("a call of anything else is refused, and is told the same whether there is such a thing or not", () => {
-    const guests: ToolTable = { ...table, own: false, native: nativeFor({ isMain: false }, native), tools: [], nodes: [] };
+    const guests: ToolTable = { ...table, own: false, native: nativeFor({ isOwnersSession: false }, native), tools: [], nodes: [] };
     const reply = (name: string) => {
       const target = resolveCall(name, {}, guests);
       return target.kind === "none" ? [target.reason, target.message.replaceAll(name, "NAME")] : [target.kind];

@@ -26,7 +26,8 @@ export function createNativeTools(bucket: Bucket): NativeTools {
       const found = byName.get(name);
       if (!found) return { ok: false, error: { reason: "tool.unknown", message: `There is no tool \`${name.slice(0, 128)}\`.` } };
       // Whoever calls, and whatever was shown: a call may be forged, or come from before a restart.
-      if (!context.identity.isMain && !found.forGuests) return denied(`Not run: only the owner's own conversation may use ${name}.`);
+      if (!context.identity.isOwnersSession && !found.forGuests)
+        return denied(`Not run: only the owner's own conversation may use ${name}.`);
       try {
         return await found.run(args, context, files);
       } catch {

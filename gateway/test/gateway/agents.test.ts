@@ -153,10 +153,10 @@ describe("[P3.1] whose conversation a key is", () => {
   const last = (): SessionIdentity => lastAsked<{ identity: SessionIdentity }>(asked).identity;
   test("a key without an agent is the default agent's, and stays what it is when another becomes it", async () => {
     await admin.ok("chat.send", { sessionKey: "main", message: "hi" });
-    expect(last()).toMatchObject({ key: "agent:main:main", agentId: "main", isMain: true });
+    expect(last()).toMatchObject({ key: "agent:main:main", agentId: "main", isOwnersSession: true });
     await admin.ok("agents.create", { agentId: "work", default: true });
     await admin.ok("chat.send", { sessionKey: "main", message: "hi" });
-    expect(last()).toMatchObject({ key: "agent:work:main", agentId: "work", isMain: true });
+    expect(last()).toMatchObject({ key: "agent:work:main", agentId: "work", isOwnersSession: true });
     await admin.ok("chat.send", { sessionKey: "agent:main:main", message: "hi" });
     expect(last().key).toBe("agent:main:main");
   });

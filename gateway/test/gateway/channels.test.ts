@@ -91,7 +91,7 @@ describe("who is let in", () => {
     expect(await owner.ok("pair.approve", { channel: "test", senderId: "anna" })).toMatchObject({ approved: true, role: "guest" });
     await eventually(() => expect(handed()).toHaveLength(2));
     const [one, two] = handed();
-    expect(one?.identity).toMatchObject({ key: "agent:main:test:default:dm:anna", isMain: false });
+    expect(one?.identity).toMatchObject({ key: "agent:main:test:default:dm:anna", isOwnersSession: false });
     expect(one?.verbatim).toBe(true);
     expect(one?.text).toContain("\none");
     expect(two?.text).toContain("\ntwo");
@@ -107,7 +107,7 @@ describe("who is let in", () => {
       role: "owner",
     });
     await eventually(() => expect(handed()).toHaveLength(1));
-    expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:main", isMain: true });
+    expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:main", isOwnersSession: true });
     expect(handed()[0]?.text).toBe("hello");
   });
 
@@ -162,17 +162,17 @@ describe("who is let in", () => {
     expect(outcome).toMatchObject({ outcome: "accepted", sessionKey: "agent:main:test:group:g1", reaction: "👀" });
     await take(group("anna", "/reset", { wasMentioned: true }));
     const [mine, hers] = handed();
-    expect(mine).toMatchObject({ identity: { isMain: false }, verbatim: true, command: "/reset" });
+    expect(mine).toMatchObject({ identity: { isOwnersSession: false }, verbatim: true, command: "/reset" });
     expect(mine?.text).toMatch(/^\[message\] \{.*"from":\{"id":"me"\}.*\}\n@ada \/reset$/);
     expect(mine?.reply).toMatchObject({ channel: "test", peer: { kind: "group", id: "g1" } });
-    expect(hers).toMatchObject({ identity: { isMain: false }, verbatim: true });
+    expect(hers).toMatchObject({ identity: { isOwnersSession: false }, verbatim: true });
     expect(hers).not.toHaveProperty("command");
   });
 
   test("[CH2][X7] an open door makes guests, never the owner", async () => {
     await configure("channels.test.dmPolicy", "open");
     await take(dm("anyone", "hi"));
-    expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:test:default:dm:anyone", isMain: false });
+    expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:test:default:dm:anyone", isOwnersSession: false });
   });
 
   test("no channel speaks for the terminal, and none has a strange name", async () => {

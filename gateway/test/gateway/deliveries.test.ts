@@ -83,7 +83,7 @@ describe("[P9][P10] a message that did not arrive", () => {
     ]);
     const [guests, owners] = notes();
     expect(guests).toEqual([GUEST, expect.objectContaining({ forModel: true, text: expect.stringContaining("An answer over test to") })]);
-    expect(guests?.[1].identity).toMatchObject({ key: GUEST, isMain: false });
+    expect(guests?.[1].identity).toMatchObject({ key: GUEST, isOwnersSession: false });
     expect(owners?.[0]).toBe("agent:main:main");
     expect(owners?.[1].forModel).toBeUndefined();
     expect(JSON.stringify(notes())).not.toContain("SECRET WORDS");

@@ -268,15 +268,19 @@ describe("[D1] chat.send", () => {
   test("the identity says whose conversation it is", async () => {
     const { of } = fakeSessions();
     const peer = await client();
-    const identity = async (sessionKey: string): Promise<{ key: string; agentId: string; isMain: boolean }> => {
+    const identity = async (sessionKey: string): Promise<{ key: string; agentId: string; isOwnersSession: boolean }> => {
       await peer.ok("chat.send", { sessionKey, message: "hi" });
-      return last<{ identity: { key: string; agentId: string; isMain: boolean } }>(of("send")).identity;
+      return last<{ identity: { key: string; agentId: string; isOwnersSession: boolean } }>(of("send")).identity;
     };
-    expect(await identity("main")).toMatchObject({ key: MAIN, agentId: "main", isMain: true });
+    expect(await identity("main")).toMatchObject({ key: MAIN, agentId: "main", isOwnersSession: true });
     await peer.ok("agents.create", { agentId: "work", bootstrap: false });
-    expect(await identity("agent:Work:cli:dm:main")).toMatchObject({ key: "agent:work:cli:dm:main", agentId: "work", isMain: true });
-    expect(await identity("agent:main:whatsapp:dm:+31612345678")).toMatchObject({ isMain: false });
-    expect(await identity("agent:main:discord:group:main")).toMatchObject({ isMain: false });
+    expect(await identity("agent:Work:cli:dm:main")).toMatchObject({
+      key: "agent:work:cli:dm:main",
+      agentId: "work",
+      isOwnersSession: true,
+    });
+    expect(await identity("agent:main:whatsapp:dm:+31612345678")).toMatchObject({ isOwnersSession: false });
+    expect(await identity("agent:main:discord:group:main")).toMatchObject({ isOwnersSession: false });
   });
 });
 

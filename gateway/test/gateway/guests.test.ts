@@ -43,13 +43,13 @@ describe("whose a conversation is", () => {
       await configure("channels.test.owners", ["me"]);
       const { sessionKey = "" } = await take(dm("me"));
       expect(sessionKey).not.toBe("agent:main:main");
-      expect(last()).toMatchObject({ key: sessionKey, isMain: true });
+      expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
       // The owner's terminal in the same conversation makes it no other's.
       await owner.ok("chat.send", { sessionKey, message: "and from here" });
-      expect(last()).toMatchObject({ key: sessionKey, isMain: true });
+      expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
       await evictDurableObject(gateway());
       await take(dm("me"));
-      expect(last()).toMatchObject({ key: sessionKey, isMain: true });
+      expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
     },
   );
 
@@ -57,22 +57,22 @@ describe("whose a conversation is", () => {
     await configure("session.dmScope", "per-peer");
     await configure("channels.test.allowFrom", ["anna"]);
     const { sessionKey = "" } = await take(dm("anna"));
-    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isMain: false });
+    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isOwnersSession: false });
     await configure("channels.test.owners", ["anna"]);
     await take(dm("anna"));
-    expect(last()).toMatchObject({ key: "agent:main:main", isMain: true });
+    expect(last()).toMatchObject({ key: "agent:main:main", isOwnersSession: true });
     await owner.ok("chat.send", { sessionKey, message: "what did I say as a guest?" });
-    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isMain: false });
+    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isOwnersSession: false });
   });
 
   test("[S8] the owner's is nobody else's when they are no longer the owner", async () => {
     await configure("session.dmScope", "per-peer");
     await configure("channels.test.owners", ["anna"]);
     await take(dm("anna"));
-    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isMain: true });
+    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isOwnersSession: true });
     await configure("channels.test", { allowFrom: ["anna"] });
     await take(dm("anna"));
-    expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isMain: false });
+    expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isOwnersSession: false });
   });
 
   test("[CH11][S8] where no other name is left, they are told, and nothing reaches it", async () => {
@@ -91,9 +91,9 @@ describe("whose a conversation is", () => {
     await configure("session.identityLinks", { us: ["test:me", "test:anna"] });
     await configure("channels.test", { owners: ["me"], allowFrom: ["anna"] });
     await take(dm("me"));
-    expect(last()).toMatchObject({ key: "agent:main:dm:us", isMain: true });
+    expect(last()).toMatchObject({ key: "agent:main:dm:us", isOwnersSession: true });
     await take(dm("anna"));
-    expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isMain: false });
+    expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isOwnersSession: false });
   });
 
   test("[P2][S8] a message on its way to the owner's conversation does not get there from a guest", async () => {

@@ -16,8 +16,8 @@ const gateway: Pick<GatewayPort, "search"> = {
   },
 };
 let calls = 0;
-const context = (isMain: boolean, agentId = "main", more: Partial<NativeToolContext> = {}): NativeToolContext => ({
-  identity: { key: `agent:${agentId}:${isMain ? "main" : "wa:group:g"}`, ref: "ref", agentId, isMain },
+const context = (isOwnersSession: boolean, agentId = "main", more: Partial<NativeToolContext> = {}): NativeToolContext => ({
+  identity: { key: `agent:${agentId}:${isOwnersSession ? "main" : "wa:group:g"}`, ref: "ref", agentId, isOwnersSession },
   callId: `ref/r1/0/${calls++}`,
   // 23:30 on the last day of 2025 in UTC, 2026 already in Stockholm.
   now: Date.parse("2025-12-31T23:30:00Z"),
@@ -54,9 +54,9 @@ describe("[SE11][S8][X8] who may search what", () => {
     ["gsv__Search", true, { query: "x", limit: 1_000 }, "tool.bad_args"],
     ["gsv__Search", true, {}, "tool.bad_args"],
     ["recall_memory", true, { query: 3 }, "tool.bad_args"],
-  ] as const)("%s, owner: %s, %j", async (name, isMain, args, expected) => {
+  ] as const)("%s, owner: %s, %j", async (name, isOwnersSession, args, expected) => {
     asked.length = 0;
-    const outcome = await tools.run(name, args, context(isMain));
+    const outcome = await tools.run(name, args, context(isOwnersSession));
     if (typeof expected === "string") {
       expect(reasonOf(outcome)).toBe(expected);
       expect(asked).toEqual([]);

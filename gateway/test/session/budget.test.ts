@@ -41,7 +41,7 @@ function counted(storage: DurableObjectStorage, cost: Cost): SessionDatabase {
     },
   };
 }
-const identity: SessionIdentity = { key: "agent:main:cli:dm:cost", ref: "cost", agentId: "main", isMain: false };
+const identity: SessionIdentity = { key: "agent:main:cli:dm:cost", ref: "cost", agentId: "main", isOwnersSession: false };
 
 /** Has a conversation in an object of its own and gives the cost of each message. */
 function talk(name: string, messages: number, meanwhile: (cost: Cost, index: number) => void): Promise<void> {

@@ -72,7 +72,7 @@ describe("a conversation that is far longer than the window", () => {
       sizes.push(tokens);
       return counted(says(`Noted. ${"answer ".repeat(30)}`), tokens);
     };
-    const s = newSession({ isMain: true });
+    const s = newSession({ isOwnersSession: true });
     const said = (n: number): string => `message ${n}: ${n < 3 ? `fact-${n} is red${n}. ` : ""}${"words ".repeat(40)}`.trim();
     for (let n = 0; n < exchanges; n++) {
       await s.send(`m${n}`, said(n));
@@ -118,7 +118,7 @@ describe("a conversation that is far longer than the window", () => {
 
 describe("room is made", () => {
   /** A session whose next message does not fit any more. */
-  async function full(stage: Stage, more: { isMain?: boolean } = {}): Promise<TestSession> {
+  async function full(stage: Stage, more: { isOwnersSession?: boolean } = {}): Promise<TestSession> {
     stage.auto = (request) => counted(says("fine"), tokensOfMessages(request.messages));
     const s = newSession(more);
     for (let n = 0; n < 6; n++) {
@@ -131,7 +131,7 @@ describe("room is made", () => {
   }
   it("[P12] [K25] the object dies at the summary, at the archive and after it: one compaction, one answer, memories once", async () => {
     const stage = stageOf(4_000);
-    const s = await full(stage, { isMain: true });
+    const s = await full(stage, { isOwnersSession: true });
     await s.send("n", `now ${"y".repeat(1_500)}`);
     const first = await stage.call(0);
     expect(asked(first.request)).toBe(true);
@@ -224,7 +224,7 @@ describe("room is made", () => {
   });
   it("[R6] session.compact summarises on request, /status shows the size, and a model that fails leaves a note", async () => {
     const stage = stageOf(200_000);
-    const s = await full(stage, { isMain: true });
+    const s = await full(stage, { isOwnersSession: true });
     stage.auto = (request) => (asked(request) ? condensed(request) : says("fine"));
     const done = value(await s.port.compact(undefined));
     expect(done).toMatchObject({ ok: true, summarized: true });
@@ -252,7 +252,7 @@ describe("a reset remembers", () => {
   it("[P3.2] [K26] [K27] archive, then memories in the daily file of the last activity, then the fresh conversation; killed in between", async () => {
     const stage = stageOf(200_000);
     stage.auto = () => says("noted");
-    const s = newSession({ isMain: true });
+    const s = newSession({ isOwnersSession: true });
     await s.send("a", "fact-77 is green and I like tea");
     await stage.ended("run-a");
     await idle(s.port);

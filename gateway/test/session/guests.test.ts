@@ -11,7 +11,7 @@ const names = (tools: readonly { readonly name: string }[]): string[] => tools.m
 describe("[X7][S8] a guest's run", () => {
   it("is shown only what is a guest's, and a forged call is refused with a code that the model reads", async () => {
     const stage = new Stage().open();
-    const s = newSession({ isMain: false });
+    const s = newSession({ isOwnersSession: false });
     await s.send("a");
     const first = await stage.call(0);
     expect(names(first.request.tools)).toEqual(["gsv__Note"]);
@@ -39,7 +39,7 @@ describe("[X7][S8] a guest's run", () => {
     stage.tools = [onNode("lap", "Read", { idempotent: true })];
     let away = true;
     stage.dispatch = () => (away ? Promise.reject(new Error("the gateway is away")) : Promise.resolve("refused" as const));
-    const s = newSession({ isMain: false });
+    const s = newSession({ isOwnersSession: false });
     await s.send("a");
     (await stage.call(0)).answer(says("", [{ name: "lap__Read", arguments: { path: "x" } }]));
     await until("a first try", () => stage.dispatches.length > 0);
@@ -60,7 +60,7 @@ describe("[X7][S8] a guest's run", () => {
     const stage = new Stage().open();
     stage.tools = [onNode("lap", "Bash", { ledger: false })];
     stage.dispatch = () => Promise.resolve("refused");
-    const s = newSession({ isMain: false });
+    const s = newSession({ isOwnersSession: false });
     await s.send("a");
     (await stage.call(0)).answer(says("", [{ name: "lap__Bash", arguments: { command: "ls" } }]));
     const next = await stage.call(1);

@@ -13,7 +13,11 @@ export const storeCases: StoreCase[] = [];
 const storeCase = (name: string, run: StoreCase["run"]): void => {
   storeCases.push({ name, run });
 };
-const state: State = newborn({ identity: { key: "agent:main:main", ref: "r", agentId: "main", isMain: true }, sessionId: "s1", wall: 5 });
+const state: State = newborn({
+  identity: { key: "agent:main:main", ref: "r", agentId: "main", isOwnersSession: true },
+  sessionId: "s1",
+  wall: 5,
+});
 const nothing: Omit<Step, "state"> = {
   append: [],
   amend: [],

@@ -33,7 +33,14 @@ describe("the store in SQLite", () => {
     await runInDurableObject(stub, (_session, ctx) => {
       migrate(ctx.storage, SESSION_TABLES, SESSION_MIGRATIONS.slice(0, 1));
       const parts = {
-        session: { v: 1, sessionId: "kept", outbox: [], run: { phase: "idle" }, compactions: 0 },
+        session: {
+          v: 1,
+          identity: { key: "agent:main:main", ref: "r", agentId: "main", isMain: true },
+          sessionId: "kept",
+          outbox: [],
+          sealed: [],
+          run: { phase: "idle" },
+        },
         settings: { model: "demo/demo" },
       };
       for (const [name, body] of Object.entries(parts))

@@ -253,9 +253,9 @@ export interface TestSession {
   readonly port: SessionPort;
   readonly send: (id: string, text?: string) => Promise<Result<ChatSendResult>>;
 }
-export function newSession({ isMain = false }: { readonly isMain?: boolean } = {}): TestSession {
+export function newSession({ isOwnersSession = false }: { readonly isOwnersSession?: boolean } = {}): TestSession {
   const key = `agent:main:cli:dm:t${++names}-${crypto.randomUUID().slice(0, 8)}`;
-  const identity: SessionIdentity = { key, ref: `ref${names}`, agentId: "main", isMain };
+  const identity: SessionIdentity = { key, ref: `ref${names}`, agentId: "main", isOwnersSession };
   const stub = (): DurableObjectStub<Session> => env.SESSION.getByName(key);
   return {
     identity,

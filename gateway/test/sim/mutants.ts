@@ -51,16 +51,16 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[G3] [W5] a changing call is failed at once when its node drops off",
-    file: machine("phase/acting"),
-    find: "else if (call.idempotent) closeCall(",
-    put: 'else if (call.callId !== "") closeCall(',
+    file: "src/calls/rules.ts",
+    find: "if (call.idempotent) return close(closings.linkBroke(call));\n  // The",
+    put: 'if (call.callId !== "") return close(closings.linkBroke(call));\n  // The',
   },
-  { name: "[P7] [W5] a late result is dropped", file: machine("phase/acting"), find: "    lateNote(d, sealed, event);", put: "" },
+  { name: "[P7] [W5] a late result is dropped", file: machine("phase/acting"), find: "    lateNote(d, closed, event);", put: "" },
   {
     name: "[W7] a result of another machine is taken",
-    file: machine("phase/acting"),
-    find: "if (call.nodeId !== event.nodeId || !handed) {",
-    put: "if (!handed) {",
+    file: "src/calls/rules.ts",
+    find: " && sameTarget(call.target, from)",
+    put: "",
   },
   {
     name: "[P10] [W9] waiting messages are forgotten when a run ends",
@@ -89,8 +89,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[R3] an abort leaves open calls without a result",
     file: machine("phase/ending"),
-    find: "  for (const call of run.calls) closeCall(d, run, call, { content: `Cancelled",
-    put: "  for (const call of run.calls.slice(1)) closeCall(d, run, call, { content: `Cancelled",
+    find: "  for (const call of run.calls) closeCall(d, run, call, cancelled(why));",
+    put: "  for (const call of run.calls.slice(1)) closeCall(d, run, call, cancelled(why));",
   },
   {
     name: "[P10] a message stopped in the queue ends silently",

@@ -43,7 +43,7 @@ class NetworkError extends Error {}
 
 /** Where some of the messages come from. */
 export const ROUTE: ReplyRoute = { channel: "sim", accountId: "default", peer: { kind: "dm", id: "anna" } };
-export const IDENTITY: SessionIdentity = { key: "agent:main:cli:dm:main", ref: "simref0000", agentId: "main", isMain: true };
+export const IDENTITY: SessionIdentity = { key: "agent:main:cli:dm:main", ref: "simref0000", agentId: "main", isOwnersSession: true };
 export const LIMITS_OF_RUN = { stepsPerRun: 5, runMs: 1_800_000, runCostUsd: 1 };
 const TOOL_MS = 20_000;
 const LLM_MS = 15_000;

@@ -39,12 +39,23 @@ async function entry(agent: string, name = "mail", from = peer): Promise<SkillEn
   if (found === undefined) throw new Error(`no skill ${name}`);
   return found;
 }
-const identity = (agentId: string, isMain = true): SessionIdentity => ({ key: `agent:${agentId}:main`, ref: "r", agentId, isMain });
+const identity = (agentId: string, isOwnersSession = true): SessionIdentity => ({
+  key: `agent:${agentId}:main`,
+  ref: "r",
+  agentId,
+  isOwnersSession,
+});
 let calls = 0;
 /** A native tool as a conversation runs it, with a bucket that nobody else's cache belongs to. */
-const run = (agent: string, name: string, args: Record<string, unknown>, tools = createNativeTools(watched().bucket), isMain = true) =>
+const run = (
+  agent: string,
+  name: string,
+  args: Record<string, unknown>,
+  tools = createNativeTools(watched().bucket),
+  isOwnersSession = true,
+) =>
   tools.run(`gsv__${name}`, args, {
-    identity: identity(agent, isMain),
+    identity: identity(agent, isOwnersSession),
     callId: `r/r1/1/${calls++}`,
     now: Date.now(),
     userTimezone: "UTC",

@@ -40,8 +40,8 @@ const keysUnder = async (bucket: R2Bucket, prefix: string): Promise<string[]> =>
 // ---------------------------------------------------------------- workspace files and the prompt's order
 
 const NOON = Date.UTC(2026, 1, 19, 12);
-const input = (agentId: string, isMain = true, userTimezone = "UTC"): PromptInput => ({
-  identity: { key: `agent:${agentId}:main`, ref: "r", agentId, isMain },
+const input = (agentId: string, isOwnersSession = true, userTimezone = "UTC"): PromptInput => ({
+  identity: { key: `agent:${agentId}:main`, ref: "r", agentId, isOwnersSession },
   config: {
     model: { provider: "demo", id: "demo" },
     timeouts: { llmMs: 1, toolMs: 1 },
@@ -67,11 +67,11 @@ const fresh = (bucket: R2Bucket): R2Bucket =>
   }) as R2Bucket;
 /** Every skill is taken as it is. */
 const approving = { skillsSeen: async (_agentId: string, seen: readonly SkillPin[]) => [...seen] };
-async function prompt(bucket: R2Bucket, agent: string, isMain = true, userTimezone = "UTC") {
-  return value(await createPromptSource(fresh(bucket), approving).assemble(input(agent, isMain, userTimezone)), "the prompt");
+async function prompt(bucket: R2Bucket, agent: string, isOwnersSession = true, userTimezone = "UTC") {
+  return value(await createPromptSource(fresh(bucket), approving).assemble(input(agent, isOwnersSession, userTimezone)), "the prompt");
 }
-const sectionsOf = async (bucket: R2Bucket, agent: string, isMain = true): Promise<string[]> =>
-  (await prompt(bucket, agent, isMain)).sections.map(({ id }) => id);
+const sectionsOf = async (bucket: R2Bucket, agent: string, isOwnersSession = true): Promise<string[]> =>
+  (await prompt(bucket, agent, isOwnersSession)).sections.map(({ id }) => id);
 
 /** File, section, heading, and whether a conversation that is not the owner's sees it. */
 const FILES = [

@@ -31,7 +31,7 @@ const context = (
   more: Partial<NativeToolContext["identity"]> = {},
   callId = `ref/r1/0/${calls++}`,
 ): NativeToolContext => ({
-  identity: { key: `agent:${agentId}:main`, ref: "ref", agentId, isMain: true, ...more },
+  identity: { key: `agent:${agentId}:main`, ref: "ref", agentId, isOwnersSession: true, ...more },
   callId,
   now: 1,
   userTimezone: "UTC",
@@ -200,7 +200,8 @@ describe("[S8] [X8] conversations that are not the owner's own", () => {
       "notes.md",
     ])
       await env.STORAGE.put(`agents/${agent}/${path}`, "TEXT");
-    const guest = (name: string, args: Record<string, unknown>) => tools.run(`gsv__${name}`, args, context(agent, { isMain: false }));
+    const guest = (name: string, args: Record<string, unknown>) =>
+      tools.run(`gsv__${name}`, args, context(agent, { isOwnersSession: false }));
     const may = async (path: string) => reasonOf(await guest("ReadFile", { path }));
     expect([await may("SOUL.md"), await may("skills/mail/SKILL.md"), await may("results/ref-r1-0-0.txt")]).toEqual(["ok", "ok", "ok"]);
     for (const path of [

@@ -19,7 +19,7 @@ const config: EffectiveConfig = {
   userTimezone: "UTC",
 };
 const input = (agentId: string, now = NOON, more: Partial<PromptInput> = {}): PromptInput => ({
-  identity: { key: `agent:${agentId}:main`, ref: "r", agentId, isMain: true },
+  identity: { key: `agent:${agentId}:main`, ref: "r", agentId, isOwnersSession: true },
   config,
   agent: { id: asAgentId(agentId) },
   nodes: [],

@@ -93,6 +93,6 @@ export class Places {
     const named = canonicalKey(claimed, config.mainKey());
     if (!named.ok) return undefined;
     const identity = sessions.takeUp(named, now());
-    return identity.isMain === place.isOwner ? { key: claimed, isOwner: place.isOwner, identity } : undefined;
+    return identity.isOwnersSession === place.isOwner ? { key: claimed, isOwner: place.isOwner, identity } : undefined;
   }
 }

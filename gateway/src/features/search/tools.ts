@@ -72,7 +72,7 @@ export const MEMORY_TOOLS: readonly Tool[] = [
     ["query"],
     { query: text(MAX_QUERY_CHARS), in: optional(sources), limit: optional(integer(1, MAX_HITS)) },
     async ({ query, in: asked, limit }, { identity, gateway }) => {
-      const own = identity.isMain ? undefined : (asked ?? SearchSourceValues).filter((source) => source !== "workspace");
+      const own = identity.isOwnersSession ? undefined : (asked ?? SearchSourceValues).filter((source) => source !== "workspace");
       if (own?.length === 0) return denied("This conversation may search only itself, not the workspace. Leave `in` out.");
       const found = await gateway.search({
         agentId: identity.agentId,

@@ -135,11 +135,11 @@ export class Sessions implements SessionDirectory {
   }
   takeUp(session: NamedSession, now: number, owned = false): SessionIdentity {
     const { ref } = this.touch(session.key, now, owned);
-    return { key: session.key, ref, agentId: session.address.agentId, isMain: this.isOwners(session) };
+    return { key: session.key, ref, agentId: session.address.agentId, isOwnersSession: this.isOwners(session) };
   }
   lookUp(session: NamedSession, refWhenNew: string): SessionIdentity {
     const ref = this.find(session.key)?.ref ?? refWhenNew;
-    return { key: session.key, ref, agentId: session.address.agentId, isMain: this.isOwners(session) };
+    return { key: session.key, ref, agentId: session.address.agentId, isOwnersSession: this.isOwners(session) };
   }
 
   #load(key: string): Cached | undefined {

@@ -12,7 +12,7 @@ import { refusal } from "./protection.ts";
 const PUBLIC_FILES = new Set(["SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md"]);
 
 export function mayRead(identity: SessionIdentity, given: string): boolean {
-  if (identity.isMain) return true;
+  if (identity.isOwnersSession) return true;
   const path = parsePath(given);
   if (!path.ok) return false;
   return PUBLIC_FILES.has(path.value) || path.value.startsWith("skills/") || path.value.startsWith(`results/${identity.ref}-`);
@@ -20,12 +20,12 @@ export function mayRead(identity: SessionIdentity, given: string): boolean {
 /** Why this conversation may not change that file; undefined: it may. A path that is none is the store's to refuse. */
 export function writeRefusal(identity: SessionIdentity, given: string): GsvError | undefined {
   const path = parsePath(given);
-  if (!path.ok) return identity.isMain ? undefined : path.error;
-  return refusal(path.value, identity.isMain ? "owner" : "other");
+  if (!path.ok) return identity.isOwnersSession ? undefined : path.error;
+  return refusal(path.value, identity.isOwnersSession ? "owner" : "other");
 }
 /** Folders that may be listed at all; what is in them is then filtered by `mayRead`. */
 export function mayList(identity: SessionIdentity, given: string | undefined): boolean {
-  if (identity.isMain) return true;
+  if (identity.isOwnersSession) return true;
   const folder = parseFolder(given);
   return folder.ok && (folder.value === "" || folder.value === "skills" || folder.value.startsWith("skills/"));
 }

@@ -178,7 +178,7 @@ export class ModelCaller {
         ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
       });
     const table = {
-      own: state.identity.isMain,
+      own: state.identity.isOwnersSession,
       native,
       tools: context.tools,
       nodes: context.nodes,
@@ -213,7 +213,7 @@ export class ModelCaller {
       Math.max(Math.floor(Math.min(allowed, room.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
     if (tokens <= room.threshold && !overflowed) return { budget: allow(room.threshold), tight: false, halved };
     const enabled = config.compaction?.enabled !== false;
-    const wanted = enabled && !overflowed && run.roomMade === undefined && this.#ports.wall() >= state.autoResetAfter;
+    const wanted = enabled && !overflowed && run.compactionTried === undefined && this.#ports.wall() >= state.autoResetAfter;
     const plan = wanted ? planCut(history.items, keep) : undefined;
     const freed = plan ? (history.items[plan.count - 1]?.upto ?? 0) : 0;
     // Only where nothing else helps less is shown: what is left out here comes back as soon as there is room.

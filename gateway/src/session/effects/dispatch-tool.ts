@@ -31,8 +31,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   const row = ports.row(effect.seq);
   const block = row?.kind === "assistant" ? row.message.content.filter((content) => content.type === "toolCall")[effect.index] : undefined;
   if (!state || !block) throw new Error(`the arguments of ${effect.callId} are not in the log`);
-  const { nodeId, callId, tool, timeoutMs } = effect;
-  if (nodeId === undefined) {
+  const { target, callId, tool, timeoutMs } = effect;
+  if (target.kind === "native") {
     const outcome = await ports.native.run(tool, block.arguments, {
       identity: state.identity,
       callId,
@@ -45,9 +45,10 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const content = report.content.every((block) => block.type === "text")
       ? report.content
       : await ports.media.takeResult({ sessionKey: state.identity.key, callId, content: report.content, now: ports.wall() });
-    ports.commit({ type: "ToolResult", callId, ...report, content });
+    ports.commit({ type: "ToolResult", callId, from: target, ...report, content });
     return "done";
   }
+  const { nodeId } = target;
   const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs };
   if (!effect.repeatable) {
     // From here on a life that ends means that the outcome is unknown.
@@ -72,7 +73,7 @@ function refused({ callId, tool }: EffectOf<"DispatchTool">, nodeId: string, fir
   return {
     type: "ToolResult",
     callId,
-    nodeId,
+    from: { kind: "node", nodeId },
     content: [{ type: "text", text }],
     outcome: first ? "error" : "unknown",
     reason: first ? "auth.forbidden" : "tool.outcome_unknown",

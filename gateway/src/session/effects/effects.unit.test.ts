@@ -42,7 +42,11 @@ const media: SessionMedia = {
   transcribe: () => Promise.reject(new Error("no files here")),
   delete: () => Promise.reject(new Error("no files here")),
 };
-const base: State = newborn({ identity: { key: "agent:main:main", ref: "ref", agentId: "main", isMain: true }, sessionId: "s1", wall: 0 });
+const base: State = newborn({
+  identity: { key: "agent:main:main", ref: "ref", agentId: "main", isOwnersSession: true },
+  sessionId: "s1",
+  wall: 0,
+});
 const thinking: State = { ...base, run: { ...RUN, phase: "thinking", attempt: 2, tries: 0, restarts: 0, deadline: 0 } };
 const context: RunContext = {
   version: "v1",
@@ -251,7 +255,7 @@ describe("DispatchTool", () => {
     callId: "ref/r1/1/0",
     seq: 2,
     index: 0,
-    nodeId: "lap",
+    target: { kind: "node", nodeId: "lap" },
     tool: "Bash",
     timeoutMs: 5,
     repeatable: true,
@@ -354,10 +358,15 @@ describe("DispatchTool", () => {
   });
   test("a native call runs here", async () => {
     const b = bench(() => Promise.resolve("sent"));
-    const { nodeId: _node, ...native } = effect;
-    await dispatchTool({ ...native, tool: "gsv__ReadFile" }, flight(), b.ports);
+    await dispatchTool({ ...effect, target: { kind: "native" }, tool: "gsv__ReadFile" }, flight(), b.ports);
     assert.deepEqual(b.events, [
-      { type: "ToolResult", callId: effect.callId, content: [{ type: "text", text: "gsv__ReadFile ran" }], outcome: "ok" },
+      {
+        type: "ToolResult",
+        callId: effect.callId,
+        from: { kind: "native" },
+        content: [{ type: "text", text: "gsv__ReadFile ran" }],
+        outcome: "ok",
+      },
     ]);
   });
 });

@@ -17,7 +17,11 @@ import { deleteMedia } from "./delete-media.ts";
 import { summarize } from "./summarize.ts";
 
 const flight = (tries = 0): Flight => ({ signal: new AbortController().signal, inherited: false, tries });
-const BASE = newborn({ identity: { key: "agent:main:main", ref: "ref", agentId: "main", isMain: true }, sessionId: "s1", wall: 0 });
+const BASE = newborn({
+  identity: { key: "agent:main:main", ref: "ref", agentId: "main", isOwnersSession: true },
+  sessionId: "s1",
+  wall: 0,
+});
 const RUN: Thinking = {
   phase: "thinking",
   ordinal: 1,
@@ -174,7 +178,11 @@ describe("[R7] before a model call", () => {
     assert.equal((await callModel({ window: 1_200, exchanges: 3 })).event?.type, "ContextFull");
   });
   test("[R10] not twice in a step, not when it is switched off, not while the bucket is away: then less is shown", async () => {
-    for (const over of [{ run: { roomMade: true } }, { compaction: { enabled: false } }, { state: { autoResetAfter: 5_000 } }] as const) {
+    for (const over of [
+      { run: { compactionTried: true } },
+      { compaction: { enabled: false } },
+      { state: { autoResetAfter: 5_000 } },
+    ] as const) {
       const { event, requests } = await callModel({ window: 4_000, ...over });
       assert.equal(event?.type, "ModelReplied");
       assert.ok(JSON.stringify(requests[0]?.messages).includes("characters were left out here"), JSON.stringify(over));
@@ -218,14 +226,14 @@ async function ask(
   more: {
     readonly compaction?: Compaction;
     readonly provider?: string;
-    readonly isMain?: boolean;
+    readonly isOwnersSession?: boolean;
     readonly outcome?: ModelOutcome;
     readonly wall?: number;
   } = {},
 ): Promise<Asked> {
   const history = talk(10);
   const requests: ModelRequest[] = [];
-  const identity = { ...BASE.identity, isMain: more.isMain ?? true };
+  const identity = { ...BASE.identity, isOwnersSession: more.isOwnersSession ?? true };
   const state: State = {
     ...BASE,
     identity,
@@ -272,7 +280,7 @@ describe("[R8] a chunk of a summary", () => {
     assert.deepEqual((await ask({})).requests[0]?.model, { provider: "p", id: "m" });
   });
   test("[S8] memories are asked for in the owner's own conversation only, and not when that is switched off", async () => {
-    for (const more of [{ isMain: false }, { compaction: { extractMemories: false } }]) {
+    for (const more of [{ isOwnersSession: false }, { compaction: { extractMemories: false } }]) {
       const { event, requests } = await ask({}, more);
       assert.ok(!JSON.stringify(requests[0]?.messages).includes("<memories>"));
       assert.equal(event?.type === "Summarized" && event.memories, "");

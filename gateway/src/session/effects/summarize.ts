@@ -90,7 +90,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
   const work = state.work ?? { summary: "", memories: "" };
   const items = ports.history().items.filter(({ row }) => row.seq >= run.cursor && row.seq <= run.upto);
   const purpose = run.kind === "reset" ? "memories" : "summary";
-  const memories = state.identity.isMain && config.compaction?.extractMemories !== false;
+  const memories = state.identity.isOwnersSession && config.compaction?.extractMemories !== false;
   const all: EventBody = { type: "Summarized", effectId: effect.id, cursor: run.upto + 1, summary: work.summary, memories: work.memories };
   if (items.length === 0 || (purpose === "memories" && (!memories || !worthIt(items)))) return all;
   // The demo model follows phrases; it can't read.

@@ -5,6 +5,7 @@
  * Ids derive from the state: the same decision has the same id in every life of the object, another attempt has another.
  */
 
+import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
 
 /** Ask the model. What to ask is the history and the run. Ends in ModelReplied or ModelFailed. */
@@ -22,8 +23,7 @@ export interface DispatchTool {
   /** The row that has the arguments, and which of its calls. */
   readonly seq: number;
   readonly index: number;
-  /** Absent: native. */
-  readonly nodeId?: string;
+  readonly target: ToolTarget;
   /** As the executor knows it: bare on a node, the full name for native ones. */
   readonly tool: string;
   readonly timeoutMs: number;

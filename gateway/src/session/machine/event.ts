@@ -3,9 +3,11 @@
  * time, a fresh id, a random number, and what the store has beside the state.
  */
 import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
+import type { LedgerEntry } from "../../calls/rules.ts";
 import type { AssistantMessage, ContentBlock } from "../../ports/messages.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
+import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { UserRow } from "./log.ts";
 import type { Budget, CutPlan, IncomingMessage, MemoryDay, QueuedMessage } from "./state.ts";
 
@@ -56,11 +58,6 @@ export interface ReplyCall {
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly target: CallTarget;
 }
-export interface NodeCall {
-  readonly callId: string;
-  readonly state: "accepted" | "started" | "finished" | "lost";
-}
-
 export type EventBody =
   /** Someone says something. `bytes` is its size in the queue. */
   | {
@@ -119,11 +116,11 @@ export type EventBody =
       readonly retryable: boolean;
       readonly usage?: Usage;
     }
-  /** `nodeId` absent: a native tool's. */
   | {
       readonly type: "ToolResult";
       readonly callId: string;
-      readonly nodeId?: string;
+      /** Who reports it. */
+      readonly from: ToolTarget;
       readonly content: readonly ContentBlock[];
       readonly outcome: ToolOutcome;
       readonly reason?: string;
@@ -138,7 +135,7 @@ export type EventBody =
   /** Handing over the call failed in a way that does not tell whether the node got it. */
   | { readonly type: "ToolUncertain"; readonly effectId: string; readonly callId: string }
   /** `calls` absent: the node keeps no ledger. */
-  | { readonly type: "NodeChanged"; readonly nodeId: string; readonly online: boolean; readonly calls?: readonly NodeCall[] }
+  | { readonly type: "NodeChanged"; readonly nodeId: string; readonly online: boolean; readonly calls?: readonly LedgerEntry[] }
   | { readonly type: "Delivered"; readonly upto: number }
   /** A CancelTool, StoreResult, AppendMemory or DeleteMedia has ended, or is given up. */
   | { readonly type: "EffectDone"; readonly effectId: string }

@@ -2,11 +2,12 @@
  * What must hold after every commit. Checked inside the transaction: a step that breaks one is rolled back as if it had not
  * happened, because a wrong state would be there for ever. Pure; says what is wrong, never repairs.
  */
+import { isRepeatable, type OpenCall } from "../../calls/open-call.ts";
 import type { Step } from "./draft.ts";
 import type { Effect, EffectOf } from "./effect.ts";
-import { LIMITS, OUTBOX_EFFECTS, SEALED_CALLS } from "./limits.ts";
+import { CLOSED_CALLS, LIMITS, OUTBOX_EFFECTS } from "./limits.ts";
 import { hasEvent, isMessageRow, type LogRow, seqSpan } from "./log.ts";
-import { archiveEffectId, dispatchEffectId, modelEffectId, type OpenCall, type State } from "./state.ts";
+import { archiveEffectId, dispatchEffectId, modelEffectId, type State } from "./state.ts";
 
 export class InvariantError extends Error {
   override readonly name = "InvariantError";
@@ -52,11 +53,17 @@ export function checkState(state: State): void {
     must(run.calls.length <= LIMITS.toolCallsPerStep, () => `${run.calls.length} open calls`);
     must(new Set(run.calls.map((call) => call.callId)).size === run.calls.length, () => "two open calls have the same id");
     for (const call of run.calls) {
-      const effect = ids.has(dispatchEffectId(run, call));
-      must(effect !== call.sent, () => `the call ${call.callId} is ${call.sent ? "sent and to be sent" : "open without an effect"}`);
-      must(!call.sent || isOneShot(call), () => `the call ${call.callId} may be sent again, yet it counts as sent`);
+      must(
+        ids.has(dispatchEffectId(run, call)) === hasDispatch(call),
+        () => `the call ${call.callId} is ${call.status}, and its effect is not`,
+      );
+      must(call.status !== "planned" || !isRepeatable(call), () => `the call ${call.callId} may be handed over again, yet it is planned`);
+      must(
+        call.status !== "in_grace" || call.target.kind === "node",
+        () => `the call ${call.callId} waits for a node that it does not have`,
+      );
     }
-    must(dispatches.length === run.calls.filter((call) => !call.sent).length, () => "an effect without an open call");
+    must(dispatches.length === run.calls.filter(hasDispatch).length, () => "an effect without an open call");
     must(Number.isFinite(run.deadline), () => "acting without a deadline");
   }
   if (run.phase === "idle") {
@@ -71,9 +78,10 @@ export function checkState(state: State): void {
   must(ofType(outbox, "Deliver").length <= 1, () => "more than one delivery");
   must(state.contextFrom <= state.nextSeq && state.deliveredSeq < state.nextSeq, () => "the log's numbers are out of order");
   must(state.messageCount >= 0, () => "fewer than no messages");
-  must(state.sealed.length <= SEALED_CALLS, () => "too many given-up calls are remembered");
+  must(state.closed.length <= CLOSED_CALLS, () => "too many closed calls are remembered");
 }
-const isOneShot = (call: OpenCall): boolean => call.nodeId !== undefined && !call.ledger && !call.idempotent;
+/** Its effect is open until it is handed over for the only time, or, if it may be handed over again, as long as the call is. */
+const hasDispatch = (call: OpenCall): boolean => call.status === "planned" || isRepeatable(call);
 
 /** Each call has exactly one result before the next assistant message, and no user message comes between. */
 function checkRows(before: State, step: Step): void {

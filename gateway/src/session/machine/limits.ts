@@ -7,8 +7,8 @@ export { LIMITS };
 
 /** Calls of one model answer that are kept at all; those over `LIMITS.toolCallsPerStep` get an error result, those over this are cut off. */
 export const CALLS_PER_REPLY = 128;
-/** Calls that ended with a made-up result and whose real one may still come. The oldest is forgotten first, never by age: a clock may jump. */
-export const SEALED_CALLS = 64;
+/** Calls that the session closed and whose own result may still come. The oldest is dropped first, never by age: a clock may jump. */
+export const CLOSED_CALLS = 64;
 /** Tries of one archive before the reset or compaction is given up. */
 export const ARCHIVE_ATTEMPTS = 3;
 /** After a failed archive, resets by policy wait this long, so that a broken bucket doesn't slow down every message. */

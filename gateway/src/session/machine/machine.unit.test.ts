@@ -4,18 +4,18 @@ import { describe, test } from "node:test";
 import type { Usage } from "../../../../protocol/gen/types.ts";
 import type { AssistantMessage } from "../../ports/messages.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
+import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { Step } from "./draft.ts";
 import type { EffectOf } from "./effect.ts";
 import type { Answer, CallTarget, EventBody, ReplyCall, Stamp } from "./event.ts";
-import { decodeState } from "../store/rows.ts";
-import { checkState, checkStep, InvariantError } from "./invariants.ts";
+import { checkStep, InvariantError } from "./invariants.ts";
 import { ARCHIVE_ATTEMPTS, LIMITS, SUMMARY_ATTEMPTS } from "./limits.ts";
 import { isMessageRow, type LogRow, type MessageRow } from "./log.ts";
 import { reduce } from "./reduce.ts";
 import { type CutPlan, type IncomingMessage, newborn, type QueuedMessage, shownState, type State, type Thinking } from "./state.ts";
 import { jsonBytes, textOf } from "./text.ts";
 
-const IDENTITY: SessionIdentity = { key: "agent:main:main", ref: "ref0000000", agentId: "main", isMain: true };
+const IDENTITY: SessionIdentity = { key: "agent:main:main", ref: "ref0000000", agentId: "main", isOwnersSession: true };
 const BUDGET = { steps: 50, ms: 1_800_000, costUsd: 1 };
 const USAGE: Usage = { input: 10, output: 5, total: 15, costUsd: 0.01 };
 
@@ -136,7 +136,8 @@ class Bench {
     });
   }
   result(callId: string, text: string, nodeId = "lap"): Answer | undefined {
-    return this.apply({ type: "ToolResult", callId, nodeId, content: [{ type: "text", text }], outcome: "ok" }).answer;
+    return this.apply({ type: "ToolResult", callId, from: { kind: "node", nodeId }, content: [{ type: "text", text }], outcome: "ok" })
+      .answer;
   }
   /** The one that keeps all before that row. */
   plan(contextFrom: number, more: { task?: string } = {}): CutPlan {
@@ -205,6 +206,7 @@ const call = (over: Partial<Extract<CallTarget, { kind: "node" }>> = {}, name = 
   target: target(over),
 });
 const CALL = "ref0000000/r1/1/0";
+const LAP: ToolTarget = { kind: "node", nodeId: "lap" };
 
 describe("messages", () => {
   test("[P1] an idle session starts a run with the message, and says where it is in the log", () => {
@@ -501,7 +503,9 @@ describe("calls", () => {
     b.say("a");
     b.reply("", [call()]);
     assert.deepEqual(b.result(CALL, "SECRET", "evil"), { type: "unknown" });
-    assert.deepEqual(b.apply({ type: "ToolResult", callId: CALL, content: [], outcome: "ok" }).answer, { type: "unknown" });
+    assert.deepEqual(b.apply({ type: "ToolResult", callId: CALL, from: { kind: "native" }, content: [], outcome: "ok" }).answer, {
+      type: "unknown",
+    });
     assert.deepEqual(b.result(CALL, "mine"), { type: "taken" });
     assert.deepEqual(b.result(CALL, "mine"), { type: "duplicate" });
     assert.deepEqual(b.result("other00000/r1/1/0", "x"), { type: "unknown" });
@@ -603,14 +607,14 @@ describe("calls", () => {
     b.apply({
       type: "ToolResult",
       callId: CALL,
-      nodeId: "lap",
+      from: LAP,
       content: [{ type: "text", text: nasty.slice(0, 50_000) }, image],
       outcome: "ok",
     });
     b.apply({
       type: "ToolResult",
       callId: "ref0000000/r1/1/1",
-      nodeId: "lap",
+      from: LAP,
       content: [{ type: "text", text: nasty }, image],
       outcome: "ok",
     });
@@ -634,7 +638,7 @@ describe("machines that come and go", () => {
     b.apply({ type: "ToolOffline", effectId: b.effect("DispatchTool").id, callId: CALL, first: true });
     assert.equal(b.resultOf(CALL).reason, "node.offline");
     assert.equal(b.state.run.phase, "thinking");
-    assert.deepEqual(b.state.sealed, []);
+    assert.deepEqual(b.state.closed, []);
   });
   test("[G3] [P6] a later dispatch finds nobody: the first may have started it", () => {
     const b = acting();
@@ -654,7 +658,7 @@ describe("machines that come and go", () => {
     b.now = LIMITS.nodeGraceMs;
     b.apply({ type: "Tick", inFlight: [] });
     assert.equal(b.resultOf(CALL).outcome, "unknown");
-    assert.match(b.textOf(CALL), /look at the machine's state before you repeat it/);
+    assert.match(b.textOf(CALL), /check the state of lap before you repeat it/);
   });
   test("[G3] a read-only call fails at once", () => {
     const b = acting({ idempotent: true });
@@ -793,7 +797,7 @@ describe("stopping", () => {
     b.say("a");
     b.reply("", [call(), call()]);
     b.apply({ type: "Abort" });
-    assert.equal(b.apply({ type: "ToolResult", callId: CALL, nodeId: "lap", content: [], outcome: "cancelled" }).answer?.type, "late");
+    assert.equal(b.apply({ type: "ToolResult", callId: CALL, from: LAP, content: [], outcome: "cancelled" }).answer?.type, "late");
     assert.deepEqual(b.notices(), ["aborted:run.aborted"]);
     b.result("ref0000000/r1/1/1", "it was done already");
     assert.deepEqual(b.notices(), ["aborted:run.aborted", "late:"]);
@@ -991,7 +995,7 @@ describe("compaction", () => {
   test("[R7] a plan that is not one for this conversation makes no compaction: the model is asked with what there is", () => {
     const b = busy();
     b.full({ ...b.plan(3), kept: 1 });
-    assert.equal(b.thinking().roomMade, true);
+    assert.equal(b.thinking().compactionTried, true);
   });
   test("[R7] the completion of a call that was given up for room is dropped", () => {
     const b = busy();
@@ -1079,7 +1083,7 @@ describe("compaction", () => {
     for (let n = 0; n < ARCHIVE_ATTEMPTS; n++)
       b.apply({ type: "ArchiveFailed", effectId: b.effect("Archive").id, error: { reason: "storage.failed", message: "away" } });
     assert.deepEqual([b.state.contextFrom, b.state.messageCount, b.state.summary, b.results.size], [1, 7, undefined, 0]);
-    assert.equal(b.thinking().roomMade, true);
+    assert.equal(b.thinking().compactionTried, true);
     assert.ok(b.state.autoResetAfter > b.now);
   });
   test("[P17] a wrong count removes nothing", () => {
@@ -1156,7 +1160,7 @@ describe("compaction", () => {
       models: 1,
       streamed: false,
     });
-    assert.deepEqual([b.thinking().overflows, b.thinking().roomMade], [1, true]);
+    assert.deepEqual([b.thinking().overflows, b.thinking().compactionTried], [1, true]);
   });
   test("[R6] /compact N archives without asking the model, and a summary that is there stays", () => {
     const b = busy();
@@ -1266,7 +1270,7 @@ describe("reset, step by step", () => {
   });
   test("[S8] only the owner's own conversation is remembered", () => {
     const b = new Bench();
-    b.state = { ...b.state, identity: { ...IDENTITY, isMain: false } };
+    b.state = { ...b.state, identity: { ...IDENTITY, isOwnersSession: false } };
     const incoming: IncomingMessage = {
       messageId: "a",
       runId: "r",
@@ -1274,7 +1278,7 @@ describe("reset, step by step", () => {
       message: { role: "user", content: "hi", timestamp: 0 },
       directives: {},
     };
-    b.apply({ type: "UserMessage", identity: { ...IDENTITY, isMain: false }, incoming, bytes: 9 });
+    b.apply({ type: "UserMessage", identity: { ...IDENTITY, isOwnersSession: false }, incoming, bytes: 9 });
     b.reply("one");
     b.apply({ type: "Reset" });
     assert.equal(b.archive().ended[0]?.ok, true);
@@ -1310,32 +1314,6 @@ describe("reset, step by step", () => {
     b.archive();
     b.summarize();
     assert.deepEqual([b.state.summary, b.state.compactions], [undefined, 0]);
-  });
-});
-
-describe("[P21] what an earlier version has written", () => {
-  const old = (run: object, outbox: readonly object[]): State => {
-    const { compactions: _none, settings: _settings, previousSessionIds: _previous, ...core } = talkedOnce().state;
-    const written = { ...core, run, outbox, queue: { count: 1, bytes: 10 } };
-    const state = decodeState(new Map([["session", JSON.stringify(written)]]));
-    assert.ok(state);
-    checkState(state);
-    return state;
-  };
-  const talkedOnce = (): Bench => {
-    const b = new Bench();
-    b.say("a");
-    b.reply("one");
-    return b;
-  };
-  const archiving = { phase: "archiving", requestId: "q", cause: "asked", ordinal: 1, attempt: 2, failures: 0, from: 1, upto: 2, count: 2 };
-  const more = { archivedAt: 5, newSessionId: "s2", deadline: 9 };
-  const effect = { type: "Archive", id: "a1/2", notBefore: 0 };
-  test("an archive in the middle goes on, and waiting messages wait", () => {
-    const reset = old({ ...archiving, ...more, kind: "reset", keep: 0 }, [effect]);
-    assert.deepEqual([reset.compactions, reset.outbox[0]?.type, reset.outbox[0]?.id], [0, "Archive", "a1/2"]);
-    const compact = old({ ...archiving, ...more, kind: "compact", keep: 20 }, [effect]);
-    assert.deepEqual([compact.outbox.length, compact.outbox[0]?.type, compact.outbox[0]?.id], [1, "Summarize", "s1/2"]);
   });
 });
 

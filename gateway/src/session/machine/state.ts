@@ -21,6 +21,8 @@
 import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { UserMessage } from "../../ports/messages.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
+import type { ToolTarget } from "../../ports/tool-target.ts";
+import { dueAt, type OpenCall } from "../../calls/open-call.ts";
 import type { Effect } from "./effect.ts";
 
 /** What one run may use, as the configuration said when it last called the model. */
@@ -64,30 +66,7 @@ export interface Thinking extends RunCore {
   /** Times that the model said that this step's context is too large for it. */
   readonly overflows?: number;
   /** Room was made for this step already, or could not be: it is asked with what there is. */
-  readonly roomMade?: true;
-}
-/** One call whose result the model waits for. */
-export interface OpenCall {
-  readonly index: number;
-  readonly callId: string;
-  /** As the model sees it. */
-  readonly name: string;
-  /** Absent: a native tool, run by the session. */
-  readonly nodeId?: string;
-  /** Safe to hand to the node again: it keeps a ledger. */
-  readonly ledger: boolean;
-  /** Safe to run again: it changes nothing. */
-  readonly idempotent: boolean;
-  /** The commit that had to come before the only dispatch to a node without a ledger is done. */
-  readonly sent: boolean;
-  /** Part of the effect's id; rises when the call is handed over again. */
-  readonly dispatch: number;
-  /** Native calls only: times that the object died while it ran. */
-  readonly restarts: number;
-  readonly startedAt: number;
-  readonly deadline: number;
-  /** The node dropped off (or can't account for the call): its outcome is unknown from here on. */
-  readonly graceUntil?: number;
+  readonly compactionTried?: true;
 }
 export interface Acting extends RunCore {
   readonly phase: "acting";
@@ -188,17 +167,17 @@ export interface KnownContext {
 export type Run = Idle | Thinking | Acting | Archiving;
 export type ActiveRun = Thinking | Acting;
 
-/** A call that was answered for a node; a real result that comes later becomes a late note. */
-export interface SealedCall {
+/** A call that the session closed itself; a result of the tool that comes later becomes a late note. */
+export interface ClosedCall {
   readonly callId: string;
-  readonly nodeId?: string;
+  readonly target: ToolTarget;
   readonly name: string;
   readonly runId: string;
   readonly outcome: ToolOutcome;
 }
 
 /** Grows when a program of before could not read the state any more. */
-export const STATE_VERSION = 1;
+export const STATE_VERSION = 2;
 
 export interface State {
   readonly v: typeof STATE_VERSION;
@@ -230,7 +209,8 @@ export interface State {
   readonly run: Run;
   /** Effects that have been decided on and have not ended. */
   readonly outbox: readonly Effect[];
-  readonly sealed: readonly SealedCall[];
+  /** The newest `CLOSED_CALLS` of them. */
+  readonly closed: readonly ClosedCall[];
   /** A compaction that waits for the end of the run. */
   readonly afterRun?: ArchiveIntent;
   /** Where the last message came from, when that was a platform: what comes of it later is sent there, too. */
@@ -291,7 +271,7 @@ export const newborn = ({ identity, sessionId, wall }: Birth): State => ({
   usage: NO_USAGE,
   run: { phase: "idle" },
   outbox: [],
-  sealed: [],
+  closed: [],
   autoResetAfter: 0,
   compactions: 0,
 });
@@ -306,6 +286,8 @@ export const dispatchEffectId = (run: Pick<RunCore, "ordinal" | "step">, call: P
 /** Of the one effect that an archive has open. */
 export const archiveEffectId = (run: Pick<Archiving, "ordinal" | "attempt" | "stage">): string =>
   `${run.stage === "archive" ? "a" : "s"}${run.ordinal}/${run.attempt}`;
+/** When the first of the calls is due; never called without one. */
+export const callsDeadline = (calls: readonly OpenCall[]): number => Math.min(...calls.map(dueAt));
 export const memoryEffectId = (ordinal: number): string => `memory/${ordinal}`;
 /** Of a daily file, under the agent's folder. `date` is YYYY-MM-DD. */
 export const memoryPath = (date: string): string => `memory/${date}.md`;

@@ -1,10 +1,10 @@
 /** Rows as they are stored, and back. Pure. */
 import { STATE_ROW_BYTES } from "../machine/limits.ts";
-import { NewerStateError } from "../../ports/newer-state.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LogRow } from "../machine/log.ts";
-import { archiveEffectId, type Archiving, STATE_VERSION, type State } from "../machine/state.ts";
+import type { State } from "../machine/state.ts";
 import { utf8Bytes } from "../machine/text.ts";
+import { upgradeState } from "./upgrade.ts";
 
 export interface StoredRow {
   readonly seq: number;
@@ -42,35 +42,21 @@ export function encodeState(before: State | undefined, state: State): readonly (
     ...large("work", before?.work, work),
   ];
 }
-/** Throws NewerStateError for a state of a newer program. */
+/** Reads rows of earlier versions too (./upgrade.ts). Throws NewerStateError for those of a newer program. */
 export function decodeState(parts: ReadonlyMap<string, string>): State | undefined {
   const core = parts.get("session");
   if (core === undefined) return undefined;
-  const read = JSON.parse(core);
-  if (read.v > STATE_VERSION) throw new NewerStateError("the rows of this conversation", read.v, STATE_VERSION);
   const large = (name: "summary" | "work"): Partial<State> => {
     const value: unknown = JSON.parse(parts.get(name) ?? "null");
     return value === null ? {} : { [name]: value };
   };
-  return upToDate({
-    ...read,
+  return upgradeState({
+    ...JSON.parse(core),
     settings: JSON.parse(parts.get("settings") ?? "{}"),
     previousSessionIds: JSON.parse(parts.get("previous") ?? "[]"),
     ...large("summary"),
     ...large("work"),
   });
-}
-/** A session that an earlier version has written. An archive that it was in the middle of goes on from its beginning: nothing had been removed. */
-function upToDate(state: State & { readonly compactions?: number }): State {
-  const { run, compactions = 0 } = state;
-  if (run.phase !== "archiving" || run.stage !== undefined) return compactions === state.compactions ? state : { ...state, compactions };
-  const { from, archivedAt, kind } = run;
-  const stage = kind === "reset" ? "archive" : "plan";
-  const began = { restarts: 0, kept: 0, firstAt: archivedAt, lastAt: archivedAt, cursor: from, chunks: 0, plain: false };
-  const again: Archiving = { ...run, ...began, stage };
-  const effect = { type: stage === "archive" ? "Archive" : "Summarize", id: archiveEffectId(again), notBefore: 0 } as const;
-  const outbox = [...state.outbox.filter(({ type }) => type !== "Archive"), effect];
-  return { ...state, compactions, run: again, outbox, work: { summary: "", memories: "" } };
 }
 
 /** Half a million UTF-16 units are at most 768 KiB of UTF-8: a part always fits its row. */

@@ -179,7 +179,7 @@ export function archived(d: Draft, event: EventOf<"Archived">): void {
     goOn(d, run);
     return;
   }
-  const learns = d.state.identity.isMain && run.count > 0 && waitingMemories(d) < WAITING_MEMORIES;
+  const learns = d.state.identity.isOwnersSession && run.count > 0 && waitingMemories(d) < WAITING_MEMORIES;
   if (learns) {
     status(d, "", 0, "The old conversation is archived. Picking what to remember of it ...");
     return startStage(d, { ...nextStage(run, "summarize"), archivedTo: event.key });

@@ -1,10 +1,11 @@
 /** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
-import type { ToolOutcome } from "../../../../../protocol/gen/types.ts";
+import { cancelled } from "../../../calls/closings.ts";
+import { type Closing, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
 import { type Draft, appendMessage, appendNotice, open, settle } from "../draft.ts";
-import { CANCEL_CALLS, LIMITS, REPLIES_WAITING, SEALED_CALLS } from "../limits.ts";
+import { CANCEL_CALLS, CLOSED_CALLS, LIMITS, REPLIES_WAITING } from "../limits.ts";
 import {
   type Acting,
   type ActiveRun,
@@ -12,7 +13,6 @@ import {
   dispatchEffectId,
   type IncomingMessage,
   modelEffectId,
-  type OpenCall,
   providerCallId,
   replyName,
 } from "../state.ts";
@@ -39,7 +39,7 @@ function openReply(d: Draft, route: ReplyRoute, id: string, deliveryId: string, 
   for (const oldest of waiting.slice(0, -REPLIES_WAITING)) settle(d, oldest.id);
 }
 export function endWithError(d: Draft, run: ActiveRun, error: GsvError): void {
-  closeEffects(d, run, "cancelled", "The run ended.");
+  closeEffects(d, run, "The run ended.");
   const { seq } = appendNotice(d, {
     notice: "error",
     runId: run.runId,
@@ -54,7 +54,7 @@ export function endWithError(d: Draft, run: ActiveRun, error: GsvError): void {
 }
 /** Returns how many calls were cancelled. The caller says what comes next. */
 export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
-  const cancelled = closeEffects(d, run, "cancelled", why);
+  const count = closeEffects(d, run, why);
   const { seq } = appendNotice(d, {
     notice: "aborted",
     runId: run.runId,
@@ -65,7 +65,7 @@ export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
   });
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
-  return cancelled;
+  return count;
 }
 
 /** Undefined: the run may call the model (again). Checked before each call but the first, whose limits nobody knows yet. */
@@ -91,58 +91,49 @@ export const noProgress = (d: Draft, run: ActiveRun): GsvError => ({
 });
 export const isStuck = (d: Draft, run: ActiveRun): boolean => d.at.now - run.progressAt > LIMITS.noProgressMs;
 
-function closeEffects(d: Draft, run: ActiveRun, outcome: ToolOutcome, why: string): number {
+function closeEffects(d: Draft, run: ActiveRun, why: string): number {
   if (run.phase === "thinking") {
     settle(d, modelEffectId(run));
     return 0;
   }
   cancelOnNodes(d, run.calls, why);
-  for (const call of run.calls) closeCall(d, run, call, { content: `Cancelled: ${why}`, outcome, reason: "tool.cancelled", made: true });
+  for (const call of run.calls) closeCall(d, run, call, cancelled(why));
   return run.calls.length;
 }
 
-export interface Closing {
-  readonly content: string;
-  readonly outcome: ToolOutcome;
-  readonly reason: string;
-  /** No result of the tool itself: one that comes later is worth a note. */
-  readonly made: boolean;
-}
-/** Gives a call a result that the session made. The caller takes the call off the run. */
-export function closeCall(d: Draft, run: Acting, call: OpenCall, { content, outcome, reason, made }: Closing): void {
+/** Gives a call the session's own result. The caller takes the call off the run. */
+export function closeCall(d: Draft, run: Acting, call: OpenCall, { text, outcome, reason, mayReportLate }: Closing): void {
   settle(d, dispatchEffectId(run, call));
+  const { callId, name, target } = call;
   appendMessage(d, {
     kind: "toolResult",
     runId: run.runId,
     step: run.step,
-    callId: call.callId,
+    callId,
     outcome,
     reason,
     durationMs: Math.max(0, d.at.now - call.startedAt),
     message: {
       role: "toolResult",
       toolCallId: providerCallId(run, call.index),
-      toolName: call.name,
-      content: [{ type: "text", text: content }],
-      isError: outcome !== "ok",
+      toolName: name,
+      content: [{ type: "text", text: outcome === "unknown" ? `${text} Tell the user.` : text }],
+      isError: true,
       timestamp: d.at.wall,
     },
   });
-  if (!made) return;
-  const { callId, nodeId, name } = call;
-  d.state.sealed = [...d.state.sealed, { callId, name, runId: run.runId, outcome, ...(nodeId === undefined ? {} : { nodeId }) }].slice(
-    -SEALED_CALLS,
-  );
+  if (mayReportLate) d.state.closed = [...d.state.closed, { callId, target, name, runId: run.runId, outcome }].slice(-CLOSED_CALLS);
 }
 
-/** Tells the nodes of these calls that nobody wants them any more. */
-export function cancelOnNodes(d: Draft, calls: readonly { readonly callId: string; readonly nodeId?: string }[], reason: string): void {
+/** Tells the nodes of these calls to stop them. Calls that no node runs are skipped. */
+export function cancelOnNodes(d: Draft, calls: readonly Pick<OpenCall, "callId" | "target">[], reason: string): void {
   const byNode = new Map<string, string[]>();
-  for (const { callId, nodeId } of calls) {
+  for (const call of calls) {
+    const nodeId = nodeOf(call);
     if (nodeId === undefined) continue;
     const ids = byNode.get(nodeId);
-    if (ids) ids.push(callId);
-    else byNode.set(nodeId, [callId]);
+    if (ids) ids.push(call.callId);
+    else byNode.set(nodeId, [call.callId]);
   }
   for (const [nodeId, callIds] of byNode) {
     d.state.cancelCount += 1;

@@ -87,7 +87,7 @@ function startRun(d: Draft, incoming: IncomingMessage): number {
   return seq;
 }
 
-export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "roomMade">;
+export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
 export function runBase(run: ActiveRun | WaitingRun): RunBase {
   const { ordinal, runId, messageId, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget } = run;
   return {
@@ -116,14 +116,18 @@ function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | und
   else if (state.lastRoute) delete state.lastRoute;
   return reply;
 }
-export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "roomMade"> {
+export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "compactionTried"> {
   readonly waitMs: number;
 }
 /** What another attempt at the same step takes along. */
-export const sameStep = ({ restarts, overflows, roomMade }: WaitingRun): Pick<Again, "restarts" | "overflows" | "roomMade"> => ({
+export const sameStep = ({
+  restarts,
+  overflows,
+  compactionTried,
+}: WaitingRun): Pick<Again, "restarts" | "overflows" | "compactionTried"> => ({
   restarts,
   ...(overflows === undefined ? {} : { overflows }),
-  ...(roomMade === undefined ? {} : { roomMade }),
+  ...(compactionTried === undefined ? {} : { compactionTried }),
 });
 /** The one way into thinking: a new attempt, with its effect and its lease. */
 export function think(d: Draft, base: RunBase, again: Again = { attempt: 0, tries: 0, restarts: 0, waitMs: 0 }): void {
@@ -174,5 +178,7 @@ export function takeOff(d: Draft, { id, bytes }: QueuedMessage): void {
 }
 
 function sameIdentity(left: Draft["state"]["identity"], right: Draft["state"]["identity"]): boolean {
-  return left.key === right.key && left.ref === right.ref && left.agentId === right.agentId && left.isMain === right.isMain;
+  return (
+    left.key === right.key && left.ref === right.ref && left.agentId === right.agentId && left.isOwnersSession === right.isOwnersSession
+  );
 }

@@ -1,6 +1,8 @@
 /** The model is asked: its answers, its failures, and calls that were lost. Pure. */
+import { isRepeatable, type OpenCall, planCall } from "../../../calls/open-call.ts";
 import type { AssistantMessage, ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";
+import type { ToolTarget } from "../../../ports/tool-target.ts";
 import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status } from "../draft.ts";
 import type { DispatchTool } from "../effect.ts";
 import type { EventOf, ReplyCall } from "../event.ts";
@@ -10,14 +12,13 @@ import {
   type Acting,
   type ActiveRun,
   callIdOf,
+  callsDeadline,
   dispatchEffectId,
   modelEffectId,
-  type OpenCall,
   providerCallId,
   type Thinking,
 } from "../state.ts";
 import { fitAssistant, head, jsonBytes, textOf } from "../text.ts";
-import { deadlineOf } from "./acting.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { runBase, sameStep, think } from "./idle.ts";
 import { makeRoom } from "./archiving.ts";
@@ -90,7 +91,7 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
   }));
   const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: refs });
   knowContext(d, event, row.seq);
-  const open_: OpenCall[] = [];
+  const openCalls: OpenCall[] = [];
   const effects: DispatchTool[] = [];
   for (const [index, call] of calls.entries()) {
     const callId = callIdOf(d.state.identity.ref, run, index);
@@ -116,41 +117,33 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
       });
       continue;
     }
-    const { target } = call;
-    const node = target.kind === "node" ? { nodeId: target.nodeId } : {};
-    const ledger = target.kind === "node" && target.ledger;
-    const opened: OpenCall = {
-      index,
-      callId,
-      name: call.name,
-      ...node,
-      ledger,
-      idempotent: target.idempotent,
-      sent: false,
-      dispatch: 0,
-      restarts: 0,
-      startedAt: d.at.now,
-      deadline: d.at.now + target.deadlineMs,
-    };
-    open_.push(opened);
+    const { target: resolved } = call;
+    const onNode = resolved.kind === "node";
+    const target: ToolTarget = onNode ? { kind: "node", nodeId: resolved.nodeId } : { kind: "native" };
+    const { idempotent, deadlineMs } = resolved;
+    const planned = planCall(
+      { callId, index, name: call.name, target, ledger: onNode && resolved.ledger, idempotent, deadlineMs },
+      d.at.now,
+    );
+    openCalls.push(planned);
     effects.push({
       type: "DispatchTool",
-      id: dispatchEffectId(run, opened),
+      id: dispatchEffectId(run, planned),
       callId,
       seq: row.seq,
       index,
-      ...node,
-      tool: target.tool,
-      timeoutMs: target.timeoutMs,
-      repeatable: target.kind === "native" || ledger || target.idempotent,
+      target,
+      tool: resolved.tool,
+      timeoutMs: resolved.timeoutMs,
+      repeatable: isRepeatable(planned),
     });
   }
-  if (open_.length === 0) {
+  if (openCalls.length === 0) {
     nextStep(d, run);
     return;
   }
   for (const effect of effects) open(d, effect);
-  const acting: Acting = { ...runBase(run), phase: "acting", assistantSeq: row.seq, calls: open_, deadline: deadlineOf(open_) };
+  const acting: Acting = { ...runBase(run), phase: "acting", assistantSeq: row.seq, calls: openCalls, deadline: callsDeadline(openCalls) };
   d.state.run = acting;
 }
 
@@ -264,7 +257,7 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
   if (over) return endWithError(d, run, over);
   const again: Thinking = { ...run, overflows };
   if (failure.plan && makeRoom(d, again, failure.plan, "overflow")) return;
-  think(d, runBase(run), { ...sameStep(again), attempt: run.attempt + 1, tries: run.tries, roomMade: true, waitMs: 0 });
+  think(d, runBase(run), { ...sameStep(again), attempt: run.attempt + 1, tries: run.tries, compactionTried: true, waitMs: 0 });
 }
 /** There would be no room for an answer: the oldest messages go first, and the run goes on behind them. */
 export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
@@ -273,7 +266,7 @@ export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
   settle(d, event.effectId);
   const known: Thinking = { ...run, budget: event.budget };
   if (makeRoom(d, known, event.plan, "pressure")) return;
-  think(d, runBase(known), { ...sameStep(known), attempt: run.attempt + 1, tries: run.tries, roomMade: true, waitMs: 0 });
+  think(d, runBase(known), { ...sameStep(known), attempt: run.attempt + 1, tries: run.tries, compactionTried: true, waitMs: 0 });
 }
 /** 1, 2, 4, 8 s. */
 const backoff = (tries: number): number => LIMITS.modelBackoffMs * 2 ** (tries - 1);

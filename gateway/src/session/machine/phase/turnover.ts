@@ -115,5 +115,5 @@ export function goOn(d: Draft, run: Archiving): void {
   if (!resume) return becomeIdle(d);
   const over = overBudget(d, { ...resume, phase: "thinking", deadline: run.deadline }, resume.step);
   if (over) return endWithError(d, { ...resume, phase: "thinking", deadline: run.deadline }, over);
-  think(d, runBase(resume), { ...sameStep(resume), attempt: resume.attempt + 1, tries: resume.tries, roomMade: true, waitMs: 0 });
+  think(d, runBase(resume), { ...sameStep(resume), attempt: resume.attempt + 1, tries: resume.tries, compactionTried: true, waitMs: 0 });
 }

@@ -1,0 +1,119 @@
+/**
+ * PURE. State rows of earlier versions become the present `State`. Reads every version up to STATE_VERSION and refuses newer ones;
+ * writes nothing: the converted state is stored with the session's next commit.
+ *
+ *   1 -> 2  `identity.isMain` is `identity.isOwnersSession`; open calls are a union by `status` with a `target` in the place of an
+ *           absent `nodeId`; `sealed` is `closed`; a run's `roomMade` is `compactionTried`.
+ */
+import type { ToolTarget } from "../../ports/tool-target.ts";
+import { NewerStateError } from "../../ports/newer-state.ts";
+import type { SessionIdentity } from "../../ports/session.ts";
+import { isRepeatable, type OpenCall } from "../../calls/open-call.ts";
+import type { DispatchTool, Effect } from "../machine/effect.ts";
+import {
+  type Acting,
+  archiveEffectId,
+  type Archiving,
+  type ClosedCall,
+  type Idle,
+  type State,
+  STATE_VERSION,
+  type Thinking,
+  type WaitingRun,
+} from "../machine/state.ts";
+
+interface CallV1 extends Pick<OpenCall, "index" | "callId" | "name" | "ledger" | "idempotent" | "dispatch" | "startedAt" | "deadline"> {
+  /** Absent: a native tool. */
+  readonly nodeId?: string;
+  /** Handed over; only for calls that may be handed over once. */
+  readonly sent: boolean;
+  readonly restarts: number;
+  readonly graceUntil?: number;
+}
+type ThinkingV1<R> = Omit<R, "compactionTried"> & { readonly roomMade?: true };
+/** The stages of an archive are younger than version 1. */
+type ArchivingV1 = Omit<Archiving, "resume" | "stage"> & {
+  readonly resume?: ThinkingV1<WaitingRun>;
+  readonly stage?: Archiving["stage"];
+};
+type RunV1 = Idle | ThinkingV1<Thinking> | (Omit<Acting, "calls"> & { readonly calls: readonly CallV1[] }) | ArchivingV1;
+type EffectV1 = Exclude<Effect, DispatchTool> | (Omit<DispatchTool, "target"> & { readonly nodeId?: string });
+export interface StateV1 extends Omit<State, "v" | "identity" | "run" | "outbox" | "closed" | "compactions"> {
+  readonly v: 1;
+  readonly identity: Omit<SessionIdentity, "isOwnersSession"> & { readonly isMain: boolean };
+  readonly run: RunV1;
+  readonly outbox: readonly EffectV1[];
+  readonly sealed: readonly (Omit<ClosedCall, "target"> & { readonly nodeId?: string })[];
+  readonly compactions?: number;
+}
+
+/** Throws NewerStateError for a state that a newer program has written. */
+export function upgradeState(stored: StateV1 | State): State {
+  switch (stored.v) {
+    case 1:
+      return fromV1(stored);
+    case STATE_VERSION:
+      return stored;
+    default:
+      return refuse(stored);
+  }
+}
+function refuse(stored: { readonly v?: unknown }): never {
+  throw new NewerStateError("the rows of this conversation", Number(stored.v), STATE_VERSION);
+}
+
+function fromV1({ identity: { isMain, ...identity }, run, outbox, sealed, compactions = 0, ...rest }: StateV1): State {
+  const state: State = {
+    ...rest,
+    v: STATE_VERSION,
+    identity: { ...identity, isOwnersSession: isMain },
+    compactions,
+    run: { phase: "idle" },
+    outbox: outbox.map(effectFromV1),
+    closed: sealed.map(({ nodeId, ...call }) => ({ ...call, target: targetOf(nodeId) })),
+  };
+  return run.phase === "archiving" && run.stage === undefined ? restarted(state, run) : { ...state, run: runFromV1(run) };
+}
+const targetOf = (nodeId: string | undefined): ToolTarget => (nodeId === undefined ? { kind: "native" } : { kind: "node", nodeId });
+
+function effectFromV1(effect: EffectV1): Effect {
+  if (effect.type !== "DispatchTool") return effect;
+  const { nodeId, ...rest } = effect;
+  return { ...rest, target: targetOf(nodeId) };
+}
+function runFromV1(run: RunV1): State["run"] {
+  switch (run.phase) {
+    case "idle":
+      return run;
+    case "thinking":
+      return thinkingFromV1(run);
+    case "acting":
+      return { ...run, calls: run.calls.map(callFromV1) };
+    case "archiving": {
+      const { resume, stage = "plan", ...rest } = run;
+      return { ...rest, stage, ...(resume === undefined ? {} : { resume: thinkingFromV1(resume) }) };
+    }
+  }
+}
+const thinkingFromV1 = <R extends object>({
+  roomMade,
+  ...run
+}: R & { readonly roomMade?: true }): Omit<R, "roomMade"> & {
+  readonly compactionTried?: true;
+} => ({ ...run, ...(roomMade === undefined ? {} : { compactionTried: roomMade }) });
+
+function callFromV1({ nodeId, sent, restarts, graceUntil, ...rest }: CallV1): OpenCall {
+  const call = { ...rest, target: targetOf(nodeId) };
+  if (graceUntil !== undefined) return { ...call, status: "in_grace", graceUntil };
+  return sent || isRepeatable(call) ? { ...call, status: "dispatched", restarts } : { ...call, status: "planned" };
+}
+
+/** An archive of a program that knew no stages. Nothing had been removed, so it begins again. */
+function restarted(state: State, { resume: _none, ...run }: ArchivingV1): State {
+  const { from, archivedAt, kind } = run;
+  const began = { restarts: 0, kept: 0, firstAt: archivedAt, lastAt: archivedAt, cursor: from, chunks: 0, plain: false };
+  const again: Archiving = { ...run, ...began, stage: kind === "reset" ? "archive" : "plan" };
+  const effect = { type: kind === "reset" ? "Archive" : "Summarize", id: archiveEffectId(again), notBefore: 0 } as const;
+  const outbox = [...state.outbox.filter(({ type }) => type !== "Archive"), effect];
+  return { ...state, run: again, outbox, work: { summary: "", memories: "" } };
+}

@@ -1,0 +1,194 @@
+/**
+ * Rows that earlier versions have stored. test/session/fixtures/state-v1.jsonl was written by the code of commit 5bdadb2 (its reduce,
+ * encodeState and encodeRow): one line for each situation, never changed since.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import type { OpenCall } from "../../calls/open-call.ts";
+import type { EventBody, Stamp } from "../machine/event.ts";
+import { checkState, checkStep } from "../machine/invariants.ts";
+import { reduce } from "../machine/reduce.ts";
+import { type State, STATE_VERSION } from "../machine/state.ts";
+import { decodeRow, decodeState, encodeState, type StoredRow } from "./rows.ts";
+
+interface Stored {
+  readonly name: string;
+  readonly parts: Readonly<Record<string, string>>;
+  readonly queue: readonly { readonly id: number; readonly run: string; readonly bytes: number; readonly body: string }[];
+  readonly log: readonly StoredRow[];
+}
+const V1: readonly Stored[] = readFileSync(join(import.meta.dirname, "../../../test/session/fixtures/state-v1.jsonl"), "utf8")
+  .trimEnd()
+  .split("\n")
+  .map((line) => JSON.parse(line));
+const stored = (name: string): Stored => V1.find((candidate) => candidate.name === name) ?? assert.fail(name);
+function read({ parts }: Pick<Stored, "parts">): State {
+  return decodeState(new Map(Object.entries(parts))) ?? assert.fail("no state");
+}
+function apply(state: State, body: EventBody): State {
+  const { now, wall } = state.clock;
+  const stamp: Stamp = { now, wall, jitter: 0.5, freshId: "fresh", published: 0, quiet: [], head: undefined, named: undefined };
+  const step = reduce(state, { ...body, ...stamp });
+  if (step.state !== state) checkStep(state, step);
+  return step.state;
+}
+function callsOf({ run }: State): readonly OpenCall[] {
+  assert.ok(run.phase === "acting", `${run.phase} instead of acting`);
+  return run.calls;
+}
+
+describe("[P21] state of version 1", () => {
+  for (const { name, parts, log } of V1)
+    test(`${name}: it is read, is valid, goes on after a wake, and is stored as the present version`, () => {
+      const state = read({ parts });
+      checkState(state);
+      assert.equal(state.v, STATE_VERSION);
+      const { phase } = JSON.parse(parts["session"] ?? "").run;
+      assert.equal(state.run.phase, phase);
+      assert.equal(state.identity.isOwnersSession, true);
+      assert.doesNotMatch(JSON.stringify(state), /isMain|"sealed"|"sent"|roomMade/);
+      const awake = apply(state, { type: "Woke" });
+      assert.deepEqual(decodeState(new Map(encodeState(undefined, awake))), awake);
+      for (const row of log) assert.equal(decodeRow(row).seq, row.seq);
+    });
+
+  test("a call's status says what the program of before had committed", () => {
+    const before = callsOf(read(stored("acting, nothing handed over")));
+    assert.deepEqual(
+      before.map(({ name, status }) => `${name} ${status}`),
+      [
+        "gsv__WriteFile dispatched",
+        "lap__Bash dispatched",
+        "lap__Read dispatched",
+        "old__Bash planned",
+        "old__Read dispatched",
+        "box__Bash dispatched",
+        "gone__Bash planned",
+      ],
+    );
+    const after = callsOf(read(stored("acting, calls in every state, a compaction waits")));
+    assert.deepEqual(
+      after.map(({ name, status, dispatch }) => `${name} ${status} ${dispatch}`),
+      [
+        "gsv__WriteFile dispatched 0",
+        "lap__Bash dispatched 1",
+        "lap__Read dispatched 1",
+        "old__Bash dispatched 0",
+        "old__Read dispatched 0",
+        "box__Bash in_grace 0",
+        "gone__Bash in_grace 0",
+      ],
+    );
+    assert.deepEqual(after[0], {
+      status: "dispatched",
+      index: 0,
+      callId: "ref0000000/r1/1/0",
+      name: "gsv__WriteFile",
+      target: { kind: "native" },
+      ledger: false,
+      idempotent: false,
+      dispatch: 0,
+      restarts: 1,
+      startedAt: 0,
+      deadline: 60_000,
+    });
+    assert.deepEqual(after[6], {
+      status: "in_grace",
+      index: 6,
+      callId: "ref0000000/r1/1/6",
+      name: "gone__Bash",
+      target: { kind: "node", nodeId: "gone" },
+      ledger: false,
+      idempotent: false,
+      dispatch: 0,
+      startedAt: 0,
+      deadline: 60_000,
+      graceUntil: 10_500,
+    });
+  });
+
+  test("[P6] calls go on: results of their nodes are taken, and what waits is closed as unknown in the end", () => {
+    let state = read(stored("acting, calls in every state, a compaction waits"));
+    const report = (index: number, nodeId: string): void => {
+      const callId = `ref0000000/r1/1/${index}`;
+      state = apply(state, { type: "ToolResult", callId, from: { kind: "node", nodeId }, content: [], outcome: "ok" });
+    };
+    report(3, "old");
+    report(6, "elsewhere");
+    report(6, "gone");
+    assert.deepEqual(
+      callsOf(state).map(({ index }) => index),
+      [0, 1, 2, 4, 5],
+    );
+    state = { ...state, clock: { ...state.clock, now: 10_500 } };
+    state = apply(state, { type: "Tick", inFlight: [] });
+    assert.deepEqual(state.closed, [
+      { callId: "ref0000000/r1/1/5", name: "box__Bash", runId: "run-a", outcome: "unknown", target: { kind: "node", nodeId: "box" } },
+    ]);
+  });
+
+  test("[P7] calls that were closed may still report late", () => {
+    const { closed } = read(stored("idle, given-up calls and a cancel that is open"));
+    assert.deepEqual(
+      closed.map(({ name, target, outcome }) => [name, target, outcome]),
+      [
+        ["lap__Bash", { kind: "node", nodeId: "lap" }, "cancelled"],
+        ["gsv__WriteFile", { kind: "native" }, "cancelled"],
+        ["lap__Read", { kind: "node", nodeId: "lap" }, "cancelled"],
+      ],
+    );
+  });
+
+  test("what waits behind an archive, the summary, the settings and earlier sessions are kept", () => {
+    const waiting = read(stored("archiving, a run waits for room"));
+    assert.ok(waiting.run.phase === "archiving");
+    assert.equal(waiting.run.resume?.messageId, "d");
+    assert.equal(waiting.queue.count, 6);
+    const behind = read(stored("thinking behind a summary"));
+    assert.ok(behind.run.phase === "thinking");
+    assert.equal(behind.run.compactionTried, true);
+    assert.equal(behind.summary?.text, "what was said");
+    assert.equal(read(stored("idle")).settings.thinkingLevel, "high");
+    assert.deepEqual(read(stored("idle after a reset, memories to write")).previousSessionIds, ["s1"]);
+  });
+
+  test("an archive of a program without stages begins again", () => {
+    const { parts } = stored("idle");
+    const { compactions: _none, ...core } = JSON.parse(parts["session"] ?? "");
+    const archiving = {
+      phase: "archiving",
+      requestId: "q",
+      cause: "asked",
+      ordinal: 1,
+      attempt: 2,
+      failures: 0,
+      from: 1,
+      upto: 2,
+      count: 2,
+    };
+    const more = { archivedAt: 5, newSessionId: "s2", deadline: 9 };
+    const old = (run: object): State => {
+      const session = { ...core, run: { ...archiving, ...more, ...run }, outbox: [{ type: "Archive", id: "a1/2", notBefore: 0 }] };
+      const state = read({ parts: { session: JSON.stringify(session) } });
+      checkState(state);
+      return state;
+    };
+    const reset = old({ kind: "reset", keep: 0 });
+    assert.deepEqual([reset.compactions, reset.outbox[0]?.type, reset.outbox[0]?.id], [0, "Archive", "a1/2"]);
+    const compact = old({ kind: "compact", keep: 20 });
+    assert.deepEqual([compact.outbox.length, compact.outbox[0]?.type, compact.outbox[0]?.id], [1, "Summarize", "s1/2"]);
+  });
+});
+
+test("[P21] state of a newer version is refused with a sentence", () => {
+  const { parts } = stored("idle");
+  for (const v of [STATE_VERSION + 1, 99]) {
+    const session = JSON.stringify({ ...JSON.parse(parts["session"] ?? ""), v });
+    assert.throws(() => read({ parts: { session } }), {
+      name: "NewerStateError",
+      message: new RegExp(`^A newer version of GSV has written this state: .* have version ${v}, .* up to ${STATE_VERSION}\\.`),
+    });
+  }
+});
