@@ -1,11 +1,11 @@
 /**
  * Builds what `gsv up` runs into `dist/runtime/`: the gateway's Worker and the channels' (the same bundles that are deployed), the
- * embedded bucket, a link to workerd, and `manifest.json`. Does nothing when nothing changed, builds only the Workers whose sources
- * did, and replaces the folder in one move.
+ * embedded bucket, a link to workerd, and `manifest.json`. Builds only the Workers whose sources changed, and replaces the
+ * folder in one move.
  *
  *   node scripts/build.ts [--force] [--quiet] [--report FILE]
  *
- * Fails when a Worker is larger than its budget. `--report` writes what became of each Worker, for the test run. Never touches the
+ * Fails when a Worker is larger than its budget. `--report` writes the result for each Worker, for the test run. Never uses the
  * network. The WhatsApp bundle contains GPL-3.0 software: it is built here, for this machine, and is part of nothing that is shipped.
  */
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ import { BuildFailure, bundleWorker, kib, overBudget, type Size, sizeOf } from "
 import { type ChannelFacts, channelFacts, type Compatibility, compatibility, ConfigProblem } from "./lib/wrangler-config.ts";
 
 const TARGET = join(ROOT, "dist", "runtime");
-/** Every bundle depends on these. */
+/** Inputs of every bundle. */
 const COMMON = [
   "protocol/gen",
   "protocol/runtime",
@@ -39,7 +39,7 @@ interface Worker {
   /** What a cold start on the edge may have to load, gzipped. */
   readonly budgetBytes: number;
 }
-/** Of the gateway's, model clients are 100 KiB and the YAML parser 30 KiB. */
+/** Of this budget, model clients take 100 KiB and the YAML parser 30 KiB. */
 const GATEWAY: Worker = {
   name: "gateway",
   config: "gateway/wrangler.jsonc",
@@ -63,7 +63,7 @@ interface ChannelEntry extends ChannelFacts, Size {
 }
 interface Manifest extends Compatibility {
   readonly version: string;
-  /** Of what the gateway and its bucket are made of. */
+  /** Hash of the inputs of the gateway and its bucket. */
   readonly hash: string;
   readonly bytes: { readonly worker: number; readonly workerGzip: number; readonly r2: number };
   readonly channels: Readonly<Record<string, ChannelEntry>>;
@@ -139,7 +139,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** At most so many at a time: each is a process that takes a core and some hundred megabytes. */
+/** Runs at most `atOnce` at a time: each is a process that takes a core and some hundred megabytes. */
 async function inTurns(atOnce: number, work: readonly (() => Promise<void>)[]): Promise<void> {
   const waiting = [...work];
   const lane = async (): Promise<void> => {
@@ -148,7 +148,7 @@ async function inTurns(atOnce: number, work: readonly (() => Promise<void>)[]): 
   await Promise.all(Array.from({ length: atOnce }, lane));
 }
 
-/** One line for each Worker: it was bundled, and it fits. */
+/** Which Workers were bundled, and which exceed their budget. */
 function report(manifest: Manifest, problems: readonly string[]): void {
   if (values.report === undefined) return;
   const bundles = [{ name: GATEWAY.name, gzipBytes: manifest.bytes.workerGzip }].concat(
@@ -159,7 +159,7 @@ function report(manifest: Manifest, problems: readonly string[]): void {
 
 async function bundleBucket(into: string): Promise<Size> {
   const outfile = join(into, "r2.js");
-  // Only here: to see that nothing changed must stay quick.
+  // Loaded on demand, so that a run without changes stays quick.
   const { build } = await import("esbuild");
   await build({
     entryPoints: [join(ROOT, "gateway", "embedded", "r2.ts")],
@@ -183,7 +183,7 @@ function workerdPath(): string {
     return join(dirname(fromWorkerd.resolve(`${name}/package.json`)), "bin", "workerd");
   } catch {
     throw new BuildFailure(
-      `There is no workerd for ${process.platform} on ${process.arch} in node_modules (${name}). Run \`npm ci\`; 32-bit machines and musl can be nodes, not gateways.`,
+      `node_modules has no workerd for ${process.platform} on ${process.arch} (${name}). Run \`npm ci\`. 32-bit machines and musl can run nodes but no gateway.`,
     );
   }
 }
@@ -191,7 +191,7 @@ function workerdPath(): string {
 const packageVersion = (): string =>
   (JSON.parse(readFileSync(join(ROOT, "gateway", "package.json"), "utf8")) as { version: string }).version;
 
-/** What is there already; nothing when it can't be read. */
+/** The manifest of the present build; undefined when it cannot be read. */
 function readManifest(): Manifest | undefined {
   try {
     const manifest = JSON.parse(readFileSync(join(TARGET, "manifest.json"), "utf8")) as Manifest;
@@ -201,7 +201,7 @@ function readManifest(): Manifest | undefined {
   }
 }
 
-/** Whoever has the old folder open keeps it. */
+/** A process that has the old folder open keeps it. */
 function replace(fresh: string): void {
   const old = `${fresh}.old`;
   if (existsSync(TARGET)) renameSync(TARGET, old);

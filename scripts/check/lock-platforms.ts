@@ -1,6 +1,6 @@
 /**
- * The lock file names the optional packages of every platform, so that `npm ci` works on all of them and from any registry. npm
- * leaves out those that it could not look up when it wrote the file, and then refuses its own work. Pure: takes and gives JSON.
+ * Adds the optional packages of every platform to the lock file, so that `npm ci` works everywhere and from any registry. npm leaves
+ * out packages that it could not look up when it wrote the file, and later refuses such a file. PURE: takes and gives JSON.
  */
 
 interface LockedPackage {
@@ -30,7 +30,7 @@ function platformOf(name: string): { os?: string[]; cpu?: string[]; libc?: strin
   };
 }
 
-/** The same lock with what is missing, and the names of that. */
+/** The lock file with the missing packages, and their names. */
 export function withAllPlatforms(lock: LockFile): { lock: LockFile; added: string[] } {
   const packages: LockFile["packages"] = { ...lock.packages };
   const added: string[] = [];
@@ -38,7 +38,7 @@ export function withAllPlatforms(lock: LockFile): { lock: LockFile; added: strin
     for (const [name, version] of Object.entries(optionalDependencies ?? {})) {
       if (packages[`node_modules/${name}`] !== undefined || packages[`${path}/node_modules/${name}`] !== undefined) continue;
       const { os, cpu, libc } = platformOf(name);
-      // Only exact versions of a platform can be named without asking; anything else is npm's business.
+      // Only exact versions can be named without a registry; npm resolves the rest.
       if (os === undefined || cpu === undefined || !/^\d+\.\d+\.\d+[\w.+-]*$/.test(version)) continue;
       packages[`node_modules/${name}`] = {
         version,

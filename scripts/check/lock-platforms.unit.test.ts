@@ -22,7 +22,7 @@ const lock: LockFile = {
 };
 
 describe("platforms in the lock file", () => {
-  it("are completed, with what npm checks", () => {
+  it("are added, with the fields that npm checks", () => {
     const { lock: whole, added } = withAllPlatforms(lock);
     assert.deepEqual(added, ["@x/tool-darwin-arm64", "@x/tool-linux-x64-musl"]);
     assert.deepEqual(whole.packages["node_modules/@x/tool-darwin-arm64"], {
@@ -37,7 +37,7 @@ describe("platforms in the lock file", () => {
     assert.deepEqual(whole.packages["node_modules/@x/tool-linux-64"], lock.packages["node_modules/@x/tool-linux-64"]);
   });
 
-  it("a whole lock stays as it is", () => {
+  it("a complete lock file is unchanged", () => {
     const { lock: whole } = withAllPlatforms(lock);
     assert.deepEqual(withAllPlatforms(whole), { lock: whole, added: [] });
   });

@@ -20,12 +20,12 @@ const good = {
 const factsOf = (config: object) => channelFacts(JSON.stringify(config), "x.jsonc", "x");
 
 describe("wrangler.jsonc", () => {
-  it("comments and trailing commas go, strings stay", () => {
+  it("comments and trailing commas are removed, strings are not", () => {
     const text = '{\n // a "comment"\n "url": "https://x/*y*/", /* two\n lines */ "list": ["a\\"//b",],\n}';
     assert.deepEqual(JSON.parse(withoutComments(text)), { url: "https://x/*y*/", list: ['a"//b'] });
   });
 
-  it("says what the embedded gateway needs of a channel", () => {
+  it("gives the facts that the embedded gateway needs of a channel", () => {
     assert.deepEqual(factsOf(good), {
       compatibilityDate: "2026-11-01",
       compatibilityFlags: ["other_flag"],
@@ -67,12 +67,12 @@ describe("gateway/wrangler.jsonc", () => {
   const text = readFileSync(join(ROOT, "gateway", "wrangler.jsonc"), "utf8");
   const config = JSON.parse(withoutComments(text)) as Gateway & Readonly<Record<string, unknown>>;
 
-  it("the environment with channels is the same Worker with the same bindings, and channels beside them", () => {
+  it("the environment with channels has the same Worker and bindings, plus the channels", () => {
     const { services, name, ...repeated } = config.env["channels"] ?? {};
     assert.equal(name, config.name);
     assert.deepEqual(Object.keys(repeated).sort(), ["ai", "durable_objects", "r2_buckets", "vars"]);
     for (const [key, value] of Object.entries(repeated)) assert.deepEqual(value, config[key], key);
-    // What an environment does not inherit, and is new here, has to be repeated there as well.
+    // A new key that environments do not inherit must be repeated there.
     const inherited = ["$schema", "name", "main", "compatibility_date", "workers_dev", "send_metrics", "exports", "env"];
     assert.deepEqual(
       Object.keys(config).filter((key) => !inherited.includes(key) && !(key in repeated)),
@@ -88,12 +88,12 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("one byte over the budget is too much", () => {
+  it("one byte over the budget fails", () => {
     assert.equal(overBudget("x", { bytes: 9, gzipBytes: 1000 }, 1000), null);
     assert.match(overBudget("x", { bytes: 9, gzipBytes: 1001 }, 1000) ?? "", /Worker x is 1.0 KiB gzipped, more than its budget/);
   });
 
-  it("a change in what one depends on changes its hash alone; tests and the order of paths don't count", () => {
+  it("a change of an input changes only the hashes that depend on it; tests and the order of paths do not matter", () => {
     const root = mkdtempSync(join(tmpdir(), "gsv-inputs-"));
     try {
       for (const name of ["a", "b"]) {

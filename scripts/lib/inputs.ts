@@ -1,4 +1,4 @@
-/** Names what a build depends on by one hash. Each file is read once. Tests are no inputs. */
+/** Hashes the inputs of a build. Each file is read once. Tests do not count as inputs. */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -9,7 +9,7 @@ export class Inputs {
   constructor(root: string) {
     this.#root = root;
   }
-  /** Hex. The order of the paths does not count; a path that is not there is none. */
+  /** Hex. The order of the paths does not matter; missing paths are ignored. */
   hash(paths: readonly string[], salt = ""): string {
     const hash = createHash("sha256").update(salt);
     const files = new Set(paths.flatMap((path) => filesIn(join(this.#root, path))));

@@ -1,10 +1,10 @@
-/** Where the repository is, and the environment in which its tools stay off the network. */
+/** The repository's root, and the environment that keeps its tools off the network. */
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
-/** wrangler asks the network for its newest version, reports usage and fetches an object unless told not to. */
+/** Without these, wrangler looks for newer versions, reports usage and fetches an object from the network. */
 export const OFFLINE_WRANGLER: Readonly<Record<string, string>> = {
   WRANGLER_HIDE_BANNER: "true",
   WRANGLER_SEND_METRICS: "false",

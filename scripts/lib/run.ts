@@ -1,20 +1,20 @@
-/** Runs a program to its end and keeps what it says. Never a shell, so that names with spaces are just names. */
+/** Runs a program to its end and keeps its output. Never uses a shell, so arguments need no quoting. */
 import { spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
 
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Everything it says goes here too. */
+  /** Receives all output too. */
   readonly logFile?: string;
-  /** It may talk to the terminal itself; then nothing is kept. */
+  /** The program writes to the terminal itself; nothing is kept. */
   readonly inherit?: boolean;
 }
 export interface RunResult {
-  /** 127 when it could not be started. */
+  /** Exit status; 127 when the program could not be started, 1 when a signal ended it. */
   readonly code: number;
   readonly stdout: string;
-  /** stdout and stderr as they came. */
+  /** stdout and stderr in the order of arrival. */
   readonly output: string;
   readonly ms: number;
 }

@@ -1,4 +1,4 @@
-/** A Worker's bundle as wrangler would deploy it, and whether it is small enough. Never touches the network. */
+/** Bundles a Worker as wrangler would deploy it and compares its size with its budget. Never uses the network. */
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ export interface Size {
   readonly bytes: number;
   readonly gzipBytes: number;
 }
-/** What can't be built, in words for a person. */
+/** A build that failed; the message is for a person. */
 export class BuildFailure extends Error {}
 
 export const sizeOf = (file: string): Size => ({
@@ -24,7 +24,7 @@ export const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`
 export const overBudget = (worker: string, { gzipBytes }: Size, budgetBytes: number): string | null =>
   gzipBytes <= budgetBytes
     ? null
-    : `The Worker ${worker} is ${kib(gzipBytes)} gzipped, more than its budget of ${kib(budgetBytes)}. Look what was added: npx esbuild --analyze.`;
+    : `The Worker ${worker} is ${kib(gzipBytes)} gzipped, more than its budget of ${kib(budgetBytes)}. Find what was added: npx esbuild --analyze.`;
 
 /** Bundles the Worker of a `wrangler.jsonc` (its path from the root; `""` is its outermost environment) into one file. */
 export async function bundleWorker(config: string, environment: string, outfile: string): Promise<Size> {
@@ -42,7 +42,7 @@ export async function bundleWorker(config: string, environment: string, outfile:
     if (script === undefined || scripts.length !== 1) {
       const found = scripts.join(", ");
       throw new BuildFailure(
-        `wrangler made ${scripts.length} scripts of ${config} (${found}), and the embedded gateway loads exactly one of each Worker.`,
+        `wrangler made ${scripts.length} scripts of ${config} (${found}). The embedded gateway loads exactly one script for each Worker.`,
       );
     }
     copyFileSync(join(out, script), outfile);

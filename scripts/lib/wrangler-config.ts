@@ -1,4 +1,4 @@
-/** Reads `wrangler.jsonc`: what the embedded gateway needs of a Worker is told there and nowhere else. Pure: takes texts. */
+/** Reads `wrangler.jsonc`, the only source of what the embedded gateway needs to know of a Worker. PURE: takes texts. */
 
 export interface Compatibility {
   readonly compatibilityDate: string;
@@ -8,12 +8,12 @@ export interface ChannelFacts extends Compatibility {
   /** Class of the accounts' Durable Object. */
   readonly durableObject: string;
 }
-/** Flags that are on by themselves from a compatibility date on. */
+/** Flags that a compatibility date turns on by itself. */
 const DEFAULT_SINCE: Readonly<Record<string, string>> = { nodejs_compat: "2026-08-04" };
 
 export class ConfigProblem extends Error {}
 
-/** JSON with comments and trailing commas, as JSON. Strings stay what they are. */
+/** Removes comments and trailing commas. Strings keep their content. */
 export const withoutComments = (text: string): string =>
   text
     .replaceAll(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, string: string | undefined) => string ?? "")
@@ -33,11 +33,11 @@ interface Config {
 export function compatibility(text: string, file: string): Compatibility {
   const { compatibility_date: date, compatibility_flags: flags = [] } = parse(text, file);
   if (date === undefined) throw new ConfigProblem(`${file} has no compatibility_date.`);
-  // wrangler wants to be told in any case; workerd says at each start that it need not be.
+  // wrangler requires the flag in every case; workerd warns at each start that it is not needed.
   return { compatibilityDate: date, compatibilityFlags: flags.filter((flag) => (DEFAULT_SINCE[flag] ?? "9999-12-31") > date) };
 }
 
-/** Checks too that the channel is closed to the world and bound as the embedded gateway binds it. */
+/** Throws ConfigProblem unless the channel has no public address and the bindings that the embedded gateway gives it. */
 export function channelFacts(text: string, file: string, name: string): ChannelFacts {
   const config = parse(text, file);
   const must = (holds: boolean, what: string): void => {
@@ -62,6 +62,6 @@ function parse(text: string, file: string): Config {
   try {
     return JSON.parse(withoutComments(text)) as Config;
   } catch (error) {
-    throw new ConfigProblem(`${file} can't be read: ${String(error)}`);
+    throw new ConfigProblem(`${file} cannot be read: ${String(error)}`);
   }
 }

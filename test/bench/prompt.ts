@@ -5,7 +5,7 @@ import type { System } from "./system.ts";
 export interface PromptCost {
   /** Asked again when nothing changed. */
   readonly againMs: number;
-  /** Asked again after a file was written: looked at, put together and counted anew. */
+  /** Asked again after a file was written: read, assembled and counted again. */
   readonly changedMs: number;
   readonly bytes: number;
 }
@@ -22,7 +22,7 @@ export async function largePrompt(system: System, samples: number): Promise<Prom
     return frame.payload ?? {};
   };
   await ask("agents.create", { agentId: "bench", bootstrap: false });
-  const line = "- Something that is worth knowing about somebody or something.\n";
+  const line = "- Something that is worth knowing about a person or a thing.\n";
   const text = line.repeat(Math.floor(FILE_BYTES / line.length));
   for (const path of FILES) await ask("workspace.write", { agentId: "bench", path, content: `# ${path}\n${text}` });
   for (let index = 0; index < SKILLS; index++) {

@@ -1,4 +1,4 @@
-/** The first meeting on a fresh home, and several agents: made, met, brought along. Through the program itself, with the demo model. */
+/** The first meeting in a new home, and several agents: created, met, imported. With the built program and the demo model. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,27 +13,27 @@ describe("[P5.2] the first meeting", () => {
   before(() => machine.up());
   after(() => machine.end());
 
-  it("is what a new user's first word begins", async () => {
+  it("begins with a new user's first message", async () => {
     const answer = await machine.ok("chat", "hello");
     assert.match(answer, /Who am I, and who are you\?[\s\S]*your name is Ada and I am Sam[\s\S]*demo model/);
     assert.deepEqual(await sections(), ["base", "bootstrap", "soul", "identity", "user", "runtime"]);
     assert.match(await machine.ok("chat", "say still here"), /^still here/, "the other phrases work meanwhile");
   });
-  it("ends with an identity, and without BOOTSTRAP.md", async () => {
+  it("ends with an identity and deletes BOOTSTRAP.md", async () => {
     assert.match(await machine.ok("chat", "your name is Ada and I am Sam"), /Done, Sam\. I am Ada now/);
     assert.equal(existsSync(file("BOOTSTRAP.md")), false);
     assert.match(readFileSync(file("IDENTITY.md"), "utf8"), /Name: Ada/);
     assert.match(readFileSync(file("USER.md"), "utf8"), /Name: Sam/);
     assert.match(readFileSync(file("SOUL.md"), "utf8"), /^# Soul[\s\S]*I am Ada, and I am here for Sam/);
   });
-  it("and the identity holds in a new conversation", async () => {
+  it("the identity holds in a new conversation", async () => {
     await machine.ok("chat", "/new");
     assert.match(await machine.ok("chat", "who are you?"), /I am Ada[\s\S]*here for Sam/);
     assert.match(await machine.ok("chat", "-s", "main", "who am I?"), /You are Sam/);
     assert.ok(!(await sections()).includes("bootstrap"));
     assert.match(await machine.ok("prompt", "show", "--section", "identity"), /Name: Ada/);
   });
-  it("another agent has its own first meeting, files and conversation", async () => {
+  it("another agent has a first meeting, files and a conversation of its own", async () => {
     await machine.ok("agent", "new", "work", "--description", "for work", "--prompt", "Be brief.");
     assert.match(await machine.ok("chat", "--agent", "work", "hello"), /Who am I/);
     assert.match(await machine.ok("prompt", "show", "-s", "agent:work:main", "--section", "base"), /Be brief\./);
@@ -44,7 +44,7 @@ describe("[P5.2] the first meeting", () => {
     assert.match(ghost.stderr, /Did you mean work\?/);
     assert.equal(existsSync(file("", "wrok")), false);
   });
-  it("an agent that is brought along knows who it is; a second time there is nothing to do", async () => {
+  it("an imported agent knows who it is; a second import changes nothing", async () => {
     const from = join(machine.folder, "workspace-old");
     for (const [path, text] of [
       ["SOUL.md", "# Soul\n\nKind.\n"],

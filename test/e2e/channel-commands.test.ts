@@ -73,7 +73,7 @@ describe("gsv channel and gsv pair", () => {
     for (const one of fakes) await one.end();
   });
 
-  it("[S5] a start switches a channel on that nobody uses yet; its token is kept and never shown", async () => {
+  it("[S5] a start enables a channel that is not used yet; its token is stored and never shown", async () => {
     assert.deepEqual(
       [...(await channels())].map(([name, { bound }]) => [name, bound]),
       [

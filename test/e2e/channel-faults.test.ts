@@ -30,7 +30,7 @@ const leaks = (log: string, secrets: readonly string[]): string[] =>
 
 let stack: ChannelStack;
 let people = 0;
-const person = (): string => `somebody-${++people}`;
+const person = (): string => `person-${++people}`;
 /** Every text that a model was asked with. */
 const asked = (text: string): number => stack.model.requests.filter(({ body }) => JSON.stringify(body["messages"]).includes(text)).length;
 
@@ -411,7 +411,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
     const { output } = stack;
     for (const component of ["channel-example", "gateway"])
       assert.ok(output.includes(`"component":"${component}"`), `${component} has logged nothing: the log was not captured`);
-    const secrets = [MARK, "tangerine", "quicksilver", stack.token, stack.program.secret, "sk-of-the-fake-provider", "somebody-1"];
+    const secrets = [MARK, "tangerine", "quicksilver", stack.token, stack.program.secret, "sk-of-the-fake-provider", "person-1"];
     assert.deepEqual(leaks(output, secrets), []);
     const lines = output.split("\n");
     for (const secret of secrets)

@@ -127,8 +127,8 @@ describe("WhatsApp", { concurrency: 1, timeout: 90_000 }, () => {
     await fake.say(ANN.pn, "say one answer");
     await until("the model is asked", () => stack.model.requests.length > asked);
     await Promise.all([stack.killGateway(), stack.killChannel()]);
-    // Meanwhile somebody goes on writing.
-    await fake.say(ANN.pn, "say while nobody was there");
+    // Meanwhile a person continues to write.
+    await fake.say(ANN.pn, "say while GSV was away");
     stack.model.openGate("all");
     await Promise.all([stack.bootGateway(), stack.bootChannel()]);
     await linkedAgain();
@@ -142,7 +142,7 @@ describe("WhatsApp", { concurrency: 1, timeout: 90_000 }, () => {
   it("[S5][S17] nothing of what was said and by whom is in a log", () => {
     const { output } = stack;
     assert.match(output, /"component":"channel-whatsapp"/);
-    for (const secret of [ANN.pn, ANN.lid, fake.account.pn, "broken line", "one answer", "nobody was there", stack.token, "privKey"])
+    for (const secret of [ANN.pn, ANN.lid, fake.account.pn, "broken line", "one answer", "GSV was away", stack.token, "privKey"])
       assert.equal(output.includes(secret), false, secret);
   });
 });

@@ -87,9 +87,9 @@ const channel :Workerd.Worker = (
 );
 `;
 
-/** A wire between two processes. Whoever dials it keeps its address when the other side is started anew. */
+/** A wire between two processes. Its address stays the same when the other side is restarted. */
 export class Wire {
-  /** Where it leads; absent: nobody is there. */
+  /** Where it leads; absent: nothing listens. */
   target: number | undefined;
   /** Chances of each piece of a call, and of each piece of an answer, to be lost together with the connection. */
   losesCalls = 0;
@@ -273,7 +273,7 @@ export class ChannelStack {
   async say(from: string, id: string, text: string, more: Json = {}): Promise<void> {
     await until(`${id} is taken`, async () => (await this.post({ id, from, text, ...more })) === 200);
   }
-  /** Waits until so many texts were shown to somebody. */
+  /** Waits until so many texts were shown to a person. */
   async told(person: string, count: number): Promise<string[]> {
     return until(`${count} messages to ${person}`, () => {
       const texts = this.program.to(person);

@@ -1,6 +1,6 @@
 /**
- * People who are not the owner, the whole way: whoever was not let in makes no run, no memory and no tool call, whatever they write and
- * whatever they are called; and whoever was let in has a conversation of their own and nothing of the owner's (promises S6-S8, X7-X10).
+ * People who are not the owner, the whole way: a person who was not allowed causes no run, no memory and no tool call, whatever they write and
+ * whatever they are called; a person who was allowed has a conversation of their own and nothing of the owner's (promises S6-S8, X7-X10).
  */
 import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
@@ -76,7 +76,7 @@ it("[X8][X10] in a group: not without a mention, not from strangers, not by the 
   });
 });
 
-it("[X10] while a run of the owner is under way, nobody else's words end, approve or change it", { timeout: 60_000 }, async () => {
+it("[X10] while a run of the owner is under way, words of others do not end, approve or change it", { timeout: 60_000 }, async () => {
   stack.model.enqueue({ text: "the owner's answer", gate: "owner" });
   await stack.say("owner", "run", "say the owner's answer");
   const asked = stack.model.requests.length;

@@ -82,7 +82,7 @@ describe("a channel of the gateway on this machine", () => {
     assert.equal(heard?.to, "caller");
   });
 
-  it("[X17] nobody else has a channel's door: no signature, a page in a browser, a channel that is not enabled", async () => {
+  it("[X17] requests without a signature, from a browser, or for a channel that is not enabled are refused", async () => {
     const at = `http://127.0.0.1:${machine.port}/channels`;
     assert.equal((await fetch(`${at}/example/default`, { method: "POST", body: "{}" })).status, 401);
     assert.equal((await fetch(`${at}/example/default`, { headers: { Origin: "https://evil.example" } })).status, 403);
@@ -141,7 +141,7 @@ describe("a channel that is enabled while the gateway runs", () => {
     settings(machine, { version: 1, channels: { example: { enabled: false } } });
     await machine.ok("down");
     await machine.up();
-    assert.equal((await caller.say("say nobody")).status, 404);
+    assert.equal((await caller.say("say unheard")).status, 404);
     settings(machine, enabled("example"));
     await machine.ok("down");
     await machine.up();
@@ -186,7 +186,7 @@ describe("channels that can't run never keep the gateway from it", () => {
     }
   });
 
-  it("a channel without a bundle, and one that nobody knows: said, and the others run", async () => {
+  it("a channel without a bundle and an unknown channel are reported, and the others run", async () => {
     const machine = new Machine();
     const caller = new Caller(machine);
     try {

@@ -76,7 +76,7 @@ describe("the first message", () => {
     assert.match(await machine.ok("chat", "say demo again"), /demo again/);
   });
 
-  it("[S5] a key that was set is shown to nobody", async () => {
+  it("[S5] a key that was set is never shown", async () => {
     const all = [
       await machine.ok("config", "get"),
       await machine.ok("config", "get", "apiKeys.openai"),

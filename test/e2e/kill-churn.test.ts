@@ -73,7 +73,7 @@ describe("churn", () => {
       const results = resultTexts(seen.messages);
       const outcomes = seen.events.filter(({ tool }) => tool?.phase === "ended").map(({ tool }) => tool?.outcome);
       assert.equal(results.length, STEPS);
-      // A command that nobody knows about may be at it still.
+      // A command that no process tracks may still be running.
       await until(
         "the last command has ended",
         async () => (await rig.with((client) => client.call("session.stats", { sessionKey: cell.sessionKey })))["state"] === "idle",

@@ -50,7 +50,7 @@ describe("the gateway, killed", () => {
     }
 
     for (const delay of delays([0, 2])) {
-      it(`[K3] [K5] [K6] ${delay} ms after a message was accepted: it is answered with nobody asking again`, async () => {
+      it(`[K3] [K5] [K6] ${delay} ms after a message was accepted: it is answered and no one asks again`, async () => {
         const cell = rig.cell("k3");
         rig.model.serve(cell.name, { answer: says("by itself") });
         await rig.with(async (client) => {
@@ -335,16 +335,16 @@ describe("the gateway, killed", () => {
 
     it("[P12] the supervisor alone killed in the middle of an answer: `gsv up` takes the gateway over, and the answer comes once", async () => {
       const cell = rig.cell("supervisor");
-      const mended: Promise<void>[] = [];
+      const repairs: Promise<void>[] = [];
       rig.model.serve(cell.name, {
         answer: says("one two three"),
         wrote: ({ n }, { kind, nth }) => {
-          if (n === 1 && kind === "text" && nth === 2) mended.push(rig.orphan());
+          if (n === 1 && kind === "text" && nth === 2) repairs.push(rig.orphan());
         },
       });
       await rig.with((client) => cell.say(client));
-      await until("the supervisor is killed", () => mended.length === 1);
-      await Promise.all(mended);
+      await until("the supervisor is killed", () => repairs.length === 1);
+      await Promise.all(repairs);
       assert.equal((await cell.judge()).text, "one two three");
     });
 

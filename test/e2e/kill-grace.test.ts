@@ -41,7 +41,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
     };
     const endOf = ({ events }: Pick<Seen, "events">): Chat | undefined =>
       events.find(({ state, tool }) => state === "tool" && tool?.phase === "ended");
-    /** The one result says that nobody knows, in time, and in words that keep the model from repeating it. */
+    /** The one result says in time that the outcome is unknown, in words that keep the model from repeating the call. */
     function isUnknown(seen: Seen, tookMs: number): void {
       const end = endOf(seen);
       assert.deepEqual([end?.tool?.outcome, end?.reason], ["unknown", "tool.outcome_unknown"], JSON.stringify(seen.events));
@@ -80,7 +80,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
       assert.equal(node("dies").callOf(cell.name)?.starts, 1);
     });
 
-    it("[K15] killed when it had only accepted the call: it may not start it later, when nobody wants it any more", async () => {
+    it("[K15] killed when it had only accepted the call: it does not start it later, when the run has gone on", async () => {
       const { cell, seen, tookMs } = await lose("accepted", "accepted", (lost) => lost.die());
       isUnknown(seen, tookMs);
       node("accepted").at = { accepted: () => new Promise(() => undefined) };
@@ -182,7 +182,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
       });
     });
 
-    it("[K16'] [P10] a real node, killed while a command runs: the user sees at once that it dropped off, and then that nobody knows", async () => {
+    it("[K16'] [P10] a real node, killed while a command runs: the user sees at once that it disconnected, and then that the outcome is unknown", async () => {
       const cell = rig.cell("grace real");
       const command = `echo begun >> ${cell.name}; sleep 20`;
       rig.model.serve(cell.name, { answer: callsThenTells({ name: "box__Bash", arguments: { command } }) });

@@ -71,7 +71,7 @@ describe("a command on a real node", () => {
     assert.match(seen.text, new RegExp(`RESULT-${gate}`), JSON.stringify(seen.events));
   }
 
-  /** The model was told the truth: done, not begun, or that nobody knows; and it did not begin twice. */
+  /** The model was told what happened: done, not begun, or unknown; and the command did not begin twice. */
   function ranAsTold(seen: Seen, gate: string): void {
     const { outcome } = seen.events.find(({ tool }) => tool?.phase === "ended")?.tool ?? {};
     const begun = node.lines(`${gate}.begun`).length;
@@ -129,7 +129,7 @@ describe("a command on a real node", () => {
       });
     }
 
-    it("[K16'] with the command and its supervisor too, as when the machine went down: nobody knows, and the last output is told", async () => {
+    it("[K16'] with the command and its supervisor too, as in a power failure: the outcome is unknown, and the last output is reported", async () => {
       const cell = rig.cell("machine down");
       const gate = cell.name;
       const script = `echo LAST-WORDS; echo $$ $PPID > ${gate}.pids; echo begun >> ${gate}.begun; sleep 300`;
@@ -255,7 +255,7 @@ describe("a command on a real node", () => {
 
   describe("when only the link is cut", () => {
     afterEach(() => {
-      proxy.mend();
+      proxy.restore();
     });
     for (const phase of ["accepted", "started"] as const) {
       it(`[K14] [K16] when the call is ${phase}: it goes on, and its result arrives`, async () => {
@@ -263,7 +263,7 @@ describe("a command on a real node", () => {
         await atPhase(cell, phase, () => proxy.cut());
         open(gate, far);
         await until("the command has ended", () => far.lines(`${gate}.ended`).length > 0);
-        proxy.mend();
+        proxy.restore();
         ranOnce(await cell.judge(), gate, far);
       });
     }
@@ -275,7 +275,7 @@ describe("a command on a real node", () => {
         await until("the command has ended", () => far.lines(`${gate}.ended`).length > 0);
         spin(delay);
         proxy.cut();
-        proxy.mend();
+        proxy.restore();
         ranOnce(await cell.judge(), gate, far);
       });
     }

@@ -242,7 +242,7 @@ export class LinkProxy {
   get url(): string {
     return `ws://127.0.0.1:${(this.#server.address() as AddressInfo).port}/ws`;
   }
-  /** Cuts what is there; nothing new gets through until `mend`. */
+  /** Cuts all connections and refuses new ones until `restore`. */
   cut(): void {
     this.#open = false;
     for (const [near, far] of this.#pairs) {
@@ -250,7 +250,7 @@ export class LinkProxy {
       far.destroy();
     }
   }
-  mend(): void {
+  restore(): void {
     this.#open = true;
   }
   async close(): Promise<void> {

@@ -208,7 +208,7 @@ describe("a call on a node with a ledger", () => {
       });
     }
 
-    it("[K16'] [P6] when it has started: the model is told that nobody knows, and it is not run again", async () => {
+    it("[K16'] [P6] when it has started: the model is told that the outcome is unknown, and the call is not run again", async () => {
       const cell = oneCall("node started");
       once(cell, "started", () => node.die());
       await rig.with((client) => cell.say(client));

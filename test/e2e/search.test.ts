@@ -47,7 +47,7 @@ describe("[SE12] gsv search", () => {
     await machine.up();
     assert.deepEqual(await sources("zephyr"), ["archives", "archives"]);
   });
-  it("says what it could not read, and what is no query", async () => {
+  it("reports what it could not read, and refuses an invalid query", async () => {
     writeFileSync(join(machine.home, "workspace", "agents", "main", "sessions", "broken.jsonl.gz"), "no gzip");
     const shown = await machine.gsv(["search", "zephyr"]);
     assert.equal(shown.code, 0);

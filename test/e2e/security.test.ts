@@ -1,4 +1,4 @@
-/** Nobody gets in who should not, and nobody gets further than their token says. */
+/** Connections without rights are refused, and a connection can do no more than its token allows. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, describe, it } from "node:test";

@@ -54,7 +54,7 @@ describe("the simulator", () => {
       "dc slash status",
       "wait Discord slash command",
       "wa bob say let me in",
-      "wait WhatsApp Bob: This is somebody's personal assistant",
+      "wait WhatsApp Bob: This is",
       "pairs",
       "status",
       "quit",
@@ -82,7 +82,7 @@ describe("the simulator", () => {
     assert.match(next.output, /say kept/);
   });
 
-  it("a signal ends everything that was started; a folder that is somebody else's is refused", async () => {
+  it("a signal ends everything that was started; a folder with other files is refused", async () => {
     const home = join(folder, "signal");
     const played = play(home, ["wait what never comes"]);
     await until("it is up", () => played.output().includes("are up after"));

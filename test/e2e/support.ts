@@ -44,8 +44,8 @@ function within<T>(what: () => string, promise: Promise<T>, deadlineMs = DEADLIN
 }
 
 /**
- * Below the ports that the system gives to outgoing connections: there, somebody who dials a gateway that is down could be given the
- * gateway's own port, connect to himself and keep it.
+ * Below the ports that the system gives to outgoing connections: there, a client that dials a gateway which is down could be given the
+ * gateway's own port, connect to itself and keep the port.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -10,7 +10,7 @@
  *   1. the queue: `fake.enqueue(script, ...)`, or `POST /__control/script` with one script or a list of them
  *   2. a marker in the last user message: `[[script {"fault":"reset"}]]`
  *   3. after tool results: text that quotes them. Else the phrases below; else `You said: ...`
- *        say TEXT | call NAME {json arguments} (several lines: several calls) | stream N (N words) | loop NAME (calls NAME for ever)
+ *        say TEXT | call NAME {json arguments} (several lines: several calls) | stream N (N words) | loop NAME (calls NAME without end)
  * Control: `POST /__control/gate/NAME` opens a gate, `GET /__control/requests` lists what was asked (`?bodies=0` without bodies),
  * `POST /__control/reset` forgets scripts, gates and requests.
  */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { wordFindings } from "./words.ts";
+import { privateNameFindings } from "./private-names.ts";
 
-const count = (text: string, file = "a.ts"): number => wordFindings(new Map([[file, text]])).length;
+const count = (text: string, file = "a.ts"): number => privateNameFindings(new Map([[file, text]])).length;
 
-describe("words of somebody's machine", () => {
+describe("names of machines and accounts", () => {
   it("are found", () => {
     for (const text of [
       "cd /root/x",
