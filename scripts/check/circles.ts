@@ -160,7 +160,7 @@ export function circleFindings(graph: Graph, known: readonly string[]): Finding[
         rule: "circles",
         file,
         line: 1,
-        message: "It is in no circle any more. Remove it from scripts/check/known-circles.json.",
+        message: "It is in no circle any more. Run `npm run check -- --fix`, which removes it from the list.",
       });
   return findings;
 }

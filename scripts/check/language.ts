@@ -43,6 +43,11 @@ export function languageFindings(sources: Sources, known: readonly string[]): Fi
   }
   for (const file of known)
     if (!dirty.has(file))
-      findings.push({ rule: "language", file, line: 1, message: "It is clean now. Remove it from scripts/check/known-language.json." });
+      findings.push({
+        rule: "language",
+        file,
+        line: 1,
+        message: "It is clean now. Run `npm run check -- --fix`, which removes it from the list.",
+      });
   return findings;
 }
