@@ -4,14 +4,12 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
-import type { ChannelRef } from "../features/channels/hub.ts";
-import type { UploadAsked, UploadPlace } from "../features/media/uploads.ts";
-import type { Admitted, HttpCaller } from "../kernel/admission.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
 import type { AuditInput } from "../ports/audit.ts";
-import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "../ports/channels.ts";
+import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
+import type { Admitted, HttpCaller, HttpPort, UploadAsked, UploadPlace } from "../ports/http.ts";
 import type { Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 import type { SearchableSession, SearchAnswer, SearchInput } from "../ports/search.ts";
@@ -20,7 +18,7 @@ import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
 import { composeGateway } from "./compose.ts";
 import { problemResponse } from "./http/problem.ts";
 
-export class Gateway extends DurableObject<Env> implements GatewayPort {
+export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelPort, HttpPort {
   readonly #kernel: ReturnType<typeof composeGateway>["kernel"];
   readonly #ports: ReturnType<typeof composeGateway>["ports"];
 

@@ -1,9 +1,9 @@
 /** Where a session's parts are made; `wiring` is the one seam that tests in the runtime replace. Decides nothing. */
 import { createSessionMedia } from "../features/media/session-media.ts";
-import type { SpeechAi } from "../features/media/transcribe.ts";
+import type { SpeechAi } from "../ports/media.ts";
 import { createModelClient, modelLimits } from "../models/model-client.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
-import { createPromptSource } from "../features/workspace/prompt-source.ts";
+import { composePromptSource } from "./prompt-source.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
 import { createArchives } from "../storage/archives.ts";
 import { createMemoryFiles } from "../features/workspace/memory.ts";
@@ -15,7 +15,7 @@ function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, ai?: SpeechA
     gateway,
     model: createModelClient(),
     contextWindow: (model, config) => modelLimits(model, config).contextWindow,
-    prompts: createPromptSource(bucket, gateway),
+    prompts: composePromptSource(bucket, gateway),
     native: createNativeTools(bucket),
     archives: createArchives(bucket),
     files: createResultFiles(bucket),

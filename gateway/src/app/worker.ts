@@ -2,7 +2,6 @@
  * The Worker: what answers HTTP. Checks who asks before anything else happens, then hands over; keeps no state but two notes in memory
  * that spare the gateway needless calls. Everything but /health and the channels' webhooks needs a token.
  */
-import type { UploadAsked } from "../features/media/uploads.ts";
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
 import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
@@ -13,11 +12,12 @@ import { Webhooks } from "./http/webhook.ts";
 import { systemClock } from "../platform/clock.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayStub } from "../platform/stubs.ts";
+import type { HttpCaller, UploadAsked } from "../ports/http.ts";
 import { newerStateText } from "../ports/newer-state.ts";
 
 export { Gateway } from "./gateway-do.ts";
 export { GatewayEntrypoint } from "./gateway-service.ts";
-export { SearchIndex } from "../features/search/search-index-do.ts";
+export { SearchIndex } from "./search-index-do.ts";
 export { Session } from "./session-do.ts";
 
 const log = createLogger({ component: "worker", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
@@ -81,7 +81,7 @@ async function webhook(request: Request, env: Env): Promise<Response> {
   return webhooks.respond(request, (name) => webhookChannel(env, name));
 }
 
-function askerOf(request: Request, env: Env): { readonly token?: string; readonly origin?: string; readonly address: string } {
+function askerOf(request: Request, env: Env): HttpCaller {
   const token = bearer(request.headers.get("Authorization"));
   const origin = request.headers.get("Origin");
   return {

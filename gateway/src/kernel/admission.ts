@@ -4,6 +4,7 @@
  */
 import { ERRORS, type ErrorReason } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Admitted, HttpCaller } from "../ports/http.ts";
 import type { Result } from "../ports/result.ts";
 import { scopesOf } from "./authorise.ts";
 import { FailureWindow } from "./limits.ts";
@@ -23,17 +24,6 @@ export interface HttpRefusal {
   readonly reason: ErrorReason;
   readonly message: string;
 }
-/** The sender of an HTTP request. */
-export interface HttpCaller {
-  readonly token?: string;
-  readonly origin?: string;
-  readonly address: string;
-}
-/** Crosses to the Worker: plain enough for RPC to keep its type. */
-export type Admitted<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly error: { readonly reason: ErrorReason; readonly message: string; readonly hint?: string } };
-
 export interface AdmissionPorts {
   readonly tokens: Tokens;
   readonly now: () => number;

@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
-import { isTextLike } from "../features/media/kinds.ts";
+import { isTextLike } from "../storage/media-kinds.ts";
 import type { ContentBlock, MediaBlock, Message, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports/messages.ts";
 
 /** What providers count for one picture of usual size; its bytes say nothing. */

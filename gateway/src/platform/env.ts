@@ -3,16 +3,21 @@
  * person sets at run time is configuration (`config/`), not environment.
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
-import type { Gateway } from "../app/gateway-do.ts";
-import type { SpeechAi } from "../features/media/transcribe.ts";
-import type { SearchIndex } from "../features/search/search-index-do.ts";
-import type { WebhookChannel } from "../app/http/webhook.ts";
-import type { Session } from "../app/session-do.ts";
+import type { ChannelPort, WebhookChannel } from "../ports/channels.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
+import type { HttpPort } from "../ports/http.ts";
+import type { SpeechAi } from "../ports/media.ts";
+import type { SearchPort } from "../ports/search.ts";
+import type { SessionPort } from "../ports/session.ts";
+
+/** A Durable Object, by the port that it serves. */
+type ObjectOf<Port> = Rpc.DurableObjectBranded & Port;
+export type GatewayObject = ObjectOf<GatewayPort & ChannelPort & HttpPort>;
 
 export interface Env {
-  readonly GATEWAY: DurableObjectNamespace<Gateway>;
-  readonly SESSION: DurableObjectNamespace<Session>;
-  readonly SEARCH: DurableObjectNamespace<SearchIndex>;
+  readonly GATEWAY: DurableObjectNamespace<GatewayObject>;
+  readonly SESSION: DurableObjectNamespace<ObjectOf<SessionPort>>;
+  readonly SEARCH: DurableObjectNamespace<ObjectOf<SearchPort>>;
   readonly STORAGE: R2Bucket;
   /** Workers AI, for speech to text. Only on Cloudflare. */
   readonly AI?: SpeechAi;

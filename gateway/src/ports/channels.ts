@@ -1,5 +1,14 @@
-/** Messages that the agent sends to a channel. */
-import type { Media, OutboundMessage, Peer, PeerKind } from "../../../protocol/gen/types.ts";
+/** Between channels' Workers, the gateway and sessions: messages from platforms, and messages to them. */
+import type {
+  ChannelAccount,
+  ChannelInbound,
+  ChannelInboundOutcome,
+  DeliveryReport,
+  Media,
+  OutboundMessage,
+  Peer,
+  PeerKind,
+} from "../../../protocol/gen/types.ts";
 import type { ReplyRoute, SessionIdentity } from "./session.ts";
 
 export interface ChannelPlaces {
@@ -38,3 +47,26 @@ export type ReplyCall =
   | { readonly kind: "send"; readonly route: ReplyRoute; readonly message: OutboundMessage }
   | { readonly kind: "live"; readonly route: ReplyRoute; readonly deliveryId: string; readonly text: string }
   | { readonly kind: "typing"; readonly route: ReplyRoute; readonly active: boolean };
+
+/** One account of a channel. */
+export interface ChannelRef {
+  readonly channel: string;
+  readonly accountId: string;
+}
+/** What channels' Workers may call, through GatewayService. */
+export interface ChannelPort {
+  channelInbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome>;
+  /** Where a file of a message is stored; undefined: it is not wanted. */
+  channelMediaKey(
+    account: ChannelRef,
+    inbound: ChannelInbound,
+    file: { readonly mimeType: string; readonly index: number },
+  ): Promise<string | undefined>;
+  channelStatus(account: ChannelRef, state: ChannelAccount): Promise<void>;
+  channelDelivered(account: ChannelRef, report: DeliveryReport): Promise<void>;
+}
+/** A channel's Worker as the receiver of its platform's webhooks. */
+export interface WebhookChannel {
+  describe(params: object): Promise<{ readonly webhooks?: boolean }>;
+  fetch(request: Request): Promise<Response>;
+}

@@ -34,3 +34,8 @@ export interface SessionMedia {
   /** Everything of the session uploaded before `before` (epoch ms) but what is named in `keep`. Says how many objects went. */
   delete(sessionKey: string, before: number, keep: ReadonlySet<string>): Promise<Result<number>>;
 }
+
+/** Workers AI, for speech to text. */
+export interface SpeechAi {
+  run(model: string, input: Readonly<Record<string, unknown>>): Promise<unknown>;
+}

@@ -11,7 +11,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { AssembledPrompt, PromptInput } from "../ports/prompt.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import { type LocalDay, localDay } from "./dates.ts";
-import { visible } from "../features/skills/hidden.ts";
+import { visible } from "./hidden.ts";
 import { FENCE_RULE, fence, nested } from "./fence.ts";
 import { isMeaningful } from "./heartbeat.ts";
 import { headingOf, type PromptSection as Section, SECTIONS, type SectionId, validateNoOverride } from "./layers.ts";

@@ -1,5 +1,5 @@
 /** What the search index and other conversations ask of a session: its messages as text, and how a run ended. Changes nothing. */
-import { searchable } from "../features/search/messages.ts";
+import { searchable } from "../storage/searchable.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type { RunEnd } from "../ports/session.ts";
 import { isMessageRow, type LogRow } from "./machine/log.ts";

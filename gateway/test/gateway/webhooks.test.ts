@@ -4,7 +4,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { checkProblemDetails } from "../../../protocol/gen/validators/checks.js";
 import type { Env } from "../../src/platform/env.ts";
-import { Webhooks, type WebhookChannel } from "../../src/app/http/webhook.ts";
+import { Webhooks } from "../../src/app/http/webhook.ts";
+import type { WebhookChannel } from "../../src/ports/channels.ts";
 import { ADMIN, fakeSessions, fetchWorker, seed } from "./support.ts";
 
 const AT = "http://gsv.test/channels";

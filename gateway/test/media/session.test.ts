@@ -6,7 +6,7 @@ import { asCallId } from "../../../protocol/gen/types.ts";
 import { isMediaBlock, type MediaBlock, type Message } from "../../src/ports/messages.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
 import { MediaCache } from "../../src/features/media/cache.ts";
-import { uuidFor } from "../../src/features/media/names.ts";
+import { uuidFor } from "../../src/storage/media-names.ts";
 import { createSessionMedia } from "../../src/features/media/session-media.ts";
 import { SqlStore } from "../../src/session/store/sql-store.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "../session/support.ts";

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { checkMediaUploaded } from "../../../protocol/gen/validators/checks.js";
 import type { MediaUploaded } from "../../../protocol/gen/types.ts";
-import { uuidFor } from "../../src/features/media/names.ts";
+import { uuidFor } from "../../src/storage/media-names.ts";
 import { ADMIN, client, fakeSessions, fetchWorker, last, seed, token } from "../gateway/support.ts";
 
 const AT = "http://gsv.test/media";

@@ -12,9 +12,9 @@ import type { EffectiveConfig } from "../../src/ports/run-context.ts";
 import type { SessionIdentity } from "../../src/ports/session.ts";
 import type { SkillPin } from "../../src/ports/skills.ts";
 import { createSkillLibrary } from "../../src/features/skills/library.ts";
-import { SKILLS_MAX_AGE_MS } from "../../src/features/skills/load.ts";
+import { SKILLS_MAX_AGE_MS } from "../../src/storage/skills/load.ts";
 import { createNativeTools } from "../../src/tools/native-tools.ts";
-import { createPromptSource } from "../../src/features/workspace/prompt-source.ts";
+import { composePromptSource } from "../../src/app/prompt-source.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed, token } from "../gateway/support.ts";
 import { firstUse, value, watched } from "../workspace/support.ts";
 
@@ -142,7 +142,7 @@ describe("[SK4][S10][TH14] a change", () => {
         error: { reason: "skill.changed", message: expect.stringContaining("gsv skills approve mail") },
       });
     }
-    const source = createPromptSource(watched().bucket, port());
+    const source = composePromptSource(watched().bucket, port());
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
     expect(listedIn(value(await source.assemble(input(agent, NOON))))).not.toContain("mail");
     expect(await peer.refused("skills.approve", { agentId: agent, name: "mail", sha256: before.sha256 })).toMatchObject({
@@ -334,7 +334,7 @@ describe("[SK6] the prompt's skills", () => {
     for (let index = 0; index < 50; index++) await put(agent, `s${String(index).padStart(2, "0")}/SKILL.md`, manual(`skill ${index}`));
     const { bucket, taken } = watched();
     const approvals = firstUse();
-    const source = createPromptSource(bucket, approvals);
+    const source = composePromptSource(bucket, approvals);
     const first = value(await source.assemble(input(agent, NOON)));
     expect(listedIn(first).length).toBe(54);
     expect(approvals.asked.length).toBe(50);
@@ -354,7 +354,7 @@ describe("[SK6] the prompt's skills", () => {
     const agent = newAgent();
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
     await put(agent, "mail/SKILL.md", manual("one"));
-    const source = createPromptSource(watched().bucket, port());
+    const source = composePromptSource(watched().bucket, port());
     const now = Date.now();
     const pins = async (): Promise<readonly SkillPin[]> => (await port().runContext(`agent:${agent}:main`, undefined))?.skillPins ?? [];
     expect(listedIn(value(await source.assemble(input(agent, now, await pins()))))).toContain("mail");
@@ -369,14 +369,14 @@ describe("[SK6] the prompt's skills", () => {
     const agent = newAgent();
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
     await put(agent, "mail/SKILL.md", manual("one"));
-    const source = createPromptSource(watched().bucket, { skillsSeen: () => Promise.reject(new Error("away")) });
+    const source = composePromptSource(watched().bucket, { skillsSeen: () => Promise.reject(new Error("away")) });
     const listed = listedIn(value(await source.assemble(input(agent, NOON))));
     expect([listed.includes("mail"), listed.includes("daily-review")]).toEqual([false, true]);
   });
   test("what the owner says comes first: off, always, needs", async () => {
     const agent = newAgent();
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
-    const source = createPromptSource(watched().bucket, firstUse());
+    const source = composePromptSource(watched().bucket, firstUse());
     const listed = async (entries: NonNullable<NonNullable<EffectiveConfig["skills"]>["entries"]>, now: number): Promise<string[]> =>
       listedIn(value(await source.assemble({ ...input(agent, now), config: { ...config, skills: { entries } } })));
     expect(await listed({}, NOON)).not.toContain("coding");

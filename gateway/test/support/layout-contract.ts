@@ -12,9 +12,9 @@ import { createArchiveReader } from "../../src/storage/archive-reader.ts";
 import { createArchives } from "../../src/storage/archives.ts";
 import { dailyPath, extensionFor, mediaKey } from "../../src/storage/keys.ts";
 import { deleteMedia, putMedia } from "../../src/storage/media-objects.ts";
-import { createPromptSource } from "../../src/features/workspace/prompt-source.ts";
+import { composePromptSource } from "../../src/app/prompt-source.ts";
 import { createResultFiles } from "../../src/storage/results.ts";
-import { createWorkspaceStore } from "../../src/features/workspace/store.ts";
+import { createWorkspaceStore } from "../../src/storage/workspace/store.ts";
 
 export interface LayoutCase {
   readonly name: string;
@@ -68,7 +68,7 @@ const fresh = (bucket: R2Bucket): R2Bucket =>
 /** Every skill is taken as it is. */
 const approving = { skillsSeen: async (_agentId: string, seen: readonly SkillPin[]) => [...seen] };
 async function prompt(bucket: R2Bucket, agent: string, isOwnersSession = true, userTimezone = "UTC") {
-  return value(await createPromptSource(fresh(bucket), approving).assemble(input(agent, isOwnersSession, userTimezone)), "the prompt");
+  return value(await composePromptSource(fresh(bucket), approving).assemble(input(agent, isOwnersSession, userTimezone)), "the prompt");
 }
 const sectionsOf = async (bucket: R2Bucket, agent: string, isOwnersSession = true): Promise<string[]> =>
   (await prompt(bucket, agent, isOwnersSession)).sections.map(({ id }) => id);

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { createMemoryFiles } from "../../src/features/workspace/memory.ts";
-import { createWorkspaceStore } from "../../src/features/workspace/store.ts";
+import { createWorkspaceStore } from "../../src/storage/workspace/store.ts";
 import { newAgent, textAt, value } from "./support.ts";
 
 const memory = createMemoryFiles(env.STORAGE);

@@ -4,10 +4,10 @@ import { asAgentId } from "../../../protocol/gen/types.ts";
 import type { PromptInput } from "../../src/ports/prompt.ts";
 import type { EffectiveConfig } from "../../src/ports/run-context.ts";
 import { isMeaningful } from "../../src/prompt/heartbeat.ts";
-import { MAX_AGE_MS } from "../../src/features/workspace/cache.ts";
+import { MAX_AGE_MS } from "../../src/storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "../../src/features/agents/default-files.ts";
-import { createPromptSource } from "../../src/features/workspace/prompt-source.ts";
-import { createWorkspaceStore } from "../../src/features/workspace/store.ts";
+import { composePromptSource } from "../../src/app/prompt-source.ts";
+import { createWorkspaceStore } from "../../src/storage/workspace/store.ts";
 import { firstUse, newAgent, reason, textAt, value, watched } from "./support.ts";
 
 const NOON = Date.UTC(2026, 1, 19, 12);
@@ -42,7 +42,7 @@ describe("a new agent", () => {
   it("gets its files once, and its first prompt is the first meeting", async () => {
     const agent = newAgent();
     const { bucket, taken } = watched();
-    const source = createPromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, firstUse());
     const prompt = value(await source.assemble(input(agent)));
     expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "bootstrap", "soul", "identity", "user", "runtime"]);
     expect(await names(agent)).toEqual([...DEFAULT_FILES.map(({ name }) => name), "workspace.json"].sort());
@@ -56,16 +56,16 @@ describe("a new agent", () => {
   });
   it("what someone deleted does not come back", async () => {
     const agent = newAgent();
-    value(await createPromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
+    value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
     for (const { name } of DEFAULT_FILES) await env.STORAGE.delete(`agents/${agent}/${name}`);
     // A bucket object of its own stands for an isolate that has never seen the agent.
-    const prompt = value(await createPromptSource(watched().bucket, firstUse()).assemble(input(agent, NOON + 1)));
+    const prompt = value(await composePromptSource(watched().bucket, firstUse()).assemble(input(agent, NOON + 1)));
     expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "skills", "runtime"]);
     expect(await names(agent)).toEqual(["workspace.json"]);
   });
   it("files that were there are never overwritten, and a filled folder gets none", async () => {
     const agent = await settled();
-    value(await createPromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
+    value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
     expect(await names(agent)).toEqual(["SOUL.md"]);
   });
   it("[P12] a crash at any put is made good the next time", async () => {
@@ -77,12 +77,12 @@ describe("a new agent", () => {
         interfere((operation) => {
           if (operation === "put" && puts++ >= crashAt) throw new Error("killed");
         }, when);
-        const first = await createPromptSource(bucket, firstUse()).assemble(input(agent));
+        const first = await composePromptSource(bucket, firstUse()).assemble(input(agent));
         // The person writes a file of their own meanwhile: it must stay.
         const own = (await textAt(`agents/${agent}/USER.md`)) === undefined;
         if (own) await env.STORAGE.put(`agents/${agent}/USER.md`, "mine");
         const again = watched();
-        const prompt = value(await createPromptSource(again.bucket, firstUse()).assemble(input(agent)));
+        const prompt = value(await composePromptSource(again.bucket, firstUse()).assemble(input(agent)));
         if (own) expect(await textAt(`agents/${agent}/USER.md`)).toBe("mine");
         const marked = (await textAt(`agents/${agent}/workspace.json`)) !== undefined;
         if (marked) {
@@ -97,7 +97,7 @@ describe("a new agent", () => {
   it("two sessions that meet it at once agree", async () => {
     const agent = newAgent();
     const prompts = await Promise.all(
-      [watched(), watched(), watched()].map(({ bucket }) => createPromptSource(bucket, firstUse()).assemble(input(agent))),
+      [watched(), watched(), watched()].map(({ bucket }) => composePromptSource(bucket, firstUse()).assemble(input(agent))),
     );
     expect(prompts.map(reason)).toEqual(["ok", "ok", "ok"]);
     expect((await names(agent)).length).toBe(DEFAULT_FILES.length + 1);
@@ -108,7 +108,7 @@ describe("the prompt's files", () => {
   it("fresh: no operation on the bucket at all", async () => {
     const agent = await settled();
     const { bucket, taken } = watched();
-    const source = createPromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, firstUse());
     const first = value(await source.assemble(input(agent)));
     expect(first.system).toContain("SOUL-ONE");
     taken();
@@ -120,7 +120,7 @@ describe("the prompt's files", () => {
     await env.STORAGE.put(`agents/${agent}/USER.md`, "USER-ONE");
     await env.STORAGE.put(`agents/${agent}/memory/2026-02-19.md`, "TODAY-ONE");
     const { bucket, taken } = watched();
-    const source = createPromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, firstUse());
     value(await source.assemble(input(agent)));
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "SOUL-TWO");
     taken();
@@ -133,7 +133,7 @@ describe("the prompt's files", () => {
   it("a write of ours is seen by the next message", async () => {
     const agent = await settled();
     const { bucket } = watched();
-    const source = createPromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, firstUse());
     const store = createWorkspaceStore(bucket);
     value(await source.assemble(input(agent)));
     value(await store.update(agent, "MEMORY.md", () => ({ ok: true, value: "MEMORY-ONE" }), "c"));
@@ -146,7 +146,7 @@ describe("the prompt's files", () => {
   it("a write that comes while a load is under way is not missed", async () => {
     const agent = await settled();
     const { bucket, interfere } = watched();
-    const source = createPromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, firstUse());
     const store = createWorkspaceStore(bucket);
     let wrote = false;
     interfere(async (operation) => {
@@ -160,7 +160,7 @@ describe("the prompt's files", () => {
   it("finishing BOOTSTRAP.md just works: without it the normal order holds", async () => {
     const agent = newAgent();
     const { bucket } = watched();
-    const source = createPromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, firstUse());
     value(await source.assemble(input(agent)));
     value(await createWorkspaceStore(bucket).delete(agent, "BOOTSTRAP.md"));
     expect(value(await source.assemble(input(agent, NOON + 1))).sections.map(({ id }) => id)).toEqual([
@@ -178,7 +178,7 @@ describe("the prompt's files", () => {
   it("at midnight today becomes yesterday", async () => {
     const agent = await settled();
     await env.STORAGE.put(`agents/${agent}/memory/2026-02-19.md`, "NINETEENTH");
-    const source = createPromptSource(watched().bucket, firstUse());
+    const source = composePromptSource(watched().bucket, firstUse());
     const midnight = Date.UTC(2026, 1, 20);
     expect(value(await source.assemble(input(agent, midnight - 1))).sections.find(({ id }) => id === "today")?.text).toContain(
       "NINETEENTH",
@@ -190,7 +190,7 @@ describe("the prompt's files", () => {
   it("a bucket that fails: what was known a moment ago, else an error that says so", async () => {
     const agent = await settled();
     const { bucket, interfere } = watched();
-    const source = createPromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, firstUse());
     interfere(() => {
       throw new Error("R2 down");
     });
@@ -207,7 +207,7 @@ describe("the prompt's files", () => {
     await env.STORAGE.put(`agents/${agent}/AGENTS.md`, "ü".repeat(1_000_000));
     await env.STORAGE.put(`agents/${agent}/TOOLS.md`, new Uint8Array([0x68, 0x69, 0xff, 0xfe]));
     await env.STORAGE.put(`agents/${agent}/IDENTITY.md`, "");
-    const prompt = value(await createPromptSource(watched().bucket, firstUse()).assemble(input(agent)));
+    const prompt = value(await composePromptSource(watched().bucket, firstUse()).assemble(input(agent)));
     expect(prompt.sections.find(({ id }) => id === "agents")?.text).toMatch(/ü\n\n\[AGENTS\.md is cut here: 65536 of 2000000 bytes/);
     expect(prompt.sections.find(({ id }) => id === "tools")?.text).toMatch(/^hi\ufffd/);
   });

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { CAS_TRIES, createWorkspaceStore } from "../../src/features/workspace/store.ts";
+import { CAS_TRIES, createWorkspaceStore } from "../../src/storage/workspace/store.ts";
 import { newAgent, reason, textAt, value, watched } from "./support.ts";
 
 const store = createWorkspaceStore(env.STORAGE);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { createSkillLibrary } from "../../src/features/skills/library.ts";
 import { MARK_FRESH_MS } from "../../src/storage/replace.ts";
-import { createWorkspaceStore, type WorkspaceStore } from "../../src/features/workspace/store.ts";
+import { createWorkspaceStore, type WorkspaceStore } from "../../src/storage/workspace/store.ts";
 import { PRUNE_EVERY } from "../../src/storage/versions.ts";
 import { newAgent, reason, textAt, value, watched } from "./support.ts";
 

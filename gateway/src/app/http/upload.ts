@@ -1,6 +1,6 @@
 /** `POST /media`: a file for a message or a call. Checks what HTTP says of it; who may, and where to, the gateway decides before. */
-import type { UploadPlace } from "../../features/media/uploads.ts";
-import type { MediaOrigin } from "../../features/media/names.ts";
+import type { UploadPlace } from "../../ports/http.ts";
+import type { MediaOrigin } from "../../storage/media-names.ts";
 import { upload } from "../../features/media/upload.ts";
 import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
 

@@ -4,13 +4,8 @@
  * bodies, credentials of this gateway. Who the platform is, only the channel can tell (signatures).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { WebhookChannel } from "../../ports/channels.ts";
 import { problemResponse, SAFE_HEADERS } from "./problem.ts";
-
-/** A channel's Worker, as far as it is needed here. */
-export interface WebhookChannel {
-  describe(params: object): Promise<{ readonly webhooks?: boolean }>;
-  fetch(request: Request): Promise<Response>;
-}
 
 const PATH = /^\/channels\/([a-z][a-z0-9_]{0,62})(\/.*)$/;
 /** How long a channel is believed what it said of itself. */

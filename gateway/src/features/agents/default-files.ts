@@ -2,7 +2,7 @@
  * What a new agent's workspace begins with. Data only; making them is defaults.ts.
  * The order is the order of writing: BOOTSTRAP.md last, since the first meeting needs the others to be there.
  */
-import type { PromptFileName } from "../workspace/cache.ts";
+import type { PromptFileName } from "../../storage/workspace/cache.ts";
 
 const SOUL = `# Soul
 

@@ -5,7 +5,7 @@
  */
 import type { Result } from "../../ports/result.ts";
 import { type Bucket, failure, hasBody } from "../../storage/bucket.ts";
-import { cacheOf } from "../workspace/cache.ts";
+import { cacheOf } from "../../storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "./default-files.ts";
 import { contentTypeOf, fileKey, MARKER, parsePath } from "../../storage/keys.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { Result } from "../../ports/result.ts";
 import { type Bucket, failure } from "../../storage/bucket.ts";
-import { PROMPT_FILES } from "../workspace/cache.ts";
+import { PROMPT_FILES } from "../../storage/workspace/cache.ts";
 import { makeDefaults } from "./defaults.ts";
 import { agentFolder } from "../../storage/keys.ts";
 

@@ -10,7 +10,7 @@ import type { Logger } from "../../platform/log.ts";
 import type { ReplyCall } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
-import type { ChannelRef } from "./hub.ts";
+import type { ChannelRef } from "../../ports/channels.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import { sentence } from "../../ports/result.ts";
 import type { Config } from "../../kernel/config/store.ts";

@@ -21,8 +21,9 @@ import { type Access, accessOf, senderIdOf } from "./access.ts";
 import { unansweredWhy } from "./attention.ts";
 import { cleanName, envelope, hasHead } from "./envelope.ts";
 import { gapText, noticeDelivery } from "./undelivered.ts";
-import { isOwnKey, keyFor } from "../media/names.ts";
+import { isOwnKey, keyFor } from "../../storage/media-names.ts";
 import type { Logger } from "../../platform/log.ts";
+import type { ChannelRef } from "../../ports/channels.ts";
 import type { ReplyRoute, SessionSend } from "../../ports/session.ts";
 import type { Audit } from "../../kernel/audit.ts";
 import { Deliverer } from "./deliverer.ts";
@@ -36,10 +37,6 @@ import type { Peers } from "./peers.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { normaliseId } from "../../kernel/routing/session-keys.ts";
 
-export interface ChannelRef {
-  readonly channel: string;
-  readonly accountId: string;
-}
 export interface HubPorts {
   readonly config: Config;
   readonly sessions: SessionDirectory;

@@ -13,7 +13,7 @@ import type { Result } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import { fence } from "../../prompt/fence.ts";
 import type { Audit } from "../../kernel/audit.ts";
-import type { ChannelRef } from "./hub.ts";
+import type { ChannelRef } from "../../ports/channels.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Pairings } from "./pairings.ts";

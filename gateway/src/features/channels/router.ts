@@ -5,7 +5,7 @@
 import type { ChannelInbound, DmScope, PairRole } from "../../../../protocol/gen/types.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
-import type { ChannelRef } from "./hub.ts";
+import type { ChannelRef } from "../../ports/channels.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { NamedSession, SessionDirectory } from "../../ports/sessions.ts";

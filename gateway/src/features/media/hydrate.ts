@@ -7,7 +7,7 @@ import { type ContentBlock, type ImageBlock, isMediaBlock, type MediaBlock, type
 import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
 import { encodeBase64 } from "./base64.ts";
 import type { MediaCache } from "./cache.ts";
-import { isShownImage, isTextLike } from "./kinds.ts";
+import { isShownImage, isTextLike } from "../../storage/media-kinds.ts";
 import {
   bigImageNote,
   blindNote,

@@ -1,12 +1,12 @@
 /** SessionMedia over the bucket: what sessions use of this folder, put together. Holds nothing but the cache, which all sessions share. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { SessionMedia } from "../../ports/media.ts";
+import type { SessionMedia, SpeechAi } from "../../ports/media.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { deleteMedia } from "../../storage/media-objects.ts";
 import { MediaCache } from "./cache.ts";
 import { hydrate } from "./hydrate.ts";
 import { takeAttachments, takeResult } from "./take.ts";
-import { type Fetch, type SpeechAi, transcribe } from "./transcribe.ts";
+import { type Fetch, transcribe } from "./transcribe.ts";
 
 const shared = new MediaCache(LIMITS.mediaCacheBytes);
 

@@ -11,8 +11,8 @@ import type { Result } from "../../ports/result.ts";
 import { type Bucket, failure, guarded } from "../../storage/bucket.ts";
 import { putMedia } from "../../storage/media-objects.ts";
 import { decodeBase64, decodedBytes } from "./base64.ts";
-import { cleanName, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } from "./kinds.ts";
-import { isKeyOf, isOwnKey, uuidFor } from "./names.ts";
+import { cleanName, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
+import { isKeyOf, isOwnKey, uuidFor } from "../../storage/media-names.ts";
 
 /** Images of one result; a tool that gives more is told so. */
 const RESULT_IMAGES = 16;

@@ -3,6 +3,7 @@
  * throws, never tells a key, a server's own words or what was said.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { SpeechAi } from "../../ports/media.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
 import type { Result } from "../../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
@@ -10,10 +11,6 @@ import { failure, guarded } from "../../storage/bucket.ts";
 import { extensionFor } from "../../storage/keys.ts";
 import { encodeBase64 } from "./base64.ts";
 
-/** Workers AI, as far as it is needed. */
-export interface SpeechAi {
-  run(model: string, input: Readonly<Record<string, unknown>>): Promise<unknown>;
-}
 export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
 export interface TranscribePorts {
   /** The recording's bytes. Undefined: it is not there. */

@@ -5,7 +5,8 @@ import { type FakeTranscription, startFakeTranscription } from "../../../../test
 import type { MediaBlock } from "../../ports/messages.ts";
 import type { Result } from "../../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
-import { type SpeechAi, TRANSCRIPT_CHARS, transcribe } from "./transcribe.ts";
+import type { SpeechAi } from "../../ports/media.ts";
+import { TRANSCRIPT_CHARS, transcribe } from "./transcribe.ts";
 
 const SOUND = new TextEncoder().encode("OggS and so on");
 const block: MediaBlock = { type: "audio", r2Key: "media/s/a.ogg", mimeType: "audio/ogg", filename: "private name.ogg" };

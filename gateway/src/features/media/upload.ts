@@ -5,8 +5,8 @@
 import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
 import type { Result } from "../../ports/result.ts";
 import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
-import { cleanName, HEAD_BYTES, isShownImage, typeOf } from "./kinds.ts";
-import { keyFor, type MediaOrigin } from "./names.ts";
+import { cleanName, HEAD_BYTES, isShownImage, typeOf } from "../../storage/media-kinds.ts";
+import { keyFor, type MediaOrigin } from "../../storage/media-names.ts";
 
 export interface UploadInput {
   readonly sessionKey: string;

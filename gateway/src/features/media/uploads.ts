@@ -3,6 +3,7 @@
  * made. Decides; stores nothing.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { UploadAsked, UploadPlace } from "../../ports/http.ts";
 import type { Result } from "../../ports/result.ts";
 import { scopesOf } from "../../kernel/authorise.ts";
 import { FailureWindow } from "../../kernel/limits.ts";
@@ -17,16 +18,6 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 const UPLOADS_PER_MINUTE = 120;
 const UPLOAD_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const CALL_ID = /^[a-z2-7]{10}\/r[1-9][0-9]{0,14}\/[0-9]{1,9}\/[0-9]{1,9}$/;
-
-export interface UploadAsked {
-  readonly sessionKey?: string;
-  readonly callId?: string;
-  readonly id?: string;
-}
-/** Where the file goes. `id` absent: a fresh one. */
-export type UploadPlace =
-  | { readonly kind: "upload"; readonly sessionKey: string; readonly id?: string; readonly maxBytes: number }
-  | { readonly kind: "call"; readonly sessionKey: string; readonly callId: string; readonly nodeId: string; readonly maxBytes: number };
 
 export type UploadPorts = Pick<SessionsPort, "sessions"> & Pick<KernelPorts, "config" | "connections">;
 

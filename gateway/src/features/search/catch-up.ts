@@ -13,7 +13,7 @@ import type { SearchableSession, SearchRows } from "../../ports/search.ts";
 import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
 import { agentFolder } from "../../storage/keys.ts";
 import type { Doc, IndexStore, Source } from "./index-store.ts";
-import { searchable } from "./messages.ts";
+import { searchable } from "../../storage/searchable.ts";
 import { pieces } from "./text.ts";
 import { transcriptLines } from "./transcript-lines.ts";
 

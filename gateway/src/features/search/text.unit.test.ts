@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { searchable } from "./messages.ts";
+import { searchable } from "../../storage/searchable.ts";
 import { MARK_BEGIN as B, MARK_END as E, linesBefore, pieces, segment, snippetOf, unmarked, withoutMarks } from "./text.ts";
 
 const same = (text: string): string => text;

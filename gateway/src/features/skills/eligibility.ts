@@ -3,7 +3,7 @@
  * front matter, whether it is what was approved, and what machines must be able to do.
  */
 import type { NodeId, SkillEntryConfig, SkillState } from "../../../../protocol/gen/types.ts";
-import type { SkillHead } from "./front-matter.ts";
+import type { SkillHead } from "../../storage/skills/front-matter.ts";
 
 /** What the pins say of its files. `unseen`: nobody has said anything of it yet. */
 export type Approval = "approved" | "changed" | "unseen";

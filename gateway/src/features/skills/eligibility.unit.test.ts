@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asNodeId, type SkillEntryConfig, type SkillState } from "../../../../protocol/gen/types.ts";
-import { builtinFile, builtinFolders } from "./builtin/index.ts";
+import { builtinFile, builtinFolders } from "../../storage/skills/builtin/index.ts";
 import { type Approval, type Machine, standing } from "./eligibility.ts";
-import { digestOf, inForce, isSkillName, type SkillFolder, skillPath } from "./folder.ts";
-import { readHead, type SkillHead } from "./front-matter.ts";
-import { visible } from "./hidden.ts";
+import { digestOf, inForce, isSkillName, type SkillFolder, skillPath } from "../../storage/skills/folder.ts";
+import { readHead, type SkillHead } from "../../storage/skills/front-matter.ts";
+import { visible } from "../../prompt/hidden.ts";
 
 const head = (more: Partial<SkillHead> = {}): SkillHead => ({
   description: "d",

@@ -7,12 +7,12 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillFile } from "../../../../protocol/gen/types.ts";
 import type { Result } from "../../ports/result.ts";
 import { asText, type Bucket, failure, guarded } from "../../storage/bucket.ts";
-import { cacheOf } from "../workspace/cache.ts";
+import { cacheOf } from "../../storage/workspace/cache.ts";
 import { agentFolder, contentTypeOf } from "../../storage/keys.ts";
-import { createWorkspaceStore } from "../workspace/store.ts";
-import { builtinFile, builtinFolders } from "./builtin/index.ts";
-import { inForce, SKILL_FILE, type SkillFolder, sha256Of } from "./folder.ts";
-import { rootPrefix, type RootSkills, type SkillRoot } from "./load.ts";
+import { createWorkspaceStore } from "../../storage/workspace/store.ts";
+import { builtinFile, builtinFolders } from "../../storage/skills/builtin/index.ts";
+import { inForce, SKILL_FILE, type SkillFolder, sha256Of } from "../../storage/skills/folder.ts";
+import { rootPrefix, type RootSkills, type SkillRoot } from "../../storage/skills/load.ts";
 
 export interface SkillView {
   /** The ones that count, by name. */

@@ -1,7 +1,7 @@
 /** Whether a skill is what was approved. Pure. */
 import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
 import type { Approval } from "./eligibility.ts";
-import type { SkillFolder } from "./folder.ts";
+import type { SkillFolder } from "../../storage/skills/folder.ts";
 
 export const pinOf = <P extends SkillPin>(folder: Pick<SkillFolder, "scope" | "name">, pins: readonly P[]): P | undefined =>
   pins.find((pin) => pin.scope === folder.scope && pin.name === folder.name);

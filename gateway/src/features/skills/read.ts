@@ -10,7 +10,7 @@ import type { Result } from "../../ports/result.ts";
 import type { SkillPin } from "../../ports/skills.ts";
 import { type Bucket, failure } from "../../storage/bucket.ts";
 import { standing } from "./eligibility.ts";
-import { SKILL_FILE, type SkillFolder, skillPath } from "./folder.ts";
+import { SKILL_FILE, type SkillFolder, skillPath } from "../../storage/skills/folder.ts";
 import { createSkillLibrary, type SkillLibrary, type SkillView } from "./library.ts";
 import { approvalOf, unreported } from "./pins.ts";
 

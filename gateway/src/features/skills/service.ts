@@ -20,12 +20,12 @@ import {
   SKILL_FILE,
   type SkillFolder,
   skillPath,
-} from "./folder.ts";
-import { visible } from "./hidden.ts";
+} from "../../storage/skills/folder.ts";
+import { visible } from "../../prompt/hidden.ts";
 import type { SkillLibrary, SkillView } from "./library.ts";
-import type { SkillRoot } from "./load.ts";
+import type { SkillRoot } from "../../storage/skills/load.ts";
 import { approvalOf, pinOf, unreported } from "./pins.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "../../storage/turns.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";

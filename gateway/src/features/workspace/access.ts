@@ -7,7 +7,7 @@
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import { parseFolder, parsePath } from "../../storage/keys.ts";
-import { refusal } from "./protection.ts";
+import { refusal } from "../../storage/workspace/protection.ts";
 
 const PUBLIC_FILES = new Set(["SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md"]);
 

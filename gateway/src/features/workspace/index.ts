@@ -4,7 +4,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SkillApprovals } from "../../ports/skill-approvals.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { workspaceMethods } from "./methods.ts";
-import { createWorkspaceStore } from "./store.ts";
+import { createWorkspaceStore } from "../../storage/workspace/store.ts";
 import { WORKSPACE_TOOLS } from "./tools.ts";
 
 export interface WorkspacePorts extends SkillApprovals, Pick<KernelPorts, "config"> {

@@ -5,7 +5,7 @@
 import type { MemoryFiles } from "../../ports/memory.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { dailyPath } from "../../storage/keys.ts";
-import { createWorkspaceStore, type WorkspaceStore } from "./store.ts";
+import { createWorkspaceStore, type WorkspaceStore } from "../../storage/workspace/store.ts";
 
 /** `memory/2026-03-01-2.md` and so on. */
 const NEIGHBOURS = 9;

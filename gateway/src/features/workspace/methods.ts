@@ -7,8 +7,8 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SkillApprovals } from "../../ports/skill-approvals.ts";
 import { MAX_RESULT_BYTES } from "../../storage/results.ts";
 import { ANSWER_BYTES, answerBytes, textPage } from "../../storage/text-page.ts";
-import { sha256Of } from "../skills/folder.ts";
-import type { ChangeOptions, WorkspaceStore } from "./store.ts";
+import { sha256Of } from "../../storage/skills/folder.ts";
+import type { ChangeOptions, WorkspaceStore } from "../../storage/workspace/store.ts";
 
 export interface WorkspaceMethodPorts extends SkillApprovals, Pick<KernelPorts, "config"> {
   readonly store: WorkspaceStore;

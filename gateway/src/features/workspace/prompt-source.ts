@@ -1,11 +1,10 @@
-/** The system prompt of an agent: its files through the cache, put together by prompt/. Makes a new agent's files first. */
+/** The system prompt of an agent: its files through the cache, assembled by prompt/. The default files of a new agent are made first. */
 import { type PromptFiles, type PromptSkill, assemble } from "../../prompt/assemble.ts";
 import { localDay } from "../../prompt/dates.ts";
 import type { AssembledPrompt, PromptInput, PromptSource } from "../../ports/prompt.ts";
 import type { Bucket } from "../../storage/bucket.ts";
-import { type AgentFiles, cacheOf, type PromptFileName } from "./cache.ts";
-import { ensureDefaults } from "../agents/defaults.ts";
-import { PromptSkills, type SeenPort } from "../skills/read.ts";
+import { type AgentFiles, cacheOf, type PromptFileName } from "../../storage/workspace/cache.ts";
+import type { Result } from "../../ports/result.ts";
 
 const FIELDS: Readonly<Record<PromptFileName, keyof Omit<PromptFiles, "skills">>> = {
   "SOUL.md": "soul",
@@ -29,7 +28,7 @@ interface Made {
   readonly input: PromptInput;
   readonly prompt: AssembledPrompt;
 }
-/** Whether the same prompt would come out: everything that goes in but the time of the day, which it never shows. */
+/** Whether the prompt would be the same. The time of day is not compared: the prompt never shows it. */
 function isSame(made: Made, loaded: AgentFiles, skills: readonly PromptSkill[], day: string, input: PromptInput): boolean {
   const before = made.input;
   return (
@@ -48,9 +47,15 @@ function isSame(made: Made, loaded: AgentFiles, skills: readonly PromptSkill[], 
   );
 }
 
-export function createPromptSource(bucket: Bucket, gateway: SeenPort): PromptSource {
+/** What other features add to the prompt. */
+export interface PromptSourcePorts {
+  readonly skills: { list(input: PromptInput): Promise<Result<readonly PromptSkill[]>> };
+  /** Makes the default files of a new agent. True: files were made, so they must be loaded again. */
+  readonly ensureDefaults: (agentId: string, files: AgentFiles) => Promise<Result<boolean>>;
+}
+
+export function createPromptSource(bucket: Bucket, { skills, ensureDefaults }: PromptSourcePorts): PromptSource {
   const cache = cacheOf(bucket);
-  const skills = new PromptSkills(bucket, gateway);
   let made: Made | undefined;
   return {
     async assemble(input) {
@@ -59,7 +64,7 @@ export function createPromptSource(bucket: Bucket, gateway: SeenPort): PromptSou
       let [loaded, listed] = await Promise.all([cache.load(agentId, day, input.now), skills.list(input)]);
       if (!listed.ok) return listed;
       if (!loaded.ok) return loaded;
-      const ensured = await ensureDefaults(bucket, agentId, loaded.value);
+      const ensured = await ensureDefaults(agentId, loaded.value);
       if (!ensured.ok) return ensured;
       if (ensured.value) loaded = await cache.load(agentId, day, input.now);
       if (!loaded.ok) return loaded;

@@ -4,17 +4,17 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Media } from "../../../../protocol/gen/types.ts";
-import { cleanName, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../media/kinds.ts";
-import { isOwnKey, uuidFor } from "../media/names.ts";
+import { cleanName, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
+import { isOwnKey, uuidFor } from "../../storage/media-names.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import type { Result } from "../../ports/result.ts";
-import { sha256Of, skillPath } from "../skills/folder.ts";
+import { sha256Of, skillPath } from "../../storage/skills/folder.ts";
 import { readSkillFile } from "../skills/read.ts";
-import { Turns } from "../skills/turns.ts";
+import { Turns } from "../../storage/turns.ts";
 import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
 import { contentTypeOf, fileKey, parsePath } from "../../storage/keys.ts";
 import { putMedia } from "../../storage/media-objects.ts";
-import { type ChangeOptions, createWorkspaceStore, type WorkspaceStore } from "./store.ts";
+import { type ChangeOptions, createWorkspaceStore, type WorkspaceStore } from "../../storage/workspace/store.ts";
 
 export interface Files extends WorkspaceStore {
   /** Files that go out with a message: kept as this conversation's media, under names that derive from the call. */

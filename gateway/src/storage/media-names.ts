@@ -2,7 +2,7 @@
  * Names of stored files. They derive from what brought the file, so that taking it in again stores nothing twice, and nobody can
  * choose the name of somebody else's. Asynchronous only because hashing is.
  */
-import { mediaKey, mediaPrefix } from "../../storage/keys.ts";
+import { mediaKey, mediaPrefix } from "./keys.ts";
 
 export type MediaOrigin =
   /** The n-th file that came inside a message. */

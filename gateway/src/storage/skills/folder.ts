@@ -5,7 +5,7 @@
 import type { SkillFile } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type SkillHead, readHead } from "./front-matter.ts";
-import { dangerousIn, visible } from "./hidden.ts";
+import { dangerousIn, visible } from "../../prompt/hidden.ts";
 
 export type SkillScope = "agent" | "global" | "builtin";
 export interface HashedFile {

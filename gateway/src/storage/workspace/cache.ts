@@ -7,8 +7,8 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LocalDay } from "../../prompt/dates.ts";
 import type { Result } from "../../ports/result.ts";
 import { SkillFolders } from "../skills/load.ts";
-import { type Bucket, decodeStart, failure, hasBody, readStart } from "../../storage/bucket.ts";
-import { agentFolder, dailyPath, fileKey, MARKER, MEMORY_FOLDER } from "../../storage/keys.ts";
+import { type Bucket, decodeStart, failure, hasBody, readStart } from "../bucket.ts";
+import { agentFolder, dailyPath, fileKey, MARKER, MEMORY_FOLDER } from "../keys.ts";
 
 export const MAX_AGE_MS = 15_000;
 const MAX_AGENTS = 64;

@@ -3,13 +3,13 @@
  * is derived, so it may be lost at any time. The constructor reads nothing.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../../platform/env.ts";
-import { systemClock } from "../../platform/clock.ts";
-import { consoleSink, createLogger, SecretValues } from "../../platform/log.ts";
-import { gatewayPort, sessionPort } from "../../platform/stubs.ts";
-import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
-import { IndexStore } from "./index-store.ts";
-import { SearchService } from "./service.ts";
+import type { Env } from "../platform/env.ts";
+import { systemClock } from "../platform/clock.ts";
+import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
+import { gatewayPort, sessionPort } from "../platform/stubs.ts";
+import type { SearchFound, SearchPort, SearchRequest } from "../ports/search.ts";
+import { IndexStore } from "../features/search/index-store.ts";
+import { SearchService } from "../features/search/service.ts";
 
 export class SearchIndex extends DurableObject<Env> implements SearchPort {
   readonly #service: SearchService;

@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Result } from "../../ports/result.ts";
-import { asText, type Bucket, failure, hasBody } from "../../storage/bucket.ts";
-import { agentFolder } from "../../storage/keys.ts";
+import { asText, type Bucket, failure, hasBody } from "../bucket.ts";
+import { agentFolder } from "../keys.ts";
 import { digestOf, digestsOf, type HashedFile, isSkillName, NAME_RULE, sha256Of, SKILL_FILE, type SkillFolder } from "./folder.ts";
 import { readHead, type SkillHead } from "./front-matter.ts";
 

@@ -2,7 +2,7 @@
  * What a file is: by its first bytes where they tell, else by what its sender says, else nothing more than bytes. Pure; never trusts a
  * sender about images, because what is called an image is handed to models and viewers.
  */
-import type { MediaBlock } from "../../ports/messages.ts";
+import type { MediaBlock } from "../ports/messages.ts";
 
 export const UNKNOWN_TYPE = "application/octet-stream";
 /** So many bytes of the beginning are enough for `typeOf`. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parsePath, type WorkspacePath } from "../../storage/keys.ts";
+import { parsePath, type WorkspacePath } from "../keys.ts";
 import { type Protection, protectionOf, refusal } from "./protection.ts";
 
 const path = (text: string): WorkspacePath => {

@@ -7,7 +7,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillFrontMatter } from "../../../../protocol/gen/types.ts";
 import { checkSkillFrontMatter } from "../../../../protocol/gen/validators/checks.js";
 import { explain } from "../../../../protocol/runtime/explain.ts";
-import { dangerousIn, invisibleIn, visible } from "./hidden.ts";
+import { dangerousIn, invisibleIn, visible } from "../../prompt/hidden.ts";
 
 /** What a SKILL.md says of itself. `problems` empty: it can be used. The rest is what could be read all the same. */
 export interface SkillHead {

@@ -6,18 +6,9 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Result } from "../../ports/result.ts";
-import { asText, type Bucket, failure, guarded } from "../../storage/bucket.ts";
+import { asText, type Bucket, failure, guarded } from "../bucket.ts";
 import { cacheOf, isCached } from "./cache.ts";
-import {
-  fileKey,
-  folderPrefix,
-  globalSkillKey,
-  parseFolder,
-  parsePath,
-  parseVersionId,
-  versionId,
-  type WorkspacePath,
-} from "../../storage/keys.ts";
+import { fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, parseVersionId, versionId, type WorkspacePath } from "../keys.ts";
 import { refusal } from "./protection.ts";
 import { builtinFile, builtinPaths } from "../skills/builtin/index.ts";
 import {
@@ -30,8 +21,8 @@ import {
   isMark,
   sameBytes,
   type WorkspaceWritten,
-} from "../../storage/replace.ts";
-import { byOf, createVersions, idOf, type Version } from "../../storage/versions.ts";
+} from "../replace.ts";
+import { byOf, createVersions, idOf, type Version } from "../versions.ts";
 
 export { type BeforeChange, CAS_TRIES, type WorkspaceWritten };
 

@@ -9,7 +9,7 @@
  * Names are compared the way a disk may fold them (case, Unicode forms), so that `soul.md` is no way around `SOUL.md`.
  */
 import type { GsvError } from "../../ports/result.ts";
-import type { WorkspacePath } from "../../storage/keys.ts";
+import type { WorkspacePath } from "../keys.ts";
 
 export type Protection = "sealed" | "folder" | "protected" | "plain";
 /** `owner`: the owner's client, or a run of the owner's own conversation. `other`: everyone else's run. */
