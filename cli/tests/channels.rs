@@ -511,10 +511,10 @@ fn p10_a_login_ends_in_words_and_a_status() {
         run.stderr.contains("linked already") && run.stderr.contains("--force"),
         "{run:?}"
     );
-    let refused = login("failed", &json!({"message": "That is no phone number.\u{1b}[2J"}));
+    let refused = login("failed", &json!({"message": "This is not a phone number.\u{1b}[2J"}));
     let run = begin(&plain, &[refused]).failed(1);
     assert!(
-        run.stderr.contains("no phone number.[U+001B][2J") && run.stderr.contains("channel whatsapp status"),
+        run.stderr.contains("not a phone number.[U+001B][2J") && run.stderr.contains("channel whatsapp status"),
         "{run:?}"
     );
     // What was shown has expired, and asking began another.

@@ -1,13 +1,13 @@
-/** The Durable Object of a Discord account. A shell: the kit holds the queues, platform.ts speaks with Discord. */
+/** The Durable Object of a Discord account. A shell: the kit holds the queues, platform.ts talks to Discord. */
 import { AccountObject, type KitEnv } from "../../kit/src/account-object.ts";
 import type { Platform, PlatformHost } from "../../kit/src/platform.ts";
 import { discordPlatform } from "./platform.ts";
 import { readSettings } from "./settings.ts";
 
 export interface DiscordEnv extends KitEnv {
-  /** Secret; a token in the account's configuration goes before it. */
+  /** Secret; a token in the account's configuration has priority. */
   readonly DISCORD_BOT_TOKEN?: string;
-  /** Only for tests and proxies: what stands for https://discord.com/api. */
+  /** Replaces https://discord.com/api, for tests and proxies. */
   readonly DISCORD_API?: string;
 }
 export class DiscordAccount extends AccountObject<DiscordEnv> {

@@ -1,7 +1,7 @@
 /**
- * After a session was lost: what was written meanwhile, read from the history of the channels that are known (promises P2). It is
- * handed over as backlog, oldest first, through the same door as everything else, so that doubles fall away. Bounded; what may be
- * missing all the same is said. The plan is durable, so that a restart goes on with it.
+ * After a lost session: reads messages of the meantime from the history of known channels (promises P2). They go through the inbox as
+ * backlog, oldest first, so that duplicates are dropped. Bounded; a possible remaining gap is reported. The plan is durable, so that a
+ * restart continues it.
  */
 import type { PlatformHost } from "../../kit/src/platform.ts";
 import type { Directory } from "./directory.ts";
@@ -12,12 +12,12 @@ export const BACKFILL = {
   channels: 50,
   perChannel: 100,
   maxAgeMs: 86_400_000,
-  /** New messages wait so long for the older ones. */
+  /** New messages wait at most this long for older ones. */
   holdMs: 10_000,
-  /** Servers tell of their channels right after the start. */
+  /** Servers list their channels right after a session starts. */
   serversMs: 1_500,
   tries: 3,
-  /** The time that is kept of the last life is up to an alarm old. */
+  /** The stored time of the last connection may be one alarm interval old. */
   marginMs: 60_000,
 } as const;
 
@@ -25,7 +25,7 @@ interface Gap {
   readonly from: number;
   readonly until: number;
 }
-/** What the owner is told, for a day. */
+/** Shown in the status for a day. */
 export interface Missed extends Gap {
   readonly channels: number;
 }
@@ -34,10 +34,10 @@ export interface BackfillPorts {
   readonly directory: Directory;
   /** Messages after this one, in any order. */
   readonly history: (channelId: string, query: { readonly after: string; readonly limit: number }) => Promise<unknown>;
-  /** Takes a message of the history. `late`: it was written while nobody listened. */
+  /** Takes a message of the history. `late`: it was written while the bot was offline. */
   readonly take: (message: Fields, guildId: string | undefined, late: boolean) => boolean;
   readonly serversToCome: () => number;
-  /** New messages may come now. */
+  /** New messages may be handed over now. */
   readonly release: () => void;
 }
 
@@ -58,7 +58,7 @@ export class Backfill {
     const missed = host.kv.get<Missed>("missed");
     return missed && host.now() - missed.until < BACKFILL.maxAgeMs ? missed : undefined;
   }
-  /** In the transaction in which a new session begins. */
+  /** Call in the transaction that starts a new session. */
   plan(): void {
     const { host } = this.#ports;
     const alive = host.kv.get<number>("alive");
@@ -67,7 +67,7 @@ export class Backfill {
     host.kv.put("gap", { from: before?.from ?? alive, until: host.now() } satisfies Gap);
     this.#holding = true;
   }
-  /** Does what is planned. Never throws; nothing when it is at work. */
+  /** Executes the plan. Never throws; does nothing while it already runs. */
   async work(): Promise<void> {
     const { host, release } = this.#ports;
     if (this.#running) return;
@@ -80,7 +80,7 @@ export class Backfill {
     this.#holding = true;
     const cancel = host.after(BACKFILL.holdMs, letGo);
     try {
-      // Another session may begin, and another gap with it, while this one is filled.
+      // Another session, with another gap, may start meanwhile.
       for (let gap = this.#gap(); gap; gap = this.#gap()) await this.#fill(gap);
     } catch (error) {
       host.log("backfill_failed", { error: error instanceof Error ? error.name : "unknown" });
@@ -109,7 +109,7 @@ export class Backfill {
     }
     host.transaction(() => {
       if (this.#gap()?.until === gap.until) host.kv.delete("gap");
-      // What is older than a day is left unread.
+      // Messages older than a day are not read.
       const tooLong = gap.until - gap.from > BACKFILL.maxAgeMs;
       if (incomplete === 0 && !tooLong) return;
       host.changed();
@@ -124,7 +124,7 @@ export class Backfill {
     const later = (left: string, right: string): string => (isNewerId(left, right) ? left : right);
     const known = directory.conversations().flatMap(({ channelId, last, guildId }) => {
       const newest = directory.newest.get(channelId);
-      // The server has said that there is nothing new.
+      // The server reported nothing new.
       if (newest !== undefined && !isNewerId(newest, last)) return [];
       return [{ channelId, after: later(last, oldest), ...(guildId === undefined ? {} : { guildId }) }];
     });
@@ -154,7 +154,7 @@ export class Backfill {
         return { whole: messages.length < BACKFILL.perChannel, taken };
       } catch (error) {
         const { status } = failureOf(error);
-        // A channel that the bot may not read any more has missed nothing for it.
+        // A channel that the bot may no longer read has no gap.
         if (status === 403 || status === 404) return { whole: true, taken: 0 };
         if (status !== undefined && status >= 400 && status < 500 && status !== 429) break;
         await this.#pause(500 * attempt);

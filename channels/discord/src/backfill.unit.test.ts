@@ -9,7 +9,7 @@ import { asId, asObject, idAtTime } from "./map-reading.ts";
 const HOUR = 3_600_000;
 type Page = (channelId: string, after: string) => readonly unknown[] | { readonly status: number };
 
-/** Messages of one channel, `from` hours ago, a minute apart. */
+/** Messages of one channel, one minute apart, from `from` hours ago. */
 const history = (host: MemoryHost, hoursAgo: number, count: number): { readonly id: string }[] =>
   Array.from({ length: count }, (_, index) => ({ id: idAtTime(host.time - hoursAgo * HOUR + index * 60_000) }));
 
@@ -43,7 +43,7 @@ function world(page: Page) {
     },
   };
   const backfill = new Backfill(ports);
-  /** The bot has read something there, so many hours ago. */
+  /** The bot read the channel that many hours ago. */
   const read = (channelId: string, hoursAgo: number): void => {
     const item = {
       key: "x",
@@ -60,7 +60,7 @@ function world(page: Page) {
 }
 const channel = (index: number): string => String(300_000_000_000_000_000n + BigInt(index));
 
-test("[P2] what was missed comes oldest first, marked as late, and once", async () => {
+test("[P2] missed messages arrive oldest first, marked as late, once", async () => {
   const w = world(() => history(w.host, 1, 5).toReversed());
   w.read(channel(1), 2);
   w.lost(2);
@@ -78,14 +78,14 @@ test("[P2] what was missed comes oldest first, marked as late, and once", async 
   await w.backfill.work();
   assert.equal(w.taken.length, 5);
 });
-test("[P2] the first start has missed nothing", async () => {
+test("[P2] the first start has no gap", async () => {
   const w = world(() => history(w.host, 1, 5));
   w.read(channel(1), 2);
   w.backfill.plan();
   await w.backfill.work();
   assert.deepEqual([w.asked, w.backfill.holds], [[], false]);
 });
-test("[P2] fifty channels at most, the liveliest first; the rest is said", async () => {
+test("[P2] at most fifty channels, the most active first; the rest is reported", async () => {
   const w = world(() => []);
   for (let index = 0; index < 60; index++) w.read(channel(index), 1 + index);
   w.lost(1);
@@ -96,7 +96,7 @@ test("[P2] fifty channels at most, the liveliest first; the rest is said", async
   );
   assert.equal(w.backfill.missed?.channels, 10);
 });
-test("[P2] a full page may not be all; that is said for a day", async () => {
+test("[P2] a full page is reported as a possible gap for a day", async () => {
   const w = world(() => history(w.host, 2, 100));
   w.read(channel(1), 3);
   w.lost(3);
@@ -106,7 +106,7 @@ test("[P2] a full page may not be all; that is said for a day", async () => {
   w.host.time += 25 * HOUR;
   assert.equal(w.backfill.missed, undefined);
 });
-test("[P2] what is older than a day is left, and that is said", async () => {
+test("[P2] messages older than a day are not read, and that is reported", async () => {
   const w = world(() => [...history(w.host, 30, 3), ...history(w.host, 1, 2)]);
   w.read(channel(1), 40);
   w.lost(40);
@@ -114,7 +114,7 @@ test("[P2] what is older than a day is left, and that is said", async () => {
   assert.equal(w.taken.length, 2);
   assert.equal(w.backfill.missed?.channels, 1);
 });
-test("[P2] a channel that may not be read any more has missed nothing; one that fails is said", async () => {
+test("[P2] an unreadable channel has no gap; a failing one is reported", async () => {
   const w = world((id) => (id === channel(1) ? { status: 403 } : id === channel(2) ? { status: 500 } : history(w.host, 1, 1)));
   for (const index of [1, 2, 3]) w.read(channel(index), 2);
   w.lost(2);
@@ -124,7 +124,7 @@ test("[P2] a channel that may not be read any more has missed nothing; one that 
   assert.equal(w.asked.filter((id) => id === channel(1)).length, 1);
   assert.equal(w.backfill.missed?.channels, 1);
 });
-test("[P2] channels that were never read are looked at when their server says that there is something new", async () => {
+test("[P2] channels that were never read are read when their server reports something new", async () => {
   const w = world(() => history(w.host, 1, 2));
   const guild = "200000000000000001";
   const channels = [
@@ -140,14 +140,14 @@ test("[P2] channels that were never read are looked at when their server says th
   assert.deepEqual(w.asked, [channel(1)]);
   assert.equal(w.taken.length, 2);
 });
-test("[P2] junk in the history is passed over", async () => {
+test("[P2] invalid entries in the history are skipped", async () => {
   const w = world(() => [null, 5, { id: "x" }, { id: {} }, ...history(w.host, 1, 1)]);
   w.read(channel(1), 2);
   w.lost(2);
   await w.backfill.work();
   assert.equal(w.taken.length, 1);
 });
-test("[P2] another session that is lost meanwhile is filled too", async () => {
+test("[P2] a second lost session meanwhile is filled, too", async () => {
   let first = true;
   const w = world(() => {
     if (first) {

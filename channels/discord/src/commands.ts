@@ -1,4 +1,4 @@
-/** The slash commands that the bot offers. Data only; what they do is the gateway's business. */
+/** The bot's slash commands. Data only; the gateway executes them. */
 
 interface Command {
   readonly name: string;
@@ -13,13 +13,13 @@ interface Command {
   }[];
 }
 export const APPLICATION_COMMANDS: readonly Command[] = [
-  { name: "new", description: "Begin a new conversation. The old one is kept." },
+  { name: "new", description: "Archive this conversation and start a new one." },
   { name: "stop", description: "Stop what the agent is doing." },
-  { name: "status", description: "How the conversation and the agent stand." },
+  { name: "status", description: "Show status." },
   {
     name: "model",
-    description: "Show the model, or choose another.",
+    description: "Show or change the model.",
     options: [{ type: 3, name: "name", description: "For example anthropic/claude-sonnet-4-5", required: false, max_length: 200 }],
   },
-  { name: "help", description: "What you can say." },
+  { name: "help", description: "List the commands." },
 ];

@@ -1,9 +1,9 @@
 /**
- * What to do about the connection to Discord's gateway, as a machine: states and events in, the next state and effects out. Pure; the
- * clock and chance are arguments. It never tries again by itself what only a person can mend (a wrong token, a missing permission),
- * and it never forgets a session that Discord may still know.
+ * PURE. The state machine of the connection to Discord's gateway: state and event in, next state and effects out. Time and random
+ * numbers are arguments. It never retries what only a person can fix (a wrong token, a missing permission), and never drops a session
+ * that Discord may still know.
  *
- *   idle -> connecting -> connected -> waiting -> connecting ...        stopped: until it is started anew
+ *   idle -> connecting -> connected -> waiting -> connecting ...        stopped: until a person starts it
  */
 
 export type Connection =
@@ -14,60 +14,60 @@ export type Connection =
   | { readonly at: "stopped"; readonly why: string };
 
 export type ConnectionEvent =
-  /** It should be there: at the start, at each alarm, when a wait is over. `heardAt`: when the gateway last said anything. `asked`: by a person, who may have mended what stopped it. */
+  /** A connection is wanted: at a start, at each alarm, after a wait. `heardAt`: the gateway's last sign of life. `asked`: by a person, who may have fixed what stopped it. */
   | { readonly type: "wanted"; readonly heardAt: number; readonly asked: boolean }
   | { readonly type: "opened" }
   | { readonly type: "closed"; readonly code: number; readonly invalidSession: boolean }
-  /** The gateway could not be asked for, or not be reached. */
+  /** The gateway's address or the gateway itself could not be reached. */
   | { readonly type: "failed"; readonly error: string; readonly status?: number; readonly waitMs?: number }
-  /** An event could not be kept: its place in the stream has to be read again. */
+  /** An event could not be stored: the stream must be read again from its position. */
   | { readonly type: "stuck"; readonly error: string }
   | { readonly type: "refused"; readonly why: string }
   | { readonly type: "unwanted" };
 
 export type ConnectionEffect =
   | { readonly do: "connect" }
-  /** Close the socket, if there is one, and hear nothing more from it. */
+  /** Close the socket, if any, and ignore its events. */
   | { readonly do: "retire"; readonly code: number }
   | { readonly do: "forget-session" }
   | { readonly do: "wake"; readonly afterMs: number }
-  /** The state that others see has changed. */
+  /** The visible state changed. */
   | { readonly do: "tell" };
 
 export const CONNECTION = {
   retryMinMs: 500,
   retryMaxMs: 300_000,
-  /** A connection that lived this long was a good one: the next attempt is the first again. */
+  /** A connection that lasted this long resets the backoff. */
   goodMs: 30_000,
-  /** The library itself gives up sooner; these are for when its timers are lost. */
+  /** The library itself times out earlier; these apply when its timers are lost. */
   connectingMs: 90_000,
   silentMs: 150_000,
-  /** Discord keeps the session when it is closed with this, and ends it with 1000. */
+  /** Discord keeps the session after this close code and ends it after 1000. */
   keepSession: 4200,
   endSession: 1000,
 } as const;
 
-/** Only a person can mend these (Discord, "Gateway Close Event Codes"). */
+/** Only a person can fix these (Discord, "Gateway Close Event Codes"). */
 const FATAL: ReadonlyMap<number, string> = new Map([
   [
     4004,
-    "Discord does not accept the bot's token. Make a new one at https://discord.com/developers/applications (Bot, Reset Token), put it in the configuration, and start the channel.",
+    "Discord does not accept the bot's token. Make a new one at https://discord.com/developers/applications (Bot, Reset Token), put it into the configuration, then start the channel.",
   ],
-  [4010, "Discord refuses the shard that was asked for. Start the channel again; if it stays, this program is too old for Discord."],
-  [4011, "The bot is in too many servers for one connection. Remove it from some, and start the channel."],
-  [4012, "Discord no longer speaks this version of its protocol. Install a newer version of this program."],
-  [4013, "Discord does not know the intents that were asked for. Install a newer version of this program."],
+  [4010, "Discord refused the requested shard. Start the channel again; if that fails, install a newer version of this program."],
+  [4011, "The bot is in too many servers for one connection. Remove it from some, then start the channel."],
+  [4012, "Discord no longer supports this version of its protocol. Install a newer version of this program."],
+  [4013, "Discord does not know the requested intents. Install a newer version of this program."],
   [
     4014,
-    "The bot may not read messages. Switch on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), and start the channel.",
+    "The bot may not read messages. Turn on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), then start the channel.",
   ],
 ]);
-/** Discord has given up the session: the next connection begins a new one. */
+/** Discord ended the session: the next connection starts a new one. */
 const SESSION_ENDED: ReadonlySet<number> = new Set([4003, 4007, 4009]);
 
 export type Step = readonly [next: Connection, effects: readonly ConnectionEffect[]];
 
-/** `random` in [0, 1). */
+/** `random` is in [0, 1). */
 export function stepConnection(state: Connection, event: ConnectionEvent, now: number, random: number): Step {
   switch (event.type) {
     case "wanted":
@@ -89,7 +89,7 @@ export function stepConnection(state: Connection, event: ConnectionEvent, now: n
       return [{ at: "stopped", why: event.why }, [{ do: "retire", code: CONNECTION.endSession }, { do: "tell" }]];
     case "unwanted":
       if (state.at === "idle") return [state, []];
-      // Closed like this, the session is over for Discord too.
+      // This close ends the session for Discord, too.
       return [{ at: "idle" }, [{ do: "retire", code: CONNECTION.endSession }, { do: "forget-session" }, { do: "tell" }]];
   }
 }
@@ -99,8 +99,8 @@ function wanted(state: Connection, heardAt: number, asked: boolean, now: number,
     case "idle":
       return [{ at: "connecting", since: now, attempt: 1 }, [{ do: "connect" }]];
     case "waiting":
-      // A person may know that the way is free again; the pace and the grant of Discord nobody changes.
-      // A timer may come a moment too soon.
+      // A person may skip a backoff, but not Discord's own rate limits.
+      // A timer may fire slightly early.
       if (now < state.until && !(asked && state.offline)) return [state, [{ do: "wake", afterMs: state.until - now }]];
       return [{ at: "connecting", since: now, attempt: state.attempt }, [{ do: "connect" }]];
     case "connecting":
@@ -110,7 +110,7 @@ function wanted(state: Connection, heardAt: number, asked: boolean, now: number,
       ]);
     case "connected":
       if (now - Math.max(heardAt, state.since) < CONNECTION.silentMs) return [state, []];
-      return wait(1, "Discord's gateway fell silent", false, now, random, [{ do: "retire", code: CONNECTION.keepSession }]);
+      return wait(1, "Discord's gateway stopped answering", false, now, random, [{ do: "retire", code: CONNECTION.keepSession }]);
     case "stopped":
       return asked ? [{ at: "connecting", since: now, attempt: 1 }, [{ do: "connect" }]] : [state, []];
   }
@@ -124,7 +124,7 @@ function closed(state: Connection, code: number, invalidSession: boolean, now: n
       [{ do: "retire", code }, ...(code === 4004 ? [{ do: "forget-session" } as const] : []), { do: "tell" }],
     ];
   const forget: readonly ConnectionEffect[] = invalidSession || SESSION_ENDED.has(code) ? [{ do: "forget-session" }] : [];
-  // A socket that never opened closes with 1006: the way there is broken.
+  // A socket that never opened closes with 1006: the network path is broken.
   const offline = state.at === "connecting" && code === 1006;
   return wait(attemptAfter(state, now), `the connection closed (${code})`, offline, now, random, [{ do: "retire", code }, ...forget]);
 }
@@ -149,12 +149,12 @@ function attemptAfter(state: Connection, now: number): number {
 function wait(attempt: number, why: string, offline: boolean, now: number, random: number, effects: readonly ConnectionEffect[]): Step {
   const afterMs = retryWaitMs(attempt, random);
   return [
-    // A connection that opens and falls at once must not be tried as fast for ever.
+    // A connection that opens and breaks at once must back off, too.
     { at: "waiting", until: now + afterMs, attempt: attempt + 1, why, offline },
     [...effects, { do: "wake", afterMs }, { do: "tell" }],
   ];
 }
-/** 0.5, 1, 2 ... s, at most five minutes, 25 % up or down. */
+/** Backoff in ms: 0.5, 1, 2 ... s, at most five minutes, plus or minus 25 %. */
 export function retryWaitMs(attempt: number, random: number): number {
   const wait = Math.min(CONNECTION.retryMaxMs, CONNECTION.retryMinMs * 2 ** Math.min(20, Math.max(0, attempt - 1)));
   return Math.round(wait * (0.75 + random / 2));
@@ -162,7 +162,7 @@ export function retryWaitMs(attempt: number, random: number): number {
 
 // ---------------------------------------------------------------- the budget of new sessions
 
-/** What Discord grants a bot in 24 hours (GET /gateway/bot, `session_start_limit`), as last heard and counted on from there. */
+/** New sessions that Discord allows a bot in 24 hours (GET /gateway/bot, `session_start_limit`): the last answer, counted down locally. */
 export interface IdentifyBudget {
   readonly total: number;
   readonly remaining: number;
@@ -170,11 +170,11 @@ export interface IdentifyBudget {
   readonly resetAt: number;
   readonly gapMs: number;
 }
-/** Discord resets the token of a bot that uses them all: the last ones are for whoever mends it. */
+/** Discord resets the token of a bot that uses up its sessions, so some are reserved for a person's attempts. */
 export const IDENTIFIES_KEPT = 50;
-/** 0: a new session may be begun now; else how long to wait. */
+/** Ms until a new session may start; 0: now. */
 export function identifyWaitMs(budget: IdentifyBudget, lastAt: number, now: number): number {
-  // A grant smaller than the reserve is kept half.
+  // Of an allowance smaller than the reserve, half is reserved.
   const kept = Math.min(IDENTIFIES_KEPT, Math.floor(budget.total / 2));
   if (budget.remaining <= kept && now < budget.resetAt) return budget.resetAt - now;
   return Math.max(0, lastAt + budget.gapMs - now);

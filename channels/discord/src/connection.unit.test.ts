@@ -64,7 +64,7 @@ for (const [what, from, event, to, effects] of table) {
   });
 }
 
-test("[W25] what only a person can mend is said in words that tell what to do", () => {
+test("[W25] an error that only a person can fix says what to do", () => {
   for (const code of [4004, 4010, 4011, 4012, 4013, 4014]) {
     const [next] = stepConnection(connecting, closed(code), NOW, 0.5);
     assert.ok(next.at === "stopped");
@@ -72,14 +72,14 @@ test("[W25] what only a person can mend is said in words that tell what to do", 
   }
 });
 
-test("[W25] a session that may live is never forgotten", () => {
+test("[W25] a session that Discord may still know is never dropped", () => {
   for (const code of [1000, 1001, 1006, 4000, 4001, 4002, 4005, 4008, 4200, 4999]) {
     const [, effects] = stepConnection(connected, closed(code), NOW, 0.5);
     assert.ok(!names(effects).includes("forget-session"), String(code));
   }
 });
 
-test("[W25] waits grow to five minutes and begin anew after a good connection", () => {
+test("[W25] backoff grows to five minutes and resets after a good connection", () => {
   assert.deepEqual(
     [1, 2, 3, 4, 10, 40].map((attempt) => retryWaitMs(attempt, 0.5)),
     [500, 1_000, 2_000, 4_000, 256_000, 300_000],
@@ -120,7 +120,7 @@ const anyEvent: fc.Arbitrary<ConnectionEvent> = fc.oneof(
   fc.constant({ type: "stuck" as const, error: "x" }),
   fc.constant({ type: "unwanted" as const }),
 );
-test("[W25] in any order of events: one socket at most, none after a stop, and never stuck", () => {
+test("[W25] any event order: at most one socket, none after a stop, never stuck", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyEvent, fc.nat({ max: 200_000 })), { maxLength: 60 }), (events) => {
       let state: Connection = begin();
@@ -140,7 +140,7 @@ test("[W25] in any order of events: one socket at most, none after a stop, and n
         }
         assert.equal(open, state.at === "connecting" || state.at === "connected");
         if (before.at === "stopped" && event.type !== "unwanted") assert.equal(state.at, "stopped");
-        // Who waits is woken.
+        // The wait ends with a wake-up.
         if (state.at === "waiting" && before !== state) assert.ok(names(effects).includes("wake"));
       }
       const [last] = stepConnection(state, { type: "wanted", heardAt: 0, asked: false }, now + 400_000, 0.5);

@@ -1,6 +1,6 @@
 /**
- * What is known of servers, channels and people: names, kinds, the bot's roles, and how far each conversation was read. Kept with the
- * account, so that a resumed session knows it after a restart too. Everything is bounded; it never asks Discord.
+ * Known servers, channels and people: names, kinds, the bot's roles, and the read position of each conversation. Stored with the
+ * account, so that a resumed session has it after a restart. Bounded; never asks Discord.
  */
 import type { PlatformHost } from "../../kit/src/platform.ts";
 import { isThread, type Mapped, type Place } from "./map-inbound.ts";
@@ -9,7 +9,7 @@ import { asArray, asId, asNumber, asObject, cleanName, type Fields, isNewerId } 
 const MAX_CHANNELS = 2_000;
 const MAX_OWN = 500;
 const MAX_PEOPLE = 2_000;
-/** Conversations that are remembered, by when something was last said. */
+/** Remembered conversations, by last activity. */
 const MAX_CONVERSATIONS = 200;
 
 type Entry = readonly [type: number, name?: string];
@@ -21,7 +21,7 @@ interface Guild {
 }
 export interface Conversation {
   readonly channelId: string;
-  /** The newest message that was taken. */
+  /** The newest message that was handed over. */
   readonly last: string;
   readonly at: number;
   readonly guildId?: string;
@@ -33,9 +33,9 @@ export class Directory {
   readonly #kv: Kv;
   readonly #guilds = new Map<string, Guild>();
   readonly #guildOf = new Map<string, string>();
-  /** The agent's own messages of this life, newest last. */
+  /** The agent's own messages of this instance, newest last. */
   readonly #own = new Set<string>();
-  /** Newest message by channel, as Discord said when the server was told; only in this life. */
+  /** Newest message by channel, from the server's list; in memory only. */
   readonly newest = new Map<string, string>();
 
   constructor(kv: Kv) {
@@ -78,9 +78,9 @@ export class Directory {
     if (this.#own.size > MAX_OWN) for (const oldest of [...this.#own].slice(0, this.#own.size - MAX_OWN)) this.#own.delete(oldest);
   }
 
-  // ---------------------------------------------------------------- how far each conversation was read
+  // ---------------------------------------------------------------- read positions
 
-  /** In the transaction that takes the message. */
+  /** Call in the transaction that stores the message. */
   remember({ channelId, messageId, guildId, dmUserId }: Mapped, now: number): void {
     if (dmUserId !== undefined) this.rememberDm(channelId, dmUserId);
     if (messageId === undefined) return;
@@ -94,7 +94,7 @@ export class Directory {
       ...(dmUserId === undefined ? {} : { dmUserId }),
     } satisfies Conversation);
   }
-  /** Newest first; older ones than are kept fall away. */
+  /** Newest first; beyond the limit the oldest are dropped. */
   conversations(): readonly Conversation[] {
     const all = this.#kv
       .keys("read.")
@@ -103,7 +103,7 @@ export class Directory {
     for (const { channelId } of all.slice(MAX_CONVERSATIONS)) this.#kv.delete(`read.${channelId}`);
     return all.slice(0, MAX_CONVERSATIONS);
   }
-  /** A bounded memory of strangers: whoever is forgotten is asked for again. */
+  /** A bounded cache of people; dropped entries are fetched again. */
   prune(): void {
     this.conversations();
     const people = this.#kv.keys("dm-user.");
@@ -113,23 +113,23 @@ export class Directory {
       if (userId !== undefined) this.#kv.delete(`dm-channel.${userId}`);
     }
   }
-  /** Text channels and threads of servers that were never read, with their newest message. */
+  /** Text channels and threads that were never read, with their newest message. */
   unread(): readonly { readonly channelId: string; readonly newest: string }[] {
     return [...this.newest].flatMap(([channelId, newest]) =>
       this.#kv.get(`read.${channelId}`) === undefined ? [{ channelId, newest }] : [],
     );
   }
 
-  // ---------------------------------------------------------------- what Discord tells
+  // ---------------------------------------------------------------- events of Discord
 
-  /** True when it was an event of this kind. In the transaction of the event. */
+  /** True when the event was handled. Call in the event's transaction. */
   hear(type: unknown, fields: Fields, botId: string): boolean {
     switch (type) {
       case "GUILD_CREATE":
         return this.#guildCreated(fields, botId);
       case "GUILD_DELETE": {
         const id = asId(fields["id"]);
-        // Unavailable is not gone.
+        // An unavailable server is not a removed one.
         if (id && fields["unavailable"] !== true) this.#forget(id);
         return true;
       }

@@ -21,7 +21,7 @@ const server = {
 };
 const item = { key: "x", inbound: { peer: { kind: "dm" as const, id: "1" }, message: { id: "x", text: "" }, receivedAt: 0 }, files: [] };
 
-test("[P7] what a server tells is known, also in the next life", () => {
+test("[P7] a server's data is known, also after a restart", () => {
   const host = new MemoryHost();
   const directory = new Directory(host.kv);
   assert.equal(directory.hear("GUILD_CREATE", server, BOT), true);
@@ -32,7 +32,7 @@ test("[P7] what a server tells is known, also in the next life", () => {
     assert.equal(known.guildCount, 1);
   }
 });
-test("[P7] channels come, change and go; a server that is only away stays known", () => {
+test("[P7] channels are added, changed and removed; an unavailable server stays known", () => {
   const host = new MemoryHost();
   const directory = new Directory(host.kv);
   directory.hear("GUILD_CREATE", server, BOT);
@@ -45,7 +45,7 @@ test("[P7] channels come, change and go; a server that is only away stays known"
   directory.hear("GUILD_DELETE", { id: GUILD }, BOT);
   assert.deepEqual([directory.guildCount, directory.place(CHANNEL), host.kv.keys("guild.")], [0, undefined, []]);
 });
-test("[P7] how far a conversation was read only grows", () => {
+test("[P7] read positions only grow", () => {
   const directory = new Directory(new MemoryHost().kv);
   const last = (): string | undefined => directory.conversations()[0]?.last;
   for (const [messageId, expected] of [
@@ -57,7 +57,7 @@ test("[P7] how far a conversation was read only grows", () => {
     assert.equal(last(), expected);
   }
 });
-test("[P7] memory is bounded: conversations, people, channels, own messages", () => {
+test("[P7] conversations, people, channels and own messages are bounded", () => {
   const host = new MemoryHost();
   const directory = new Directory(host.kv);
   for (let index = 0; index < 2_100; index++) {
@@ -75,7 +75,7 @@ test("[P7] memory is bounded: conversations, people, channels, own messages", ()
   directory.hear("GUILD_CREATE", { ...server, channels, threads: channels }, BOT);
   assert.ok((host.rows.get(`guild.${GUILD}`)?.length ?? 0) < 100_000);
 });
-test("[P7] whatever a server tells, nothing is thrown", () => {
+test("[P7] no server data causes an exception", () => {
   const types = fc.constantFrom("GUILD_CREATE", "GUILD_DELETE", "CHANNEL_CREATE", "THREAD_LIST_SYNC", "THREAD_DELETE", "__proto__");
   const fields = fc.dictionary(fc.constantFrom("id", "guild_id", "channels", "threads", "roles", "members", "name"), fc.jsonValue());
   fc.assert(

@@ -1,6 +1,6 @@
 /**
- * Files both ways: those of people are fetched from Discord's own servers only, without following anything (promises S18, X18); those
- * of the agent come from the bucket. Sizes are checked before bytes are read.
+ * Files in both directions. Inbound files are fetched only from Discord's own servers, without redirects (promises S18, X18); outbound
+ * files come from the bucket. Sizes are checked before bytes are read.
  */
 import type { InboundFile, OutboundPart } from "../../kit/src/platform.ts";
 import { FileRefused } from "../../kit/src/inbox.ts";
@@ -18,12 +18,12 @@ export interface LoadedFile {
   readonly data: Uint8Array;
   readonly contentType: string;
 }
-/** The bucket, as far as it is needed here. */
+/** The part of the bucket that is used here. */
 export interface FileStore {
   head(key: string): Promise<{ readonly size: number } | null>;
   get(key: string): Promise<{ arrayBuffer(): Promise<ArrayBuffer> } | null>;
 }
-/** The part with its file; where that is too large, with words in its place. */
+/** The part with its file, or with a note when the file is too large. */
 export async function loadFile(
   bucket: FileStore,
   part: OutboundPart,
@@ -32,14 +32,14 @@ export async function loadFile(
   if (!file) return { part, files: [], filename: undefined };
   const filename = fileNameOf(file.filename, file.mimeType);
   const head = await bucket.head(file.r2Key);
-  if (!head) throw new FileGone(`The file ${JSON.stringify(filename)} is no longer kept.`);
+  if (!head) throw new FileGone(`The file ${JSON.stringify(filename)} is no longer stored.`);
   if (head.size > MAX_FILE_BYTES) {
     const note = tooLargeNote(filename, head.size);
     const text = part.text === "" ? note : `${part.text.slice(0, MAX_CHARS - note.length - 2)}\n\n${note}`;
     return { part: { ...part, text }, files: [], filename: undefined };
   }
   const object = await bucket.get(file.r2Key);
-  if (!object) throw new FileGone(`The file ${JSON.stringify(filename)} is no longer kept.`);
+  if (!object) throw new FileGone(`The file ${JSON.stringify(filename)} is no longer stored.`);
   const data = new Uint8Array(await object.arrayBuffer());
   return { part, files: [{ name: filename, data, contentType: file.mimeType }], filename };
 }

@@ -21,19 +21,19 @@ const part = (file?: Partial<OutboundFile>, text = ""): OutboundPart => ({
   ...(file ? { file: { r2Key: "k", mimeType: "text/plain", kind: "document", voice: false, filename: "a.txt", ...file } } : {}),
 });
 
-test("[P7] a file goes with its message", async () => {
+test("[P7] a file is sent with its message", async () => {
   const loaded = await loadFile(store(5), part({}));
   assert.deepEqual(loaded.files, [{ name: "a.txt", data: bytes, contentType: "text/plain" }]);
   assert.equal(loaded.filename, "a.txt");
   assert.deepEqual((await loadFile(store(5), part())).files, []);
 });
-test("[P7] a file that is too large is spoken of instead, in a message that is not too long", async () => {
+test("[P7] a file that is too large becomes a note of bounded length", async () => {
   const loaded = await loadFile(store(10 * 1024 * 1024 + 1), part({}, "x".repeat(2_000)));
   assert.deepEqual([loaded.files, loaded.filename], [[], undefined]);
   assert.match(loaded.part.text, /"a.txt" has 10.0 MB/);
   assert.ok(loaded.part.text.length <= 2_000);
 });
-test("[P7] a file that is gone will never be sent", async () => {
+test("[P7] a deleted file fails for good", async () => {
   await assert.rejects(loadFile(store(undefined), part({})), FileGone);
 });
 
@@ -53,19 +53,19 @@ after(() => {
 });
 const file = (url: unknown): InboundFile => ({ index: 0, mimeType: "text/plain", kind: "document", reference: { url } });
 
-test("[S18] a file is read from where it may be", async () => {
+test("[S18] a file is fetched from an allowed host", async () => {
   const { body, sizeBytes } = await fetchAttachment(file(`${origin}/200`), origin);
   assert.equal(await new Response(body).text(), "hello");
   assert.equal(sizeBytes, 5);
 });
-test("[S18][X18] nothing else is fetched, and nothing is followed", async () => {
+test("[S18][X18] no other host is contacted, and no redirect is followed", async () => {
   await assert.rejects(fetchAttachment(file(`${origin}/200`), undefined), FileRefused);
   await assert.rejects(fetchAttachment(file("http://169.254.169.254/"), origin), FileRefused);
   await assert.rejects(fetchAttachment(file(undefined), origin), FileRefused);
   await assert.rejects(fetchAttachment({ ...file(""), reference: null }, origin), FileRefused);
   await assert.rejects(fetchAttachment(file(`${origin}/302`), origin), FileRefused);
 });
-test("[P7] what is gone is given up, what fails is tried again", async () => {
+test("[P7] a missing file fails for good, a server error is retried", async () => {
   await assert.rejects(fetchAttachment(file(`${origin}/404`), origin), FileRefused);
   await assert.rejects(fetchAttachment(file(`${origin}/503`), origin), (error) => !(error instanceof FileRefused));
 });

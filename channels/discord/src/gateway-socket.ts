@@ -1,7 +1,7 @@
 /**
- * The connection to Discord's gateway: @discordjs/ws speaks the protocol (hello, heartbeats, identify, resume, zombies), the machine in
- * connection.ts decides what follows a close, and this drives both. The position in Discord's stream is kept in the same transaction as
- * the message before it, and nowhere else (promises W25): what was not kept is played again by RESUME.
+ * Drives the connection to Discord's gateway: @discordjs/ws speaks the protocol (hello, heartbeats, identify, resume, zombies), and the
+ * machine in connection.ts decides what follows a close. The position in Discord's stream is stored in the same transaction as the
+ * messages before it (promises W25), so RESUME replays everything that was not stored.
  */
 import type { REST } from "@discordjs/rest";
 import { type SessionInfo, WebSocketManager, WebSocketShardEvents } from "@discordjs/ws";
@@ -21,7 +21,7 @@ import { botOfToken, isGatewayAddress, type Settings } from "./settings.ts";
 
 /** GUILDS, GUILD_MESSAGES, GUILD_MESSAGE_REACTIONS, DIRECT_MESSAGES, DIRECT_MESSAGE_REACTIONS, MESSAGE_CONTENT. */
 export const INTENTS = (1 << 0) | (1 << 9) | (1 << 10) | (1 << 12) | (1 << 13) | (1 << 15);
-/** Events that brought nothing move the kept position only now and then. */
+/** The position is stored only at intervals for events without effect. */
 const MAX_LAG = 25;
 const STOPPED = "stopped";
 
@@ -30,7 +30,7 @@ interface StoredSession {
   readonly resumeUrl: string;
   readonly sequence: number;
   readonly bot: string;
-  /** Differs from session to session. */
+  /** Different for each session. */
   readonly epoch: string;
 }
 export interface SocketPorts {
@@ -38,11 +38,11 @@ export interface SocketPorts {
   readonly rest: REST;
   readonly settings: Settings;
   readonly random: () => number;
-  /** Inside the transaction that moves the position. True: it left something that must not be lost. */
+  /** Runs in the transaction that moves the position. True: the event changed durable state. */
   readonly dispatch: (event: { readonly type: string; readonly data: Fields; readonly name: string }) => boolean;
-  /** After the transaction of the event. */
+  /** Runs after the event's transaction. */
   readonly kept: () => void;
-  /** Events are kept back meanwhile: what was missed comes first. */
+  /** True while events are held because missed messages come first. */
   readonly holds: () => boolean;
   readonly opened: (resumed: boolean) => void;
 }
@@ -57,7 +57,7 @@ export class GatewaySocket {
   readonly #ports: SocketPorts;
   #state: Connection = { at: "idle" };
   #manager: WebSocketManager | undefined;
-  /** A session that READY has named and whose event is not kept yet. */
+  /** The session of a READY event that is not stored yet. */
   #fresh: SessionInfo | undefined;
   #invalidSession = false;
   #hello = false;
@@ -69,7 +69,7 @@ export class GatewaySocket {
 
   constructor(ports: SocketPorts) {
     this.#ports = ports;
-    // What only a person can mend is not tried again by every new life.
+    // A new instance does not retry what only a person can fix.
     const why = ports.host.kv.get<string>(STOPPED);
     if (why !== undefined) this.#state = { at: "stopped", why };
   }
@@ -86,14 +86,14 @@ export class GatewaySocket {
   get identifiesLeft(): number | undefined {
     return this.#ports.host.kv.get<IdentifyBudget>("identify")?.remaining;
   }
-  /** Makes sure that there is a connection, or that one is being made or waited for. */
+  /** Makes sure that a connection exists, is being made or is scheduled. */
   ensure(asked = false): void {
     this.#step({ type: "wanted", heardAt: this.#heardAt, asked });
   }
   close(): void {
     this.#step({ type: "unwanted" });
   }
-  /** Discord has refused the bot elsewhere. */
+  /** A REST call showed that Discord refuses the bot. */
   refuse(why: string): void {
     this.#step({ type: "refused", why });
   }
@@ -106,7 +106,7 @@ export class GatewaySocket {
     if (next.at !== before.at && (next.at === "waiting" || next.at === "stopped")) host.log(`gateway_${next.at}`, { why: next.why });
     if (next.at === "stopped") host.kv.put(STOPPED, next.why);
     else if (before.at === "stopped") host.kv.delete(STOPPED);
-    // Nothing that was planned before may wake what has ended.
+    // Cancels everything that was scheduled for the old connection.
     if (next.at === "idle" || next.at === "stopped") this.#wake();
     for (const effect of effects) this.#perform(effect);
   }
@@ -170,7 +170,7 @@ export class GatewaySocket {
     manager.on(WebSocketShardEvents.Closed, (code) =>
       mine(() => this.#step({ type: "closed", code, invalidSession: this.#invalidSession })),
     );
-    // The library also says these by its events; without a listener they would be thrown.
+    // The library emits these as events, too; without a listener they would be thrown.
     manager.on(WebSocketShardEvents.Error, () => {});
     manager.on(WebSocketShardEvents.SocketError, () => {});
     void this.#open(manager);
@@ -179,14 +179,14 @@ export class GatewaySocket {
     try {
       const limit = await this.#askLimit(manager);
       if (this.#manager !== manager) return;
-      // With none at all left, the library does not even resume.
+      // With no session left the library would not even resume.
       const wait =
         this.#session() === null || limit.remaining < 1 ? identifyWaitMs(limit, this.#lastIdentify(), this.#ports.host.now()) : 0;
       if (wait > 0) {
         const spent = isSpent(limit, this.#ports.host.now());
         const hours = Math.ceil(wait / 3_600_000);
         const error = spent
-          ? `The bot has begun nearly as many sessions as Discord allows in a day; the next one in ${hours} h. Sending still works.`
+          ? `The bot has nearly used up the sessions that Discord allows in a day. The next one starts in ${hours} h. Sending still works.`
           : "waiting for Discord's pace of new sessions";
         return this.#step({ type: "failed", error, waitMs: wait });
       }
@@ -196,13 +196,13 @@ export class GatewaySocket {
       const failure = failureOf(error);
       this.#step({
         type: "failed",
-        error: failure.status === undefined ? "Discord can't be reached" : `Discord's gateway can't be asked for (${failure.status})`,
+        error: failure.status === undefined ? "Discord cannot be reached" : `Discord refused to name its gateway (${failure.status})`,
         ...(failure.status === undefined ? {} : { status: failure.status }),
         ...(failure.retryAfterMs === undefined ? {} : { waitMs: failure.retryAfterMs }),
       });
     }
   }
-  /** Its socket is closed and its events are heard no more; the library's own attempts to come back end in `#never`. */
+  /** Closes the socket and ignores its events; the library's own reconnects end in `#never`. */
   #retire(code: number): void {
     const manager = this.#manager;
     this.#manager = undefined;
@@ -214,7 +214,7 @@ export class GatewaySocket {
     try {
       await manager.destroy({ code, reason: "retired" });
     } catch {
-      // It is out of use either way.
+      // The socket is unusable in any case.
     }
   }
   #never(): Promise<never> {
@@ -244,7 +244,7 @@ export class GatewaySocket {
     host.kv.put("identify", budget);
     return budget;
   }
-  /** The last moment before IDENTIFY: counted before it is sent. */
+  /** Counts the session before IDENTIFY is sent. */
   async #mayIdentify(manager: WebSocketManager): Promise<void> {
     if (this.#manager !== manager) return this.#never();
     const { host } = this.#ports;
@@ -262,23 +262,23 @@ export class GatewaySocket {
     const session = host.kv.get<StoredSession>("session");
     return session?.bot === botOfToken(settings.token) ? session : undefined;
   }
-  /** As the library sees it: never further than what is kept. */
+  /** The library's view: never beyond the stored position. */
   #session(): SessionInfo | null {
     if (this.#fresh) return this.#fresh;
     const stored = this.#stored();
     if (!stored) return null;
     const { sessionId, sequence, resumeUrl } = stored;
-    // Where the session was begun is tried first; a few failures later, the way that everybody takes.
+    // Tries the session's own gateway first, and the general one after some failures.
     const resumeURL = resumeUrl === "" || ("attempt" in this.#state && this.#state.attempt > 3) ? this.#gatewayUrl : resumeUrl;
     return { sessionId, sequence, resumeURL, shardId: 0, shardCount: 1 };
   }
   #sessionChanged(session: SessionInfo | null): void {
     if (session) {
-      // Positions move with the events themselves.
+      // Positions move only with the events.
       if (session.sessionId !== this.#stored()?.sessionId) this.#fresh = session;
       return;
     }
-    // The library gives up a session when Discord says so on an open connection, and also when its own waiting ends.
+    // The library drops a session when Discord says so, but also when its own timeout ends.
     if (this.#hello) this.#invalidSession = true;
   }
   #dispatched(payload: Payload): void {
@@ -292,18 +292,18 @@ export class GatewaySocket {
       return;
     }
     if (this.#held.length === 0 && !this.#ports.holds()) return this.#handle(payload);
-    // Only messages have to wait in line. A command can't (Discord gives three seconds), and the rest has no order among them.
+    // Only messages must wait in order. Commands cannot (Discord allows three seconds), and other events have no order.
     if (!payload.t.startsWith("MESSAGE_")) return this.#handle(payload, false);
     this.#held.push(payload);
     if (this.#held.length > MAX_HELD) this.release();
   }
-  /** What was kept back, in its order. */
+  /** Handles the held events in order. */
   release(): void {
     const held = this.#held;
     this.#held = [];
     for (const payload of held) this.#handle(payload);
   }
-  /** The event and its place in the stream, or neither. */
+  /** Stores the event and its position in one transaction. */
   #handle({ t: type, s: sequence, d }: Payload, move = true): void {
     const { host, settings, dispatch, kept } = this.#ports;
     if (!this.#manager) return;

@@ -1,7 +1,7 @@
 /**
- * Slash commands and buttons: Discord wants a sign within three seconds, and then takes the answer for fifteen minutes. A command is
- * acknowledged with "thinking" that only its sender sees, and its answer takes that place (an edit, which may safely be repeated). A
- * button is acknowledged silently; what follows is an ordinary message.
+ * Slash commands and buttons: Discord wants an acknowledgement within three seconds, and accepts the answer for fifteen minutes. A
+ * command is acknowledged with "thinking" that only its sender sees, and the answer replaces it (an edit, which may be repeated). A
+ * button is acknowledged silently; its answer is an ordinary message.
  */
 import type { API } from "@discordjs/core/http-only";
 import { ApplicationCommandType, ApplicationIntegrationType, InteractionContextType, MessageFlags } from "discord-api-types/v10";
@@ -10,12 +10,12 @@ import { APPLICATION_COMMANDS } from "./commands.ts";
 import type { Mapped } from "./map-inbound.ts";
 import { failureOf } from "./rest-client.ts";
 
-/** Discord's fifteen minutes, with room to spare. */
+/** Discord's fifteen minutes with a margin. */
 const TOKEN_MS = 14 * 60_000;
 interface Open {
   readonly token: string;
   readonly at: number;
-  /** The part that stands in its place. */
+  /** The part that replaced the acknowledgement. */
   readonly answer?: string;
 }
 export interface InteractionPorts {
@@ -26,17 +26,17 @@ export interface InteractionPorts {
 
 export class Interactions {
   readonly #ports: InteractionPorts;
-  /** Acknowledgements under way: an answer before its acknowledgement has no place yet. */
+  /** Acknowledgements under way; an answer must wait for its own. */
   readonly #deferring = new Map<string, Promise<void>>();
   constructor(ports: InteractionPorts) {
     this.#ports = ports;
   }
 
-  /** In the transaction that takes it. Only commands have a place for their answer. */
+  /** Call in the transaction that stores the interaction. Only commands get an answer slot. */
   open({ id, token, kind }: NonNullable<Mapped["interaction"]>): void {
     if (kind === "command") this.#ports.host.kv.put(`i.${id}`, { token, at: this.#ports.host.now() } satisfies Open);
   }
-  /** As soon as it is kept. */
+  /** Call as soon as the interaction is stored. */
   async defer(interaction: NonNullable<Mapped["interaction"]>): Promise<void> {
     const { id } = interaction;
     const work = this.#defer(interaction);
@@ -55,11 +55,11 @@ export class Interactions {
     } catch (error) {
       const { status, code } = failureOf(error);
       host.log("defer_failed", { status, code });
-      // Too late, or taken by another: the answer goes to the channel.
+      // Too late, or used by another part: the answer goes to the channel.
       if (status !== undefined && status >= 400 && status < 500) host.kv.delete(`i.${id}`);
     }
   }
-  /** The token that takes this part, while it lives. */
+  /** The token that accepts this part, until it expires. */
   async placeFor(id: string | undefined, partId: string): Promise<string | undefined> {
     if (id === undefined) return undefined;
     await this.#deferring.get(id);
@@ -76,7 +76,7 @@ export class Interactions {
   close(id: string): void {
     this.#ports.host.kv.delete(`i.${id}`);
   }
-  /** Its answer will be an ordinary message: nothing stays in its place. */
+  /** The answer is an ordinary message, so the acknowledgement is deleted. */
   async dismiss(id: string): Promise<void> {
     const { host } = this.#ports;
     await this.#deferring.get(id);
@@ -90,7 +90,7 @@ export class Interactions {
     if (applicationId === undefined) return;
     await this.#ports.run((api) => api.interactions.deleteReply(applicationId, token)).catch(() => {});
   }
-  /** Those whose time is over; "thinking" without an answer would stay for ever. */
+  /** Ends expired interactions, whose "thinking" would otherwise stay. */
   async sweep(): Promise<void> {
     const { host } = this.#ports;
     for (const key of host.kv.keys("i.")) {
@@ -100,7 +100,7 @@ export class Interactions {
       if (open && open.answer === undefined) await this.#remove(open.token);
     }
   }
-  /** Tells Discord of the commands, when they are not the ones it was told last. */
+  /** Registers the commands at Discord when they changed since the last time. */
   async register(): Promise<void> {
     const { host, run } = this.#ports;
     const applicationId = this.#ports.applicationId();
@@ -113,7 +113,7 @@ export class Interactions {
           APPLICATION_COMMANDS.map(({ options, ...command }) => ({
             ...command,
             type: ApplicationCommandType.ChatInput,
-            // In servers and in direct messages with the bot, for who has it in a server.
+            // In servers and in direct messages with the bot.
             contexts: [InteractionContextType.Guild, InteractionContextType.BotDM],
             integration_types: [ApplicationIntegrationType.GuildInstall],
             ...(options === undefined ? {} : { options: [...options] }),

@@ -1,6 +1,6 @@
 /**
- * The contents of a Discord message: its words as a person reads them, its files, and what has no words (stickers, polls, embeds) in
- * words. Pure; takes anything.
+ * PURE. Maps the content of a Discord message: its text as a person reads it, its files, and descriptions of stickers, polls and
+ * embeds. Takes any input.
  */
 import type { Sender } from "../../../protocol/gen/types.ts";
 import type { InboundFile } from "../../kit/src/platform.ts";
@@ -8,11 +8,11 @@ import { asArray, asNumber, asObject, cleanName, cleanText, type Fields } from "
 
 const MAX_FILES = 10;
 const MAX_EXTRA = 2_000;
-/** Discord's own file hosts (promises S18, X18: an address in a message is only followed when it is one of these). */
+/** Discord's own file hosts (promises S18, X18: only these are ever contacted). */
 const FILE_HOSTS: ReadonlySet<string> = new Set(["cdn.discordapp.com", "media.discordapp.net"]);
 const VOICE_FLAG = 8192;
 
-/** Mentions and emoji in names instead of numbers; the mention of the bot that a message begins with is its address, not its text. */
+/** Replaces ids of mentions and emoji with names, and removes a leading mention of the bot. */
 export function readable(
   text: string,
   {
@@ -37,7 +37,7 @@ export function readable(
     .trim();
 }
 
-/** True for addresses that may be fetched. `origin`: another server that stands for Discord, as its operator has configured it. */
+/** True for URLs that may be fetched. `origin`: a server that the operator configured instead of Discord. */
 export function isFileAddress(address: unknown, origin: string | undefined): address is string {
   if (typeof address !== "string" || address.length > 4096 || !URL.canParse(address)) return false;
   const url = new URL(address);
@@ -88,7 +88,7 @@ function kindOf(mimeType: string): InboundFile["kind"] {
   return family === "image" || family === "audio" || family === "video" ? family : "document";
 }
 
-/** `text`: the message's own words; a preview of an address that stands in them says nothing new. */
+/** `text`: the message's own text; a preview of a URL in it is dropped. */
 export function describeExtras(fields: Fields, text: string): string[] {
   const out: string[] = [];
   for (const entry of asArray(fields["sticker_items"], 3)) {

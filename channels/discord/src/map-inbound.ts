@@ -1,6 +1,6 @@
 /**
- * What Discord sends, as messages of the kit (product P7). Pure, and total: whatever comes, it gives a message or `undefined`. It
- * never trusts a name: people are known by their ids only (promises S7, X15). What bots, webhooks and Discord itself write is no message.
+ * PURE. Maps Discord's events to messages of the kit (product P7). Total: any input gives a message or `undefined`. Trusts no names:
+ * people are identified by id only (promises S7, X15). Ignores messages of bots, webhooks and Discord itself.
  */
 import { APPLICATION_COMMANDS } from "./commands.ts";
 import type { ChannelInbound, Peer, Sender } from "../../../protocol/gen/types.ts";
@@ -8,7 +8,7 @@ import type { InboundItem } from "../../kit/src/platform.ts";
 import { describeExtras, filesOf, readable } from "./map-content.ts";
 import { asArray, asId, asNumber, asObject, asTime, cleanName, cleanText, type Fields, timeOfId } from "./map-reading.ts";
 
-/** What is known about where a message was written. */
+/** The channel of a message, as far as it is known. */
 export interface Place {
   readonly type: number;
   readonly name?: string;
@@ -18,37 +18,37 @@ export interface Surroundings {
   readonly botId: string;
   readonly now: number;
   readonly place: (channelId: string) => Place | undefined;
-  /** The bot's own roles in a server: to mention one is to mention the bot. */
+  /** The bot's own roles in a server: mentioning one mentions the bot. */
   readonly botRoles: (guildId: string) => ReadonlySet<string>;
-  /** With whom the bot talks in a direct channel. */
+  /** The other person in a direct channel. */
   readonly dmUser: (channelId: string) => string | undefined;
   readonly isOwnMessage: (messageId: string) => boolean;
-  /** Where files may be fetched from, besides Discord's own hosts. */
+  /** An additional origin for files. */
   readonly fileOrigin?: string;
-  /** Names this event for ever, where Discord itself does not. */
+  /** An id for events to which Discord gives none. */
   readonly eventName: string;
 }
 export interface Mapped {
   readonly item: InboundItem;
   readonly channelId: string;
-  /** The newest message of the channel that is known by this one. */
+  /** The newest message of the channel, as this event shows. */
   readonly messageId?: string;
   readonly dmUserId?: string;
   readonly guildId?: string;
   readonly threadName?: string;
-  /** Discord gave the message without its words. */
+  /** Discord withheld the message's text. */
   readonly contentMissing?: boolean;
   readonly interaction?: { readonly id: string; readonly token: string; readonly kind: "command" | "button" };
 }
 
 export const MAX_TEXT = 16_000;
 const MAX_QUOTE = 2_000;
-/** Written by a person: a plain message, a reply. All others are Discord's own or answers to commands. */
+/** Messages of people: plain ones and replies. All other types are Discord's own or command responses. */
 const PERSONAL_TYPES: ReadonlySet<number> = new Set([0, 19]);
 const THREAD_TYPES: ReadonlySet<number> = new Set([10, 11, 12]);
 const DM_TYPES: ReadonlySet<number> = new Set([1, 3]);
 export const isThread = (type: number | undefined): boolean => type !== undefined && THREAD_TYPES.has(type);
-/** The id that an interaction's message has here; never a message's id on Discord. */
+/** The id for an interaction's message; never equal to a Discord message id. */
 export const interactionName = (id: string): string => `i:${id}`;
 
 export function mapDispatch(type: unknown, data: unknown, around: Surroundings): Mapped | undefined {
@@ -74,7 +74,7 @@ export function mapDispatch(type: unknown, data: unknown, around: Surroundings):
 
 // ---------------------------------------------------------------- messages
 
-/** `late`: it was read from the channel's history. */
+/** `late`: read from the channel's history. */
 export function mapMessage(fields: Fields, around: Surroundings, late = false): Mapped | undefined {
   const id = asId(fields["id"]);
   const channelId = asId(fields["channel_id"]);
@@ -122,13 +122,13 @@ export function mapMessage(fields: Fields, around: Surroundings, late = false): 
   };
   const place = { channelId, messageId: id, ...where.found };
   if (!silent) return { item: { key: id, inbound, files }, ...place };
-  // To be mentioned with no words is a call; nothing at all is what a missing permission looks like.
+  // A mention without text is a valid message; no content at all means a missing permission.
   if (named || byRole) return { item: { key: id, inbound, files }, ...place };
   const contentMissing = where.peer.kind !== "dm" && fields["content"] === "" && !forwarded;
   return contentMissing ? { item: { key: id, inbound, files }, ...place, contentMissing } : undefined;
 }
 
-/** An edit by a person. Discord also tells of previews that it has added itself: those change no word. */
+/** An edit by a person. Discord also reports previews that it adds itself, which change no text. */
 function mapEdit(fields: Fields, around: Surroundings): Mapped | undefined {
   const editedAt = asTime(fields["edited_timestamp"]);
   const mapped = editedAt === undefined ? undefined : mapMessage(fields, around);
@@ -138,7 +138,7 @@ function mapEdit(fields: Fields, around: Surroundings): Mapped | undefined {
   const { messageId: _, ...rest } = mapped;
   return {
     ...rest,
-    // Its files came with the message itself.
+    // The files arrived with the original message.
     item: { key: id, inbound: { ...item.inbound, message: { ...item.inbound.message, id, editOf: item.inbound.message.id } }, files: [] },
   };
 }
@@ -152,7 +152,7 @@ function mapDelete(fields: Fields, around: Surroundings): Mapped | undefined {
   const message = { id, text: "", editOf: messageId, deleted: true, timestamp: around.now };
   return { item: { key: id, inbound: { peer: where.peer, message, receivedAt: around.now }, files: [] }, channelId, ...where.found };
 }
-/** Of reactions only those to what the agent said. */
+/** Only reactions to the agent's messages count. */
 function mapReaction(fields: Fields, around: Surroundings, added: boolean): Mapped | undefined {
   const messageId = asId(fields["message_id"]);
   const channelId = asId(fields["channel_id"]);
@@ -193,7 +193,7 @@ function mapInteraction(fields: Fields, around: Surroundings): Mapped | undefine
   const sender = personOf(member?.["user"] ?? fields["user"], member);
   const data = asObject(fields["data"]);
   if (!id || !token || !channelId || !sender || !data) return undefined;
-  // 2: between people, where the bot is no member.
+  // 2: a conversation between people without the bot.
   if (fields["context"] === 2) return undefined;
   const type = asNumber(channel?.["type"], 0, 1000);
   const where = whereIs({ ...fields, ...(type === undefined ? {} : { channel_type: type }) }, channelId, sender, around);
@@ -236,9 +236,9 @@ function commandText(data: Fields): string | undefined {
 }
 const buttonText = (data: Fields): string | undefined => (data["component_type"] === 2 ? cleanName(data["custom_id"], 100) : undefined);
 
-// ---------------------------------------------------------------- people and places
+// ---------------------------------------------------------------- people and channels
 
-/** `bots`: they are named too, as somebody who is mentioned. */
+/** `bots`: include bots, which can be mentioned. */
 function personOf(value: unknown, member: Fields | undefined, bots = false): Sender | undefined {
   const user = asObject(value);
   const id = asId(user?.["id"]);
@@ -260,7 +260,7 @@ function whereIs(fields: Fields, channelId: string, sender: Sender | undefined, 
   const guildId = asId(fields["guild_id"]) ?? known?.guildId;
   const type = known?.type ?? asNumber(fields["channel_type"], 0, 1000);
   if (guildId === undefined) {
-    // A direct conversation is named by the person, who is the same in every one of them.
+    // A direct conversation is identified by the person, not by Discord's channel.
     if (type !== undefined && !DM_TYPES.has(type)) return undefined;
     const userId = around.dmUser(channelId) ?? sender?.id;
     if (userId === undefined) return undefined;
@@ -273,7 +273,7 @@ function whereIs(fields: Fields, channelId: string, sender: Sender | undefined, 
     };
     return { peer, found: { dmUserId: userId } };
   }
-  // Only messages in threads have a position.
+  // Only messages in threads have a `position`.
   const thread = type === undefined ? asNumber(fields["position"], 0, Number.MAX_SAFE_INTEGER) !== undefined : isThread(type);
   const peer: Peer = { kind: thread ? "thread" : "channel", id: channelId, ...(known?.name === undefined ? {} : { name: known.name }) };
   return { peer, guildId, found: { guildId } };

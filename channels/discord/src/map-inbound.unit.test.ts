@@ -50,7 +50,7 @@ const inboundOf = (mapped: Mapped | undefined) => {
 };
 const textOf = (more: Record<string, unknown>): string => inboundOf(map(more)).message.text;
 
-describe("[P7] where a message was written", () => {
+describe("[P7] the channel of a message", () => {
   const rows: readonly (readonly [what: string, more: Record<string, unknown>, peer: unknown])[] = [
     ["a channel", {}, { kind: "channel", id: CHANNEL, name: "general" }],
     ["a thread, by what is known", { channel_id: THREAD }, { kind: "thread", id: THREAD, name: "plans" }],
@@ -64,13 +64,13 @@ describe("[P7] where a message was written", () => {
     ],
   ];
   for (const [what, more, peer] of rows) test(what, () => assert.deepEqual(inboundOf(map(more)).peer, peer));
-  test("[S7] two names are never one conversation", () => {
+  test("[S7] two ids are never one conversation", () => {
     const ids = rows.map(([, more]) => `${inboundOf(map(more)).peer.kind}:${inboundOf(map(more)).peer.id}`);
     assert.equal(new Set(ids).size, 5);
   });
 });
 
-describe("[P7] who is meant", () => {
+describe("[P7] mentions and replies", () => {
   const own = { id: OWN, author: bot, content: "the sky" };
   const rows: readonly (readonly [what: string, more: Record<string, unknown>, meant: boolean])[] = [
     ["nobody", {}, false],
@@ -84,7 +84,7 @@ describe("[P7] who is meant", () => {
     ["by a reply to another", { type: 19, message_reference: { message_id: ID }, referenced_message: { id: ID, author: alice } }, false],
   ];
   for (const [what, more, meant] of rows) test(what, () => assert.equal(inboundOf(map(more)).wasMentioned, meant));
-  test("a reply has the words that it answers", () => {
+  test("a reply has the text that it answers", () => {
     const inbound = inboundOf(map({ type: 19, message_reference: { message_id: OWN }, referenced_message: own }));
     assert.deepEqual(
       [inbound.repliedToAgent, inbound.message.replyToId, inbound.message.replyToText, inbound.message.replyToSenderId],
@@ -93,7 +93,7 @@ describe("[P7] who is meant", () => {
   });
 });
 
-describe("[P7] what is said", () => {
+describe("[P7] text", () => {
   const rows: readonly (readonly [what: string, more: Record<string, unknown>, text: string])[] = [
     ["the address falls away", { content: `<@${BOT}> <@!${BOT}>, what is up` }, "what is up"],
     ["people have names", { content: `ask <@${ALICE}>`, mentions: [alice] }, "ask @Alice"],
@@ -111,7 +111,7 @@ describe("[P7] what is said", () => {
     ["half characters", { content: "a\ud800b" }, "a\ufffdb"],
   ];
   for (const [what, more, text] of rows) test(what, () => assert.equal(textOf(more), text));
-  test("a forwarded message has its words", () => {
+  test("a forwarded message has its text", () => {
     const inbound = inboundOf(
       map({ content: "", message_reference: { type: 1, message_id: ID }, message_snapshots: [{ message: { content: "from afar" } }] }),
     );
@@ -130,13 +130,13 @@ describe("[X15][X16] names are data", () => {
   ];
   for (const [what, name, shown] of rows)
     test(what, () => assert.equal(inboundOf(map({ author: { id: ALICE, username: name } })).sender?.name, shown));
-  test("a name with digits is no number, and no other person's id", () => {
+  test("a name with digits is neither a number nor an id", () => {
     const inbound = inboundOf(map({ author: { id: ALICE, username: "+15551234567", global_name: BOT } }));
     assert.deepEqual([inbound.sender?.id, inbound.senderIds], [ALICE, { username: "+15551234567" }]);
   });
 });
 
-describe("[P7] what is no message", () => {
+describe("[P7] ignored events", () => {
   const rows: readonly (readonly [what: string, type: string, data: unknown])[] = [
     ["the bot's own", "MESSAGE_CREATE", message({ author: bot })],
     ["another bot's", "MESSAGE_CREATE", message({ author: { ...alice, bot: true } })],
@@ -161,8 +161,8 @@ describe("[P7] what is no message", () => {
   for (const [what, type, data] of rows) test(what, () => assert.equal(mapDispatch(type, data, around), undefined));
 });
 
-describe("[P7] changes", () => {
-  test("an edit names what it changes, and is another thing each time", () => {
+describe("[P7] edits, deletions, reactions", () => {
+  test("an edit names the message and has its own key each time", () => {
     const edit = map({ content: "new", edited_timestamp: "2026-11-21T10:05:00.000Z" }, "MESSAGE_UPDATE");
     const { message: inner } = inboundOf(edit);
     assert.deepEqual([inner.id, inner.editOf, inner.text], [`${ID}.e1795255500000`, ID, "new"]);
@@ -173,13 +173,13 @@ describe("[P7] changes", () => {
     const inbound = inboundOf(gone);
     assert.deepEqual([inbound.peer, inbound.message.editOf, inbound.message.deleted], [{ kind: "dm", id: ALICE }, ID, true]);
   });
-  test("a reaction to the agent, and its end", () => {
+  test("a reaction to the agent and its removal", () => {
     const fields = { message_id: OWN, channel_id: DM, user_id: ALICE, emoji: { id: "123456789", name: "party" } };
     assert.equal(inboundOf(mapDispatch("MESSAGE_REACTION_ADD", fields, around)).message.reaction, ":party:");
     const end = inboundOf(mapDispatch("MESSAGE_REACTION_REMOVE", fields, around));
     assert.deepEqual([end.message.reaction, end.message.replyToId, end.repliedToAgent], ["", OWN, true]);
   });
-  test("words that Discord held back are told apart from silence", () => {
+  test("withheld text is distinguished from empty text", () => {
     assert.equal(map({ content: "" })?.contentMissing, true);
     assert.equal(map({ content: "", guild_id: undefined, channel_id: DM }), undefined);
     assert.equal(map({ content: "", mentions: [bot] })?.contentMissing, undefined);
@@ -199,7 +199,7 @@ describe("[S18][X18] files", () => {
       },
     ],
   });
-  test("what is known of one", () => {
+  test("metadata of a file", () => {
     const mapped = map(file({}));
     assert.deepEqual(mapped?.item.files, [
       {
@@ -212,7 +212,7 @@ describe("[S18][X18] files", () => {
       },
     ]);
   });
-  test("recorded speech is speech", () => {
+  test("recorded speech is a voice note", () => {
     const [voice] = map({ ...file({ content_type: "audio/ogg", duration_secs: 2.5 }), content: "", flags: 8192 })?.item.files ?? [];
     assert.deepEqual([voice?.kind, voice?.durationSeconds], ["audio", 2.5]);
   });
@@ -284,7 +284,7 @@ describe("[P7] commands and buttons", () => {
   for (const [what, more] of none) test(`not ${what}`, () => assert.equal(said(more), undefined));
 });
 
-test("[P7] whatever comes, it gives a valid message or none", () => {
+test("[P7] any input gives a valid message or none", () => {
   const keys = fc.constantFrom(
     ...Object.keys(message()),
     "attachments",
@@ -314,4 +314,5 @@ test("[P7] whatever comes, it gives a valid message or none", () => {
     { numRuns: 500 },
   );
 });
-test("[P2] what is read from the history says so", () => assert.equal(mapMessage(message(), around, true)?.item.inbound.backlog, true));
+test("[P2] messages from the history are marked as backlog", () =>
+  assert.equal(mapMessage(message(), around, true)?.item.inbound.backlog, true));

@@ -1,6 +1,6 @@
 /**
- * The kit's messages as requests to Discord, and Discord's answers as outcomes (promises P9). Pure. Nobody is ever pinged by what the
- * agent says: mentions in it are only text.
+ * PURE. Maps the kit's messages to requests to Discord, and Discord's answers to outcomes (promises P9). The agent's text never pings
+ * anyone: mentions are sent as plain text.
  */
 import {
   type APIActionRowComponent,
@@ -11,13 +11,13 @@ import {
 } from "discord-api-types/v10";
 import type { OutboundPart, SendOutcome } from "../../kit/src/platform.ts";
 
-/** What Discord takes from a bot in a server without boosts. */
+/** Discord's file limit for bots in a server without boosts. */
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
 export const MAX_CHARS = 2_000;
 const MAX_BUTTONS = 5;
 const MAX_LABEL = 80;
 
-/** In the shape of discord-api-types, so that the library takes it as it is. */
+/** In the shape of discord-api-types, as the library expects it. */
 export interface MessageBody {
   content: string;
   allowed_mentions: APIAllowedMentions;
@@ -29,14 +29,14 @@ export interface MessageBody {
 }
 const QUIET: APIAllowedMentions = { parse: [], replied_user: false };
 
-/** The message that an id of ours belongs to on Discord; `undefined`: none that could be referred to. */
+/** The Discord message of one of our ids; `undefined` when there is none to refer to. */
 export const referenceOf = (id: string | undefined): string | undefined =>
   id === undefined ? undefined : /^([1-9]\d{4,19})(?:\.|$)/.exec(id)?.[1];
-/** The interaction that a message came by. */
+/** The interaction that a message id belongs to. */
 export const interactionOf = (id: string | undefined): string | undefined =>
   id === undefined ? undefined : /^i:([1-9]\d{4,19})$/.exec(id)?.[1];
 
-/** `filename`: the name of the file that goes with it. */
+/** `filename`: the name of the attached file. */
 export function toMessage(part: OutboundPart, filename: string | undefined): MessageBody {
   const reference = referenceOf(part.replyToId);
   return {
@@ -46,7 +46,7 @@ export function toMessage(part: OutboundPart, filename: string | undefined): Mes
     ...(reference === undefined ? {} : { message_reference: { message_id: reference, fail_if_not_exists: false } }),
   };
 }
-/** For a message that is there already: a second time changes nothing, so it needs no nonce. */
+/** An edit of an existing message; repeating it is harmless, so it needs no nonce. */
 export function toEdit(part: Pick<OutboundPart, "text" | "actions">, filename: string | undefined): MessageBody {
   const buttons = (part.actions ?? []).slice(0, MAX_BUTTONS).map(
     ({ id, label }, index): APIButtonComponentWithCustomId => ({
@@ -63,7 +63,7 @@ export function toEdit(part: Pick<OutboundPart, "text" | "actions">, filename: s
     ...(filename === undefined ? {} : { attachments: [{ id: 0, filename }] }),
   };
 }
-/** An answer in the making, when it is shown first. */
+/** The first live text of an answer. */
 export function toLive(text: string, replyToId: string | undefined): MessageBody {
   const reference = referenceOf(replyToId);
   return {
@@ -72,7 +72,7 @@ export function toLive(text: string, replyToId: string | undefined): MessageBody
   };
 }
 
-/** A name that Discord and a person's disk both take. */
+/** A file name that is valid on Discord and on disks. */
 export function fileNameOf(name: string | undefined, mimeType: string): string {
   const clean = (name ?? "")
     .toWellFormed()
@@ -85,38 +85,38 @@ export function fileNameOf(name: string | undefined, mimeType: string): string {
   return ending === "" || ending.startsWith("octet") ? "file" : `file.${ending}`;
 }
 const inMegabytes = (bytes: number): string => `${(bytes / (1024 * 1024)).toFixed(1)} MB`;
-/** What is said in place of a file that Discord would not take. */
+/** The note for a file that exceeds Discord's limit. */
 export const tooLargeNote = (filename: string, sizeBytes: number): string =>
   `[The file ${JSON.stringify(filename)} has ${inMegabytes(sizeBytes)}. Discord takes at most ${inMegabytes(MAX_FILE_BYTES)} here, so it was not sent.]`;
 
 // ---------------------------------------------------------------- answers
 
-/** What is known of a request that went wrong. */
+/** A failed request. */
 export interface RestFailure {
   readonly status?: number;
-  /** Discord's own number. */
+  /** Discord's own error code. */
   readonly code?: number;
   readonly retryAfterMs?: number;
   readonly message: string;
 }
-/** What the sender of a message is told, in words. */
+/** Texts for the sender of a message. */
 const REFUSALS: ReadonlyMap<number, string> = new Map([
   [10003, "The channel is gone from Discord."],
   [10004, "The server is gone, or the bot was removed from it."],
-  [10008, "The message that was to be changed is gone."],
+  [10008, "The message to edit is gone."],
   [10013, "Discord does not know this person."],
   [50001, "The bot may not see this channel. Give it the permission View Channel."],
-  [50007, "This person does not take direct messages from the bot."],
+  [50007, "This person does not accept direct messages from the bot."],
   [50013, "The bot may not write here. Give it the permissions Send Messages, Attach Files and Read Message History in this channel."],
-  [50024, "This can't be done in this kind of channel."],
+  [50024, "This kind of channel does not allow this."],
   [50083, "The thread is archived."],
   [40005, "The file is too large for Discord."],
-  [20028, "Discord does not take more messages in this channel just now."],
+  [20028, "Discord accepts no more messages in this channel now."],
   [160005, "The thread is locked."],
   [200000, "The server's own rules (AutoMod) have blocked the message."],
   [200001, "The server's own rules (AutoMod) have blocked the message."],
 ]);
-/** Not refused for ever. */
+/** Temporary refusals. */
 const LATER: ReadonlySet<number> = new Set([20028]);
 
 export function outcomeOf(failure: RestFailure): SendOutcome {
@@ -127,6 +127,6 @@ export function outcomeOf(failure: RestFailure): SendOutcome {
   if (status === 401) return { kind: "retry", error: "Discord does not accept the bot's token" };
   if (status === 429) return { kind: "retry", error: "Discord's rate limit" };
   if (status !== undefined && status >= 400 && status < 500)
-    return { kind: "failed", error: words ?? `Discord refuses the message (${status}${code === undefined ? "" : `, ${code}`}).` };
+    return { kind: "failed", error: words ?? `Discord refused the message (${status}${code === undefined ? "" : `, ${code}`}).` };
   return { kind: "unsure", error: status === undefined ? `Discord did not answer: ${failure.message}` : `Discord failed (${status})` };
 }

@@ -14,7 +14,7 @@ const part = (more: Partial<OutboundPart> = {}): OutboundPart => ({
   ...more,
 });
 
-test("[P9] a message is known by its nonce, and pings nobody", () => {
+test("[P9] a message has a nonce and pings no one", () => {
   assert.deepEqual(toMessage(part({ replyToId: "1300000000000000000" }), undefined), {
     content: "hello @everyone",
     allowed_mentions: { parse: [], replied_user: false },
@@ -27,7 +27,7 @@ test("[P7] an edit has no nonce and no reference", () => {
   assert.deepEqual(Object.keys(toEdit(part({ replyToId: "1300000000000000000" }), undefined)), ["content", "allowed_mentions"]);
   assert.equal(toLive("x", undefined).message_reference, undefined);
 });
-test("[P7] buttons carry the action's name", () => {
+test("[P7] buttons carry the action's id", () => {
   const actions = Array.from({ length: 9 }, (_, index) => ({ id: `a${index}`, label: "L".repeat(200) }));
   const [row] = toEdit(part({ actions }), undefined).components ?? [];
   assert.equal(row?.components.length, 5);
@@ -58,14 +58,14 @@ const files: readonly (readonly [name: string | undefined, type: string, shown: 
   ["...", "text/plain", "file.plain"],
 ];
 for (const [name, type, shown] of files)
-  test(`[P7] a file called ${JSON.stringify(name)}`, () => assert.equal(fileNameOf(name, type), shown));
-test("[P7] a file that is too large is spoken of", () =>
+  test(`[P7] a file named ${JSON.stringify(name)}`, () => assert.equal(fileNameOf(name, type), shown));
+test("[P7] a file that is too large becomes a note", () =>
   assert.equal(
     tooLargeNote("a.bin", 11.5 * 1024 * 1024),
     '[The file "a.bin" has 11.5 MB. Discord takes at most 10.0 MB here, so it was not sent.]',
   ));
 
-describe("[P9] what Discord's answers mean", () => {
+describe("[P9] outcomes of Discord's answers", () => {
   const rows: readonly (readonly [what: string, failure: Parameters<typeof outcomeOf>[0], kind: string, words: RegExp])[] = [
     ["no answer", { message: "AbortError" }, "unsure", /did not answer/],
     ["500", { status: 500, message: "x" }, "unsure", /failed \(500\)/],
@@ -77,7 +77,7 @@ describe("[P9] what Discord's answers mean", () => {
     ["no permission", { status: 403, code: 50013, message: "x" }, "failed", /Send Messages/],
     ["a deleted channel", { status: 404, code: 10003, message: "x" }, "failed", /gone/],
     ["a person who wants none", { status: 403, code: 50007, message: "x" }, "failed", /direct messages/],
-    ["anything else", { status: 400, code: 50035, message: "secret" }, "failed", /^Discord refuses the message \(400, 50035\)\.$/],
+    ["anything else", { status: 400, code: 50035, message: "secret" }, "failed", /^Discord refused the message \(400, 50035\)\.$/],
   ];
   for (const [what, failure, kind, words] of rows)
     test(what, () => {
@@ -88,7 +88,7 @@ describe("[P9] what Discord's answers mean", () => {
     });
 });
 
-test("[P7] any part is taken, and never more than Discord takes", () => {
+test("[P7] any part is mapped within Discord's limits", () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 5_000 }), fc.string(), fc.option(fc.string(), { nil: undefined }), (text, id, filename) => {
       const body = toMessage(part({ text, replyToId: id, actions: [{ id, label: text }] }), filename);

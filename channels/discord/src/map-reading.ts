@@ -1,7 +1,6 @@
 /**
- * Reading what Discord sends, which may be anything: each reader gives the value, bounded and clean, or `undefined`. Pure; never
- * throws. Names and texts of people are data: control characters and marks that change the direction of writing never get through in
- * names.
+ * PURE. Reads untrusted input from Discord: each reader returns a bounded, clean value or `undefined`, and never throws. Names lose
+ * control characters and bidirectional overrides.
  */
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -10,7 +9,7 @@ export const asObject = (value: unknown): Fields | undefined =>
 export const asArray = (value: unknown, max: number): readonly unknown[] => (Array.isArray(value) ? value.slice(0, max) : []);
 export const asNumber = (value: unknown, min: number, max: number): number | undefined =>
   typeof value === "number" && Number.isFinite(value) && value >= min && value <= max ? value : undefined;
-/** Discord's ids: unsigned 64 bits, in decimal. */
+/** A Discord id: an unsigned 64-bit number in decimal. */
 export const asId = (value: unknown): string | undefined =>
   typeof value === "string" && /^[1-9]\d{4,19}$/.test(value) ? value : undefined;
 export const asTime = (value: unknown): number | undefined => {
@@ -19,17 +18,17 @@ export const asTime = (value: unknown): number | undefined => {
   return Number.isFinite(time) && time >= 0 ? Math.trunc(time) : undefined;
 };
 
-/** All control characters but tab and line end. */
+/** Control characters except tab and line feed. */
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-/** Overrides and isolates of direction, line separators, invisible fillers, tags. */
+/** Bidirectional overrides and isolates, line separators, invisible fillers, tags. */
 const TRICKS = /[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
 export function cleanText(value: unknown, max: number): string {
   if (typeof value !== "string") return "";
-  // Cut before it is cleaned: the work is bounded too.
+  // Cut first, so that the cleaning is bounded, too.
   return value.slice(0, max).toWellFormed().replaceAll(/\r\n?/g, "\n").replace(CONTROLS, "").trim();
 }
-/** One line, without anything that could make it look like something else. */
+/** One line without characters that could disguise it. */
 export function cleanName(value: unknown, max = 80): string | undefined {
   if (typeof value !== "string") return undefined;
   const name = value
@@ -42,8 +41,8 @@ export function cleanName(value: unknown, max = 80): string | undefined {
   const cut = [...name].slice(0, max).join("").trim();
   return cut === "" ? undefined : cut;
 }
-/** When a thing was made, from its id. */
+/** Creation time from an id, epoch ms. */
 export const timeOfId = (id: string): number => Number((BigInt(id) >> 22n) + 1_420_070_400_000n);
-/** The smallest id of this time. */
+/** The smallest id of a time. */
 export const idAtTime = (ms: number): string => String(BigInt(Math.max(0, Math.trunc(ms) - 1_420_070_400_000)) << 22n);
 export const isNewerId = (left: string, right: string): boolean => BigInt(left) > BigInt(right);

@@ -1,6 +1,6 @@
 /**
- * Discord as a platform of the kit: the gateway's events in, REST requests out, the truth about both. Rules that need no network are
- * in the map-*.ts files and in connection.ts; queues and order are the kit's.
+ * Discord as a platform of the kit: gateway events in, REST requests out, and the status of both. Rules without network are in the
+ * map-*.ts files and connection.ts; queues and order are the kit's.
  */
 import type { ChannelAccount, Peer } from "../../../protocol/gen/types.ts";
 import { toDiscord } from "../../kit/src/marks.ts";
@@ -17,16 +17,16 @@ import { type RestClient, restClient } from "./rest-client.ts";
 import { Sender } from "./sender.ts";
 import type { Settings, SettingsOrWhy } from "./settings.ts";
 
-/** Discord says "the past few minutes"; this is what is relied on. */
+/** Discord says "the past few minutes"; this is the part we rely on. */
 const RECOGNISES_NONCE_MS = 180_000;
 const COMMAND_ANSWER_MS = 5_000;
 /** READY, `application.flags`: the bot may read messages (GATEWAY_MESSAGE_CONTENT, or its limited form for small bots). */
 const MAY_READ = (1 << 18) | (1 << 19);
 
 const REVOKED =
-  "Discord does not accept the bot's token any more. Make a new one (Bot, Reset Token), put it in the configuration, and start the channel.";
+  "Discord no longer accepts the bot's token. Make a new one (Bot, Reset Token), put it into the configuration, then start the channel.";
 const MAY_NOT_READ =
-  "The bot may not read what people write in servers. Switch on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), and start the channel.";
+  "The bot may not read messages in servers. Turn on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), then start the channel.";
 
 interface Bot {
   readonly id: string;
@@ -45,7 +45,7 @@ const CAPABILITIES: Platform["capabilities"] = {
   maxTextChars: MAX_CHARS,
 };
 
-/** Without a usable token there is nothing but the reason. */
+/** Without a usable token there is only the reason. */
 export function discordPlatform(host: PlatformHost, read: SettingsOrWhy, random: () => number = Math.random): Platform {
   return read.ok ? new DiscordPlatform(host, read.settings, random) : unusable(read.why);
 }
@@ -75,9 +75,9 @@ class DiscordPlatform implements Platform {
   readonly #interactions: Interactions;
   readonly #sender: Sender;
   #bot: Bot | undefined;
-  /** Servers that READY has named and that have not come yet. */
+  /** Servers named in READY whose data has not arrived yet. */
   readonly #toCome = new Set<string>();
-  /** To be done when the transaction of the event is over. */
+  /** Work for after the event's transaction. */
   #afterwards: (() => void)[] = [];
   #lastActivity: number | undefined;
 
@@ -140,7 +140,7 @@ class DiscordPlatform implements Platform {
   }
   isConnected(): boolean {
     const { state } = this.#socket;
-    // Sending needs no socket; it is tried unless Discord is out of reach or does not want the bot.
+    // Sending needs no socket, so it is tried unless Discord is unreachable or refuses the bot.
     return state.at === "connected" || state.at === "connecting" || (state.at === "waiting" && !state.offline);
   }
   isAtRest(): boolean {
@@ -186,9 +186,9 @@ class DiscordPlatform implements Platform {
     work.catch((error: unknown) => this.#host.log(`${what}_failed`, { error: error instanceof Error ? error.name : "unknown" }));
   }
 
-  // ---------------------------------------------------------------- what comes in
+  // ---------------------------------------------------------------- inbound
 
-  /** Inside the transaction that moves the position in Discord's stream. */
+  /** Runs in the transaction that moves the position in Discord's stream. */
   #heard(type: string, data: Fields, name: string): boolean {
     this.#afterwards = [];
     if (type === "READY") return this.#ready(data);
@@ -206,7 +206,7 @@ class DiscordPlatform implements Platform {
     const application = asObject(data["application"]);
     const id = asId(user?.["id"]);
     const applicationId = asId(application?.["id"]) ?? id;
-    if (!id || !applicationId) throw new Error("Discord did not say who the bot is");
+    if (!id || !applicationId) throw new Error("Discord's READY event does not name the bot");
     const name = user?.["username"];
     this.#bot = { id, applicationId, ...(typeof name === "string" ? { name: name.slice(0, 80) } : {}) };
     this.#host.kv.put("bot", this.#bot);
@@ -256,7 +256,7 @@ class DiscordPlatform implements Platform {
     }
     return true;
   }
-  /** History has no servers in its messages; the channel's is known. */
+  /** Messages of the history lack the server, which the directory knows. */
   #takeLate(message: Fields, guildId: string | undefined, late: boolean): boolean {
     return this.#host.transaction(() => {
       const fields = guildId === undefined ? message : { ...message, guild_id: guildId };
@@ -264,7 +264,7 @@ class DiscordPlatform implements Platform {
       return mapped !== undefined && this.#take(mapped);
     });
   }
-  /** Discord tells of the bot's own messages too: the proof that a send arrived whose answer was lost. */
+  /** Discord reports the bot's own messages, too: proof of a send whose answer was lost. */
   #echo(type: string, data: Fields): void {
     if (type !== "MESSAGE_CREATE" || asObject(data["author"])?.["id"] !== this.#bot?.id) return;
     const id = asId(data["id"]);
@@ -274,7 +274,7 @@ class DiscordPlatform implements Platform {
     if (typeof nonce === "string" && nonce.length <= 25) this.#sender.heard(nonce, id);
   }
 
-  // ---------------------------------------------------------------- what goes out
+  // ---------------------------------------------------------------- outbound
 
   async send(part: OutboundPart): Promise<SendOutcome> {
     const outcome = await this.#sender.send(part);
@@ -282,8 +282,8 @@ class DiscordPlatform implements Platform {
     return outcome;
   }
   /**
-   * A command in a direct conversation is either answered at once, or it has set the agent to work: then the answer is a message like
-   * any other, and not one that Discord shows only until the window is closed.
+   * A command in a direct conversation is answered at once or starts a run. The answer of a run is an ordinary message, because Discord
+   * shows command responses only until the window is closed.
    */
   async acknowledged(items: readonly { readonly peer: Peer; readonly receipt: unknown }[]): Promise<void> {
     for (const { peer, receipt } of items) {
@@ -296,7 +296,7 @@ class DiscordPlatform implements Platform {
     return fetchAttachment(file, this.#settings.origin);
   }
   async typing(peer: Peer, active: boolean): Promise<void> {
-    // It ends by itself.
+    // Discord ends it by itself.
     if (active) await this.#sender.typing(peer);
   }
   async react(peer: Peer, messageId: string, _senderId: string | undefined, emoji: string): Promise<void> {

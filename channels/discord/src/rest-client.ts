@@ -1,22 +1,22 @@
 /**
- * Discord's REST API by @discordjs/rest: its queues keep the rate limits. What goes wrong becomes a `RestFailure`; texts and tokens
- * are never part of it. It repeats nothing by itself: the outbox does that, durably.
+ * Discord's REST API through @discordjs/rest, which keeps the rate limits. Errors become a `RestFailure` without texts and tokens. No
+ * retries: the durable outbox retries.
  */
 import { API } from "@discordjs/core/http-only";
 import { DiscordAPIError, HTTPError, REST, RateLimitError } from "@discordjs/rest";
 import type { RestFailure } from "./map-outbound.ts";
 import type { Settings } from "./settings.ts";
 
-/** Longer waits are the outbox's business: others may go first. */
+/** Longer waits belong to the outbox, so that other messages can go first. */
 const MAX_WAIT_MS = 10_000;
 const TIMEOUT_MS = 30_000;
 
 export interface RestClient {
   readonly rest: REST;
   readonly api: API;
-  /** Requests under way or in line. */
+  /** Requests under way or queued. */
   readonly waiting: () => number;
-  /** The library forgets a token that was refused once. */
+  /** The library drops a token that was refused once. */
   readonly renew: () => void;
   /** Runs a request and counts it. */
   readonly run: <T>(request: (api: API) => Promise<T>) => Promise<T>;
@@ -29,7 +29,7 @@ export function restClient({ token, api: base }: Settings): RestClient {
     retries: 0,
     timeout: TIMEOUT_MS,
     rejectOnRateLimit: ({ retryAfter, timeToReset }) => Math.max(retryAfter, timeToReset) > MAX_WAIT_MS,
-    // The object does not live long enough for these.
+    // The object does not live long enough for the library's sweepers.
     hashSweepInterval: 0,
     handlerSweepInterval: 0,
   }).setToken(token);
@@ -56,6 +56,6 @@ export function failureOf(error: unknown): RestFailure {
   if (error instanceof DiscordAPIError)
     return { status: error.status, message: "refused", ...(typeof error.code === "number" ? { code: error.code } : {}) };
   if (error instanceof HTTPError) return { status: error.status, message: "server error" };
-  // Its words may hold an address, and that a token.
+  // The message may contain a URL with a token.
   return { message: error instanceof Error ? error.name : "no answer" };
 }

@@ -1,6 +1,6 @@
 /**
- * What goes out: a part of the kit's goes to its place on Discord, and what came of it is said as it is (promises P9). It repeats
- * nothing by itself; each message has a nonce by which Discord knows a second try.
+ * Sends the kit's parts to Discord and reports their outcome (promises P9). No retries here; each message has a nonce by which Discord
+ * recognises a retry of the outbox.
  */
 import type { API } from "@discordjs/core/http-only";
 import type { Peer } from "../../../protocol/gen/types.ts";
@@ -37,13 +37,13 @@ export interface SenderPorts {
 
 export class Sender {
   readonly #ports: SenderPorts;
-  /** What came back from Discord of our own sends: nonce to message id. */
+  /** Our own sends that Discord has reported: nonce to message id. */
   readonly #echoes = new Map<string, string>();
 
   constructor(ports: SenderPorts) {
     this.#ports = ports;
   }
-  /** The gateway tells of a message of the bot's own. */
+  /** The gateway reported one of the bot's own messages. */
   heard(nonce: string, messageId: string): void {
     this.#echoes.set(nonce, messageId);
     if (this.#echoes.size > MAX_ECHOES) for (const [oldest] of [...this.#echoes].slice(0, 1)) this.#echoes.delete(oldest);
@@ -60,7 +60,7 @@ export class Sender {
     } catch (error) {
       if (error instanceof FileGone || error instanceof NoSuchPeer) return { kind: "failed", error: error.message };
       const outcome = this.#failed(error);
-      // Nothing of the message has been sent yet.
+      // No part of the message has been sent.
       return outcome.kind === "unsure" ? { kind: "retry", error: outcome.error } : outcome;
     }
     try {
@@ -76,7 +76,7 @@ export class Sender {
     if (failure.status === 401) this.#ports.refused();
     return outcomeOf(failure);
   }
-  /** Where it goes: to the place of a command's answer, over the message that was shown meanwhile, or to the end of the channel. */
+  /** The destination: a command's answer slot, the live text to replace, or the channel. */
   async #placeOf(part: OutboundPart): Promise<Place> {
     const interaction = interactionOf(part.replyToId);
     const token = await this.#ports.interactions.placeFor(interaction, part.partId);
@@ -102,7 +102,7 @@ export class Sender {
         return message.id;
       } catch (error) {
         if (!isOneOf(failureOf(error).status, 400, 403, 404)) throw error;
-        // Its time is over, or it was never acknowledged: everybody in the channel gets the answer.
+        // Expired or never acknowledged: the answer goes to the channel.
         this.#ports.interactions.close(interaction);
       }
     }
@@ -110,7 +110,7 @@ export class Sender {
       try {
         return (await run((api) => api.channels.editMessage(channelId, replaces, edit))).id;
       } catch (error) {
-        // Somebody has deleted it: then it is written anew.
+        // The message was deleted, so a new one is sent.
         if (failureOf(error).status !== 404) throw error;
       }
     }
@@ -119,12 +119,12 @@ export class Sender {
       return (await run((api) => api.channels.createMessage(channelId, body))).id;
     } catch (error) {
       const { message_reference: reference, ...alone } = body;
-      // What it answers can't be answered (50035), or not by the bot (160002): better without a quote than not at all.
+      // The quoted message cannot be referenced (50035, 160002): send without the quote.
       if (reference === undefined || !isOneOf(failureOf(error).code, 50035, 160002)) throw error;
       return (await run((api) => api.channels.createMessage(channelId, alone))).id;
     }
   }
-  /** The answer was lost; when the message is there, the gateway tells of it. */
+  /** The answer was lost; if the message exists, the gateway reports it. */
   async #echoOf(nonce: string, error: unknown): Promise<string> {
     if (failureOf(error).status !== undefined) throw error;
     await new Promise<void>((resolve) => void this.#ports.host.after(ECHO_MS, resolve));
@@ -132,10 +132,10 @@ export class Sender {
     if (id === undefined) throw error;
     return id;
   }
-  /** Direct messages go to a channel between the bot and the person, which Discord makes when it is asked for it. */
+  /** The direct channel between the bot and a person; Discord creates it on request. */
   async #channelOf(peer: Peer): Promise<string> {
-    // It stands in an address of Discord's.
-    if (asId(peer.id) === undefined) throw new NoSuchPeer("There can be no such conversation on Discord: its ids are long numbers.");
+    // The id becomes part of a URL.
+    if (asId(peer.id) === undefined) throw new NoSuchPeer("This is not a Discord conversation: Discord's ids are long numbers.");
     if (peer.kind !== "dm") return peer.id;
     const known = this.#ports.directory.dmChannel(peer.id);
     if (known !== undefined) return known;
@@ -160,7 +160,7 @@ export class Sender {
     replyToId: string | undefined,
     nonce: string,
   ): Promise<string | undefined> {
-    // The answer to a command has its place already.
+    // A command's answer replaces its acknowledgement.
     if (interactionOf(replyToId) !== undefined) return undefined;
     const channelId = await this.#channelOf(peer);
     const shown = referenceOf(messageId);

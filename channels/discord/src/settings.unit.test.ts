@@ -26,14 +26,14 @@ for (const [what, config, why] of rows) {
     }
   });
 }
-test("[S5] the configuration goes before the Worker's secret", () => {
+test("[S5] the configuration has priority over the Worker's secret", () => {
   const read = readSettings({ token: TOKEN }, { token: "MTAx.Fake-2.another-token" });
   assert.ok(read.ok && read.settings.token === TOKEN);
   assert.equal(botOfToken(TOKEN), "MTAw");
   const secret = readSettings({}, { token: TOKEN });
   assert.ok(secret.ok && secret.settings.origin === undefined);
 });
-test("[S18] a session is taken up only at Discord", () => {
+test("[S18] a session is resumed only at Discord", () => {
   assert.equal(isGatewayAddress("wss://gateway-us-east1-b.discord.gg", undefined), true);
   for (const address of ["wss://discord.gg.evil.example", "ws://gateway.discord.gg", "wss://evil.example/discord.gg", 5, ""])
     assert.equal(isGatewayAddress(address, undefined), false, String(address));

@@ -1,4 +1,4 @@
-/** The Discord channel's Worker: it serves the gateway by its service binding, and nobody else (promises X17). */
+/** The Discord channel's Worker: it serves only the gateway, over its service binding (promises X17). */
 import { type ChannelEnv, ChannelEntrypoint } from "../../kit/src/entrypoint.ts";
 
 export { DiscordAccount } from "./account-do.ts";

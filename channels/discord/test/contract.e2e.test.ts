@@ -1,4 +1,4 @@
-/** The Discord channel keeps what every channel keeps. */
+/** The contract of every channel, run on the Discord channel. */
 import { channelContract, type Person, type Side } from "../../kit/test/contract.ts";
 import { Stage } from "../../kit/test/stage.ts";
 import { dmOf, FakeDiscord } from "../../fakes/discord/fake-discord.ts";
@@ -31,7 +31,7 @@ async function open(): Promise<Side> {
         async again(messageId) {
           discord.gateway.dispatch("MESSAGE_CREATE", find(messageId));
         },
-        // Discord hears of no message by itself: it counts how far its stream was kept.
+        // The fake Discord counts a message as acknowledged when the stream position moves.
         async told(messageId) {
           await stage.until("it was kept", () => stage.gateway().calls.some(({ message }) => message.id === messageId));
         },

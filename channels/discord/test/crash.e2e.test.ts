@@ -1,5 +1,5 @@
 /**
- * The platform on the kit's queues, in one process: the account's life ends at every write to its store, and each time everything is
+ * The platform on the kit's queues, in one process: the account crashes at every write to its database, and each time all messages are
  * handed over and answered once, in order.
  */
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import type { Platform } from "../../kit/src/platform.ts";
 import { memoryDatabase } from "../../kit/test/world.ts";
 import { readSettings } from "../src/settings.ts";
 
-// The socket as it is in the Worker, also here in Node.
+// The Worker's socket, also in Node.
 const shim = new URL("../src/platform/ws-shim.ts", import.meta.url).href;
 registerHooks({
   resolve: (specifier, context, next) =>
@@ -24,7 +24,7 @@ const { discordPlatform } = await import("../src/platform.ts");
 
 class Died extends Error {}
 const never = (): Promise<never> => new Promise<never>(() => {});
-/** Its sends begin only while it lives. */
+/** Sends start only before the crash. */
 const mortal = (platform: Platform, alive: () => boolean): Platform => ({
   capabilities: platform.capabilities,
   recognisesNonceMs: platform.recognisesNonceMs,
@@ -38,7 +38,7 @@ const mortal = (platform: Platform, alive: () => boolean): Platform => ({
 
 class Life {
   readonly discord: FakeDiscord;
-  /** As the gateway keeps them: by message, once. */
+  /** Accepted messages without duplicates. */
   readonly accepted = new Map<string, ChannelInbound>();
   readonly #db = memoryDatabase();
   #writes = 0;
@@ -54,13 +54,13 @@ class Life {
   get writes(): number {
     return this.#writes;
   }
-  /** False: the life ends with this write, or was over before; it is not made. */
+  /** False: the account crashes at this write, or has crashed before. */
   #mayWrite(): boolean {
     this.#writes += 1;
     if (this.#writes === this.#dieAt) this.end();
     return this.#writes !== this.#dieAt;
   }
-  /** With everything that was only in memory, and with its sockets. */
+  /** Drops all memory and sockets. */
   end(): void {
     this.ended = true;
     this.#number += 1;
@@ -68,7 +68,7 @@ class Life {
     this.#timers.clear();
     this.discord.gateway.cut();
   }
-  /** This write is not made. */
+  /** This write does not happen. */
   dieAt(write: number): void {
     this.#dieAt = write;
   }
@@ -85,7 +85,7 @@ class Life {
     };
     const account: Account = new Account({
       accountId: "default",
-      // A life that is over changes nothing any more, and hears nothing.
+      // A crashed instance writes nothing and receives nothing.
       db: {
         query: <T>(statement: string, ...params: readonly (string | number | null)[]): T[] => {
           if (!alive() || (!statement.startsWith("SELECT") && !this.#mayWrite())) return [];
@@ -146,21 +146,21 @@ const settled = async (look: () => boolean, what: string): Promise<void> => {
   }
 };
 
-/** Four messages; the life ends at the `dieIn`-th write from the first of them on, and with `forgets` Discord's memory of it too. */
+/** Four messages; a crash at the `dieIn`-th write after the first; with `forgets` Discord drops the session, too. */
 async function history(dieIn: number, forgets: boolean): Promise<number> {
   const discord = await new FakeDiscord().listen();
   const life = new Life(discord);
   const what = `after ${dieIn} writes${forgets ? " and a lost session" : ""}`;
   try {
     await life.begin();
-    // What the bot does first in a session that it has kept.
+    // The bot's first action in a resumed session.
     await discord.until(
       ({ kind, method, path }) => kind === "rest" && method === "PUT" && String(path).endsWith("/commands"),
       "the session",
     );
     const said = ["m0", "m1", "m2", "m3"];
     if (forgets) {
-      // History is looked at where the bot was spoken to before.
+      // The history is read only in channels that the bot has read before.
       discord.say({ content: "m0" });
       await settled(() => discord.sent(DM).length === 1, "the first answer");
     }
@@ -195,7 +195,7 @@ async function history(dieIn: number, forgets: boolean): Promise<number> {
 
 for (const forgets of [false, true]) {
   const what = forgets ? "whose session is lost too" : "that ends at any write";
-  it(`[W25][P2][P9] a life ${what} loses nothing and doubles nothing`, async () => {
+  it(`[W25][P2][P9] a crash ${what} loses and doubles nothing`, async () => {
     const writes = await history(Number.POSITIVE_INFINITY, forgets);
     assert.ok(writes > 20, `only ${writes} writes`);
     const count = forgets ? 6 : 12;

@@ -6,7 +6,7 @@ import type { Peer } from "../../../protocol/gen/types.ts";
 import { ALICE, BOT, DM, GENERAL, type Note, THREAD } from "../../fakes/discord/fake-discord.ts";
 import { type Bot, bundleWorker, World } from "./world.ts";
 
-/** Stands in every text; it must not be in what the Worker prints. */
+/** Part of every text; it must not appear in the Worker's output. */
 const MARK = "xylophone";
 const alice: Peer = { kind: "dm", id: ALICE.id };
 const rest = (method: string, path: RegExp) => (note: Note) =>
@@ -18,7 +18,7 @@ before(() => world.open());
 after(() => world.close());
 
 describe("messages", { concurrency: 8 }, () => {
-  it("[P7] a direct message comes in, and its answer goes out as a reply", async () => {
+  it("[P7] a direct message arrives, and its answer is a reply", async () => {
     const bot = await (await world.bot("dm")).connected();
     const said = bot.discord.say({ content: `hello ${MARK}` });
     const inbound = await bot.received(({ message }) => message.id === said.id, "the message");
@@ -36,7 +36,7 @@ describe("messages", { concurrency: 8 }, () => {
     assert.deepEqual((posted["body"] as Record<string, unknown>)["allowed_mentions"], { parse: [], replied_user: false });
   });
 
-  it("[P7] channels and threads are conversations of their own; who is meant is told apart", async () => {
+  it("[P7] channels and threads are separate conversations, with mentions recognised", async () => {
     const bot = await (await world.bot("places")).connected();
     const called = bot.discord.say({ channel: GENERAL, content: "what is up", mention: true });
     const inbound = await bot.received(({ message }) => message.id === called.id, "the mention");
@@ -67,7 +67,7 @@ describe("messages", { concurrency: 8 }, () => {
     );
   });
 
-  it("[P7] edits, deletions and reactions come in; bots and webhooks don't", async () => {
+  it("[P7] edits, deletions and reactions arrive; bots and webhooks are ignored", async () => {
     const bot = await (await world.bot("changes")).connected();
     await bot.report(await bot.send({ peer: { kind: "channel", id: GENERAL }, text: "mine" }));
     const [own] = bot.discord.sent(GENERAL);
@@ -96,7 +96,7 @@ describe("messages", { concurrency: 8 }, () => {
     );
   });
 
-  it("[P7][S18][X18] files go both ways, and only Discord's own are fetched", async () => {
+  it("[P7][S18][X18] files in both directions; only Discord's hosts are contacted", async () => {
     const bot = await (await world.bot("files")).connected();
     const good = bot.discord.upload("note.txt", new TextEncoder().encode("from alice"), "text/plain");
     const bad = { ...good, filename: "evil.txt", url: "http://169.254.169.254/latest/meta-data" };
@@ -122,7 +122,7 @@ describe("messages", { concurrency: 8 }, () => {
     ]);
   });
 
-  it("[P9] a rate limit delays, a lost answer does not double, a refusal is said", async () => {
+  it("[P9] a rate limit delays, a lost answer causes no duplicate, a refusal is reported", async () => {
     const bot = await (await world.bot("sends")).connected();
     bot.discord.limit("POST /channels/\\d+/messages", 0.3);
     assert.equal((await bot.report(await bot.send({ peer: alice, text: "one" }))).state, "sent");
@@ -141,12 +141,12 @@ describe("messages", { concurrency: 8 }, () => {
     assert.match(report.error ?? "", /may not write here/);
     const nowhere = await bot.report(await bot.send({ peer: { kind: "channel", id: "../users/@me" }, text: "five" }));
     assert.match(nowhere.error ?? "", /no such conversation/);
-    // The same delivery again is the same message.
+    // A repeated delivery is the same message.
     await bot.send({ peer: alice, text: "three" }, "d2");
     assert.equal(bot.discord.sent(DM).length, 3);
   });
 
-  it("[P7] an answer is shown while it is made, and ends as one message", async () => {
+  it("[P7] an answer is shown while it is generated and ends as one message", async () => {
     const bot = await (await world.bot("live")).connected();
     const show = (text: string): Promise<unknown> =>
       world.call("live", { accountId: "live", live: { deliveryId: "a1", peer: alice, text } });
@@ -162,7 +162,7 @@ describe("messages", { concurrency: 8 }, () => {
       bot.discord.sent(DM).map(({ content }) => content),
       ["The answer."],
     );
-    // What comes too fast is left out; whether "The an" did is a matter of the machine.
+    // Live texts that come too fast are skipped; "The an" may or may not be shown.
     const edits = bot.discord.log.filter(edited).map(contentOf);
     assert.deepEqual(
       edits.filter((text) => text !== "The an"),
@@ -170,7 +170,7 @@ describe("messages", { concurrency: 8 }, () => {
     );
   });
 
-  it("[P9] when the answer to its first words is lost, it still ends as one message", async () => {
+  it("[P9] when the response to the first live text is lost, the answer is still one message", async () => {
     const bot = await (await world.bot("live-lost")).connected();
     bot.discord.loseAnswers("POST /channels/\\d+/messages");
     const live = { deliveryId: "a1", peer: alice, text: "The" };
@@ -183,7 +183,7 @@ describe("messages", { concurrency: 8 }, () => {
     );
   });
 
-  it("[P7] what can't be read is passed over, and the next message comes in", async () => {
+  it("[P7] an invalid event is skipped, and the next message arrives", async () => {
     const bot = await (await world.bot("garbage")).connected();
     const garbage = [
       null,
@@ -203,7 +203,7 @@ describe("messages", { concurrency: 8 }, () => {
     assert.equal(count(bot, "gateway.identify"), 1);
   });
 
-  it("[P7] typing is shown, and a message is marked as seen", async () => {
+  it("[P7] typing is shown, and a reaction marks a message as seen", async () => {
     const bot = await (await world.bot("courtesy")).connected();
     bot.answer = () => ({ outcome: "accepted", reaction: "👀" });
     bot.discord.say({ content: "are you there" });
@@ -215,7 +215,7 @@ describe("messages", { concurrency: 8 }, () => {
 });
 
 describe("commands and buttons", { concurrency: 2 }, () => {
-  it("[P7] a slash command is acknowledged at once, and answered in its place", async () => {
+  it("[P7] a slash command is acknowledged at once, and the answer replaces the acknowledgement", async () => {
     const bot = await (await world.bot("slash")).connected();
     await bot.discord.until(rest("PUT", /^\/applications\/\d+\/commands$/), "the commands");
     bot.answer = ({ peer, message }) => ({
@@ -232,7 +232,7 @@ describe("commands and buttons", { concurrency: 2 }, () => {
     assert.equal(bot.discord.sent(GENERAL).length, 0);
   });
 
-  it("[P7] a button brings its action; an answer that comes too late for the command goes to the channel", async () => {
+  it("[P7] a button triggers its action; a late answer to a command goes to the channel", async () => {
     const bot = await (await world.bot("button")).connected();
     const actions = [
       { id: "approve:1", label: "Yes" },
@@ -269,7 +269,7 @@ describe("the connection", { concurrency: 8 }, () => {
     ],
   ];
   for (const [index, [name, breakIt]] of survives.entries()) {
-    it(`[W25] it resumes when it ${name}: nothing is lost, nothing doubled`, async () => {
+    it(`[W25] it resumes when it ${name}: nothing is lost or doubled`, async () => {
       const silent = name === "falls silent";
       const bot = await (await world.bot(`resume-${index}`, silent ? { heartbeatMs: 1_000 } : {})).connected();
       bot.discord.say({ content: "before" });
@@ -287,13 +287,13 @@ describe("the connection", { concurrency: 8 }, () => {
         ["before", "meanwhile", "after"],
       );
       assert.equal(count(bot, "gateway.identify"), 1);
-      // Where heartbeats are that close together, a machine that stands still for one of them is silence too.
+      // With heartbeats this close together a slow machine also counts as silence.
       const more = count(bot, "gateway.open") - (opened ?? 0);
       assert.ok(silent ? more >= 1 : more === 1, `${more} sockets more`);
     });
   }
 
-  it("[W25] a session that Discord has forgotten is begun anew, and what was missed is read from the history first", async () => {
+  it("[W25] a new session replaces one that Discord dropped, and missed messages are read from the history first", async () => {
     const bot = await (await world.bot("lost")).connected();
     bot.discord.say({ content: "one" });
     bot.discord.say({ channel: GENERAL, content: "one there" });
@@ -326,14 +326,14 @@ describe("the connection", { concurrency: 8 }, () => {
     [4004, /token/],
     [4014, /Message Content Intent/],
   ] as const) {
-    it(`[P7] ${code} stops it with words, and it does not try again by itself`, async () => {
+    it(`[P7] ${code} stops it with an explanation, without retries`, async () => {
       const bot = await world.bot(`fatal-${code}`);
       bot.discord.gateway.refuseWith = code;
       await bot.start();
       const stopped = await world.until(() => bot.states.find(({ extra }) => extra?.["socket"] === "stopped"), "the stop");
       assert.match(stopped.error ?? "", words);
       assert.deepEqual([stopped.connected, stopped.authenticated], [false, false]);
-      // What keeps it alive does not start it again; a person does.
+      // The alarm does not start it again; a person does.
       await bot.status();
       assert.equal(count(bot, "gateway.identify"), 1);
       bot.discord.gateway.refuseWith = undefined;
@@ -342,7 +342,7 @@ describe("the connection", { concurrency: 8 }, () => {
     });
   }
 
-  it("[W25] a session that is only doubted (op 9, resumable) is resumed on the spot", async () => {
+  it("[W25] a resumable invalid session (op 9) is resumed at once", async () => {
     const bot = await (await world.bot("doubt")).connected();
     bot.discord.gateway.op(9, true);
     await bot.discord.until(({ kind }) => kind === "gateway.resumed", "resume");
@@ -351,7 +351,7 @@ describe("the connection", { concurrency: 8 }, () => {
     assert.deepEqual([count(bot, "gateway.identify"), count(bot, "gateway.open")], [1, 1]);
   });
 
-  it("[P7] a token that is revoked stops it; what waits is sent when it is started again", async () => {
+  it("[P7] a revoked token stops it; queued messages are sent after a restart", async () => {
     const bot = await (await world.bot("revoked")).connected();
     bot.discord.failNext("POST /channels/\\d+/messages", 401);
     const id = await bot.send({ peer: alice, text: "waits" });
@@ -366,7 +366,7 @@ describe("the connection", { concurrency: 8 }, () => {
     );
   });
 
-  it("[P7] few sessions left: none is begun, and the status says so; sending works", async () => {
+  it("[P7] few sessions left: no new one starts, the status says so, sending works", async () => {
     const bot = await world.bot("budget", { identifiesLeft: 50 });
     await bot.start();
     const waiting = await world.until(() => bot.states.find(({ extra }) => extra?.["socket"] === "waiting"), "the wait");
@@ -376,7 +376,7 @@ describe("the connection", { concurrency: 8 }, () => {
     assert.equal((await bot.report(await bot.send({ peer: alice, text: "still here" }))).state, "sent");
   });
 
-  it("[P7] the status tells the truth", async () => {
+  it("[P7] the status shows the real state", async () => {
     const bot = await (await world.bot("status", { heartbeatMs: 1_000 })).connected();
     await bot.discord.until(({ kind }) => kind === "gateway.heartbeat", "a heartbeat");
     const state = await world.until(() => bot.states.find(({ connected }) => connected), "the state");
@@ -392,7 +392,7 @@ describe("the connection", { concurrency: 8 }, () => {
     assert.equal((await bot.status()).connected, false);
   });
 
-  it("[S5] without a token, or with something that is none, it says what to do", async () => {
+  it("[S5] without a valid token it says what to do", async () => {
     const bot = await world.bot("no-token");
     assert.match((await bot.start({ token: "" })).error ?? "", /There is no bot token/);
     assert.match((await bot.start({ token: "abc" })).error ?? "", /has three parts/);
@@ -404,12 +404,12 @@ describe("the connection", { concurrency: 8 }, () => {
   });
 });
 
-it("[P7] the Worker keeps its budget", async () => {
+it("[P7] the Worker is within its budget", async () => {
   const gzipped = gzipSync(await bundleWorker(true), { level: 9 }).length;
   assert.ok(gzipped < 120_000, `the Worker has ${gzipped} bytes, gzipped; it may have 120,000`);
 });
 
-it("[S5] no token and no words of anybody in what the Worker prints", async () => {
+it("[S5] no token and no message text in the Worker's output", async () => {
   assert.match(world.output, /"component":"channel-discord"/);
   assert.equal(world.output.includes(MARK), false);
   assert.equal(/fake-token|MTAw|aW50ZXJhY3Rpb24/.test(world.output), false);

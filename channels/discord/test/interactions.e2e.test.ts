@@ -1,4 +1,4 @@
-/** Commands and their time, against the fake: what Discord is told, and when a place for an answer is over. */
+/** Commands and their time limits, against the fake Discord. */
 import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
 import { APPLICATION, FakeDiscord } from "../../fakes/discord/fake-discord.ts";
@@ -19,7 +19,7 @@ const requests = (method: string, path: RegExp): number =>
   discord.log.filter((note) => note.kind === "rest" && note["method"] === method && path.test(String(note["path"]))).length;
 const command = { id: "1300000000000000001", token: "tok.1300000000000000001", kind: "command" } as const;
 
-it("[P7] Discord is told of the commands once, and again only when they change", async () => {
+it("[P7] commands are registered once, and again only when they change", async () => {
   const { host, interactions } = world();
   await interactions.register();
   await interactions.register();
@@ -32,13 +32,13 @@ it("[P7] Discord is told of the commands once, and again only when they change",
   assert.equal(requests("PUT", /commands$/), 3);
 });
 
-it("[P7] the place of an answer is one part's, for fourteen minutes", async () => {
+it("[P7] one part uses the answer slot, for fourteen minutes", async () => {
   const { host, interactions } = world();
   interactions.open(command);
   await interactions.defer(command);
   assert.equal(await interactions.placeFor(command.id, "a/0"), command.token);
   interactions.answered(command.id, "a/0");
-  // A second try of the same part takes the same place; another part does not.
+  // A retry of the same part uses the same slot; another part does not.
   assert.equal(await interactions.placeFor(command.id, "a/0"), command.token);
   assert.equal(await interactions.placeFor(command.id, "b/0"), undefined);
   host.time += 14 * 60_000;
@@ -48,7 +48,7 @@ it("[P7] the place of an answer is one part's, for fourteen minutes", async () =
   assert.deepEqual(host.kv.keys("i."), []);
 });
 
-it("[P7] what was never answered does not think for ever", async () => {
+it("[P7] an unanswered command stops showing "thinking"", async () => {
   const { host, interactions } = world();
   interactions.open(command);
   await interactions.defer(command);
@@ -60,7 +60,7 @@ it("[P7] what was never answered does not think for ever", async () => {
   assert.deepEqual(host.kv.keys("i."), []);
 });
 
-it("[P7] what is answered elsewhere leaves nothing behind; what is answered in its place stays", async () => {
+it("[P7] an answer elsewhere deletes the acknowledgement; an answer in the slot stays", async () => {
   const { host, interactions } = world();
   const before = requests("DELETE", /@original$/);
   interactions.open(command);
@@ -74,7 +74,7 @@ it("[P7] what is answered elsewhere leaves nothing behind; what is answered in i
   assert.equal(host.kv.keys("i.").length, 1);
 });
 
-it("[P7] a command that came too late has no place", async () => {
+it("[P7] a late command has no answer slot", async () => {
   const { host, interactions } = world();
   discord.failNext("POST /interactions/", 404);
   interactions.open(command);

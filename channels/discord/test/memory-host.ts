@@ -1,4 +1,4 @@
-/** What the kit gives to a platform, in memory, with a clock of the test's. */
+/** The kit's host for a platform, in memory, with a clock that the test controls. */
 import type { InboundItem, PlatformHost } from "../../kit/src/platform.ts";
 
 export class MemoryHost implements PlatformHost {
@@ -30,7 +30,7 @@ export class MemoryHost implements PlatformHost {
   changed(): void {
     this.changes += 1;
   }
-  /** Time passes at once. */
+  /** Advances the clock. */
   after(ms: number, work: () => void): () => void {
     let cancelled = false;
     if (ms < 5_000)

@@ -1,4 +1,4 @@
-/** The Discord channel over the death of its runtime: workerd is killed, its state is on disk. */
+/** The Discord channel across a SIGKILL of workerd, with its state on disk. */
 import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
 import { ALICE, DM } from "../../fakes/discord/fake-discord.ts";
@@ -8,7 +8,7 @@ const world = new World();
 before(() => world.open());
 after(() => world.close());
 
-it("[W25][P2] killed in the middle of a stream: every message is handed over, in order, none twice", async () => {
+it("[W25][P2] killed during a stream of messages: each is handed over once, in order", async () => {
   const [resumed, lost] = await Promise.all([world.bot("resumed"), world.bot("lost")]);
   await Promise.all([resumed.connected(), lost.connected()]);
   const texts = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, index) => `m${from + index}`);
@@ -17,7 +17,7 @@ it("[W25][P2] killed in the middle of a stream: every message is handed over, in
   await resumed.received(({ message }) => message.text === "m9", "the first messages");
   await lost.received(({ message }) => message.text === "m0", "the first message");
 
-  // The gateway is away: what comes now is only in the inbox when the end comes.
+  // The gateway is away, so these messages are only in the inbox at the kill.
   resumed.away = true;
   for (const content of texts(10, 20)) resumed.discord.say({ content });
   await lost.send({ peer: { kind: "dm", id: ALICE.id }, text: "on its way" }, "before");
@@ -42,7 +42,7 @@ it("[W25][P2] killed in the middle of a stream: every message is handed over, in
     lost.inbound.map(({ message, backlog = false }) => [message.text, backlog]),
     [["m0", false], ...texts(1, 4).map((text) => [text, true])],
   );
-  // A delivery is known for ever: handed over again, it is not sent again.
+  // A repeated delivery is not sent again.
   await lost.send({ peer: { kind: "dm", id: ALICE.id }, text: "on its way" }, "before");
   await lost.send({ peer: { kind: "dm", id: ALICE.id }, text: "last" }, "after");
   await lost.report("after");
@@ -52,7 +52,7 @@ it("[W25][P2] killed in the middle of a stream: every message is handed over, in
   );
 });
 
-it("[P12][W25] what only a person can mend is not tried again by a new life, which says why", async () => {
+it("[P12][W25] a new instance does not retry what only a person can fix, and says why", async () => {
   const bot = await world.bot("refused");
   await bot.connected();
   bot.discord.gateway.kick(4004);

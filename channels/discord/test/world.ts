@@ -1,4 +1,4 @@
-/** The real Discord Worker on its stage; each bot is an account with a fake Discord of its own. */
+/** The real Discord Worker on the kit's stage; each bot is an account with its own fake Discord. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -25,7 +25,7 @@ export function wranglerConfig(): WranglerConfig {
   const text = readFileSync(join(here, "..", "wrangler.jsonc"), "utf8");
   return JSON.parse(text.replaceAll(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*/g, (_, string: string | undefined) => string ?? "")) as WranglerConfig;
 }
-/** As wrangler would do it, by what wrangler.jsonc says. */
+/** Bundles as wrangler.jsonc says. */
 export async function bundleWorker(minify: boolean): Promise<string> {
   const { alias, define } = wranglerConfig();
   const result = await build({
@@ -37,7 +37,7 @@ export async function bundleWorker(minify: boolean): Promise<string> {
     conditions: ["workerd", "worker", "browser"],
     mainFields: ["browser", "module", "main"],
     external: ["cloudflare:*", "node:*", "zlib-sync"],
-    // Node's own modules by their full names, as wrangler has them.
+    // Node's modules with their full names, as in wrangler.
     alias: {
       ...Object.fromEntries(["url", "path", "events", "util", "buffer", "process"].map((name) => [name, `node:${name}`])),
       ...Object.fromEntries(Object.entries(alias).map(([name, path]) => [name, join(here, "..", path)])),
@@ -74,7 +74,7 @@ export class Bot {
   get states(): readonly ChannelAccount[] {
     return this.#gateway.states;
   }
-  /** What the gateway says to a message; by default that it is accepted. */
+  /** The gateway's answer to a message; accepted by default. */
   set answer(rule: (inbound: ChannelInbound) => ChannelInboundOutcome) {
     this.#gateway.rule = rule;
   }

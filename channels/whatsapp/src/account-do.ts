@@ -1,11 +1,11 @@
-/** The Durable Object of a WhatsApp account: the kit's, with WhatsApp as its platform. A shell without rules. */
+/** The Durable Object of a WhatsApp account: the kit's object with WhatsApp as its platform. A shell without rules. */
 import { AccountObject, type KitEnv } from "../../kit/src/account-object.ts";
 import type { Platform, PlatformHost } from "../../kit/src/platform.ts";
 import { checkSignatures, proveSignatures } from "./platform/trust.ts";
 import { WhatsApp } from "./whatsapp.ts";
 
 export interface WhatsAppEnv extends KitEnv {
-  /** Another server and its root key; heeded only when it is on this very machine (tests). */
+  /** Another server and its root key; used only for a server on this machine (tests). */
   readonly WHATSAPP_URL?: string;
   readonly WHATSAPP_NOISE_ROOT?: string;
 }

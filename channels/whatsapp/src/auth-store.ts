@@ -1,6 +1,6 @@
 /**
- * The account's keys, in the account's own store: synchronous, and whole batches or nothing. It knows when a device is linked. It
- * never logs, and after `end` it writes nothing more: late work of a connection whose link is gone can't bring its keys back.
+ * The account's credentials and keys in the account's own database: synchronous, in atomic batches. Never logs. After `end` it writes
+ * nothing more, so that late work of an old connection cannot restore deleted keys.
  */
 import {
   type AuthenticationCreds,
@@ -16,11 +16,11 @@ import { own } from "./content.ts";
 const CREDS = "creds";
 const KEYS = "key.";
 
-/** Baileys' `registered` stays false after a login by QR code: what counts is whose device it is, and that WhatsApp signed it. */
+/** Baileys' `registered` stays false after a QR login, so this checks the owner's id and WhatsApp's signed account. */
 export const isPaired = (creds: Pick<AuthenticationCreds, "me" | "account"> | undefined): boolean =>
   creds?.me?.id !== undefined && creds.me.id !== "" && creds.account !== undefined && creds.account !== null;
 
-/** Bytes in any of the forms in which they were ever written: Baileys itself reads only base64. */
+/** Revives bytes in all stored formats, including older ones; Baileys itself reads only base64. */
 function revive(name: string, value: unknown): unknown {
   const data = own(value, "type") === "Buffer" ? own(value, "data") : undefined;
   return Array.isArray(data) ? Buffer.from(data) : BufferJSON.reviver(name, value);
@@ -37,7 +37,7 @@ export class AuthStore {
     this.#kv = kv;
     this.#transaction = (work) => transaction(work);
     const kept = this.#read<AuthenticationCreds>(CREDS);
-    // A login that began and never ended would be refused by the server: it begins anew.
+    // The server refuses credentials of an unfinished login, so they are replaced.
     this.creds = kept && (isPaired(kept) || kept.me === undefined) ? kept : initAuthCreds();
   }
 
@@ -70,7 +70,7 @@ export class AuthStore {
       });
     },
   };
-  /** Nothing of this link is written from here on. */
+  /** From now on this store writes nothing. */
   end(): void {
     this.#ended = true;
   }
@@ -81,14 +81,14 @@ export class AuthStore {
   }
 }
 
-/** Everything that belongs to the link goes, in one step. */
+/** Deletes all credentials and keys, atomically. */
 export function clearAuth({ kv, transaction }: Pick<PlatformHost, "kv" | "transaction">): void {
   transaction(() => {
     kv.delete(CREDS);
     for (const name of kv.keys(KEYS)) kv.delete(name);
   });
 }
-/** Whether a device is linked, without making new keys. */
+/** The linked device's ids; undefined when none is linked. Creates no keys. */
 export function pairedAs(kv: PlatformHost["kv"]): { readonly id: string; readonly lid?: string; readonly name?: string } | undefined {
   const text = kv.get<string>(CREDS);
   const creds = text === undefined ? undefined : (JSON.parse(text, revive) as AuthenticationCreds);

@@ -1,24 +1,24 @@
 /**
- * The life of the account's one socket, as a pure machine: state and event in, state and effects out. There is never a second socket:
- * `OpenSocket` is asked for only where none is. Time comes with the events, chance with the closing.
+ * PURE. The state machine of the account's socket: state and event in, state and effects out. `OpenSocket` is an effect only when no
+ * socket exists, so there is never a second one. Events carry the time and random numbers.
  *
  *   idle -> pairing -> (515) connecting -> open -> waiting -> connecting ...      stopped: until a person acts
  */
 
 export type State =
-  /** No socket, and none wanted: nobody has logged in, or the account is stopped. */
+  /** No socket and none wanted: no device is linked, or the account is stopped. */
   | { readonly kind: "idle"; readonly note?: string }
-  /** The socket of a login: it shows a code until a phone takes it. */
+  /** The socket of a login: it shows a code until a phone confirms it. */
   | { readonly kind: "pairing"; readonly since: number; readonly until: number; readonly phone?: string }
   | { readonly kind: "connecting"; readonly since: number; readonly attempt: number }
-  /** `attempt` is what it took: only a connection that held makes it forgotten. */
+  /** `attempt` counts the attempts so far; only a connection that stayed open resets it. */
   | { readonly kind: "open"; readonly since: number; readonly attempt: number }
   | { readonly kind: "waiting"; readonly until: number; readonly attempt: number; readonly note: string }
-  /** It does not come back by itself. */
+  /** Waits for a person. */
   | { readonly kind: "stopped"; readonly note: string };
 
 export type Event =
-  /** The alarm, or a start, which is `asked` by a person: there should be a connection. */
+  /** From the alarm or a start: a connection is wanted. `asked`: by a person. */
   | {
       readonly type: "wanted";
       readonly now: number;
@@ -28,7 +28,7 @@ export type Event =
     }
   | { readonly type: "login"; readonly now: number; readonly paired: boolean; readonly force: boolean; readonly phone?: string }
   | { readonly type: "opened"; readonly now: number }
-  /** `reason` is WhatsApp's number, undefined when the network failed. `random` in [0, 1). */
+  /** `reason` is WhatsApp's status code; undefined after a network failure. `random` is in [0, 1). */
   | {
       readonly type: "closed";
       readonly now: number;
@@ -42,10 +42,10 @@ export type Event =
 export type Effect =
   | { readonly type: "OpenSocket" }
   | { readonly type: "CloseSocket" }
-  /** The link is gone: its keys are of no use to anybody. */
+  /** The link was removed, so its keys are useless. */
   | { readonly type: "ClearKeys" }
   | { readonly type: "WakeAfter"; readonly ms: number }
-  /** For a time nobody listened, and WhatsApp may have given the messages to somebody else. */
+  /** Messages of a period may have gone to another program. */
   | { readonly type: "MarkGap"; readonly why: string };
 
 export interface Step {
@@ -56,9 +56,9 @@ export interface Step {
 export const CONNECTION = {
   firstWaitMs: 2_000,
   longestWaitMs: 300_000,
-  /** The server answers a ping every 30 s; after this it is dead. */
+  /** The server answers a ping every 30 s; after this silence the connection is dead. */
   silentMs: 75_000,
-  /** A socket still connecting is left alone for this long, and its own limit is shorter. */
+  /** A connecting socket gets this much time; its own timeout is shorter. */
   connectingMs: 60_000,
   pairingMs: 120_000,
   settledMs: 60_000,
@@ -76,17 +76,18 @@ export const REASON = {
 } as const;
 const FINAL: Readonly<Record<number, string>> = {
   [REASON.forbidden]:
-    "WhatsApp refuses this number (403). Look at WhatsApp on the phone; when it works there again, start the channel: gsv channel whatsapp start",
+    "WhatsApp refuses this number (403). Check WhatsApp on the phone. When it works there, run: gsv channel whatsapp start",
   [REASON.mismatch]: "WhatsApp on the phone does not allow linked devices (411). Update it, then log in again.",
-  [REASON.badSession]: "WhatsApp broke the session off (500). Start the channel again; if it happens again, log in anew with --force.",
+  [REASON.badSession]:
+    "WhatsApp ended the session (500). Run: gsv channel whatsapp start. If it happens again, run: gsv channel whatsapp login --force",
 };
 export const LOGGED_OUT = "The phone unlinked this device. Log in again: gsv channel whatsapp login";
-const REPLACED = "Another program uses this linked device (440). Stop it, or log in again here.";
+const REPLACED = "Another program uses this linked device (440). Stop that program, or run: gsv channel whatsapp login --force";
 
 const lostLogin = (reason: number | undefined): string =>
-  `WhatsApp could not be reached, or broke the login off${reason === undefined ? "" : ` (${reason})`}. Look whether this machine is online, then begin again: gsv channel whatsapp login`;
+  `WhatsApp could not be reached, or it ended the login${reason === undefined ? "" : ` (${reason})`}. Check that this machine is online, then run: gsv channel whatsapp login`;
 
-/** 2 s, 4 s, ... five minutes, a quarter up or down. */
+/** Backoff in ms: 2 s, 4 s, ... at most five minutes, plus or minus 25 %. */
 export function waitAfter(attempt: number, random: number): number {
   const wait = Math.min(CONNECTION.longestWaitMs, CONNECTION.firstWaitMs * 2 ** Math.min(20, Math.max(0, attempt)));
   return Math.round(Math.min(CONNECTION.longestWaitMs, wait * (0.75 + random / 2)));
@@ -133,11 +134,11 @@ function wanted(state: State, { now, paired, lastStanzaAt, asked }: Extract<Even
     case "pairing":
       return now >= state.until ? expire() : stay(state);
     case "connecting":
-      // It is never replaced while it may still become one; only what is stuck for good is closed, and then waited for.
+      // A connecting socket is never replaced; one that is stuck is closed, and the next attempt waits.
       return now - state.since > CONNECTION.connectingMs ? retire(state.attempt, now, "Connecting took too long.") : stay(state);
     case "open": {
-      const heard = Math.max(state.since, lastStanzaAt ?? 0);
-      return now - heard > CONNECTION.silentMs ? retire(attemptOf(state, now), now, "WhatsApp fell silent.") : stay(state);
+      const lastHeard = Math.max(state.since, lastStanzaAt ?? 0);
+      return now - lastHeard > CONNECTION.silentMs ? retire(attemptOf(state, now), now, "WhatsApp stopped answering.") : stay(state);
     }
   }
 }
@@ -148,12 +149,12 @@ function retire(attempt: number, now: number, note: string): Step {
     effects: [{ type: "CloseSocket" }, { type: "WakeAfter", ms }],
   };
 }
-/** Two programs on one link would throw each other out for ever: what holds for less than a minute counts as a try. */
+/** A connection that held less than a minute counts as an attempt; otherwise two programs on one link would evict each other in a loop. */
 function attemptOf(state: State, now: number): number {
   if (state.kind === "connecting") return state.attempt;
   return state.kind === "open" && now - state.since < CONNECTION.settledMs ? state.attempt : 0;
 }
-const expire = (): Step => giveUp("The login was not finished in time. Begin again: gsv channel whatsapp login");
+const expire = (): Step => giveUp("The login was not finished in time. Run again: gsv channel whatsapp login");
 const giveUp = (note: string): Step => ({ state: { kind: "idle", note }, effects: [{ type: "CloseSocket" }] });
 
 function login(state: State, { now, paired, force, phone }: Extract<Event, { type: "login" }>): Step {
@@ -163,7 +164,7 @@ function login(state: State, { now, paired, force, phone }: Extract<Event, { typ
     if (hasSocket(state)) return stay(state);
     return connect(now, state.kind === "waiting" ? state.attempt : 0);
   }
-  // A code that is shown goes on being shown; another way to log in needs another socket.
+  // The same login continues to show its code; another login method needs another socket.
   if (!force && state.kind === "pairing" && state.phone === phone && now <= state.until) return stay(state);
   return {
     state: begin,
@@ -173,11 +174,11 @@ function login(state: State, { now, paired, force, phone }: Extract<Event, { typ
 
 function closed(state: State, { now, reason, paired, random }: Extract<Event, { type: "closed" }>): Step {
   if (!hasSocket(state)) return stay(state);
-  // The end of a login, and now and then of a session: come back at once.
+  // WhatsApp asks for a restart after a login, and sometimes during a session: reconnect at once.
   if (reason === REASON.restart && paired) return connect(now, 0);
   if (reason === REASON.loggedOut) return { state: { kind: "stopped", note: LOGGED_OUT }, effects: [{ type: "ClearKeys" }] };
   const final = reason === undefined ? undefined : FINAL[reason];
-  // Baileys says 500 also for what it does not know: only when it comes back at once, again and again, it is the session.
+  // Baileys uses 500 also for unknown errors; only repeated ones right after connecting mean a bad session.
   const again = reason === REASON.badSession && paired && attemptOf(state, now) < CONNECTION.badSessions;
   if (final !== undefined && !again) return stay({ kind: "stopped", note: final });
   if (!paired) return reason === REASON.timedOut ? expire() : giveUp(lostLogin(reason));
@@ -189,7 +190,7 @@ function closed(state: State, { now, reason, paired, random }: Extract<Event, { 
       kind: "waiting",
       until: now + ms,
       attempt: attempt + 1,
-      note: replaced ? REPLACED : `The connection to WhatsApp was lost${reason === undefined ? "" : ` (${reason})`}; trying again.`,
+      note: replaced ? REPLACED : `The connection to WhatsApp was lost${reason === undefined ? "" : ` (${reason})`}; reconnecting.`,
     },
     effects: [
       ...(replaced ? ([{ type: "MarkGap", why: "another program used the linked device" }] as const) : []),

@@ -81,7 +81,7 @@ describe("the connection", () => {
     });
   }
 
-  test("[P12] waits grow from 2 s to five minutes, a quarter up or down", () => {
+  test("[P12] backoff grows from 2 s to five minutes, plus or minus 25 %", () => {
     assert.deepEqual(
       [0, 1, 2, 3, 7, 8, 100].map((attempt) => waitAfter(attempt, 0.5)),
       [2_000, 4_000, 8_000, 16_000, 256_000, 300_000, 300_000],
@@ -91,7 +91,7 @@ describe("the connection", () => {
     assert.equal(waitAfter(50, 0.999), 300_000);
   });
 
-  test("[P12] two programs on one link do not throw each other out every two seconds", () => {
+  test("[P12] two programs on one link do not evict each other every two seconds", () => {
     let state: State = open;
     const waits: number[] = [];
     for (let now = 2_000; waits.length < 5; ) {
@@ -108,7 +108,7 @@ describe("the connection", () => {
     assert.equal(calm.state.until, CONNECTION.settledMs + 2_000);
   });
 
-  test("[P12] a login that ends says why: too slow, or no way to WhatsApp", () => {
+  test("[P12] a failed login names the cause: too slow, or WhatsApp out of reach", () => {
     const note = (reason: number | undefined): string => {
       const { state } = step(pairing, closed(reason, 2_000, false));
       return state.kind === "idle" ? (state.note ?? "") : state.kind;
@@ -118,7 +118,7 @@ describe("the connection", () => {
     assert.match(note(503), /\(503\)/);
   });
 
-  test("[P12] never two sockets, whatever happens; and there is one exactly where the state says so", () => {
+  test("[P12] any event sequence: never two sockets, and one exactly when the state says so", () => {
     const event: fc.Arbitrary<(now: number) => Event> = fc.oneof(
       fc.record({ paired: fc.boolean(), asked: fc.boolean(), ago: fc.option(fc.integer({ min: 0, max: 200_000 })) }).map(
         ({ paired, asked, ago }) =>
@@ -150,7 +150,7 @@ describe("the connection", () => {
         for (const [make, passed] of events) {
           now += passed;
           const next = make(now);
-          // A socket can only close or open where there is one.
+          // Only an existing socket can open or close.
           if ((next.type === "closed" || next.type === "opened") && sockets === 0) continue;
           if (next.type === "closed") sockets--;
           const after = step(state, next);

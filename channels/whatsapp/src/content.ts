@@ -1,11 +1,11 @@
 /**
- * What a WhatsApp message says, out of its payload: text, file, place, and what else it is. Pure. The payload comes from a stranger:
- * every field is looked at as unknown, nothing is inherited from a prototype, all is bounded.
+ * PURE. Reads the content of a WhatsApp message: text, file, location and kind. The payload comes from a stranger: every field is
+ * treated as unknown, prototypes are ignored, all values are bounded.
  */
 import type { InboundFile } from "../../kit/src/platform.ts";
 
 export const CONTENT = {
-  /** WhatsApp's own limit of a message. */
+  /** WhatsApp's own limit for a message. */
   textChars: 65_536,
   nameChars: 200,
   wrappers: 6,
@@ -16,20 +16,20 @@ export const CONTENT = {
 export type Bag = Readonly<Record<string, unknown>>;
 export const bag = (value: unknown): Bag | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array) ? { ...value } : undefined;
-/** An own field; never one of the prototype's. */
+/** An own property; never one of the prototype. */
 export const own = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
 export const child = (value: unknown, name: string): Bag | undefined => bag(own(value, name));
 
-/** A text as it was written, without what no text can hold. */
+/** A text without NUL characters and broken surrogates. */
 export function textOf(value: unknown): string {
   if (typeof value !== "string") return "";
   const text = value.length > CONTENT.textChars ? `${value.slice(0, CONTENT.textChars)}\n[cut off]` : value;
   return text.toWellFormed().replaceAll("\0", "");
 }
-/** Control characters, and those that turn the direction of writing or can't be seen. */
+/** Control characters, bidirectional overrides and invisible characters. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u061c]/gu;
-/** A name in one line, that can't pretend to be something else by characters that nobody sees. */
+/** A name on one line without invisible characters, so that it cannot imitate other text. */
 export function nameOf(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const name = [
@@ -44,7 +44,7 @@ export function nameOf(value: unknown): string | undefined {
     .join("");
   return name === "" ? undefined : name;
 }
-/** A count, also from the 64-bit numbers of protobufjs. */
+/** A non-negative integer; accepts the 64-bit objects of protobufjs. */
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === "string" && /^\d{1,15}$/.test(value)) return Number(value);
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
@@ -73,7 +73,7 @@ const WRAPPERS = [
   "associatedChildMessage",
 ] as const;
 
-/** What is inside, however deep it was put away. */
+/** The innermost message, at a bounded depth. */
 export function unwrap(message: unknown): { readonly message: Bag | undefined; readonly viewOnce: boolean } {
   let inner = bag(message);
   let viewOnce = false;
@@ -95,14 +95,14 @@ export interface Content {
   readonly location?: { readonly lat: number; readonly lon: number; readonly name?: string };
   /** Quotes and mentions. */
   readonly context?: Bag;
-  /** A kind that nobody has met here. */
+  /** An unknown kind. */
   readonly unknown?: string;
 }
 type Reader = (part: Bag) => Content;
 
-/** Fields of a message that are no content of their own. */
+/** Fields that are metadata, not content. */
 const BESIDE = new Set(["messageContextInfo", "senderKeyDistributionMessage", "fastRatchetKeySenderKeyDistributionMessage"]);
-/** What is said between programs, not to people. */
+/** Protocol messages between programs. */
 const SILENT = new Set([
   "albumMessage",
   "encReactionMessage",
@@ -154,7 +154,7 @@ function fileReader(kind: InboundFile["kind"], type: string, fallback: string): 
     });
   };
 }
-/** What is needed to fetch a file and to know that it is the right one. */
+/** What is needed to fetch and verify a file. */
 export interface FileReference {
   readonly type: string;
   readonly directPath: string;
@@ -189,7 +189,7 @@ function placeOf(part: Bag): Content {
     location: { lat, lon, ...(name === undefined ? {} : { name }) },
   });
 }
-/** Names and numbers of a vCard; the rest of it is nobody's business. */
+/** Names and numbers of a vCard; other fields are dropped. */
 function contactOf(part: unknown): string {
   const card = textOf(own(part, "vcard")).slice(0, 8_192);
   const numbers = [...card.matchAll(/^TEL[^:\n]*:([+()\d .-]{3,32})\s*$/gim)].slice(0, 5).map(([, number]) => (number ?? "").trim());
@@ -232,7 +232,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["orderMessage", say((part) => `[Order: ${nameOf(own(part, "orderTitle")) ?? ""}]`)],
 ]);
 
-/** Undefined: there is nothing in it that somebody said. */
+/** Undefined when the message has no content. */
 export function contentOf(wrapped: unknown): Content | undefined {
   const { message, viewOnce } = unwrap(wrapped);
   if (!message) return undefined;
@@ -249,7 +249,7 @@ export function contentOf(wrapped: unknown): Content | undefined {
   const shown = /^[A-Za-z0-9]{1,48}$/.test(kind) ? kind : "unnamed";
   return { text: `[A message of a kind that can't be shown here: ${shown}]`, unknown: shown };
 }
-/** Words for a message that is quoted: its text, or what it was. */
+/** Text for a quoted message: its own text, or its kind. */
 export function quotedText(message: unknown): string | undefined {
   const content = contentOf(message);
   if (!content) return undefined;

@@ -1,6 +1,6 @@
 /**
- * WhatsApp's ids. Pure. A person has a number (`...@s.whatsapp.net`) and a LID (`...@lid`), which looks like a number and is none:
- * the two are never turned into each other here, and only WhatsApp itself says which belong together (promises X15).
+ * PURE. WhatsApp's ids. A person has a number (`...@s.whatsapp.net`) and a LID (`...@lid`), which looks like a number but is not one.
+ * This code never converts one into the other; only WhatsApp says which belong together (promises X15).
  */
 
 export type JidKind = "phone" | "lid" | "group" | "status" | "newsletter" | "other";
@@ -14,7 +14,7 @@ const MAX_JID = 128;
 const FORM = /^([A-Za-z0-9._-]{1,64})(?::\d{1,5})?@([a-z.]{1,32})$/;
 const DIGITS = /^\d{5,20}$/;
 
-/** Undefined for what is no id of WhatsApp's. */
+/** Undefined for an invalid id. */
 export function parseJid(text: unknown): Jid | undefined {
   if (typeof text !== "string" || text.length > MAX_JID) return undefined;
   if (text === "status@broadcast") return { kind: "status", user: "status", id: text };
@@ -36,7 +36,7 @@ export function parseJid(text: unknown): Jid | undefined {
       return { kind: "other", user, id: `${user}@${server}` };
   }
 }
-/** E.164, where the id is a number. */
+/** The E.164 number; undefined when the id is not a phone number. */
 export const phoneOf = (jid: Jid | undefined): string | undefined =>
   jid?.kind === "phone" && jid.user.length <= 15 ? `+${jid.user}` : undefined;
 

@@ -1,7 +1,7 @@
 /**
- * One life of the socket: Baileys with our settings, its events as plain calls. Decides nothing; the machine in connection.ts does.
- * A message reaches `message` in the same turn in which its keys are written, before Baileys would collect it for later: what was
- * decrypted once can't be decrypted again, so the two have to become durable together.
+ * One connection: Baileys with our settings, its events as plain calls. Decides nothing; the machine in connection.ts does. A message
+ * reaches `message` in the same turn in which its keys are written, before Baileys buffers it: a message can be decrypted only once, so
+ * both must become durable together.
  */
 import { Browsers, makeWASocket, proto, type WAMessageKey, type WASocket } from "@whiskeysockets/baileys";
 import type { AuthStore } from "./auth-store.ts";
@@ -15,13 +15,13 @@ export interface LinkEvents {
   readonly frame: () => void;
   readonly message: (message: unknown, kind: "append" | "notify") => void;
   readonly groupChanged: (id: string, subject: string | undefined) => void;
-  /** A message that was sent, for a receiver who could not read it. */
+  /** The bytes of a sent message, for a receiver who could not decrypt it. */
   readonly sent: (id: string) => Uint8Array | undefined;
 }
 export interface LinkOptions {
   readonly url: string;
   readonly store: AuthStore;
-  /** Logging in by a code that is typed in on the phone: WhatsApp takes it only from programs that it knows. */
+  /** Login by a pairing code: WhatsApp accepts it only from browsers that it knows. */
   readonly byPhone: boolean;
   readonly groupMetadata: (jid: string) => Awaited<ReturnType<WASocket["groupMetadata"]>> | undefined;
 }
@@ -71,7 +71,7 @@ export function openLink({ url, store, byPhone, groupMetadata }: LinkOptions, ev
   return sock;
 }
 
-/** WhatsApp's number for why it ended; undefined for what the network did, which Baileys calls 500, as it does a broken session. */
+/** WhatsApp's status code for the end; undefined for a network failure, which Baileys reports as 500 like a bad session. */
 export function reasonOf(error: unknown): number | undefined {
   if (own(error, "data") instanceof Error) return undefined;
   const reason = own(own(error, "output"), "statusCode");

@@ -1,6 +1,6 @@
 /**
- * A WhatsApp message as the gateway takes it, or why it is none. Pure: any payload is taken, none throws. Says which of a sender's ids
- * is a number and which is a LID, exactly as WhatsApp said; who may talk is decided elsewhere.
+ * PURE. Maps a WhatsApp message to the gateway's form, or says why it is ignored. Takes any payload and never throws. Marks which of a
+ * sender's ids is a number and which is a LID, exactly as WhatsApp does. Makes no access decisions.
  */
 import type { ChannelInbound, SenderIds } from "../../../protocol/gen/types.ts";
 import type { InboundItem } from "../../kit/src/platform.ts";
@@ -9,13 +9,13 @@ import { isSelf, type Jid, parseJid, phoneOf, type Self } from "./jid.ts";
 
 export interface InboundContext {
   readonly self: Self;
-  /** The owner's chat with their own number is a conversation with the agent. */
+  /** Messages in the owner's chat with their own number are for the agent. */
   readonly selfChat: boolean;
   readonly receivedAt: number;
-  /** It was written while nobody listened. */
+  /** The message was written while the account was offline. */
   readonly backlog: boolean;
   readonly groupName?: string;
-  /** Sent from here: an echo, whatever else it looks like. */
+  /** True for an id that this account sent: the message is an echo. */
   readonly isOwnMessage: (id: string) => boolean;
 }
 export type IgnoreReason = "malformed" | "own" | "status" | "newsletter" | "undecryptable" | "empty" | "unknown_chat";
@@ -23,7 +23,7 @@ export type Mapped =
   | { readonly kind: "item"; readonly item: InboundItem; readonly unknown?: string }
   | { readonly kind: "ignored"; readonly why: IgnoreReason };
 
-/** What `Platform.acknowledged` needs for the read receipt. */
+/** Data that `Platform.acknowledged` needs for the read receipt. */
 export interface Receipt {
   readonly remoteJid: string;
   readonly id: string;
@@ -31,7 +31,7 @@ export interface Receipt {
 }
 const MAX_MENTIONS = 256;
 const MESSAGE_ID = /^[!-~]{1,128}$/;
-/** Numbers of WhatsApp's ProtocolMessage.Type and StubType. */
+/** Values of WhatsApp's ProtocolMessage.Type and StubType. */
 const REVOKE = 0;
 const MESSAGE_EDIT = 14;
 const CIPHERTEXT_STUB = 2;
@@ -109,7 +109,7 @@ export function mapInbound(message: unknown, context: InboundContext): Mapped {
 interface Said {
   readonly content: Content;
   readonly more: Partial<ChannelInbound["message"]>;
-  /** It is about a message of ours. */
+  /** The message replies to or reacts to one of ours. */
   readonly toOwn: boolean;
 }
 function saidOf(message: unknown, key: Bag | undefined): Said | "undecryptable" | "empty" {
@@ -134,7 +134,7 @@ function saidOf(message: unknown, key: Bag | undefined): Said | "undecryptable" 
   if (protocol) {
     const target = messageId(own(child(protocol, "key"), "id"));
     if (target === undefined) return "empty";
-    // Absent is the first of the enum.
+    // An absent value means the first of the enum.
     const type = own(protocol, "type") ?? REVOKE;
     if (type === REVOKE) return { content: { text: "[Took a message back]" }, more: { editOf: target, deleted: true }, toOwn: false };
     const content = type === MESSAGE_EDIT ? contentOf(own(protocol, "editedMessage")) : undefined;
@@ -143,11 +143,11 @@ function saidOf(message: unknown, key: Bag | undefined): Said | "undecryptable" 
   const content = contentOf(inner);
   return content ? { content: withViewOnce(message, content), more: {}, toOwn: false } : "empty";
 }
-/** `contentOf` sees only what is left after unwrapping. */
+/** `contentOf` sees only the unwrapped message. */
 const withViewOnce = (message: unknown, content: Content): Content =>
   unwrap(own(message, "message")).viewOnce ? { ...content, text: ["[Shown once]", content.text].filter(Boolean).join(" ") } : content;
 
-/** "@31612345678 do it" says "do it": how the agent is called at the beginning is no word of the message, unless there is no other. */
+/** Removes a leading mention of the agent ("@31612345678 do it"), unless the text would become empty. */
 function withoutAddress(text: string, own: readonly Jid[]): string {
   const called = own.map(({ user }) => `@${user}`).find((name) => text.trimStart().startsWith(name));
   const rest = called === undefined ? undefined : text.trimStart().slice(called.length);
@@ -160,7 +160,7 @@ function mentionsOf(context: Bag | undefined): Jid[] {
   const jids = mentioned.slice(0, MAX_MENTIONS).map(parseJid);
   return jids.filter((jid) => jid !== undefined).filter((jid, at, all) => all.findIndex((other) => other.id === jid.id) === at);
 }
-/** Seconds into milliseconds. What can't be a time of sending is left out. */
+/** Converts seconds to milliseconds; drops impossible times. */
 function timestamp(value: unknown, now: number): number | undefined {
   const seconds = numberOf(value);
   if (seconds === undefined || seconds < FIRST_TIMESTAMP_S || seconds * 1000 > now + DAY_MS) return undefined;

@@ -30,8 +30,8 @@ function item(message: unknown, with_: Partial<InboundContext> = {}): ReturnType
 const inboundOf = (message: unknown, with_: Partial<InboundContext> = {}): ChannelInbound => item(message, with_).item.inbound;
 const textOf = (message: unknown): string => inboundOf(say(message)).message.text;
 
-describe("who wrote it, and where", () => {
-  test("[X15] a number is a number, a LID is a LID, and both are told as WhatsApp told them", () => {
+describe("sender and conversation", () => {
+  test("[X15] numbers and LIDs are passed on as WhatsApp marks them", () => {
     const byNumber = inboundOf(say({ conversation: "hi" }));
     assert.deepEqual(byNumber.peer, { kind: "dm", id: ANN, name: "Ann" });
     assert.deepEqual(byNumber.sender, { id: ANN, name: "Ann", handle: "+15550002222" });
@@ -46,10 +46,10 @@ describe("who wrote it, and where", () => {
     const known = inboundOf(say({ conversation: "hi" }, { remoteJid: ANN_LID, remoteJidAlt: ANN, fromMe: false, id: "A4" }));
     assert.deepEqual(known.senderIds, { phone: "+15550002222", lid: ANN_LID });
   });
-  test("[S7] the device is no part of an id", () => {
+  test("[S7] the device is not part of an id", () => {
     assert.equal(inboundOf(say({ conversation: "x" }, { ...inGroup, participant: "900000002222:3@lid" })).sender?.id, ANN_LID);
   });
-  test("[S7] a group is its own conversation, with its name and its speaker", () => {
+  test("[S7] a group is its own conversation, with its name and its sender", () => {
     const inbound = inboundOf(say({ conversation: "x" }, inGroup), { groupName: "Trip\u202e \n2026" });
     assert.deepEqual(inbound.peer, { kind: "group", id: GROUP, name: "Trip 2026" });
     assert.equal(inbound.sender?.id, ANN_LID);
@@ -67,7 +67,7 @@ describe("who wrote it, and where", () => {
       assert.equal(inbound.wasMentioned, true);
       assert.deepEqual(inbound.mentionedIds, [ANN, jid]);
     });
-    test(`[R6] called by ${what} at the beginning, the message is what comes after it`, () => {
+    test(`[R6] a leading mention by ${what} is removed from the text`, () => {
       const user = jid?.split("@")[0] ?? "";
       const heard = (text: string): string =>
         inboundOf(say({ extendedTextMessage: { text, contextInfo: { mentionedJid: [jid] } } }, inGroup)).message.text;
@@ -77,7 +77,7 @@ describe("who wrote it, and where", () => {
       const other = say({ extendedTextMessage: { text: `@${user} hi`, contextInfo: { mentionedJid: [ANN] } } }, inGroup);
       assert.equal(inboundOf(other).message.text, `@${user} hi`);
     });
-    test(`[S7] an answer to the agent by ${what}`, () => {
+    test(`[S7] a reply to the agent by ${what}`, () => {
       const quote = { stanzaId: "OURS", participant: jid, quotedMessage: { conversation: "I said" } };
       const inbound = inboundOf(say({ extendedTextMessage: { text: "yes", contextInfo: quote } }, inGroup));
       assert.equal(inbound.repliedToAgent, true);
@@ -86,7 +86,7 @@ describe("who wrote it, and where", () => {
       assert.equal(inbound.message.replyToId, "OURS");
     });
   }
-  test("[S7] an answer to somebody else, and a forged answer to nothing", () => {
+  test("[S7] a reply to another person, and a forged reply", () => {
     const other = { stanzaId: "X", participant: ANN, quotedMessage: { imageMessage: { ...keys, caption: "us" } } };
     const inbound = inboundOf(say({ extendedTextMessage: { text: "yes", contextInfo: other } }, inGroup));
     assert.equal(inbound.repliedToAgent, undefined);
@@ -95,18 +95,18 @@ describe("who wrote it, and where", () => {
     assert.equal(forged.repliedToAgent, undefined);
     assert.equal(forged.message.replyToSenderId, undefined);
   });
-  test("[P2] the key is the message's id, and the receipt says whom to tell", () => {
+  test("[P2] the key is the message's id, and the receipt names the sender", () => {
     const { item: mapped } = item(say({ conversation: "x" }, inGroup));
     assert.equal(mapped.key, "G1");
     assert.deepEqual(mapped.receipt, { remoteJid: GROUP, id: "G1", participant: ANN_LID });
   });
-  test("[W23] what was written while nobody listened is marked", () => {
+  test("[W23] a message from an offline period is marked", () => {
     assert.equal(inboundOf(say({ conversation: "x" }), { backlog: true }).backlog, true);
     assert.equal(inboundOf(say({ conversation: "x" })).backlog, undefined);
   });
 });
 
-describe("what is not for the agent", () => {
+describe("ignored messages", () => {
   const text = { conversation: "x" };
   for (const [what, message, why] of [
     ["what the owner writes to others", say(text, { ...dm, fromMe: true }), "own"],
@@ -136,7 +136,7 @@ describe("what is not for the agent", () => {
   ] as const) {
     test(`[P2] ${what}: ${why}`, () => assert.deepEqual(mapInbound(message, context), { kind: "ignored", why }));
   }
-  test("[P2] the chat with oneself, when it is asked for: the owner speaks, and our own messages are no answer to themselves", () => {
+  test("[P2] self-chat, when enabled: the owner's messages count, the agent's own do not", () => {
     for (const remoteJid of [SELF.phone, SELF.lid]) {
       const { item: mapped } = item(say(text, { remoteJid, fromMe: true, id: "S" }), { selfChat: true });
       assert.equal(mapped.inbound.fromOwner, true);
@@ -150,7 +150,7 @@ describe("what is not for the agent", () => {
   });
 });
 
-describe("what it says", () => {
+describe("content", () => {
   for (const [what, message, expected] of [
     ["text", { conversation: "hi" }, "hi"],
     ["long text", { extendedTextMessage: { text: "hi" } }, "hi"],
@@ -189,13 +189,13 @@ describe("what it says", () => {
     assert.equal(item(say({ quantumMessage: {} })).unknown, "quantumMessage");
     assert.equal(item(say({ conversation: "x" })).unknown, undefined);
   });
-  test("[P2] a message shown once, and one that only the phone can show", () => {
+  test("[P2] a view-once message, and one that only the phone can show", () => {
     const once = item(say({ viewOnceMessageV2: { message: { imageMessage: { ...keys, caption: "look" } } } }));
     assert.equal(once.item.inbound.message.text, "[Shown once] look");
     assert.equal(once.item.files.length, 1);
     assert.match(inboundOf({ key: { ...dm, isViewOnce: true } }).message.text, /only on the phone/);
   });
-  test("[P2] reactions, taken back too", () => {
+  test("[P2] reactions and removed reactions", () => {
     const to = { remoteJid: ANN, id: "OURS", fromMe: true };
     const on = inboundOf(say({ reactionMessage: { key: to, text: "👍" } }));
     assert.deepEqual([on.message.reaction, on.message.replyToId, on.repliedToAgent], ["👍", "OURS", true]);
@@ -213,7 +213,7 @@ describe("what it says", () => {
       assert.deepEqual([gone.editOf, gone.deleted], ["A1", true]);
     }
   });
-  test("[P2] files, with what is needed to fetch them later", () => {
+  test("[P2] files, with the data to fetch them later", () => {
     const { item: voice } = item(
       say({
         audioMessage: {
@@ -253,7 +253,7 @@ describe("what it says", () => {
     ["a path to another host", { ...keys, directPath: "//evil.example/x" }],
     ["a path that is none", { ...keys, directPath: "x" }],
   ] as const) {
-    test(`[S18] a file with ${what} is no file, but is told`, () => {
+    test(`[S18] a file with ${what} becomes a note`, () => {
       const { item: mapped } = item(say({ imageMessage: broken }));
       assert.deepEqual(mapped.files, []);
       assert.match(mapped.inbound.message.text, /without its keys/);
@@ -262,19 +262,19 @@ describe("what it says", () => {
 });
 
 describe("hostile payloads", () => {
-  test("[TH17] names can't turn the writing round, hide, or fill the screen", () => {
+  test("[TH17] names cannot override text direction, hide or fill the screen", () => {
     const wild = "\u202eevil\u0000\n\u200bname\t ".concat("x".repeat(10_000));
     const { sender, peer } = inboundOf(say({ conversation: "x" }, dm, { pushName: wild }));
     assert.match(sender?.name ?? "", /^evil name x+$/);
     assert((sender?.name ?? "").length <= 200 && peer.name === sender?.name);
     assert.equal(inboundOf(say({ conversation: "x" }, dm, { pushName: { toString: () => "a" } })).sender?.name, undefined);
   });
-  test("[P19] a text of a megabyte is cut, and says so; broken halves of characters are mended", () => {
+  test("[P19] a text of a megabyte is cut with a note; broken surrogates are repaired", () => {
     const text = textOf({ conversation: "é".repeat(1_000_000) });
     assert(text.length < 66_000 && text.endsWith("[cut off]"));
     assert.equal(textOf({ conversation: "a\ud800b\0" }), "a\ufffdb");
   });
-  test("[P19] a thousand mentions and wrappers without end", () => {
+  test("[P19] a thousand mentions and endless wrappers", () => {
     const crowd = Array.from({ length: 1_000 }, (_, at) => `${100_000 + at}@lid`);
     const inbound = inboundOf(say({ extendedTextMessage: { text: "x", contextInfo: { mentionedJid: crowd } } }, inGroup));
     assert.equal(inbound.mentionedIds?.length, 256);
@@ -282,19 +282,19 @@ describe("hostile payloads", () => {
     for (let depth = 0; depth < 5_000; depth++) deep = { ephemeralMessage: { message: deep } };
     assert.equal(mapInbound(say(deep), context).kind, "item");
   });
-  test("[S7] what an object inherits is not looked at", () => {
+  test("[S7] inherited properties are ignored", () => {
     const inherited = Object.create({ conversation: "from the prototype" });
     assert.deepEqual(mapInbound(say(inherited), context), { kind: "ignored", why: "empty" });
     const poisoned = JSON.parse('{"__proto__": {"conversation": "x"}, "constructor": {"prototype": {}}}');
     assert.notEqual(mapInbound(say(poisoned), context), undefined);
     assert.equal(Reflect.get({}, "conversation"), undefined);
   });
-  test("[P2] times that can't be are left out", () => {
+  test("[P2] impossible times are dropped", () => {
     for (const time of [0, -5, 1e12, "soon", null, Number.NaN, { low: "x" }])
       assert.equal(inboundOf(say({ conversation: "x" }, dm, { messageTimestamp: time })).message.timestamp, undefined);
     assert.equal(inboundOf(say({ conversation: "x" })).message.timestamp, 1_794_999_999_000);
   });
-  test("[P19] anything at all is taken without an error, and what comes out is what the gateway takes", () => {
+  test("[P19] any input is mapped without an error, and the result is valid for the gateway", () => {
     const kinds = [
       "conversation",
       "extendedTextMessage",

@@ -1,13 +1,13 @@
 /**
- * One part of an answer as Baileys takes it. Pure: the file's bytes and the quoted message are given. Buttons and splitting are the
- * kit's; marks are in the text already.
+ * PURE. Maps one part of an answer to Baileys' form. The caller gives the file's bytes and the quoted message. The kit has split the
+ * text, converted its marks and replaced buttons.
  */
 import type { OutboundPart } from "../../kit/src/platform.ts";
 import { parseJid } from "./jid.ts";
 
 export const MAX_FILE_BYTES = 24 * 1024 * 1024;
 
-/** The part of Baileys' AnyMessageContent that is used here. */
+/** The variants of Baileys' AnyMessageContent in use here. */
 export type OutboundContent =
   | { readonly text: string; readonly linkPreview: null; readonly edit?: MessageKey }
   | ({ readonly caption?: string; readonly mimetype: string; readonly jpegThumbnail?: string } & (
@@ -22,7 +22,7 @@ export interface MessageKey {
   readonly fromMe: boolean;
   readonly participant?: string;
 }
-/** What is known of a message that is answered. */
+/** A stored message that the answer quotes. */
 export interface Quotable {
   readonly text: string;
   readonly fromMe: boolean;
@@ -33,13 +33,13 @@ export type MappedOutbound =
       readonly kind: "send";
       readonly jid: string;
       readonly content: OutboundContent;
-      /** The words of a file that can't carry them. */
+      /** The text beside a file that cannot have a caption. */
       readonly before?: string;
       readonly quoted?: { readonly key: MessageKey; readonly message: { readonly conversation: string } };
     }
   | { readonly kind: "refused"; readonly error: string };
 
-/** `peerJid`: undefined for a peer that is none of WhatsApp's. */
+/** The peer's JID; undefined for a peer that is not WhatsApp's. */
 export function peerJid(peer: OutboundPart["peer"]): string | undefined {
   const jid = parseJid(peer.id);
   if (peer.kind === "group") return jid?.kind === "group" ? jid.id : undefined;
@@ -79,14 +79,14 @@ export function mapOutbound(
   const base = { mimetype: mimeType, ...caption };
   switch (kind) {
     case "image":
-      // Baileys would look for a program that makes small pictures.
+      // Otherwise Baileys looks for a program that makes thumbnails.
       return { kind: "send", jid, content: { ...base, image: bytes, jpegThumbnail: "" }, ...quoted };
     case "video":
       return { kind: "send", jid, content: { ...base, video: bytes, jpegThumbnail: "" }, ...quoted };
     case "audio": {
       const seconds = oggSeconds(bytes) ?? 0;
       const spoken = voice ? { ptt: true, waveform: new Uint8Array(64).fill(32) } : { ptt: false };
-      // A voice message has no words beside it.
+      // A voice note has no caption.
       const mimetype = voice && mimeType.startsWith("audio/ogg") ? "audio/ogg; codecs=opus" : mimeType;
       return {
         kind: "send",
@@ -101,7 +101,7 @@ export function mapOutbound(
   }
 }
 
-/** How long an Ogg Opus recording is: the position of its last page, in 48 kHz samples (RFC 7845). */
+/** Duration of an Ogg Opus recording in seconds: the position of its last page, in 48 kHz samples (RFC 7845). */
 export function oggSeconds(bytes: Uint8Array): number | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const magic = 0x4f676753;

@@ -32,10 +32,10 @@ function oggPage(samples: bigint): Uint8Array {
   return page;
 }
 
-test("[P9] a text, without a picture of what it links to", () => {
+test("[P9] a text without a link preview", () => {
   assert.deepEqual(mapOutbound(part(), {}), { kind: "send", jid: ANN, content: { text: "*hi*", linkPreview: null } });
 });
-test("[P9] an answer quotes what is known of the message, and stands alone when nothing is", () => {
+test("[P9] an answer quotes the stored message, and stands alone without one", () => {
   const answer = part({ replyToId: "A1", peer: { kind: "group", id: "120@g.us" } });
   const mapped = mapOutbound(answer, { quotable: { text: "q", fromMe: false, participant: "9000000@lid" } });
   assert(mapped.kind === "send");
@@ -72,7 +72,7 @@ for (const [what, given, expected] of [
     assert.equal(mapped.before, undefined);
   });
 }
-test("[P9] a recording is sent as speech, its words before it", () => {
+test("[P9] a recording is sent as a voice note after its text", () => {
   const recording = Buffer.concat([oggPage(0n), oggPage(144_000n), Buffer.alloc(50)]);
   const mapped = mapOutbound(part({ file: file({ kind: "audio", mimeType: "audio/ogg", voice: true }) }), { bytes: recording });
   assert(mapped.kind === "send" && "audio" in mapped.content);
@@ -94,12 +94,12 @@ for (const [what, refused, given] of [
 ] as const) {
   test(`[P9] ${what} is refused`, () => assert.equal(mapOutbound(refused, given).kind, "refused"));
 }
-test("[P9] the same nonce is the same message, another another", () => {
+test("[P9] the message id derives from the nonce", () => {
   assert.match(messageIdOf("abc"), /^3EB0[0-9A-F]{36}$/);
   assert.equal(messageIdOf("abc"), messageIdOf("abc"));
   fc.assert(fc.property(fc.string(), fc.string(), (left, right) => (left === right) === (messageIdOf(left) === messageIdOf(right))));
 });
-test("[P19] any bytes have a length in time or none", () => {
+test("[P19] any bytes give a duration or none", () => {
   assert.equal(oggSeconds(oggPage(0xffff_ffff_ffff_ffffn)), undefined);
   assert.equal(oggSeconds(new Uint8Array()), undefined);
   fc.assert(

@@ -1,6 +1,6 @@
 /**
- * Fetches a file of a message and opens it. What comes is checked against the keys in the message before a byte is given away, and it
- * comes from WhatsApp's own hosts only, whatever address a stranger wrote into the message (promises S18).
+ * Fetches and decrypts a file of a message. The bytes are verified with the keys in the message before any is passed on. Only WhatsApp's
+ * own hosts are contacted, whatever URL the message names (promises S18).
  */
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { getMediaKeys, type MediaType } from "@whiskeysockets/baileys";
@@ -12,11 +12,11 @@ const DEFAULT_HOST = "mmg.whatsapp.net";
 const MAC_BYTES = 10;
 const TYPES: readonly string[] = ["image", "video", "audio", "document", "sticker"];
 
-/** The reference as it was kept, which may be of an older version. */
+/** Reads a stored reference, also of an older version. */
 export function readReference(value: unknown): FileReference {
   const [type, directPath, url, mediaKey, sha256] = ["type", "directPath", "url", "mediaKey", "sha256"].map((name) => own(value, name));
   if (typeof type !== "string" || typeof directPath !== "string" || typeof mediaKey !== "string" || !TYPES.includes(type))
-    throw new FileRefused("its reference can't be read");
+    throw new FileRefused("its reference is not valid");
   return {
     type,
     directPath,
@@ -25,7 +25,7 @@ export function readReference(value: unknown): FileReference {
     ...(typeof sha256 === "string" ? { sha256 } : {}),
   };
 }
-/** Where it is fetched from. `socketUrl`: a server on this machine, as tests have, may keep its files here too. */
+/** The URL to fetch from. `socketUrl`: a test server on this machine may serve files from this machine, too. */
 export function addressOf({ url, directPath }: FileReference, socketUrl: string): string {
   const host = url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
   const trusted =
@@ -41,9 +41,10 @@ export async function fetchMedia(reference: FileReference, socketUrl: string, ma
     headers: { Origin: "https://web.whatsapp.com" },
     signal: AbortSignal.timeout(60_000),
   });
-  if (response.status === 404 || response.status === 410) throw new FileRefused("WhatsApp no longer has it; ask for it to be sent again");
+  if (response.status === 404 || response.status === 410)
+    throw new FileRefused("WhatsApp no longer has it; ask the sender to send it again");
   if (response.status !== 200) throw new Error(`WhatsApp's file server answered ${response.status}`);
-  // One more block than the file, and the seal.
+  // The padding block and the MAC follow the file.
   const sealed = await readBounded(response, maxBytes + 16 + MAC_BYTES);
   return open(sealed, await getMediaKeys(Buffer.from(reference.mediaKey, "hex"), reference.type as MediaType), reference.sha256);
 }

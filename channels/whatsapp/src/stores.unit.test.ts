@@ -1,4 +1,4 @@
-/** The keys, the small memory, and the files' way in, on a plain SQLite. */
+/** Keys, recent messages and inbound files on a plain SQLite. */
 import assert from "node:assert/strict";
 import { createCipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
@@ -7,7 +7,8 @@ import { memoryDatabase } from "../../kit/test/world.ts";
 import type { InboundItem, PlatformHost } from "../../kit/src/platform.ts";
 import { AuthStore, clearAuth, isPaired, pairedAs } from "./auth-store.ts";
 import { addressOf, open, readReference } from "./media.ts";
-import { Memory } from "./memory.ts";
+import { MessageStore } from "./message-store.ts";
+import { OfflineGap } from "./offline-gap.ts";
 
 type Store = Pick<PlatformHost, "kv" | "transaction" | "now" | "take" | "log"> & {
   full: boolean;
@@ -46,7 +47,7 @@ function store(): Store {
   };
   return self;
 }
-/** `Memory` uses of its host only what is here. */
+/** The parts of the host that the stores use. */
 const hostOf = (own: Store): PlatformHost => ({
   ...own,
   accountId: "default",
@@ -63,7 +64,7 @@ const item = (key: string, at = 5): InboundItem => ({
 });
 
 describe("keys", () => {
-  test("[P12] linked is what has an owner and WhatsApp's signature, whatever else it says", () => {
+  test("[P12] a device is linked when it has an owner and WhatsApp's signature", () => {
     for (const [creds, expected] of [
       [undefined, false],
       [{}, false],
@@ -74,7 +75,7 @@ describe("keys", () => {
     ] as const)
       assert.equal(isPaired(creds), expected, JSON.stringify(creds));
   });
-  test("[P12] credentials and keys come back as bytes; a login that never ended does not", async () => {
+  test("[P12] credentials and keys are restored as bytes; an unfinished login is not", async () => {
     const own = store();
     const first = new AuthStore(own);
     first.creds.me = { id: "15550001111:7@s.whatsapp.net", lid: "9@lid", name: "N" };
@@ -99,21 +100,21 @@ describe("keys", () => {
     begun.saveCreds();
     assert.equal(new AuthStore(half).creds.me, undefined);
   });
-  test("[P12] old forms of bytes are read", async () => {
+  test("[P12] older byte formats are read", async () => {
     const own = store();
     own.kv.put("key.session.a.0", JSON.stringify({ type: "Buffer", data: [1, 2, 3] }));
     own.kv.put("key.session.b.0", JSON.stringify({ type: "Buffer", data: "AQID" }));
     const found = await new AuthStore(own).keys.get("session", ["a.0", "b.0"]);
     for (const id of ["a.0", "b.0"]) assert.deepEqual(new Uint8Array(found[id] ?? []), new Uint8Array([1, 2, 3]), id);
   });
-  test("[P12] all of a batch or nothing", async () => {
+  test("[P12] a batch of keys is atomic", async () => {
     const own = store();
     const broken = { toJSON: () => assert.fail("disk full") };
     const auth = new AuthStore(own);
     await assert.rejects(async () => auth.keys.set({ session: { "a.0": new Uint8Array([1]), "b.0": broken as never } }));
     assert.deepEqual(await auth.keys.get("session", ["a.0"]), {});
   });
-  test("[S5] after a logout nothing is left, and late work brings nothing back", async () => {
+  test("[S5] a logout deletes everything, and late writes restore nothing", async () => {
     const own = store();
     const auth = new AuthStore(own);
     auth.saveCreds();
@@ -126,60 +127,60 @@ describe("keys", () => {
   });
 });
 
-describe("memory", () => {
-  test("[P19] an inbox that takes no more: what was decrypted waits, and comes in order when there is room", () => {
+describe("recent messages", () => {
+  test("[P19] a full inbox: decrypted messages wait and arrive in order later", () => {
     const own = store();
-    const memory = new Memory(hostOf(own));
+    const messages = new MessageStore(hostOf(own));
     own.full = true;
     for (const [key, at] of [
       ["c", 30],
       ["a", 10],
       ["b", 20],
     ] as const)
-      memory.take(item(key, at));
-    memory.takeLate();
-    assert.equal(memory.counts()["waitingForInbox"], 3);
+      messages.take(item(key, at));
+    messages.takeOverflow();
+    assert.equal(messages.overflow(), 3);
     own.full = false;
-    memory.takeLate();
+    messages.takeOverflow();
     assert.deepEqual(
       own.taken.map(({ key }) => key),
       ["a", "b", "c"],
     );
-    memory.takeLate();
-    assert.equal(memory.counts()["waitingForInbox"], undefined);
+    messages.takeOverflow();
+    assert.equal(messages.overflow(), 0);
   });
-  test("[P19] the last twenty messages of a chat can be quoted, in no more than 500 characters", () => {
+  test("[P19] the last twenty messages of a chat can be quoted, with at most 500 characters each", () => {
     const own = store();
-    const memory = new Memory(hostOf(own));
-    for (let at = 0; at < 30; at++) memory.take(item(`m${at}`));
-    assert.equal(memory.quotable("1@lid", "m5"), undefined);
-    assert.deepEqual(memory.quotable("1@lid", "m29"), { id: "m29", text: "text of m29", fromMe: false });
-    memory.sent("OUT", "1@lid", new Uint8Array([1]), "x".repeat(900));
-    assert.equal(memory.quotable("1@lid", "OUT")?.text.length, 500);
-    assert.equal(memory.quotable("2@lid", "m29"), undefined);
+    const messages = new MessageStore(hostOf(own));
+    for (let at = 0; at < 30; at++) messages.take(item(`m${at}`));
+    assert.equal(messages.quotable("1@lid", "m5"), undefined);
+    assert.deepEqual(messages.quotable("1@lid", "m29"), { id: "m29", text: "text of m29", fromMe: false });
+    messages.sent("OUT", "1@lid", new Uint8Array([1]), "x".repeat(900));
+    assert.equal(messages.quotable("1@lid", "OUT")?.text.length, 500);
+    assert.equal(messages.quotable("2@lid", "m29"), undefined);
   });
-  test("[P19] of what was sent the last two hundred or so are kept", () => {
+  test("[P19] about two hundred sent messages are kept", () => {
     const own = store();
-    const memory = new Memory(hostOf(own));
+    const messages = new MessageStore(hostOf(own));
     for (let at = 0; at < 401; at++) {
       own.time += 1;
-      memory.sent(`id${at}`, "1@lid", new Uint8Array([at & 255]), "x");
+      messages.sent(`id${at}`, "1@lid", new Uint8Array([at & 255]), "x");
     }
     const kept = own.kv.keys("sent.").length;
     assert(kept >= 200 && kept < 260, String(kept));
-    assert.deepEqual(new Uint8Array(memory.sentBytes("id400") ?? []), new Uint8Array([400 & 255]));
-    assert.equal(memory.sentBytes("id0"), undefined);
-    assert.equal(memory.wasSent("id400"), true);
+    assert.deepEqual(new Uint8Array(messages.sentBytes("id400") ?? []), new Uint8Array([400 & 255]));
+    assert.equal(messages.sentBytes("id0"), undefined);
+    assert.equal(messages.wasSent("id400"), true);
   });
   test("[W23] a gap is shown for a week", () => {
     const own = store();
-    const memory = new Memory(hostOf(own));
-    memory.alive();
+    const gap = new OfflineGap(hostOf(own));
+    gap.alive();
     own.time += 5_000;
-    memory.markGap("why");
-    assert.deepEqual(memory.gap(), { from: 1_000_000, until: 1_005_000, why: "why" });
+    gap.mark("why");
+    assert.deepEqual(gap.shown(), { from: 1_000_000, until: 1_005_000, why: "why" });
     own.time += 8 * 86_400_000;
-    assert.equal(memory.gap(), undefined);
+    assert.equal(gap.shown(), undefined);
   });
 });
 
@@ -206,12 +207,12 @@ describe("files", () => {
       assert.equal(addressOf({ ...reference, ...(url === undefined ? {} : { url }) }, socket), `https://${host}/v/x?y=1`);
     });
   }
-  test("[S18] a reference that can't be read", () => {
+  test("[S18] an invalid reference", () => {
     for (const broken of [undefined, {}, { ...reference, type: "md-app-state" }, { ...reference, mediaKey: 5 }])
-      assert.throws(() => readReference(broken), /can't be read/);
+      assert.throws(() => readReference(broken), /is not valid/);
     assert.deepEqual(readReference(JSON.parse(JSON.stringify(reference))), reference);
   });
-  test("[S18] only what the message's keys sealed is opened", () => {
+  test("[S18] only bytes that the message's keys sealed are decrypted", () => {
     const [iv, cipherKey, macKey] = [randomBytes(16), randomBytes(32), randomBytes(32)];
     const plain = Buffer.from("a file");
     const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);

@@ -1,6 +1,6 @@
 /**
- * WhatsApp as the kit needs it: the connection's machine, its one socket, and the translation of messages, tied together. Keeps only
- * small state of its own; queues, retries and order are the kit's. Never logs a text, an id of a person or a key.
+ * WhatsApp as a platform of the kit: connects the connection's machine, its one socket, the login and the mapping of messages. Queues,
+ * retries and order are the kit's. Never logs a text, an id of a person or a key.
  */
 import { generateWAMessage, proto, type WASocket } from "@whiskeysockets/baileys";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -10,13 +10,16 @@ import { toWhatsApp } from "../../kit/src/marks.ts";
 import { AuthStore, clearAuth, pairedAs } from "./auth-store.ts";
 import { type Effect, type Event, type State, step } from "./connection.ts";
 import { own } from "./content.ts";
+import { Groups } from "./groups.ts";
 import { parseJid, phoneOf, selfOf } from "./jid.ts";
 import { openLink } from "./link.ts";
+import { Login } from "./login.ts";
 import { mapInbound, type Receipt } from "./map-inbound.ts";
 import { mapOutbound, MAX_FILE_BYTES, peerJid } from "./map-outbound.ts";
 import { fetchMedia, readReference } from "./media.ts";
-import { Memory } from "./memory.ts";
+import { MessageStore } from "./message-store.ts";
 import { messageIdOf } from "./message-id.ts";
+import { OfflineGap } from "./offline-gap.ts";
 import { isLoopback, pinNoiseRoot } from "./platform/trust.ts";
 import { silent } from "./platform/pino.ts";
 
@@ -24,18 +27,17 @@ const WHATSAPP_URL = "wss://web.whatsapp.com/ws/chat";
 const WAIT_FOR_CODE_MS = 20_000;
 const WAIT_FOR_ACK_MS = 20_000;
 const PING_MS = 10_000;
-/** A timer may come a moment early. */
+/** A timer may fire slightly early. */
 const TIMER_GRACE_MS = 20;
-const GROUP_FRESH_MS = 300_000;
 const MAX_CAUGHT_UP_MS = 7 * 86_400_000;
 const DAY_MS = 86_400_000;
 const STOPPED = "stopped";
 
 export interface WhatsAppSettings {
-  /** Another server, and its root key: only on this very machine (tests). */
+  /** Another server and its root key; used only for a server on this machine (tests). */
   readonly url?: string | undefined;
   readonly noiseRoot?: string | undefined;
-  /** The owner's chat with their own number is answered. */
+  /** Messages in the owner's chat with their own number are answered. */
   readonly selfChat: boolean;
   readonly random: () => number;
 }
@@ -43,7 +45,6 @@ interface Link {
   readonly sock: WASocket;
   readonly store: AuthStore;
 }
-type GroupMetadata = Awaited<ReturnType<WASocket["groupMetadata"]>>;
 
 export class WhatsApp implements Platform {
   readonly capabilities: Platform["capabilities"] = {
@@ -57,31 +58,32 @@ export class WhatsApp implements Platform {
     login: true,
     maxTextChars: 4_000,
   };
-  /** The receiver's program shows one message of one id, as long as it has the conversation. */
+  /** Receivers show a message id once while they keep the conversation. */
   readonly recognisesNonceMs = DAY_MS;
   readonly #host: PlatformHost;
   readonly #settings: WhatsAppSettings;
   readonly #url: string;
-  readonly #memory: Memory;
+  readonly #messages: MessageStore;
+  readonly #gap: OfflineGap;
+  readonly #groups: Groups;
+  readonly #login: Login;
   #state: State = { kind: "idle" };
   #link: Link | undefined;
-  /** Sockets are closed and opened one after the other. */
+  /** Serialises opening and closing sockets. */
   #tail: Promise<void> = Promise.resolve();
-  #shown: { readonly qr?: string; readonly code?: string } = {};
-  #codeAsked = false;
-  #watchers = new Set<() => void>();
   #lastStanzaAt: number | undefined;
   #lastActivity: number | undefined;
   #roundTripMs: number | undefined;
-  readonly #groups = new Map<string, { readonly metadata: GroupMetadata; readonly at: number }>();
-  readonly #groupsAsked = new Set<string>();
 
   constructor(host: PlatformHost, settings: WhatsAppSettings) {
     this.#host = host;
     this.#settings = settings;
     this.#url = settings.url !== undefined && isLoopback(settings.url) ? settings.url : WHATSAPP_URL;
-    this.#memory = new Memory(host);
-    // What only a person can mend is not tried again by every new life.
+    this.#messages = new MessageStore(host);
+    this.#gap = new OfflineGap(host);
+    this.#groups = new Groups(host);
+    this.#login = new Login((ms, work) => host.after(ms, work));
+    // A new instance does not retry what only a person can fix.
     const note = host.kv.get<string>(STOPPED);
     if (note !== undefined) this.#state = { kind: "stopped", note };
   }
@@ -93,12 +95,12 @@ export class WhatsApp implements Platform {
   // ---------------------------------------------------------------- connection
 
   async ensureConnected(asked = false): Promise<void> {
-    this.#memory.takeLate();
+    this.#messages.takeOverflow();
     const paired = this.#paired() !== undefined;
     this.#dispatch({ type: "wanted", now: this.#host.now(), paired, lastStanzaAt: this.#lastStanzaAt, asked });
     await this.#tail;
     if (this.isConnected()) {
-      this.#memory.alive();
+      this.#gap.alive();
       this.#background("ping", () => this.#ping());
     }
   }
@@ -117,7 +119,8 @@ export class WhatsApp implements Platform {
     const state = this.#state;
     const phone = phoneOf(parseJid(me?.id));
     const lid = selfOf(me).lid;
-    const gap = this.#memory.gap();
+    const gap = this.#gap.shown();
+    const overflow = this.#messages.overflow();
     const error = state.kind === "waiting" || state.kind === "stopped" || state.kind === "idle" ? state.note : undefined;
     return {
       connected: this.isConnected(),
@@ -133,7 +136,8 @@ export class WhatsApp implements Platform {
         ...(lid === undefined ? {} : { lid }),
         ...(me?.name === undefined ? {} : { name: me.name }),
         selfChat: this.#settings.selfChat,
-        ...this.#memory.counts(),
+        ignored: this.#host.kv.get("counts") ?? {},
+        ...(overflow === 0 ? {} : { waitingForInbox: overflow }),
       },
     };
   }
@@ -148,12 +152,12 @@ export class WhatsApp implements Platform {
     for (const effect of effects) this.#run(effect);
     if (state.kind !== before.kind) {
       this.#host.log("connection", { from: before.kind, to: state.kind, ...(event.type === "closed" ? { reason: event.reason } : {}) });
-      if (state.kind !== "pairing") this.#shown = {};
+      if (state.kind !== "pairing") this.#login.reset();
       if (state.kind === "stopped") this.#host.kv.put(STOPPED, state.note);
       else if (before.kind === "stopped") this.#host.kv.delete(STOPPED);
       this.#host.changed();
     }
-    for (const watcher of [...this.#watchers]) watcher();
+    this.#login.changed();
   }
   #run(effect: Effect): void {
     switch (effect.type) {
@@ -172,12 +176,12 @@ export class WhatsApp implements Platform {
         return;
       case "WakeAfter":
         this.#host.after(effect.ms + TIMER_GRACE_MS, () => {
-          // Stopped meanwhile, or replaced by another platform of this account: then it is not this one's turn.
+          // Skipped when the account was stopped or its platform was replaced meanwhile.
           if (this.#state.kind === "waiting" || this.#state.kind === "pairing") this.#background("connect", () => this.ensureConnected());
         });
         return;
       case "MarkGap":
-        this.#memory.markGap(effect.why);
+        this.#gap.mark(effect.why);
         this.#host.log("gap", { why: effect.why });
     }
   }
@@ -190,8 +194,7 @@ export class WhatsApp implements Platform {
     const store = new AuthStore(this.#host);
     store.saveCreds();
     pinNoiseRoot(this.#url, this.#settings.noiseRoot);
-    this.#shown = {};
-    this.#codeAsked = false;
+    this.#login.reset();
     this.#roundTripMs = undefined;
     this.#lastStanzaAt = undefined;
     const byPhone = this.#state.kind === "pairing" && this.#state.phone !== undefined;
@@ -199,7 +202,7 @@ export class WhatsApp implements Platform {
       if (this.#link === link) work();
     };
     const sock = openLink(
-      { url: this.#url, store, byPhone, groupMetadata: (jid) => this.#freshGroup(jid) },
+      { url: this.#url, store, byPhone, groupMetadata: (jid) => this.#groups.metadata(jid) },
       {
         opened: () => mine(() => this.#opened())(),
         closed: (reason) =>
@@ -212,11 +215,8 @@ export class WhatsApp implements Platform {
           this.#lastStanzaAt = this.#host.now();
         },
         message: (message, type) => this.#received(message, type === "append", store),
-        groupChanged: (id, subject) => {
-          this.#groups.delete(id);
-          if (subject !== undefined) this.#memory.nameGroup(id, subject);
-        },
-        sent: (id) => this.#memory.sentBytes(id),
+        groupChanged: (id, subject) => this.#groups.changed(id, subject),
+        sent: (id) => this.#messages.sentBytes(id),
       },
     );
     const link: Link = { sock, store };
@@ -228,9 +228,9 @@ export class WhatsApp implements Platform {
     await link?.sock.end(undefined);
   }
   #opened(): void {
-    const away = this.#memory.awayMs();
-    if (away > MAX_CAUGHT_UP_MS) this.#memory.markGap("nobody listened for more than a week");
-    this.#memory.alive();
+    const away = this.#gap.awayMs();
+    if (away > MAX_CAUGHT_UP_MS) this.#gap.mark("the account was offline for more than a week");
+    this.#gap.alive();
     this.#dispatch({ type: "opened", now: this.#host.now() });
     this.#background("ping", () => this.#ping());
   }
@@ -252,7 +252,7 @@ export class WhatsApp implements Platform {
     work().catch((error: unknown) => this.#failed(what, error));
   }
   #failed(what: string, error: unknown): void {
-    // Errors of the libraries quote messages and keys: only their kind is told.
+    // The libraries' errors quote messages and keys, so only their kind is logged.
     this.#host.log(`${what}_failed`, { kind: error instanceof Error ? error.name : typeof error });
   }
 
@@ -261,8 +261,8 @@ export class WhatsApp implements Platform {
   async login({ force, phone }: { readonly force: boolean; readonly phone?: string }): Promise<ChannelLogin> {
     const digits = phone?.replace(/[\s()-]/g, "");
     if (digits !== undefined && !/^\+?\d{8,15}$/.test(digits))
-      return { state: "failed", message: "That is no phone number. Write it with its country, like +31612345678." };
-    // The phone's list of linked devices should not keep one that nobody has the keys of.
+      return { state: "failed", message: "This is not a phone number. Write it with its country code, for example +31612345678." };
+    // Otherwise the phone's list of linked devices keeps a device whose keys are gone.
     if (force && this.isConnected()) await this.logout();
     this.#dispatch({
       type: "login",
@@ -271,92 +271,37 @@ export class WhatsApp implements Platform {
       force,
       ...(digits === undefined ? {} : { phone: digits.replace("+", "") }),
     });
-    await this.#until(() => this.#shown.qr !== undefined || this.#shown.code !== undefined || !this.#underWay(), WAIT_FOR_CODE_MS);
-    return this.#loginState();
-  }
-  #underWay(): boolean {
-    return this.#state.kind === "pairing" || this.#state.kind === "connecting";
-  }
-  #loginState(): ChannelLogin {
-    const state = this.#state;
-    switch (state.kind) {
-      case "open":
-        return { state: "connected", message: "This number is linked, and connected." };
-      case "pairing": {
-        const { qr, code } = this.#shown;
-        const expiresAt = state.until;
-        if (code !== undefined)
-          return {
-            state: "code",
-            code,
-            expiresAt,
-            message:
-              "On the phone: WhatsApp, Settings, Linked devices, Link a device, Link with phone number instead. Type in this code within two minutes.",
-          };
-        if (qr !== undefined)
-          return {
-            state: "qr",
-            qr,
-            expiresAt,
-            message: "On the phone: WhatsApp, Settings, Linked devices, Link a device. Scan this code within two minutes.",
-          };
-        return { state: "connecting", expiresAt, message: "Waiting for WhatsApp." };
-      }
-      case "connecting":
-        return { state: "connecting", message: "Connecting to WhatsApp." };
-      case "waiting":
-      case "stopped":
-      case "idle":
-        return { state: "failed", message: state.note ?? "There is no connection to WhatsApp. Try again." };
-    }
+    await this.#login.settled(() => this.#state.kind !== "pairing" && this.#state.kind !== "connecting", WAIT_FOR_CODE_MS);
+    return this.#login.answer(this.#state);
   }
   #show(qr: string, sock: WASocket): void {
     if (this.#state.kind !== "pairing") return;
     const { phone } = this.#state;
-    if (phone === undefined) {
-      this.#shown = { qr };
-      for (const watcher of [...this.#watchers]) watcher();
-      return;
-    }
-    if (this.#codeAsked) return;
-    this.#codeAsked = true;
+    if (phone === undefined) return this.#login.show({ qr });
+    if (!this.#login.mayAskForCode()) return;
     this.#background("pairing_code", async () => {
       const code = await sock.requestPairingCode(phone);
-      if (this.#link?.sock === sock && this.#state.kind === "pairing") this.#shown = { code: `${code.slice(0, 4)}-${code.slice(4)}` };
-      for (const watcher of [...this.#watchers]) watcher();
-    });
-  }
-  async #until(condition: () => boolean, ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        cancel();
-        this.#watchers.delete(look);
-        resolve();
-      };
-      const look = (): void => {
-        if (condition()) end();
-      };
-      const cancel = this.#host.after(ms, end);
-      this.#watchers.add(look);
-      look();
+      if (this.#link?.sock === sock && this.#state.kind === "pairing") this.#login.show({ code: `${code.slice(0, 4)}-${code.slice(4)}` });
     });
   }
   async logout(): Promise<void> {
     const link = this.#link;
     if (link && this.isConnected()) {
-      // The phone's list of linked devices loses this one; without a connection it can only be removed there.
+      // Removes this device from the phone's list; without a connection only the phone can remove it.
       this.#link = undefined;
       await link.sock.logout().catch((error: unknown) => this.#failed("logout", error));
       link.store.end();
     }
     this.#dispatch({ type: "loggedOut" });
     await this.#tail;
-    this.#memory.clear();
+    this.#host.transaction(() => {
+      for (const part of [this.#messages, this.#groups, this.#gap]) part.clear();
+    });
   }
 
-  // ---------------------------------------------------------------- in
+  // ---------------------------------------------------------------- inbound
 
-  /** Synchronous from here to the inbox's row: nothing can come between a message's keys and the message. */
+  /** Synchronous up to the inbox's row, so that a message and its keys become durable together. */
   #received(message: unknown, backlog: boolean, store: AuthStore): void {
     try {
       const chat = own(own(message, "key"), "remoteJid");
@@ -366,48 +311,42 @@ export class WhatsApp implements Platform {
         receivedAt: this.#host.now(),
         backlog,
         ...this.#groupName(chat),
-        isOwnMessage: (id) => this.#memory.wasSent(id),
+        isOwnMessage: (id) => this.#messages.wasSent(id),
       });
       if (mapped.kind === "ignored") {
-        this.#memory.count(mapped.why);
+        this.#count(mapped.why);
         return;
       }
       if (mapped.unknown !== undefined) {
-        this.#memory.count("unknownKind");
+        this.#count("unknownKind");
         this.#host.log("unknown_message_kind", { kind: mapped.unknown });
       }
-      if (this.#memory.isForgedEdit(mapped.item)) {
-        this.#memory.count("forgedEdit");
+      if (this.#messages.isForgedEdit(mapped.item)) {
+        this.#count("forgedEdit");
         return;
       }
       this.#lastActivity = this.#host.now();
-      this.#memory.take(mapped.item);
+      this.#messages.take(mapped.item);
     } catch (error) {
-      this.#memory.count("failed");
+      this.#count("failed");
       this.#failed("message", error);
     }
   }
   #groupName(chat: unknown): { readonly groupName?: string } {
     const jid = parseJid(chat);
     if (jid?.kind !== "group") return {};
-    const groupName = this.#memory.groupName(jid.id);
-    if (groupName === undefined && !this.#groupsAsked.has(jid.id)) {
-      this.#groupsAsked.add(jid.id);
+    const fetch = (): void =>
       this.#background("group", async () => {
         const sock = this.#link?.sock;
-        if (sock) this.#keepGroup(await sock.groupMetadata(jid.id));
+        if (sock) this.#groups.keep(await sock.groupMetadata(jid.id));
       });
-    }
+    const groupName = this.#groups.name(jid.id, fetch);
     return groupName === undefined ? {} : { groupName };
   }
-  #keepGroup(metadata: GroupMetadata): void {
-    if (this.#groups.size > 200) this.#groups.clear();
-    this.#groups.set(metadata.id, { metadata, at: this.#host.now() });
-    this.#memory.nameGroup(metadata.id, metadata.subject);
-  }
-  #freshGroup(jid: string): GroupMetadata | undefined {
-    const known = this.#groups.get(jid);
-    return known && this.#host.now() - known.at < GROUP_FRESH_MS ? known.metadata : undefined;
+  /** Counts ignored messages by cause, for the status. */
+  #count(why: string): void {
+    const counts = this.#host.kv.get<Record<string, number>>("counts") ?? {};
+    this.#host.kv.put("counts", { ...counts, [why]: (counts[why] ?? 0) + 1 });
   }
   async fetchFile(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes: number }> {
     const bytes = await fetchMedia(readReference(file.reference), this.#url, LIMITS.mediaBytes);
@@ -419,18 +358,18 @@ export class WhatsApp implements Platform {
     if (keys.length > 0 && sock && this.isConnected()) await sock.readMessages(keys.map((key) => ({ ...key, fromMe: false })));
   }
 
-  // ---------------------------------------------------------------- out
+  // ---------------------------------------------------------------- outbound
 
   async send(part: OutboundPart): Promise<SendOutcome> {
     const sock = this.#link?.sock;
-    if (!sock || !this.isConnected()) return { kind: "retry", error: "there is no connection to WhatsApp" };
+    if (!sock || !this.isConnected()) return { kind: "retry", error: "WhatsApp is not connected" };
     const jid = peerJid(part.peer);
-    if (jid === undefined) return { kind: "failed", error: `${JSON.stringify(part.peer.id)} is no ${part.peer.kind} on WhatsApp` };
+    if (jid === undefined) return { kind: "failed", error: `${JSON.stringify(part.peer.id)} is not a ${part.peer.kind} on WhatsApp` };
     const id = messageIdOf(part.nonce);
     let message: proto.IMessage;
     try {
-      // A second try sends the very same message, and uploads nothing again.
-      const kept = this.#memory.sentBytes(id);
+      // A retry sends the same bytes and uploads nothing again.
+      const kept = this.#messages.sentBytes(id);
       const made = kept ? proto.Message.decode(kept) : await this.#prepare(sock, id, part);
       if ("kind" in made) return made;
       message = made;
@@ -438,13 +377,13 @@ export class WhatsApp implements Platform {
       this.#failed("send_prepare", error);
       return { kind: "retry", error: "the message could not be prepared for WhatsApp" };
     }
-    this.#memory.sent(id, jid, proto.Message.encode(proto.Message.fromObject(message)).finish(), part.text);
+    this.#messages.sent(id, jid, proto.Message.encode(proto.Message.fromObject(message)).finish(), part.text);
     return this.#relay(sock, jid, id, message, part.replaces !== undefined);
   }
   async #prepare(sock: WASocket, id: string, part: OutboundPart): Promise<proto.IMessage | SendOutcome> {
     const bytes = part.file ? await this.#fileBytes(part.file.r2Key) : undefined;
-    if (bytes === "too large") return { kind: "failed", error: `WhatsApp takes files of up to ${MAX_FILE_BYTES / 1024 / 1024} MiB here` };
-    const quotable = part.replyToId === undefined ? undefined : this.#memory.quotable(part.peer.id, part.replyToId);
+    if (bytes === "too large") return { kind: "failed", error: `WhatsApp accepts files of up to ${MAX_FILE_BYTES / 1024 / 1024} MiB here` };
+    const quotable = part.replyToId === undefined ? undefined : this.#messages.quotable(part.peer.id, part.replyToId);
     const mapped = mapOutbound(part, { ...(bytes ? { bytes } : {}), ...(quotable ? { quotable } : {}) });
     if (mapped.kind === "refused") return { kind: "failed", error: mapped.error };
     if (mapped.before !== undefined) {
@@ -461,13 +400,13 @@ export class WhatsApp implements Platform {
       messageId: id,
       ...(quoted ? { quoted } : {}),
     });
-    if (!message) throw new Error("nothing was made");
+    if (!message) throw new Error("Baileys returned no message");
     return message;
   }
-  /** Ends when WhatsApp has taken it, or when nobody knows. */
+  /** Resolves when WhatsApp has acknowledged the message, or with an unknown outcome. */
   async #relay(sock: WASocket, jid: string, id: string, message: proto.IMessage, edit: boolean): Promise<SendOutcome> {
     const answered = sock.waitForMessage<{ readonly tag?: string; readonly attrs?: Readonly<Record<string, string>> }>(id, WAIT_FOR_ACK_MS);
-    // It may reject before anybody waits for it.
+    // Handled early: it may reject before it is awaited.
     answered.catch(() => {});
     try {
       await sock.relayMessage(jid, message, { messageId: id, ...(edit ? { additionalAttributes: { edit: "1" } } : {}) });
@@ -479,7 +418,7 @@ export class WhatsApp implements Platform {
       return { kind: "sent", messageId: id };
     } catch (error) {
       this.#failed("send", error);
-      return { kind: "unsure", error: "the connection to WhatsApp broke while the message was sent" };
+      return { kind: "unsure", error: "the connection to WhatsApp broke during the send" };
     }
   }
   async #fileBytes(r2Key: string): Promise<Uint8Array | "too large" | undefined> {
@@ -491,7 +430,7 @@ export class WhatsApp implements Platform {
     }
     return Buffer.from(await object.arrayBuffer());
   }
-  /** The number stays "not online", so that the phone goes on ringing. */
+  /** The number stays offline, so that the phone still rings. */
   async typing(peer: Peer, active: boolean): Promise<void> {
     const jid = peerJid(peer);
     if (jid !== undefined && this.isConnected()) await this.#link?.sock.sendPresenceUpdate(active ? "composing" : "paused", jid);
@@ -507,12 +446,12 @@ export class WhatsApp implements Platform {
 }
 
 const withoutFile = ({ file: _, ...part }: OutboundPart): OutboundPart => part;
-/** What WhatsApp says to a message that it does not take. */
+/** The outcome for a message that WhatsApp refuses. */
 function refused(number: string): SendOutcome {
   if (number === "429" || number.startsWith("5")) return { kind: "retry", afterMs: 60_000, error: `WhatsApp asked to wait (${number})` };
   const why =
     number === "463"
-      ? "WhatsApp does not let this number begin conversations now (463); the other one has to write first"
+      ? "WhatsApp does not let this number start conversations now (463); the other person must write first"
       : `WhatsApp refused the message (${number})`;
   return { kind: "failed", error: why };
 }

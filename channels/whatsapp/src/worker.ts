@@ -1,6 +1,6 @@
 /**
- * The WhatsApp channel's Worker: the kit's entrypoint over one Durable Object for each account. The order of the imports is part of
- * the program: what mends and guards the runtime comes before the libraries.
+ * The WhatsApp channel's Worker: the kit's entrypoint and one Durable Object for each account. The order of imports matters: modules
+ * that patch and guard the runtime come before the libraries.
  */
 import "./platform/polyfill.ts";
 import "./platform/guard-now.ts";

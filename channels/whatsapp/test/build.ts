@@ -1,4 +1,4 @@
-/** Builds the Worker as it is deployed, by wrangler, once for all tests of a process. */
+/** Builds the deployed Worker with wrangler, once per test process. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** The WhatsApp channel keeps what every channel keeps. */
+/** The contract of every channel, run on the WhatsApp channel. */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { open as unseal } from "../src/media.ts";
 import { buildWorker } from "./build.ts";
 import { stagedWorker } from "./world.ts";
 
-/** Every key of the account, out of its own store, in the ways in which keys get printed. */
+/** All keys of the account from its own database, in the forms in which keys are printed. */
 function keysOf(folder: string): string[] {
   const objects = join(folder, "do", "WhatsAppAccount");
   const values = readdirSync(objects)
@@ -108,7 +108,7 @@ async function open(): Promise<Side> {
     secrets() {
       const keys = keysOf(stage.folder);
       assert.ok(keys.length > 1_000, `only ${keys.length} spellings of keys`);
-      // They are the account's real ones: the server knows its public identity.
+      // The keys are real: the server knows the public identity.
       const identity = Buffer.from(fake.bot?.identity ?? []).toString("base64");
       assert.ok(keys.includes(identity.slice(0, 24)), "the identity is not among them");
       return [...keys, "privKey", "Closing session", "Someone Particular", "1555100", "9001000", fake.account.pn, fake.rootHex];

@@ -1,13 +1,13 @@
 /**
- * The runtime puts an object away 70 s after the last event, whatever its outgoing socket does. Shown here with real time: the alarm
- * keeps the account where it is, and brings it back by itself after a crash.
+ * The runtime evicts an object 70 s after its last event, even with an open outgoing socket. In real time: the alarm keeps the account
+ * in memory, and restores it after a crash.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildWorker } from "./build.ts";
 import { World } from "./world.ts";
 
-test("[P12] the socket outlives the 70 s after which an idle object is put away; after a kill the alarm alone brings it back", async () => {
+test("[P12] the socket outlives the 70 s after which an idle object is evicted; after a kill the alarm restores it", async () => {
   const built = await buildWorker();
   const world = new World();
   const { fake } = world;
@@ -21,7 +21,7 @@ test("[P12] the socket outlives the 70 s after which an idle object is put away;
     const before = fake.noted("flushed").length;
     await world.until("the alarm connects", () => fake.noted("flushed").length > before, 60_000);
     const [connects, since] = [fake.noted("connected").length, Date.now()];
-    // Pings of the alarm are what there is to wait for; nothing else happens in this time.
+    // Only the alarm's pings happen during this time.
     await world.until("100 s have passed", () => fake.log.some(({ kind, at }) => kind === "ping" && at - since > 100_000), 150_000);
     await world.received(await fake.say("15550002222", "still there"));
     assert.equal(fake.noted("connected").length, connects);

@@ -1,6 +1,6 @@
 /**
- * The channel as it is deployed, on the real runtime, against a WhatsApp that speaks the real wire. One world serves what needs no
- * other; what breaks links or servers has its own.
+ * The deployed channel on the real runtime against a fake WhatsApp that speaks the real wire. Tests share one world; tests that break
+ * links or servers have their own.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -55,7 +55,7 @@ describe("a linked account", () => {
   before(() => linked(world));
   after(() => world.end());
 
-  test("[P12] is linked by a QR code, and has come back by itself after the restart that WhatsApp asks for (515)", async () => {
+  test("[P12] links by a QR code and reconnects after the restart that WhatsApp asks for (515)", async () => {
     assert.equal(fake.noted("linked").at(-1)?.["deviceSignature"], true);
     assert.equal(fake.noted("connected").at(-1)?.["origin"], "https://web.whatsapp.com");
     await world.until("the gateway hears of it", () => world.statuses.some(({ connected }) => connected));
@@ -65,7 +65,7 @@ describe("a linked account", () => {
     assert.equal((await world.login()).state, "connected");
   });
 
-  test("[P2] a DM by number: durable, handed over, then shown as read", async () => {
+  test("[P2] a DM by number is durable, handed over, then marked as read", async () => {
     const id = await fake.say(ANN.pn, "hello from Ann");
     const inbound = await world.received(id);
     assert.equal(inbound.message.text, "hello from Ann");
@@ -74,7 +74,7 @@ describe("a linked account", () => {
     await world.until("read", () => fake.noted("receipt").some(({ type, ids }) => type === "read" && (ids as string[]).includes(id)));
   });
 
-  test("[X15] a DM by LID stays a LID, whatever it looks like", async () => {
+  test("[X15] a DM by LID stays a LID", async () => {
     const silent = await fake.say(BOB.pn, "who am I", { byLid: true, tellOther: false });
     const inbound = await world.received(silent);
     assert.equal(inbound.peer.id, `${BOB.lid}@lid`);
@@ -84,7 +84,7 @@ describe("a linked account", () => {
     assert.equal(told.peer.id, ANN_BY_LID.id);
   });
 
-  test("[P9] an answer by number and by LID, marked, and long ones in parts", async () => {
+  test("[P9] answers by number and by LID, with marks, long ones in parts", async () => {
     await world.send({ deliveryId: "d1", peer: ANN_PEER, text: "**bold** and `code`" });
     const first = await shown(ANN.pn, await sent("d1"));
     assert.equal(textOf(first.message), "*bold* and `code`");
@@ -92,11 +92,11 @@ describe("a linked account", () => {
     const report = await world.reported("d2");
     assert.equal(report.messageIds?.length, 2);
     for (const id of report.messageIds ?? []) await shown(ANN.pn, id);
-    // The owner's phone shows them too.
+    // The owner's phone shows them, too.
     assert(fake.phone.shown.some(({ id }) => id === first.id));
   });
 
-  test("[P2] a quote comes with its text and its author, and an answer quotes", async () => {
+  test("[P2] a quote arrives with its text and author, and an answer quotes", async () => {
     const id = await fake.say(ANN.pn, "the question");
     await world.received(id);
     await world.send({ deliveryId: "q1", peer: ANN_PEER, text: "the answer", replyToId: id });
@@ -117,7 +117,7 @@ describe("a linked account", () => {
     assert.deepEqual([inbound.repliedToAgent, inbound.message.replyToText, inbound.message.replyToId], [true, "the answer", answer.id]);
   });
 
-  test("[S7] a group: who speaks, whether the agent is meant, and an answer to all", async () => {
+  test("[S7] a group: sender, mention of the agent, and an answer", async () => {
     const plain = await world.received(await fake.say(ANN.pn, "among us", { group: GROUP }));
     assert.deepEqual([plain.peer.kind, plain.peer.id, plain.sender?.id, plain.wasMentioned], ["group", GROUP, `${ANN.lid}@lid`, false]);
     for (const self of [`${fake.account.lid}@lid`, `${fake.account.pn}@s.whatsapp.net`]) {
@@ -146,7 +146,7 @@ describe("a linked account", () => {
     assert.deepEqual([gone.message.editOf, gone.message.deleted], [id, true]);
   });
 
-  test("[TH17] nobody changes what another one wrote", async () => {
+  test("[TH17] only the author can edit a message", async () => {
     const id = await fake.say(ANN.pn, "as Ann wrote it", { group: GROUP });
     await world.received(id);
     const edit = {
@@ -162,7 +162,7 @@ describe("a linked account", () => {
     assert.match(JSON.stringify(extra?.["ignored"]), /"forgedEdit":1/);
   });
 
-  test("[W24] a voice message comes in, and one goes out", async () => {
+  test("[W24] voice notes in both directions", async () => {
     const voice = randomBytes(200_000);
     const id = await fake.sayFile(ANN.pn, voice, { kind: "audio", mimetype: "audio/ogg; codecs=opus", more: { ptt: true, seconds: 4 } });
     const [media] = (await world.received(id)).message.media ?? [];
@@ -180,7 +180,7 @@ describe("a linked account", () => {
     assert((await fileOf(message.audioMessage, "audio")).equals(voice));
   });
 
-  test("[P2] files both ways, with their names and words", async () => {
+  test("[P2] files in both directions, with names and captions", async () => {
     const bytes = randomBytes(50_000);
     const id = await fake.sayFile(ANN.pn, bytes, {
       kind: "document",
@@ -212,7 +212,7 @@ describe("a linked account", () => {
     return Buffer.from(open(sealed, await getMediaKeys(part.mediaKey, type), undefined));
   }
 
-  test("[S18] a damaged file is told of, and nothing of it is kept", async () => {
+  test("[S18] a damaged file becomes a note, and no byte of it is kept", async () => {
     const id = await fake.sayFile(ANN.pn, randomBytes(1_000), { kind: "image", mimetype: "image/png" });
     const path = [...fake.files.keys()].at(-1) ?? "";
     fake.files.get(path)?.writeUInt8(0, 5);
@@ -233,7 +233,7 @@ describe("a linked account", () => {
     );
   });
 
-  test("[P2] what arrives damaged is asked for again, and comes once", async () => {
+  test("[P2] an undecryptable message is requested again and arrives once", async () => {
     const id = await fake.say(ANN.pn, "whole at last", { damaged: true });
     const inbound = await world.received(id);
     assert.equal(inbound.message.text, "whole at last");
@@ -241,7 +241,7 @@ describe("a linked account", () => {
     assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
   });
 
-  test("[P2] what the owner writes on the phone is not for the agent", async () => {
+  test("[P2] messages that the owner writes on the phone are not for the agent", async () => {
     const id = await fake.sayToSelf("note to self");
     await world.received(await fake.say(ANN.pn, "after the note"));
     assert.equal(
@@ -250,7 +250,7 @@ describe("a linked account", () => {
     );
   });
 
-  test("[P10] the status is the truth: when WhatsApp last spoke, and how long it takes to answer", async () => {
+  test("[P10] the status shows the last activity and the round-trip time", async () => {
     const status = await world.statusWhere(({ inboxWaiting, roundTripMs }) => inboxWaiting === 0 && roundTripMs !== undefined);
     assert((status.silentMs ?? Number.NaN) >= 0 && (status.silentMs ?? Number.NaN) < 30_000, String(status.silentMs));
     assert((status.roundTripMs ?? Number.NaN) >= 0 && (status.roundTripMs ?? Number.NaN) < 10_000, String(status.roundTripMs));
@@ -258,7 +258,7 @@ describe("a linked account", () => {
     assert.deepEqual(status.capabilities?.peerKinds, ["dm", "group"]);
   });
 
-  test("[P9] dropped in the middle of sending: tried again, and shown once", async () => {
+  test("[P9] a connection cut during a send: retried and shown once", async () => {
     const before = fake.noted("flushed").length;
     fake.dropAfterNextMessage = true;
     await world.send({ deliveryId: "drop", peer: ANN_PEER, text: "exactly once" });
@@ -269,7 +269,7 @@ describe("a linked account", () => {
     assert.equal(fake.shown(ANN.pn).filter((other) => textOf(other.message) === "exactly once").length, 1);
   });
 
-  test("[W23] what was written while nobody listened comes after all, in order, marked, once", async () => {
+  test("[W23] messages of an offline period arrive later, in order, marked, once", async () => {
     const before = fake.noted("flushed").length;
     await world.stop();
     await world.until("the socket is closed", () => fake.connections === 0);
@@ -289,7 +289,7 @@ describe("a linked account", () => {
     );
   });
 
-  test("[P12] 440: another program took the link over; it comes back, and says that something may be missing", async () => {
+  test("[P12] 440: another program took over the link; the channel reconnects and reports a possible gap", async () => {
     const before = fake.noted("flushed").length;
     fake.disconnect(440);
     await world.connected(before);
@@ -302,7 +302,7 @@ describe("a linked account", () => {
     assert.equal(Math.max(...fake.noted("connected").map(({ at_once }) => Number(at_once))), 1);
   });
 
-  test("[P12] killed and started again: the same link goes on, and what came meanwhile comes once", async () => {
+  test("[P12] killed and restarted: the same link continues, and messages of the meantime arrive once", async () => {
     await world.kill();
     const id = await fake.say(BOB.pn, "while it was dead");
     const logins = fake.noted("registering").length;
@@ -317,15 +317,15 @@ describe("a linked account", () => {
     assert.equal(fake.noted("registering").length, logins);
   });
 
-  test("[P9] a phone that could not read a message gets it again, also after a restart", async () => {
+  test("[P9] a phone that could not decrypt a message gets it again, also after a restart", async () => {
     const id = (await world.reported("d1")).messageIds?.[0] ?? "";
     const { copies } = await shown(ANN.pn, id);
     fake.askAgain(ANN.pn, id);
     await world.until("it comes again", () => fake.shown(ANN.pn).some((message) => message.id === id && message.copies > copies));
   });
 
-  test("[S5] [S17] no text, no key and no person is in what the runtime printed", async () => {
-    // libsignal prints a session with its keys when it closes one: Ann begins anew, with all that is agreed forgotten.
+  test("[S5] [S17] no text, key or person is in the runtime's output", async () => {
+    // libsignal prints a session with its keys when it closes it, so Ann starts a new session.
     fake.peers.get(ANN.pn)?.forgetBot();
     await world.received(await fake.say(ANN.pn, "a new beginning"));
     const { output } = world;
@@ -346,7 +346,7 @@ describe("a linked account", () => {
       assert.equal(output.includes(secret), false, secret);
   });
 
-  test("[P2] self-chat, when it is asked for: the owner speaks to the agent by writing to their own number", async () => {
+  test("[P2] self-chat, when enabled: the owner talks to the agent in the chat with their own number", async () => {
     const before = fake.noted("flushed").length;
     await world.startAccount({ selfChat: true });
     await world.connected(before);
@@ -361,7 +361,7 @@ describe("a linked account", () => {
     );
   });
 
-  test("[P12] a login that is refused for good (403) is not tried again until a person says so", async () => {
+  test("[P12] a permanently refused login (403) is not retried until a person asks", async () => {
     fake.refuseLogin = "403";
     fake.drop();
     await world.until("told", () => world.statuses.some(({ mode, error }) => mode === "stopped" && /\(403\)/.test(error ?? "")));
@@ -371,7 +371,7 @@ describe("a linked account", () => {
     await world.connected(before);
   });
 
-  test("[P12] 401: the phone unlinked the device; the keys go, and the owner is told what to do", async () => {
+  test("[P12] 401: the phone unlinked the device; the keys are deleted, and the status says what to do", async () => {
     fake.disconnect(401);
     await world.until("told", () => world.statuses.some(({ authenticated, error }) => !authenticated && /Log in again/.test(error ?? "")));
     const status = await world.status();
@@ -381,7 +381,7 @@ describe("a linked account", () => {
     assert.equal(fake.noted("connected").length, connects);
   });
 
-  test("[P12] linked again, by a code that is typed in on the phone; anew by force; and logged out", async () => {
+  test("[P12] links again by a pairing code, again by force, then logs out", async () => {
     assert.equal((await world.login({ phone: "no number" })).state, "failed");
     const login = await world.login({ phone: "+1 555 000 1111" });
     assert.equal(login.state, "code", login.message);
@@ -404,9 +404,9 @@ describe("a linked account", () => {
   });
 });
 
-test("[S5] a server with another certificate is not believed", async () => {
+test("[S5] a server with another certificate is refused", async () => {
   const world = new World();
-  // Nothing is pinned but WhatsApp's own root, as in a deployment.
+  // Only WhatsApp's own root is pinned, as in a deployment.
   world.noiseRoot = "none";
   try {
     await world.start(built.script);
@@ -420,7 +420,7 @@ test("[S5] a server with another certificate is not believed", async () => {
   }
 });
 
-test("[P12] the fake can be played by hand: wishes over HTTP, and what is wrong with them", async () => {
+test("[P12] the fake can be controlled over HTTP, and it explains invalid requests", async () => {
   const fake = await new FakeWhatsApp().listen();
   try {
     const wish = async (path: string, body: object): Promise<[number, unknown]> => {

@@ -1,4 +1,4 @@
-/** The real Worker on its stage, linked to a fake WhatsApp: one account, and what its owner and its people do. */
+/** The real Worker on the kit's stage, linked to a fake WhatsApp: one account, its owner and its peers. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type {
@@ -41,7 +41,7 @@ export class World {
   get output(): string {
     return this.#stage.output;
   }
-  /** What the gateway took, in order. The same message twice is here twice. */
+  /** Messages that the gateway took, in order, with duplicates. */
   get inbound(): readonly ChannelInbound[] {
     return this.#stage.gateway().calls;
   }
@@ -63,7 +63,7 @@ export class World {
   put = (key: string, bytes: Uint8Array): Promise<void> => this.#stage.put(key, bytes);
   get = (key: string): Promise<Buffer> => this.#stage.get(key);
 
-  /** Waits until it holds, whichever side moves. */
+  /** Waits for a condition on either side. */
   until = <T>(what: string, look: () => T | undefined | false, ms?: number): Promise<T> => this.#stage.until(what, look, ms);
   async connected(since = this.fake.noted("flushed").length): Promise<void> {
     await this.until("connected", () => this.fake.noted("flushed").length > since);
@@ -71,7 +71,7 @@ export class World {
   received = (id: string): Promise<ChannelInbound> =>
     this.until(`the gateway gets ${id}`, () => this.inbound.find(({ message }) => message.id === id));
   reported = (deliveryId: string): Promise<DeliveryReport> => this.#stage.report(deliveryId);
-  /** Links the account as its owner does, by the QR code. */
+  /** Links the account by the QR code. */
   async pair(): Promise<void> {
     const login = await this.login();
     assert.equal(login.state, "qr", login.message);

@@ -1,5 +1,5 @@
 /**
- * In place of `whatsapp-rust-bridge`, which brings 830 KB of WebAssembly for four functions: the same by node:crypto, byte for byte
+ * Replaces `whatsapp-rust-bridge`, which has 830 KB of WebAssembly for four functions: the same bytes with node:crypto
  * (bridge.unit.test.ts compares them).
  */
 import { createHash, hkdfSync } from "node:crypto";
@@ -23,7 +23,7 @@ export function expandAppStateKeys(key: Uint8Array): Record<string, Uint8Array> 
     patchMacKey: all.subarray(128, 160),
   };
 }
-/** A sum over a set, in 64 little-endian numbers of 16 bits: elements go in and out in any order. */
+/** A hash over a set: 64 little-endian sums of 16 bits, so elements can be added and removed in any order. */
 export class LTHashAntiTampering {
   subtractThenAdd(base: Uint8Array, subtract: readonly Uint8Array[], add: readonly Uint8Array[]): Uint8Array {
     const sum = new Uint8Array(base);

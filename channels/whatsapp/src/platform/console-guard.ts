@@ -1,11 +1,11 @@
 /**
- * Lets nothing out but our own log lines. libsignal prints whole sessions with their private keys, Baileys prints errors with what
- * they were about: neither may reach a log (promises S5, S17). Imported before any library, so that none can keep the old functions.
+ * Lets only our own log lines through the console. libsignal prints sessions with their private keys, and Baileys prints errors with
+ * message contents: neither may reach a log (promises S5, S17). Import it before any library, so that none keeps the old functions.
  */
 type Print = (...args: unknown[]) => void;
 const METHODS = ["log", "info", "warn", "error", "debug", "trace", "dir", "table", "group", "groupCollapsed", "assert"] as const;
 
-/** A line of a channel's own log: one JSON object with the fields that the kit's log writes. */
+/** True for a line of the kit's log: one JSON object with its fields. */
 export function isOwnLine(args: readonly unknown[]): boolean {
   const [line] = args;
   if (args.length !== 1 || typeof line !== "string" || !line.startsWith('{"ts":"')) return false;

@@ -1,4 +1,4 @@
-/** Puts the guard on this isolate's console. A module of its own, because what matters is that it runs before the libraries load. */
+/** Guards this isolate's console. A separate module, so that it runs before the libraries load. */
 import { guard } from "./console-guard.ts";
 
 guard(console);

@@ -1,4 +1,4 @@
-/** In place of `pino`: a logger that says nothing. What Baileys would log is about messages and keys. */
+/** Replaces `pino` with a silent logger, because Baileys would log messages and keys. */
 export interface Silent {
   level: string;
   child(): Silent;

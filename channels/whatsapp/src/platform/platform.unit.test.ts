@@ -14,7 +14,7 @@ const both = (salt: Uint8Array | undefined, info: string | undefined) => ({
 });
 const bytes = (max = 64) => fc.uint8Array({ minLength: 1, maxLength: max });
 
-test("[S17] nothing leaves by the console but our own lines", () => {
+test("[S17] only our own log lines pass the console", () => {
   const lines: unknown[][] = [];
   const target = {
     log: (...args: unknown[]) => void lines.push(args),
@@ -76,7 +76,7 @@ test("[S17] the bridge gives the same bytes as the original", () => {
   );
 });
 
-test("[S5] signatures count: as published everything passes, with the check only what was signed", () => {
+test("[S5] as published any signature passes; with the check only a valid one", () => {
   const [mine, other] = [Curve.generateKeyPair(), Curve.generateKeyPair()];
   const text = Buffer.from("text");
   const signature = Curve.sign(mine.private, text);
@@ -92,7 +92,7 @@ test("[S5] signatures count: as published everything passes, with the check only
   assert.equal(Curve.verify(mine.public, text, Buffer.alloc(3)), false);
 });
 
-test("[S5] another root is taken only for a server on this machine", () => {
+test("[S5] another root is accepted only for a server on this machine", () => {
   const root = "ab".repeat(32);
   const own = Buffer.from(WA_CERT_DETAILS.PUBLIC_KEY).toString("hex");
   for (const [url, rootHex, expected] of [
@@ -110,7 +110,7 @@ test("[S5] another root is taken only for a server on this machine", () => {
   assert.equal(isLoopback("ws://[::1]:5/"), true);
 });
 
-test("a text of any length is written without saying how long it is", () => {
+test("a text of any length is written without a length argument", () => {
   const strict = function (this: Uint8Array, text: string, offset?: number, length?: number): number {
     if (length === undefined || offset === undefined) throw new RangeError("ERR_OUT_OF_RANGE");
     return Buffer.from(this.buffer, this.byteOffset, this.length).write(text, offset, length, "utf8");

@@ -1,2 +1,2 @@
-/** In place of `sharp`, a native program that makes thumbnails. Baileys asks for it, and does without. */
+/** Replaces `sharp`, a native library for thumbnails. Baileys works without it. */
 export {};

@@ -1,13 +1,13 @@
 /**
- * Whom the socket believes. As published, Baileys accepts any certificate, any account signature and any key bundle, because
- * libsignal answers `false` where its callers expect an error. Here a signature that does not hold is an error everywhere.
+ * Makes signature checks effective. As published, Baileys accepts any certificate, account signature and key bundle, because libsignal
+ * returns `false` where its callers expect an error. Here an invalid signature is an error everywhere.
  */
 import { Curve, WA_CERT_DETAILS } from "@whiskeysockets/baileys";
 import curve from "libsignal/src/curve.js";
 
 const verify = curve.verifySignature;
 
-/** Signatures are checked from here on. Safe to repeat. */
+/** Turns signature checks on. May be repeated. */
 export function checkSignatures(): void {
   const strict: typeof verify = (key, message, signature) => {
     if (!verify(key, message, signature)) throw new Error("a signature does not hold");
@@ -22,7 +22,7 @@ export function checkSignatures(): void {
     }
   };
 }
-/** The program does not start where signatures are not checked: tested both ways. */
+/** Throws when a valid signature fails or an invalid one passes. */
 export function proveSignatures(): void {
   const [mine, other] = [Curve.generateKeyPair(), Curve.generateKeyPair()];
   const text = Buffer.from("signed");
@@ -41,7 +41,7 @@ const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 export const isLoopback = (url: string): boolean => URL.canParse(url) && LOOPBACK.has(new URL(url).hostname);
 
 const pinned = WA_CERT_DETAILS.PUBLIC_KEY;
-/** WhatsApp's own root is pinned. Another one is taken only for a server on this very machine, which is a test's. */
+/** Pins WhatsApp's own root key. Another root is accepted only for a server on this machine (tests). */
 export function pinNoiseRoot(socketUrl: string, rootHex: string | undefined): void {
   const other = rootHex !== undefined && /^[0-9a-f]{64}$/i.test(rootHex) && isLoopback(socketUrl);
   WA_CERT_DETAILS.PUBLIC_KEY = other ? Buffer.from(rootHex, "hex") : pinned;

@@ -1,5 +1,5 @@
 /**
- * In place of `ws`: a client socket over fetch's upgrade, which can send the headers that the server wants. Messages come in order.
+ * Replaces `ws`: a client socket over fetch's upgrade, which can send the headers that the server wants. Messages arrive in order.
  * A close always ends in `close`, even when the other side is dead, because Baileys waits for that event.
  */
 import { EventEmitter } from "node:events";
@@ -10,7 +10,7 @@ const CLOSING = 2;
 const CLOSED = 3;
 const HANDSHAKE_MS = 20_000;
 const FORCED_CLOSE_MS = 3_000;
-/** More than this is no frame of WhatsApp's. */
+/** WhatsApp's frames are smaller than this. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 export interface SocketOptions {
@@ -73,7 +73,7 @@ export class WebSocket extends EventEmitter {
     this.emit("close", code, reason);
   }
 
-  /** The callback comes at once: what the socket does with a full buffer can't be asked. */
+  /** Calls back at once: the runtime does not report its send buffer. */
   send(data: Uint8Array | string, done?: (error?: Error) => void): void {
     try {
       if (this.readyState !== OPEN || !this.#socket) throw new Error("the connection is not open");
@@ -92,7 +92,7 @@ export class WebSocket extends EventEmitter {
       if (this.#socket) this.#socket.close(code, reason);
       else this.#abort.abort(new Error("closed"));
     } catch {
-      // It is closed already; `close` follows all the same.
+      // Already closed; `close` follows anyway.
     }
     setTimeout(() => this.#done(1006, ""), FORCED_CLOSE_MS);
   }

@@ -1,6 +1,6 @@
 /**
- * The account's small memory beside the keys: what can be quoted, what was sent, names of groups, counters, the last time of being
- * connected. Everything in it is bounded, and nothing depends on it but comfort; the queues are the kit's.
+ * Messages that the account must remember: recent ones for quotes and edits, sent ones for retries and for receivers who could not
+ * decrypt them, and decrypted ones that a full inbox did not take. Durable and bounded. The kit's queues are not here.
  */
 import type { InboundItem, PlatformHost } from "../../kit/src/platform.ts";
 import type { Quotable } from "./map-outbound.ts";
@@ -8,10 +8,10 @@ import type { Quotable } from "./map-outbound.ts";
 const QUOTES_PER_CHAT = 20;
 const QUOTE_CHARS = 500;
 const SENT_KEPT = 200;
-/** Looked at now and then, because looking means listing. */
+/** Pruning lists all names, so it runs only after this many messages. */
 const SENT_CHECKED_EVERY = 50;
-const LATE_AT_ONCE = 200;
-const GAP_SHOWN_MS = 7 * 86_400_000;
+const OVERFLOW_AT_ONCE = 200;
+const MAX_JUST_SENT = 1_000;
 
 interface Remembered extends Quotable {
   readonly id: string;
@@ -20,22 +20,17 @@ interface Sent {
   readonly at: number;
   readonly message: string;
 }
-interface Gap {
-  readonly from: number;
-  readonly until: number;
-  readonly why: string;
-}
 
-export class Memory {
-  readonly #host: PlatformHost;
+export class MessageStore {
+  readonly #host: Pick<PlatformHost, "kv" | "now" | "transaction" | "take" | "log">;
   #sentSinceCheck = SENT_CHECKED_EVERY;
   readonly #justSent = new Set<string>();
 
-  constructor(host: PlatformHost) {
+  constructor(host: Pick<PlatformHost, "kv" | "now" | "transaction" | "take" | "log">) {
     this.#host = host;
   }
 
-  /** Into the inbox. When the inbox takes no more, it waits here: WhatsApp will not bring it again. */
+  /** Puts the message into the inbox. When the inbox is full, keeps it here: WhatsApp will not deliver it again. */
   take(item: InboundItem): void {
     const { kv, transaction } = this.#host;
     try {
@@ -47,10 +42,10 @@ export class Memory {
       this.#host.log("inbox_full");
     }
   }
-  /** What waited, the oldest first. */
-  takeLate(): void {
+  /** Moves kept messages into the inbox, the oldest first. */
+  takeOverflow(): void {
     const { kv, transaction } = this.#host;
-    for (const name of kv.keys("late.").slice(0, LATE_AT_ONCE)) {
+    for (const name of kv.keys("late.").slice(0, OVERFLOW_AT_ONCE)) {
       const item = kv.get<InboundItem>(name);
       try {
         transaction(() => {
@@ -61,6 +56,10 @@ export class Memory {
         return;
       }
     }
+  }
+  /** Messages that wait for space in the inbox. */
+  overflow(): number {
+    return this.#host.kv.keys("late.").length;
   }
   #remember({ key, inbound: { peer, sender, message, fromOwner } }: InboundItem): void {
     const participant = peer.kind === "group" && sender ? { participant: sender.id } : {};
@@ -74,8 +73,7 @@ export class Memory {
   quotable(chat: string, id: string): Quotable | undefined {
     return this.#host.kv.get<Remembered[]>(`recent.${chat}`)?.find((entry) => entry.id === id);
   }
-
-  /** Nobody may change what somebody else wrote; who manages a group may only take it away. */
+  /** True for an edit of another person's message. Deletions pass: an admin may delete others' messages. */
   isForgedEdit({ inbound: { peer, sender, senderIds, message } }: InboundItem): boolean {
     const target = message.editOf === undefined || message.deleted === true ? undefined : this.quotable(peer.id, message.editOf);
     if (!target) return false;
@@ -84,7 +82,7 @@ export class Memory {
     return target.fromMe || (author !== undefined && author !== sender?.id && author !== senderIds?.lid && author !== phone);
   }
 
-  /** Before it goes out: a receiver may ask for it again, and a second try sends the same. */
+  /** Call before the send: a receiver may ask for the message again, and a retry sends the same bytes. */
   sent(id: string, chat: string, bytes: Uint8Array, text: string): void {
     const { kv, now, transaction } = this.#host;
     this.#justSent.add(id);
@@ -96,7 +94,7 @@ export class Memory {
     this.#sentSinceCheck = 0;
     const all = kv.keys("sent.").map((name) => ({ name, at: kv.get<Sent>(name)?.at ?? 0 }));
     for (const { name } of all.toSorted((left, right) => right.at - left.at).slice(SENT_KEPT)) kv.delete(name);
-    if (this.#justSent.size > 1_000) this.#justSent.clear();
+    if (this.#justSent.size > MAX_JUST_SENT) this.#justSent.clear();
   }
   sentBytes(id: string): Uint8Array | undefined {
     const kept = this.#host.kv.get<Sent>(`sent.${id}`);
@@ -106,52 +104,8 @@ export class Memory {
     return this.#justSent.has(id) || this.#host.kv.get(`sent.${id}`) !== undefined;
   }
 
-  groupName(jid: string): string | undefined {
-    return this.#host.kv.get<string>(`group.${jid}`);
-  }
-  nameGroup(jid: string, subject: string): void {
-    const name = subject.slice(0, 256);
-    if (this.groupName(jid) !== name) this.#host.kv.put(`group.${jid}`, name);
-  }
-
-  count(what: string): void {
-    const counts = this.#host.kv.get<Record<string, number>>("counts") ?? {};
-    this.#host.kv.put("counts", { ...counts, [what]: (counts[what] ?? 0) + 1 });
-  }
-  /** A time of the last days of which messages may be missing. */
-  gap(): Gap | undefined {
-    const { kv, now } = this.#host;
-    const gap = kv.get<Gap>("gap");
-    return gap && now() - gap.until < GAP_SHOWN_MS ? gap : undefined;
-  }
-  /** For `status`: what was left out, what waits. */
-  counts(): Readonly<Record<string, unknown>> {
-    const { kv } = this.#host;
-    const late = kv.keys("late.").length;
-    return {
-      ignored: kv.get("counts") ?? {},
-      ...(late === 0 ? {} : { waitingForInbox: late }),
-    };
-  }
-
-  alive(): void {
-    this.#host.kv.put("aliveAt", this.#host.now());
-  }
-  /** 0 for an account that was never connected. */
-  awayMs(): number {
-    const at = this.#host.kv.get<number>("aliveAt");
-    return at === undefined ? 0 : Math.max(0, this.#host.now() - at);
-  }
-  markGap(why: string): void {
-    const until = this.#host.now();
-    this.#host.kv.put("gap", { from: until - this.awayMs(), until, why } satisfies Gap);
-  }
-  /** After a logout: nothing of the number is left. */
   clear(): void {
-    const { kv, transaction } = this.#host;
-    transaction(() => {
-      for (const prefix of ["recent.", "sent.", "group."]) for (const name of kv.keys(prefix)) kv.delete(name);
-      for (const name of ["aliveAt", "gap"]) kv.delete(name);
-    });
+    const { kv } = this.#host;
+    for (const prefix of ["recent.", "sent."]) for (const name of kv.keys(prefix)) kv.delete(name);
   }
 }
