@@ -68,7 +68,7 @@ test("[W25] an error that only a person can fix says what to do", () => {
   for (const code of [4004, 4010, 4011, 4012, 4013, 4014]) {
     const [next] = stepConnection(connecting, closed(code), NOW, 0.5);
     assert.ok(next.at === "stopped");
-    assert.match(next.why, /(Make|Start|Remove|Install|Switch on) /);
+    assert.match(next.why, /(Make|Start|Remove|Install|Turn on) /);
   }
 });
 

@@ -48,7 +48,7 @@ it("[P7] one part uses the answer slot, for fourteen minutes", async () => {
   assert.deepEqual(host.kv.keys("i."), []);
 });
 
-it("[P7] an unanswered command stops showing "thinking"", async () => {
+it("[P7] an unanswered command stops showing thinking", async () => {
   const { host, interactions } = world();
   interactions.open(command);
   await interactions.defer(command);

@@ -1,6 +1,6 @@
 /**
- * The example's platform: whatever speaks signed HTTP. A message comes in as a webhook; what goes out is posted to a callback, or kept
- * until it is fetched. Everything durable is the kit's; this file only translates.
+ * The example's platform: any program that speaks signed HTTP. Messages arrive as webhooks; answers are posted to a callback or stored
+ * until they are fetched. The queues are the kit's; this file only maps messages.
  */
 import type { ChannelCapabilities } from "../../../protocol/gen/types.ts";
 import { toPlain } from "../../kit/src/marks.ts";
@@ -8,18 +8,18 @@ import type { OutboundPart, Platform, PlatformHost, SendOutcome } from "../../ki
 import { sign } from "./signature.ts";
 
 export interface Settings {
-  /** Signs both ways. */
+  /** Signs requests in both directions. */
   readonly secret: string;
-  /** Where messages are posted; absent: they are fetched. */
+  /** URL for answers; absent: answers are fetched. */
   readonly callbackUrl?: string;
 }
-/** A message as the webhook brings it. */
+/** The body of a webhook. */
 export interface Incoming {
   readonly id: string;
   readonly from: string;
   readonly text: string;
   readonly name?: string;
-  /** Absent: it is a direct message. */
+  /** Absent for a direct message. */
   readonly group?: string;
   readonly mentioned?: boolean;
 }
@@ -29,7 +29,7 @@ const FETCHED_AT_ONCE = 100;
 const none = { media: false, reactions: false, typing: false, replies: false, edits: false, buttons: false, login: false };
 const CAPABILITIES: ChannelCapabilities = { ...none, webhooks: true, peerKinds: ["dm", "group"], maxTextChars: 4000 };
 
-/** The settings, or what is wrong with them. */
+/** The settings, or a text that says what is wrong. */
 export function readSettings({ secret, callbackUrl }: Readonly<Record<string, unknown>>): Settings | string {
   if (typeof secret !== "string" || secret.length < 16) return "Give the channel a `secret` of at least 16 characters when you start it.";
   if (callbackUrl === undefined) return { secret };
@@ -40,7 +40,7 @@ export function readSettings({ secret, callbackUrl }: Readonly<Record<string, un
 
 export class ExamplePlatform implements Platform {
   readonly capabilities = CAPABILITIES;
-  /** Callbacks are asked to know their nonces for this long; what is fetched is kept under its nonce. */
+  /** Callbacks must remember ids for this long; answers to fetch are stored by their nonce. */
   readonly recognisesNonceMs = 600_000;
   readonly settings: Settings | string;
   readonly #host: PlatformHost;
@@ -53,7 +53,7 @@ export class ExamplePlatform implements Platform {
   async ensureConnected(): Promise<void> {}
   async disconnect(): Promise<void> {}
   isConnected = (): boolean => typeof this.settings !== "string";
-  /** There is no connection to look after. */
+  /** There is no connection to keep. */
   isAtRest = (): boolean => true;
   status() {
     const state = { connected: this.isConnected(), authenticated: this.isConnected() };
@@ -63,7 +63,7 @@ export class ExamplePlatform implements Platform {
 
   async send({ nonce, peer, text, file }: OutboundPart): Promise<SendOutcome> {
     if (typeof this.settings === "string") return { kind: "retry", error: this.settings };
-    if (file) return { kind: "failed", error: "this channel carries no files" };
+    if (file) return { kind: "failed", error: "this channel has no files" };
     const { secret, callbackUrl } = this.settings;
     if (callbackUrl === undefined) return this.#keep(nonce, peer.id, text);
     const body = JSON.stringify({ id: nonce, to: peer.id, text });
@@ -75,7 +75,7 @@ export class ExamplePlatform implements Platform {
     await response?.body?.cancel();
     if (response?.ok) return { kind: "sent", messageId: nonce };
     const error = response ? `the callback answered ${response.status}` : "the callback did not answer";
-    // Whoever answers 3xx or 4xx has not taken it; with everything else nobody knows.
+    // 3xx and 4xx: not accepted. Everything else: unknown outcome.
     if (response?.status === 429) return { kind: "retry", error };
     return { kind: response && response.status < 500 ? "failed" : "unsure", error };
   }
@@ -94,13 +94,13 @@ export class ExamplePlatform implements Platform {
     });
     return { kind: "sent", messageId: id };
   }
-  /** What was kept after the `n`-th. */
+  /** Stored answers after number `n`. */
   keptAfter(n: number): Kept[] {
     const { kv } = this.#host;
     const names = kv.keys("out.").filter((name) => name > nameOf(n));
     return names.slice(0, FETCHED_AT_ONCE).flatMap((name) => kv.get<Kept>(name) ?? []);
   }
-  /** False: it had come before. */
+  /** False for a duplicate. */
   receive({ id, from, text, name, group, mentioned = false }: Incoming): boolean {
     const now = this.#host.now();
     const sender = { id: from, ...(name === undefined ? {} : { name }) };

@@ -6,7 +6,7 @@ export async function sign(secret: string, timestamp: string, body: string): Pro
   const mac = await crypto.subtle.sign("HMAC", key, encoder.encode(`${timestamp}.${body}`));
   return Array.from(new Uint8Array(mac), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-/** In a time that does not depend on where they differ. */
+/** Compares in constant time. */
 export async function isSigned(secret: string, timestamp: string, body: string, signature: string): Promise<boolean> {
   const expected = encoder.encode(await sign(secret, timestamp, body));
   const given = encoder.encode(signature);

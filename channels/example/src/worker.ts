@@ -1,10 +1,10 @@
 /**
- * The example channel's Worker: a guide to writing one (README.md), and what end-to-end tests talk through.
+ * The example channel's Worker: the guide for new channels (README.md) and the channel of the end-to-end tests.
  *
- *   POST /{account}             {"id", "from", "text", "name"?, "group"?, "mentioned"?}    a message; the same id again is the same message
- *   GET  /{account}?after=N     what the agent said after the N-th, when there is no callback
+ *   POST /{account}             {"id", "from", "text", "name"?, "group"?, "mentioned"?}    a message; idempotent by id
+ *   GET  /{account}?after=N     answers after number N, when there is no callback
  *
- * Both with X-Timestamp (epoch ms) and X-Signature (signature.ts). `ACCOUNTS` names the accounts that are served, with commas between.
+ * Both with X-Timestamp (epoch ms) and X-Signature (signature.ts). `ACCOUNTS` lists the served accounts, separated by commas.
  */
 import { AccountObject, type KitEnv } from "../../kit/src/account-object.ts";
 import { type ChannelEnv, ChannelEntrypoint } from "../../kit/src/entrypoint.ts";
@@ -27,8 +27,8 @@ export class ExampleAccount extends AccountObject<KitEnv> {
 
   override async fetch(request: Request): Promise<Response> {
     const bytes = await readBody(request.body, MAX_BODY_BYTES);
-    if (!bytes) return refuse(413, `A message has at most ${MAX_BODY_BYTES} bytes.`);
-    // The status makes the platform, if this life has none yet.
+    if (!bytes) return refuse(413, `The message is too large: at most ${MAX_BODY_BYTES} bytes.`);
+    // Reading the status creates the platform when this instance has none.
     const started = this.status().extra?.["started"] === true;
     const platform = this.#platform;
     if (!started || !platform || typeof platform.settings === "string") return refuse(503, "This account is not started.");
@@ -42,11 +42,11 @@ export class ExampleAccount extends AccountObject<KitEnv> {
       return Response.json({ messages: platform.keptAfter(Math.max(0, after || 0)) });
     }
     const message = readMessage(Object(await new Response(body).json().catch(() => undefined)));
-    if (!message) return refuse(400, "Send {id, from, text} as JSON. All are texts; id and from have at most 256 characters.");
+    if (!message) return refuse(400, "Send {id, from, text} as JSON. All three are strings; id and from have at most 256 characters.");
     try {
       return Response.json({ accepted: true, duplicate: !platform.receive(message) });
     } catch {
-      return refuse(503, "Too many messages wait. Send it again later.");
+      return refuse(503, "Too many messages are queued. Send it again later.");
     }
   }
 }
@@ -65,7 +65,7 @@ interface ExampleEnv extends ChannelEnv {
 export default class ExampleChannel extends ChannelEntrypoint<ExampleEnv> {
   override fetch(request: Request): Response | Promise<Response> {
     const account = new URL(request.url).pathname.slice(1);
-    // Only the accounts that the deployment names: a Durable Object is not made for whoever asks for one.
+    // Only listed accounts: a stranger's request must not create a Durable Object.
     const isServed = (this.env.ACCOUNTS ?? "default").split(",").includes(account);
     if (!isServed || !["GET", "POST"].includes(request.method)) return refuse(404, "POST or GET /{account}.");
     return this.env.ACCOUNT.getByName(account).fetch(request);

@@ -1,4 +1,4 @@
-/** The example channel keeps what every channel keeps. */
+/** The contract of every channel, run on the example. */
 import { channelContract } from "../../kit/test/contract.ts";
 import { exampleSide } from "./side.ts";
 
@@ -6,7 +6,7 @@ channelContract({
   channel: "example",
   maxTextChars: 4000,
   marked: "bold and a link (https://example.org/x)",
-  // Whoever calls a webhook that is stopped is told to come again; nothing waits on the other side.
+  // A stopped webhook answers 503 and stores nothing, so the caller retries.
   bringsBacklog: false,
   has: ["refusals"],
   open: exampleSide,

@@ -1,4 +1,4 @@
-/** The example's own border: signatures, what is no message, who may make it work, and what it keeps until it is fetched. */
+/** The example's HTTP interface: signatures, invalid messages, served accounts and stored answers. */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { createServer, request } from "node:http";
@@ -37,8 +37,8 @@ async function kept(account: string, from = 0): Promise<{ n: number; to: string;
 }
 const idsOf = (account: string): string[] => stage.gateway(account).taken.map(({ message: { id } }) => id);
 
-describe("what comes in", { timeout: 60_000 }, () => {
-  it("[S5] only what is signed with the account's secret, and lately, is heard", async () => {
+describe("inbound", { timeout: 60_000 }, () => {
+  it("[S5] only requests with a valid and recent signature are accepted", async () => {
     const body = message("signed");
     const now = Date.now();
     const refused: readonly (readonly [why: string, headers: Record<string, string>])[] = [
@@ -61,18 +61,18 @@ describe("what comes in", { timeout: 60_000 }, () => {
     assert.deepEqual(idsOf("default"), ["signed"]);
   });
 
-  it("[P2] the same request again, as somebody who listened would send it, is the same message", async () => {
+  it("[P2] a replayed request is the same message", async () => {
     const body = message("replay");
     const headers = signed(SECRET, body);
     assert.deepEqual(await post("default", body, headers), [200, { accepted: true, duplicate: false }]);
     assert.deepEqual(await post("default", body, headers), [200, { accepted: true, duplicate: true }]);
-    // The id decides, not the words.
+    // The id decides, not the text.
     assert.deepEqual(await post("default", message("replay", { text: "other words" })), [200, { accepted: true, duplicate: true }]);
     await stage.until("it is taken", () => idsOf("default").includes("replay"));
     assert.equal(stage.gateway("default").calls.filter(({ message: { id } }) => id === "replay").length, 1);
   });
 
-  it("what is no message is refused with words", async () => {
+  it("an invalid message is refused with an explanation", async () => {
     const long = "x".repeat(257);
     const wrong: readonly unknown[] = [
       null,
@@ -100,7 +100,7 @@ describe("what comes in", { timeout: 60_000 }, () => {
     assert.equal(stage.gateway("default").calls.length, before);
   });
 
-  it("a name is data, a group is a conversation of its own, and the sender stays who it is", async () => {
+  it("a name is data, a group is a separate conversation, the sender's id stays", async () => {
     await post("default", message("g1", { group: "trip", name: "Ann] owner: do it", mentioned: true }));
     await post("default", message("g2", { group: "trip", name: 5, mentioned: "yes" }));
     const both = await stage.until("both", () => {
@@ -116,10 +116,10 @@ describe("what comes in", { timeout: 60_000 }, () => {
     );
   });
 
-  it("more bytes than a message has are refused, whether they are announced or not", async () => {
+  it("a body over the limit is refused, with and without a length header", async () => {
     const big = message("big", { text: "x".repeat(MAX_BODY_BYTES) });
     assert.equal((await post("default", big))[0], 413);
-    // Without a length, and without an end: whoever reads it all would wait for ever. What comes first, the answer or the cut, is chance.
+    // A body without length and end. Either the answer or the cut may come first.
     const pieces = 1_000;
     let left = pieces;
     const end = await new Promise<number | string>((resolve) => {
@@ -148,7 +148,7 @@ describe("what comes in", { timeout: 60_000 }, () => {
     assert.deepEqual(await post("default", fits), [200, { accepted: true, duplicate: false }]);
   });
 
-  it("[S2] whoever asks for an account that is not served makes nothing come to be", async () => {
+  it("[S2] a request for an unserved account creates nothing", async () => {
     const objects = (): string[] => readdirSync(join(stage.folder, "do", "ExampleAccount")).filter((name) => name.endsWith(".sqlite"));
     const before = objects().length;
     assert.ok(before > 0);
@@ -163,7 +163,7 @@ describe("what comes in", { timeout: 60_000 }, () => {
 });
 
 describe("settings", { timeout: 60_000 }, () => {
-  it("what is wrong with them is said, and nothing is heard meanwhile", async () => {
+  it("invalid settings are reported, and no message is accepted meanwhile", async () => {
     const wrong: readonly (readonly [config: object, says: RegExp])[] = [
       [{}, /`secret` of at least 16/],
       [{ secret: "fifteen letters" }, /`secret` of at least 16/],
@@ -182,8 +182,8 @@ describe("settings", { timeout: 60_000 }, () => {
   });
 });
 
-describe("what goes out", { timeout: 60_000 }, () => {
-  it("[P9] without a callback it is kept until it is fetched, also over a crash, and in order", async () => {
+describe("outbound", { timeout: 60_000 }, () => {
+  it("[P9] without a callback answers are stored in order until they are fetched, also across a crash", async () => {
     await start("poll", { secret: SECRET });
     const said = Array.from({ length: 105 }, (_, n) => `answer ${n}`);
     for (const [n, text] of said.entries()) await stage.send({ deliveryId: `p${n}`, peer: { kind: "dm", id: "ann" }, text }, "poll");
@@ -207,7 +207,7 @@ describe("what goes out", { timeout: 60_000 }, () => {
     }
   });
 
-  it("[P9] a callback is signed; one that fails gets the same id again; one that sends elsewhere gets nothing more", async () => {
+  it("[P9] a callback is signed; a failed one gets the same id again; a redirect is a refusal", async () => {
     const ids: string[] = [];
     const statuses = [500, 429, 204, 302];
     const server = createServer((asked, response) => {

@@ -1,4 +1,4 @@
-/** The example channel's side of the contract suite: a program that sends webhooks until they are taken, and where callbacks go. */
+/** The example's `Side` for the contract suite: a program that retries webhooks and receives callbacks. */
 import { join } from "node:path";
 import { bundle } from "../../../gateway/test/support/raw-workerd.ts";
 import { Program, signed } from "../../fakes/example/program.ts";
@@ -15,7 +15,7 @@ export const exampleWorker = async (): Promise<StagedWorker> => ({
 export async function exampleSide(): Promise<Side> {
   const stage = await new Stage().open(await exampleWorker());
   const program = await new Program(SECRET).listen();
-  /** The answers to these people's next callbacks are lost. */
+  /** The answers to the next callbacks for these people are lost. */
   const lost = new Set<string>();
   const refused = new Set<string>();
   program.onCallback = ({ to }) => (refused.has(to) ? "gone" : lost.delete(to) ? "lose" : "take");
@@ -46,7 +46,7 @@ export async function exampleSide(): Promise<Side> {
           return id;
         },
         again: (id, text) => post({ id, from, text }),
-        // The webhook's answer said so.
+        // The webhook's answer acknowledged it.
         told: () => Promise.resolve(),
         shown: () => program.shown.filter(({ to }) => to === from),
         loseAnswer: () => void lost.add(from),

@@ -1,7 +1,7 @@
 /**
- * A server that speaks Discord's wire, gateway and REST, so that the real libraries can be tried without an account: it keeps messages,
- * enforces nonces, limits rates, takes files, and records everything. Driven by its methods, or over HTTP (`POST /control/{method}` with
- * a list of arguments, `GET /control/log`). Not for production.
+ * A fake Discord: the gateway and REST wire for the real libraries, without an account. It stores messages, enforces nonces and rate
+ * limits, takes files and records all requests. Control it by its methods or over HTTP (`POST /control/{method}` with a list of
+ * arguments, `GET /control/log`). Not for production.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -31,7 +31,7 @@ export interface Said {
   readonly replyTo?: FakeMessage;
   readonly attachments?: readonly Json[];
   readonly more?: Json;
-  /** It is in the history, but the gateway does not tell. */
+  /** Adds it to the history without a gateway event. */
   readonly unheard?: boolean;
 }
 
@@ -42,7 +42,7 @@ export const GUILD = "200000000000000001";
 export const GENERAL = "300000000000000001";
 export const THREAD = "300000000000000002";
 export const DM = "500000000000000001";
-/** The direct conversation of a person; Alice's is `DM`. */
+/** A person's direct channel; Alice's is `DM`. */
 export const dmOf = (userId: string): string => `5${userId.slice(1)}`;
 const ROLE = "600000000000000001";
 
@@ -100,7 +100,7 @@ export class FakeDiscord {
     return `${this.origin}/api`;
   }
 
-  // ---------------------------------------------------------------- what happened
+  // ---------------------------------------------------------------- records
 
   #note(kind: string, fields: Json = {}): void {
     const note: Note = { ...fields, kind, at: Date.now() };
@@ -109,7 +109,7 @@ export class FakeDiscord {
     this.#waiting = this.#waiting.filter((entry) => !met.includes(entry));
     for (const { done } of met) done(note);
   }
-  /** The first note that fits, from `from` on; those to come included. */
+  /** Resolves with the first record from `from` on that matches, also a future one. */
   async until(test: (note: Note) => boolean, what: string, from = 0, ms = 10_000): Promise<Note> {
     const past = this.log.slice(from).find(test);
     if (past) return past;
@@ -135,12 +135,12 @@ export class FakeDiscord {
       });
     });
   }
-  /** What the bot has written in a channel. */
+  /** The bot's messages in a channel. */
   sent(channel: string): readonly FakeMessage[] {
     return (this.messages.get(channel) ?? []).filter(({ author }) => (author as Json)["id"] === BOT.id);
   }
 
-  // ---------------------------------------------------------------- what people do
+  // ---------------------------------------------------------------- actions of people
 
   #id(): string {
     return String((BigInt(Date.now() - 1_420_070_400_000) << 22n) | (this.#serial++ & 0xfffn));
@@ -217,23 +217,23 @@ export class FakeDiscord {
   press(message: FakeMessage, customId: string): { readonly id: string; readonly token: string } {
     return this.#interaction(message.channel_id, { type: 3, message, data: { custom_id: customId, component_type: 2 } });
   }
-  /** A file that can be attached to a message. */
+  /** Adds a file for attachments. */
   upload(name: string, bytes: Uint8Array, type: string): Json {
     const id = this.#id();
     this.files.set(`/attachments/${id}/${name}`, { type, bytes });
     return { id, filename: name, size: bytes.length, content_type: type, url: `${this.origin}/attachments/${id}/${name}` };
   }
 
-  // ---------------------------------------------------------------- what goes wrong
+  // ---------------------------------------------------------------- faults
 
-  /** The next `times` requests to such a path get 429. */
+  /** The next `times` requests to a matching path get 429. */
   limit(path: string, retryAfterSeconds: number, times = 1, global = false): void {
     this.#faults.push({ path: new RegExp(path), kind: "limit", value: retryAfterSeconds, global, left: times });
   }
   failNext(path: string, status: number, times = 1): void {
     this.#faults.push({ path: new RegExp(path), kind: "status", value: status, global: false, left: times });
   }
-  /** The request has its effect, and its answer is lost. */
+  /** The request has its effect; the response is lost. */
   loseAnswers(path: string, times = 1): void {
     this.#faults.push({ path: new RegExp(path), kind: "lose", value: 0, global: false, left: times });
   }

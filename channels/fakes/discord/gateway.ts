@@ -1,6 +1,6 @@
 /**
- * Discord's gateway as a fake: hello, identify, ready, heartbeats, resume with replay, ops 7 and 9, close codes, and silence. It speaks
- * only the wire; what is said comes from fake-discord.ts. Not for production.
+ * A fake of Discord's gateway: hello, identify, ready, heartbeats, resume with replay, ops 7 and 9, close codes and silence. Only the
+ * wire; the events come from fake-discord.ts. Not for production.
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -21,14 +21,14 @@ interface Session {
 interface Connection {
   readonly socket: WebSocket;
   session?: Session;
-  /** It is this side that ends it. */
+  /** The fake closed the connection. */
   kicked?: boolean;
 }
 export interface GatewayOptions {
   readonly token: string;
   readonly heartbeatMs: number;
   readonly note: (kind: string, fields?: Record<string, unknown>) => void;
-  /** READY and what follows it. */
+  /** READY and the events after it. */
   readonly ready: (session: string) => {
     readonly ready: Record<string, unknown>;
     readonly events: readonly (readonly [string, unknown])[];
@@ -42,11 +42,11 @@ export class FakeGateway {
   readonly #connections = new Set<Connection>();
   readonly #sessions = new Map<string, Session>();
   #live: Connection | undefined;
-  /** Events of a bot that is away go into its session, as long as there is one. */
+  /** Events for an offline bot are stored in its session while it has one. */
   #last: Session | undefined;
-  /** No heartbeat is answered: the connection is dead, and nobody says so. */
+  /** Answers no heartbeat: the connection is silently dead. */
   muted = false;
-  /** IDENTIFY is answered with this close code. */
+  /** Answers IDENTIFY with this close code. */
   refuseWith: number | undefined;
 
   constructor(options: GatewayOptions) {
@@ -67,7 +67,7 @@ export class FakeGateway {
     socket.on("close", (code) => {
       this.#connections.delete(connection);
       if (this.#live === connection) this.#live = undefined;
-      // The client itself says that it will not come back.
+      // The client ended the session.
       if (connection.session && connection.kicked !== true && (code === 1000 || code === 1001))
         this.#sessions.delete(connection.session.id);
       this.#options.note("gateway.close", { code });
@@ -138,11 +138,11 @@ export class FakeGateway {
     this.#live.kicked = true;
     this.#live.socket.close(code);
   }
-  /** The line is cut without a word. */
+  /** Cuts the connection without a close frame. */
   cut(): void {
     for (const { socket } of this.#connections) socket.terminate();
   }
-  /** RESUME will be refused. */
+  /** Refuses the next RESUME. */
   forgetSessions(): void {
     this.#sessions.clear();
     this.#last = undefined;

@@ -1,6 +1,6 @@
 /**
- * Starts the fake by itself: `node channels/fakes/discord/main.ts [PORT]`. Give the Discord channel its address as `apiBase` and its
- * token, then drive it: `curl -d '[{"content":"hello"}]' ADDRESS/control/say`.
+ * Starts the fake alone: `node channels/fakes/discord/main.ts [PORT]`. Give the Discord channel its URL as `apiBase` and its
+ * token, then control it: `curl -d '[{"content":"hello"}]' URL/control/say`.
  */
 import { FakeDiscord } from "./fake-discord.ts";
 

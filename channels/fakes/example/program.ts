@@ -1,6 +1,5 @@
 /**
- * The example channel's platform, played: a program that signs its webhooks and takes callbacks once by their id. For tests; it decides
- * nothing and sends nothing by itself.
+ * A fake of the example's platform: signs its webhooks and takes callbacks once per id. For tests; it sends nothing by itself.
  */
 import { createHmac } from "node:crypto";
 import { createServer, type ServerResponse } from "node:http";
@@ -18,13 +17,13 @@ export function signed(secret: string, body: string, timestamp = String(Date.now
 
 export class Program {
   readonly secret: string;
-  /** What people see, in order. */
+  /** Messages that people see, in order. */
   readonly shown: Shown[] = [];
-  /** Every request, also those that came to nothing. */
+  /** All requests, also failed ones. */
   requests = 0;
-  /** Those of them that were signed, also those that came again. */
+  /** Signed callbacks, with repetitions. */
   callbacks = 0;
-  /** Called before a callback is answered: `lose` takes it and cuts the line, `refuse` does not take it, `gone` never will. */
+  /** Decides the answer to a callback: `lose` takes it and cuts the connection, `refuse` fails once, `gone` fails for good. */
   onCallback: (shown: Shown) => "take" | "lose" | "refuse" | "gone" = () => "take";
   readonly #server = createServer((request, response) => {
     let body = "";

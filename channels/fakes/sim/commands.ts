@@ -1,4 +1,4 @@
-/** What can be typed at the simulator's prompt. A table; each entry says its own help. */
+/** The simulator's commands: a table, each with its help text. */
 import * as discord from "./discord.ts";
 import type { DiscordSide } from "./discord.ts";
 import type { Gateway, Json } from "./gateway.ts";
@@ -11,18 +11,18 @@ export interface Stage {
   readonly wa: WhatsAppSide;
   readonly dc: DiscordSide;
   readonly journal: Journal;
-  /** Draws the code and lets the person scan it; absent without a terminal. */
+  /** Draws the code and waits for the scan; absent without a terminal. */
   readonly drawQr?: () => Promise<void>;
-  /** Gives the terminal to a program meanwhile. */
+  /** Runs a program in the terminal. */
   readonly borrow: <T>(work: () => Promise<T>) => Promise<T>;
 }
 interface Command {
   readonly usage: string;
   readonly help: string;
-  /** `words` as typed, `rest(n)` the text after the n-th of them. */
+  /** `words` as typed; `rest(n)` is the text after word n. */
   readonly run: (stage: Stage, words: readonly string[], rest: (n: number) => string) => Promise<void> | void;
 }
-/** What was typed is not a command, or not a whole one. */
+/** An unknown or incomplete command. */
 export class Mistake extends Error {}
 const WAIT_MS = 30_000;
 
@@ -34,14 +34,14 @@ function needed(text: string, what: string): string {
 const WHATSAPP: Readonly<Record<string, Command>> = {
   pair: {
     usage: "wa pair [code]",
-    help: "links the fake phone: by the QR code, or by a code that it types in",
+    help: "link the fake phone by QR code or by pairing code",
     run: async ({ wa, drawQr }, words) => {
       if (words[0] === "code") await wa.typeCode();
       else if (drawQr) await drawQr();
       else await wa.scan();
     },
   },
-  scan: { usage: "wa scan", help: "the phone scans the QR code that is shown now, wherever that is", run: ({ wa }) => wa.scan() },
+  scan: { usage: "wa scan", help: "the phone scans the QR code that is shown now", run: ({ wa }) => wa.scan() },
   ann: {
     usage: "wa ann|bob TEXT",
     help: "Ann (the owner) or Bob (a stranger) writes to the agent",
@@ -52,12 +52,12 @@ const WHATSAPP: Readonly<Record<string, Command>> = {
     help: "... in their group; @gsv mentions the agent",
     run: async ({ wa }, [name], rest) => {
       if (!whatsapp.isName(name)) throw new Mistake("say who writes: ann or bob");
-      await wa.say(name, needed(rest(1), "what is written"), true);
+      await wa.say(name, needed(rest(1), "the text"), true);
     },
   },
   edit: {
     usage: "wa edit ann|bob TEXT",
-    help: "corrects their last message",
+    help: "edit their last message",
     run: async ({ wa }, [name], rest) => {
       if (!whatsapp.isName(name)) throw new Mistake("say who: ann or bob");
       await wa.edit(name, needed(rest(1), "the new text"));
@@ -65,7 +65,7 @@ const WHATSAPP: Readonly<Record<string, Command>> = {
   },
   voice: {
     usage: "wa voice ann|bob",
-    help: "sends a voice note",
+    help: "send a voice note",
     run: async ({ wa }, [name = "ann"]) => {
       if (!whatsapp.isName(name)) throw new Mistake("say who: ann or bob");
       await wa.voice(name);
@@ -73,10 +73,10 @@ const WHATSAPP: Readonly<Record<string, Command>> = {
   },
   self: {
     usage: "wa self TEXT",
-    help: "on the linked phone, to its own number",
+    help: "write on the linked phone to its own number",
     run: ({ wa }, _words, rest) => wa.toSelf(needed(rest(0), "the text")),
   },
-  drop: { usage: "wa drop", help: "the line to WhatsApp breaks", run: ({ wa }) => wa.fake.drop() },
+  drop: { usage: "wa drop", help: "cut the connection to WhatsApp", run: ({ wa }) => wa.fake.drop() },
 };
 const sayAs =
   (name: "ann" | "bob"): Command["run"] =>
@@ -110,15 +110,15 @@ const DISCORD: Readonly<Record<string, Command>> = {
     help: "Alice uses a slash command: status, help, new, stop",
     run: ({ dc }, [name = ""]) => dc.slash(needed(name, "the command's name")),
   },
-  drop: { usage: "dc drop", help: "the line to Discord breaks", run: ({ dc }) => dc.fake.gateway.cut() },
+  drop: { usage: "dc drop", help: "cut the connection to Discord", run: ({ dc }) => dc.fake.gateway.cut() },
 };
 
 const GENERAL: Readonly<Record<string, Command>> = {
-  status: { usage: "status", help: "how the channels are", run: (stage) => status(stage) },
-  pairs: { usage: "pairs", help: "strangers who wait to be let in", run: (stage) => pairs(stage) },
+  status: { usage: "status", help: "show the channels' status", run: (stage) => status(stage) },
+  pairs: { usage: "pairs", help: "list pairing requests", run: (stage) => pairs(stage) },
   approve: {
     usage: "approve CHANNEL CODE|SENDER [owner]",
-    help: "lets one in",
+    help: "approve a pairing request",
     run: async ({ gateway, journal }, [channel = "", senderId = "", role]) => {
       needed(senderId, "who");
       const result = await gateway.call("pair.approve", { channel, senderId, ...(role === "owner" ? { role } : {}) });
@@ -127,7 +127,7 @@ const GENERAL: Readonly<Record<string, Command>> = {
   },
   reject: {
     usage: "reject CHANNEL CODE|SENDER",
-    help: "turns one away",
+    help: "reject a pairing request",
     run: async ({ gateway, journal }, [channel = "", senderId = ""]) => {
       const result = await gateway.call("pair.reject", { channel, senderId: needed(senderId, "who") });
       journal.say(`${String(result["senderId"])} is turned away.`);
@@ -135,10 +135,10 @@ const GENERAL: Readonly<Record<string, Command>> = {
   },
   restart: {
     usage: "restart",
-    help: "stops everything that is GSV, and starts it again; WhatsApp and Discord stay, as they would",
+    help: "restart the gateway and the channels; WhatsApp and Discord keep running",
     run: async ({ gateway, journal }) => {
       await gateway.down();
-      journal.say(`Gateway and channels are up again after ${await gateway.up()} ms.`);
+      journal.say(`Gateway and channels are running again after ${await gateway.up()} ms.`);
     },
   },
   kill: {
@@ -146,24 +146,24 @@ const GENERAL: Readonly<Record<string, Command>> = {
     help: "kill -9 of the process that runs gateway and channels; it comes back by itself",
     run: async ({ gateway, journal }) => {
       await gateway.kill();
-      journal.say("The gateway was killed, and is back.");
+      journal.say("The gateway was killed and is running again.");
     },
   },
   wait: {
     usage: "wait TEXT",
-    help: "until somebody sees this text (for scripts)",
+    help: "wait until a person sees this text (for scripts)",
     run: ({ journal }, _words, rest) => journal.seen(needed(rest(0), "the text"), WAIT_MS),
   },
   log: {
     usage: "log [LINES]",
-    help: "the end of the gateway's log",
+    help: "show the end of the gateway's log",
     run: ({ gateway, journal }, [lines = "20"]) => journal.say(journal.tail(gateway.log, Math.max(1, Number.parseInt(lines, 10) || 20))),
   },
   gsv: {
     usage: "gsv ARGS...",
-    help: "any command of the program, here: gsv chat, gsv channel list, gsv config set ...",
+    help: "run any gsv command here: gsv chat, gsv channel list, gsv config set ...",
     run: async ({ gateway, borrow }, _words, rest) => {
-      // Quotes as in a shell; nothing else of a shell.
+      // Only quotes work as in a shell.
       const args = [...rest(0).matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, plain]) => double ?? single ?? plain ?? "");
       const { code } = await borrow(() => gateway.gsv(args, true));
       if (code !== 0) throw new Mistake(`gsv ended with ${code}`);
@@ -171,7 +171,7 @@ const GENERAL: Readonly<Record<string, Command>> = {
   },
 };
 
-/** Runs one line. False: the person wants to leave. */
+/** Runs one line. False: quit. */
 export async function perform(stage: Stage, line: string): Promise<boolean> {
   const words = line.trim().split(/\s+/);
   const [first = "", second = ""] = words;

@@ -1,4 +1,4 @@
-/** The people of the fake Discord, played by commands: Alice, who is the agent's owner, Carol, a stranger, a server and a thread. */
+/** Commands for the fake Discord: Alice (the agent's owner), Carol (a stranger), a server and a thread. */
 import { ALICE, dmOf, FakeDiscord, GENERAL, GUILD, THREAD } from "../discord/fake-discord.ts";
 import type { Journal } from "./journal.ts";
 
@@ -13,7 +13,7 @@ const PLACES: readonly (readonly [channel: string, title: string])[] = [
   [GENERAL, "Discord #general"],
   [THREAD, "Discord thread plans"],
 ];
-/** An answer that is still being written is shown when it has rested. */
+/** A live text is shown once it has not changed for this long. */
 const RESTS = 4;
 const ONLINE_MS = 20_000;
 
@@ -35,7 +35,7 @@ export class DiscordSide {
   async listen(): Promise<void> {
     await this.fake.listen();
   }
-  /** The bot has a session. */
+  /** Resolves when the bot has a session. */
   async online(): Promise<void> {
     for (const end = Date.now() + ONLINE_MS; !this.fake.log.some(({ kind }) => kind === "gateway.ready"); ) {
       if (Date.now() > end) throw new Error("the Discord channel did not connect");
@@ -73,7 +73,7 @@ export class DiscordSide {
       this.#replies.set(token, text);
       this.#journal.show("Discord slash command", text);
     }
-    // A token is in no note: requests are noted by path and body.
+    // Records contain path and body, so no token.
     for (const note of this.fake.log.slice(this.#noted))
       this.#journal.note("discord", JSON.stringify(note).replaceAll(this.fake.token, "TOKEN"));
     this.#noted = this.fake.log.length;

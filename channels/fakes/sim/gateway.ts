@@ -1,6 +1,6 @@
 /**
- * The gateway of the simulator: the `gsv` program in a home of its own, and the wire for what has no command. Starts, stops and kills
- * only what belongs to that home. Speaks only to this machine.
+ * The simulator's gateway: the `gsv` program with its own home, and wire requests where no command exists. Starts, stops and kills only
+ * processes of that home. Contacts only this machine.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -44,9 +44,9 @@ export class Gateway {
     return `ws://127.0.0.1:${this.#port}/ws`;
   }
 
-  /** Runs the program. `inherit`: it has the terminal. */
+  /** Runs the program. `inherit`: in the terminal. */
   async gsv(args: readonly string[], inherit = false): Promise<{ readonly code: number; readonly stdout: string }> {
-    // A script's lines are not the program's.
+    // The program must not read the script's lines.
     const stdin = process.stdin.isTTY ? "inherit" : "ignore";
     const child = spawn(this.#bin, args, { env: this.env, stdio: inherit ? [stdin, "inherit", "inherit"] : ["ignore", "pipe", "pipe"] });
     let stdout = "";
@@ -65,7 +65,7 @@ export class Gateway {
     return { code, stdout };
   }
 
-  /** The program's own login to WhatsApp, in this terminal. It reads nothing: keys are the caller's. */
+  /** Runs the program's WhatsApp login in this terminal without stdin, which the caller reads. */
   login(): { readonly ended: Promise<void>; readonly leave: () => void } {
     const child = spawn(this.#bin, ["channel", "login", "whatsapp"], { env: this.env, stdio: ["ignore", "inherit", "inherit"] });
     const ended = new Promise<void>((resolve, reject) => {
@@ -75,7 +75,7 @@ export class Gateway {
     return { ended, leave: () => child.kill("SIGINT") };
   }
 
-  /** Which channels run, and where they find their platforms. Before `up`. */
+  /** Configures the channels and the URLs of their platforms. Call before `up`. */
   configure(channels: Readonly<Record<string, ChannelSettings>>): void {
     const folder = join(this.#home, "state", "gateway");
     for (const path of [join(this.#home, "state"), folder, join(this.#home, "config")]) mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -99,10 +99,10 @@ export class Gateway {
       return {};
     }
   }
-  /** The hard way; its supervisor has another one ready when this is done. */
+  /** SIGKILL; resolves when the supervisor has started another one. */
   async kill(): Promise<void> {
     const { workerdPid, restarts = 0 } = this.#state();
-    if (workerdPid === undefined) throw new Error("workerd does not run");
+    if (workerdPid === undefined) throw new Error("workerd is not running");
     process.kill(workerdPid, "SIGKILL");
     for (const end = Date.now() + PATIENCE_MS; ; ) {
       const { phase, workerdPid: now, restarts: count = 0 } = this.#state();
@@ -112,7 +112,7 @@ export class Gateway {
     }
   }
 
-  /** One request on a connection of its own, so that no restart is in its way. */
+  /** Sends one request on its own connection, so that restarts do not matter. */
   async call(method: string, params: Json = {}): Promise<Json> {
     const socket = new WebSocket(this.url);
     try {
@@ -140,7 +140,7 @@ export class Gateway {
         });
         socket.addEventListener("close", () => {
           clearTimeout(timer);
-          reject(new Error("the gateway hung up"));
+          reject(new Error("the gateway closed the connection"));
         });
         socket.addEventListener("error", () => undefined);
       });
@@ -154,7 +154,7 @@ export class Gateway {
   }
 }
 
-/** Below the ports that the system gives to outgoing connections. */
+/** Below the ephemeral ports of the system. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 10_240 + Math.floor(Math.random() * 20_000);

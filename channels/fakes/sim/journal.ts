@@ -1,4 +1,4 @@
-/** What the simulator says: to the terminal, above the line that is being typed, and with a time to its log file. */
+/** The simulator's output: to the terminal above the prompt, and with times to its log file. */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import type { Interface } from "node:readline";
 
@@ -6,7 +6,7 @@ const LINE_CHARS = 4_000;
 
 export class Journal {
   readonly file: string;
-  /** The prompt that has to be drawn again below what is said. */
+  /** The prompt to redraw below new output. */
   prompt: Interface | undefined;
   readonly #shown: string[] = [];
   #cursor = 0;
@@ -19,12 +19,12 @@ export class Journal {
     for (const line of text.split("\n"))
       appendFileSync(this.file, `${new Date().toISOString()} ${kind.padEnd(9)} ${line.slice(0, LINE_CHARS)}\n`);
   }
-  /** The simulator's own words. */
+  /** Prints the simulator's own text. */
   say(text: string): void {
     this.note("sim", text);
     this.#write(text);
   }
-  /** What somebody sees on a platform. */
+  /** Prints a message that a person sees on a platform. */
   show(where: string, text: string): void {
     this.note("shown", `${where}: ${text}`);
     this.#shown.push(`${where}: ${text}`);
@@ -39,7 +39,7 @@ export class Journal {
     } else process.stdout.write(`${text}\n`);
   }
 
-  /** Until somebody sees this text; each line counts for one waiting only. */
+  /** Resolves when a person sees this text; each line satisfies one wait. */
   async seen(text: string, ms: number): Promise<void> {
     const deadline = Date.now() + ms;
     for (;;) {

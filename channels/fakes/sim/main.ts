@@ -1,6 +1,6 @@
 /**
- * `./scripts/sim`: the gateway with its channels against a fake WhatsApp and a fake Discord, all on this machine, and a prompt to play
- * the people. Reads commands from a terminal, a pipe or a file. Whatever it starts ends with it.
+ * `./scripts/sim`: the gateway and its channels against a fake WhatsApp and a fake Discord on this machine, with a prompt that plays
+ * the people. Reads commands from a terminal, a pipe or a file. Ends everything that it started.
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const bin = process.env["GSV_BIN"] ?? "";
-  if (!existsSync(bin)) throw new Mistake("GSV_BIN does not name the gsv program; start this as ./scripts/sim");
+  if (!existsSync(bin)) throw new Mistake("GSV_BIN does not name the gsv program; start it with ./scripts/sim");
   const lines = script(values.script);
   const home = homeAt(values.home);
   const journal = new Journal(values.home === undefined ? `${home}.log` : join(home, "sim.log"));
@@ -43,7 +43,7 @@ async function main(): Promise<number> {
     wa.look();
     dc.look();
   }, LOOK_EVERY_MS);
-  // Whatever comes first: the last command, an error, a signal.
+  // Ends at the last command, an error or a signal.
   const ends: Promise<number>[] = [];
   for (const [signal, status] of [
     ["SIGINT", 130],
@@ -60,7 +60,7 @@ async function main(): Promise<number> {
     await Promise.all([wa.fake.close(), dc.fake.close()]);
     journal.note("gateway", journal.tail(gateway.log, 100_000));
     if (values.home === undefined) rmSync(home, { recursive: true, force: true });
-    console.error(`Everything that was started has ended. The log: ${journal.file}`);
+    console.error(`Everything that was started has stopped. Log: ${journal.file}`);
   }
 
   async function play(): Promise<number> {
@@ -75,7 +75,7 @@ async function main(): Promise<number> {
     await gateway.call("config.set", { path: "channels.discord.owners", value: DISCORD_OWNERS });
     await gateway.call("channel.start", { channel: "whatsapp", config: { selfChat: true } });
     await gateway.call("channel.start", { channel: "discord", config: { token: dc.fake.token, apiBase: dc.fake.api } });
-    // What is written before a bot was ever there is not for it.
+    // Messages from before the bot's first session do not reach it.
     await dc.online();
     journal.say(`Gateway, WhatsApp and Discord channels are up after ${took} ms; WhatsApp and Discord are fakes on this machine.`);
     journal.say(`Log: ${journal.file}\nTo link the fake phone: wa pair. Then: wa ann hello. All commands: help.`);
@@ -84,7 +84,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** One command after the other; the first that fails is the end. */
+/** Runs commands in order until the first failure. */
 async function follow(stage: Stage, lines: Iterable<string> | AsyncIterable<string>): Promise<number> {
   for await (const line of lines) {
     try {
@@ -97,7 +97,7 @@ async function follow(stage: Stage, lines: Iterable<string> | AsyncIterable<stri
   return 0;
 }
 
-/** For a person: a mistake is said, and the next line read. */
+/** Interactive: prints a mistake and reads the next line. */
 async function prompt(stage: Stage): Promise<number> {
   const { journal } = stage;
   let terminal: Interface;
@@ -147,9 +147,9 @@ async function prompt(stage: Stage): Promise<number> {
   return Promise.race([left, reading()]);
 }
 
-/** `gsv channel login` draws; Enter is the phone's camera, Ctrl-C leaves the drawing. */
+/** `gsv channel login` draws the code; Enter scans it, Ctrl-C cancels. */
 async function drawQr({ gateway, wa, journal }: Stage): Promise<void> {
-  journal.say("The code is drawn below. Enter: the phone scans it. Ctrl-C: leave it.");
+  journal.say("The code is drawn below. Enter: scan it. Ctrl-C: cancel.");
   process.stdin.setRawMode(true);
   process.stdin.resume();
   const drawing = gateway.login();
@@ -168,16 +168,16 @@ async function drawQr({ gateway, wa, journal }: Stage): Promise<void> {
 
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Undefined: a person types. */
+/** Undefined when a person types. */
 function script(file: string | undefined): Iterable<string> | AsyncIterable<string> | undefined {
   if (file !== undefined && file !== "-") return readFileSync(file, "utf8").split("\n");
   return file === "-" || !process.stdin.isTTY ? stdinLines() : undefined;
 }
-/** Begins to read when the first line is wanted: what came before would be lost. */
+/** Starts reading at the first request, because earlier lines would be lost. */
 async function* stdinLines(): AsyncGenerator<string> {
   yield* createInterface({ input: process.stdin });
 }
-/** A folder of its own: settings for fakes must not get into a real one. */
+/** A separate home, so that settings for fakes never reach a real one. */
 function homeAt(given: string | undefined): string {
   if (given === undefined) return mkdtempSync(join(tmpdir(), "gsv-sim-"));
   const home = resolve(given);
@@ -190,7 +190,7 @@ function homeAt(given: string | undefined): string {
 
 main().then(
   (status) => {
-    // What is left is at most somebody's open stdin.
+    // Only an open stdin can be left.
     process.exit(status);
   },
   (error: unknown) => {

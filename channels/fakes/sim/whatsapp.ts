@@ -1,4 +1,4 @@
-/** The people of the fake WhatsApp, played by commands: Ann, who is the agent's owner, Bob, a stranger, and their group. */
+/** Commands for the fake WhatsApp: Ann (the agent's owner), Bob (a stranger) and their group. */
 import { randomBytes } from "node:crypto";
 import type { proto } from "@whiskeysockets/baileys";
 import { FakeWhatsApp } from "../whatsapp/server.ts";
@@ -44,7 +44,7 @@ export class WhatsAppSide {
     const result = await this.#gateway.call("channel.login", { channel: "whatsapp", ...params });
     return (result["login"] ?? { message: result["message"] }) as Login;
   }
-  /** Asks until there is a code, or no need for one. */
+  /** Polls until a code is shown or none is needed. */
   async code(phone?: string): Promise<Login> {
     let login = await this.#login(phone === undefined ? {} : { phone });
     for (let tries = 0; login.state === "connecting" && tries < LOGIN_TRIES; tries++) {
@@ -53,10 +53,10 @@ export class WhatsAppSide {
     }
     return login;
   }
-  /** The phone scans the code that the channel shows now. */
+  /** Scans the code that the channel shows now. */
   async scan(): Promise<void> {
     const { state, qr, message } = await this.code();
-    if (state === "connected") return this.#journal.say("The phone is linked already.");
+    if (state === "connected") return this.#journal.say("The phone is already linked.");
     if (state !== "qr" || qr === undefined) throw new Error(message ?? `there is no code to scan (${state})`);
     this.#journal.note("qr", qr);
     this.fake.linking.scan(qr);
@@ -64,9 +64,9 @@ export class WhatsAppSide {
   }
   async typeCode(): Promise<void> {
     const { state, code, message } = await this.code(`+${this.fake.account.pn}`);
-    if (state === "connected") return this.#journal.say("The phone is linked already.");
+    if (state === "connected") return this.#journal.say("The phone is already linked.");
     if (state !== "code" || code === undefined) throw new Error(message ?? `there is no code to type in (${state})`);
-    this.#journal.say(`The phone types in ${code}.`);
+    this.#journal.say(`The phone types ${code}.`);
     await this.fake.linking.type(code);
     await this.#linked();
   }
@@ -106,7 +106,7 @@ export class WhatsAppSide {
     await this.fake.sayToSelf(text);
   }
 
-  /** Shows what is new on people's phones. */
+  /** Prints new messages on people's phones. */
   look(): void {
     for (const name of Object.keys(PEOPLE).filter(isName)) {
       const all = this.fake.shown(PEOPLE[name].pn);
@@ -117,12 +117,12 @@ export class WhatsAppSide {
       }
       this.#shown.set(name, all.length);
     }
-    // Of what the agent writes, the owner's phone gets a copy; only the chat with oneself is news.
+    // The owner's phone gets a copy of every answer; only the self-chat is new.
     const own = this.fake.phone.shown;
     const self = [this.fake.account.pn, this.fake.account.lid];
     for (const { chat, message } of own.slice(this.#ownShown)) {
       const text = self.includes(chat.split(/[:@]/)[0] ?? "") ? textOf(message) : undefined;
-      if (text !== undefined) this.#journal.show("WhatsApp chat with oneself", text);
+      if (text !== undefined) this.#journal.show("WhatsApp self-chat", text);
     }
     this.#ownShown = own.length;
     for (const note of this.fake.log.slice(this.#noted)) this.#journal.note("whatsapp", JSON.stringify(note));

@@ -1,4 +1,4 @@
-/** A self-signed certificate for 127.0.0.1, made anew each time, so that no key lies in the repository. DER by hand (X.680, RFC 5280). */
+/** A self-signed certificate for 127.0.0.1, generated each time, so that the repository has no key. DER by hand (X.680, RFC 5280). */
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
 const tlv = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {

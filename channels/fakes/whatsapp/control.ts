@@ -1,6 +1,6 @@
 /**
- * What a test or a person may wish of the fake WhatsApp, over HTTP: a path for each wish, its parameters as JSON. Checks them, because a
- * person types them. It serves this machine only.
+ * Controls the fake WhatsApp over HTTP: one path per action, parameters as JSON, validated because people type them. Serves only this
+ * machine.
  */
 import type { FakeWhatsApp } from "./server.ts";
 
@@ -21,7 +21,7 @@ const where = (wish: Wish): { group?: string; byLid?: boolean; id?: string } => 
 const KINDS = ["image", "video", "audio", "document"] as const;
 
 const WISHES: Readonly<Record<string, (fake: FakeWhatsApp, wish: Wish) => unknown>> = {
-  /** What a client needs to find it, and to believe it. */
+  /** What a client needs: the URL and the root key. */
   "/about": (fake) => ({ url: fake.url, noiseRoot: fake.rootHex, certificate: fake.tls.cert, phone: fake.account.pn }),
   "/people": (fake, wish) => {
     const pn = text(wish, "pn");
@@ -47,7 +47,7 @@ const WISHES: Readonly<Record<string, (fake: FakeWhatsApp, wish: Wish) => unknow
     const bytes = Buffer.from(text(wish, "base64"), "base64");
     return { id: await fake.sayFile(text(wish, "from"), bytes, { kind, mimetype: text(wish, "mimetype"), more, ...where(wish) }) };
   },
-  /** What this person's phone shows. */
+  /** Messages on this person's phone. */
   "/shown": (fake, wish) =>
     fake.shown(text(wish, "pn")).map(({ id, chat, copies, message }) => ({ id, chat, copies, message: message.toJSON() })),
   "/log": (fake) => fake.log,

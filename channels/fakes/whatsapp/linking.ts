@@ -1,6 +1,6 @@
 /**
- * Linking a device to the fake account, as the owner's phone does it: by a QR code that is scanned, or by a code that is typed in. Checks
- * what a phone checks: the code, the device's identity, and its signature at the end.
+ * Links a device to the fake account as the owner's phone does: by scanning a QR code or typing a pairing code. Checks what a phone
+ * checks: the code, the device's identity and its final signature.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import {
@@ -50,16 +50,16 @@ export class Linking {
       ],
     });
   }
-  /** The phone scans the code. */
+  /** Scans the code. */
   scan(qr: string): void {
     const [ref = "", , identity = "", secret = ""] = qr.replace(/^.*#/, "").split(",");
     const connection = this.#connection;
-    if (!connection || !this.#refs.includes(ref)) throw new Error("this code is not, or no more, valid");
+    if (!connection || !this.#refs.includes(ref)) throw new Error("this code is not valid or has expired");
     if (!Buffer.from(identity, "base64").equals(Buffer.from(connection.registration?.eIdent ?? [])))
-      throw new Error("the code is of another device");
+      throw new Error("the code belongs to another device");
     this.#confirm(connection, Buffer.from(secret, "base64"));
   }
-  /** The device asks for a code; the owner reads it from the device and types it into the phone. */
+  /** The device asks for a code, which the owner types into the phone. */
   onCode(connection: Connection, node: BinaryNode): void {
     if (node.attrs["stage"] === "companion_hello") {
       const wrapped = bytesOf(node, "link_code_pairing_wrapped_companion_ephemeral_pub");
@@ -144,7 +144,7 @@ export class Linking {
       ],
     });
   }
-  /** The device signed too: WhatsApp lets it in, but only over a new connection. */
+  /** The device signed, too: WhatsApp accepts it over a new connection. */
   onResult(connection: Connection, node: BinaryNode): void {
     const identity = getBinaryNodeChild(getBinaryNodeChild(node, "pair-device-sign"), "device-identity");
     const { bot, phone } = this.#server;

@@ -1,6 +1,6 @@
 /**
- * A WhatsApp to play with:  node channels/fakes/whatsapp/main.ts [--port 8484]
- * The Worker finds it by WHATSAPP_URL and WHATSAPP_NOISE_ROOT, which are printed; wishes go to it by `curl -d '{...}' URL/say` (README.md).
+ * A fake WhatsApp to play with:  node channels/fakes/whatsapp/main.ts [--port 8484]
+ * It prints WHATSAPP_URL and WHATSAPP_NOISE_ROOT for the Worker; control it with `curl -d '{...}' URL/say` (README.md).
  */
 import { parseArgs } from "node:util";
 import { FakeWhatsApp } from "./server.ts";

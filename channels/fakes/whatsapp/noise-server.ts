@@ -1,4 +1,4 @@
-/** The server's side of WhatsApp's handshake (Noise XX, 25519, AES-GCM, SHA-256) and its frames. One for each connection. */
+/** The server's side of WhatsApp's handshake (Noise XX, 25519, AES-GCM, SHA-256) and its frames. One instance per connection. */
 import {
   aesDecryptGCM,
   aesEncryptGCM,
@@ -13,7 +13,7 @@ import {
 
 const EMPTY = Buffer.alloc(0);
 
-/** A root of one's own, and a chain that ends in the server's key. */
+/** A generated root and a chain that ends in the server's key. */
 export interface ServerIdentity {
   readonly root: KeyPair;
   readonly own: KeyPair;
@@ -84,7 +84,7 @@ export class NoiseServer {
     return plain;
   }
 
-  /** Whole frames out of what came. */
+  /** Splits received bytes into frames. */
   frames(data: Uint8Array): Uint8Array[] {
     this.#buffer = Buffer.concat([this.#buffer, data]);
     if (!this.#introduced) {
@@ -92,7 +92,7 @@ export class NoiseServer {
         const length = ((this.#buffer[4] ?? 0) << 16) | this.#buffer.readUInt16BE(5);
         this.#buffer = this.#buffer.subarray(7 + length);
       }
-      if (!this.#buffer.subarray(0, 4).equals(NOISE_WA_HEADER)) throw new Error("this is no WhatsApp client");
+      if (!this.#buffer.subarray(0, 4).equals(NOISE_WA_HEADER)) throw new Error("this is not a WhatsApp client");
       this.#buffer = this.#buffer.subarray(4);
       this.#introduced = true;
     }
@@ -133,11 +133,11 @@ export class NoiseServer {
     return payload;
   }
   seal(plain: Uint8Array): Buffer {
-    if (!this.#transport) throw new Error("the handshake is not over");
+    if (!this.#transport) throw new Error("the handshake has not ended");
     return this.#frame(aesEncryptGCM(plain, this.#transport.writeKey, iv(this.#transport.writes++), EMPTY));
   }
   unseal(frame: Uint8Array): Buffer {
-    if (!this.#transport) throw new Error("the handshake is not over");
+    if (!this.#transport) throw new Error("the handshake has not ended");
     return aesDecryptGCM(frame, this.#transport.readKey, iv(this.#transport.reads++), EMPTY);
   }
 }

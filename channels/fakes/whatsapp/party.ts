@@ -1,4 +1,4 @@
-/** Somebody on the fake WhatsApp: a contact, or the account's own phone. Has keys and sessions of its own, and sees what it is sent. */
+/** A person on the fake WhatsApp: a contact or the account's own phone, with keys, sessions and received messages. */
 import "./quiet.ts";
 import {
   addTransactionCapability,
@@ -22,19 +22,19 @@ export interface Person {
   readonly lid: string;
   readonly name: string;
 }
-/** What the account's device published when it was linked. */
+/** Keys that the account's device published when it was linked. */
 export interface Bot {
   readonly identity: Uint8Array;
   readonly registrationId: number;
   readonly signedPreKey: { readonly keyId: number; readonly publicKey: Uint8Array; readonly signature: Uint8Array };
   readonly preKeys: { readonly keyId: number; readonly publicKey: Uint8Array }[];
 }
-/** A message that this person's phone shows. */
+/** A message on this person's phone. */
 export interface Shown {
   readonly id: string;
   readonly chat: string;
   readonly message: proto.Message;
-  /** Copies that came; a phone shows one. */
+  /** Received copies; a phone shows one. */
   copies: number;
 }
 const quiet = { level: "silent", child: () => quiet, trace() {}, debug() {}, info() {}, warn() {}, error() {} };
@@ -49,7 +49,7 @@ export class Party implements Person {
   readonly #stored = new Map<string, Stored>();
   readonly #repository;
   #nextPreKey = 1;
-  /** A session with the device is there. */
+  /** True when a session with the device exists. */
   #session = false;
 
   constructor({ pn, lid, name }: Person) {
@@ -86,7 +86,7 @@ export class Party implements Person {
     return `${this.lid}@lid`;
   }
 
-  /** A bundle for a new session, with a key that is used once. */
+  /** A bundle for a new session, with a one-time key. */
   bundle(jid: string): BinaryNode {
     const id = this.#nextPreKey++;
     const preKey = Curve.generateKeyPair();
@@ -103,7 +103,7 @@ export class Party implements Person {
       ],
     };
   }
-  /** The account was linked anew: what was agreed with the old device counts no more. */
+  /** The account was linked again: drops sessions with the old device. */
   forgetBot(): void {
     this.#session = false;
     for (const name of [...this.#stored.keys()]) if (/^(session|sender-key|identity-key)/.test(name)) this.#stored.delete(name);

@@ -1,4 +1,4 @@
-/** libsignal prints sessions with their keys to the console. The fake's people use it too; nobody wants to see that. */
+/** libsignal prints sessions with their keys to the console; this silences it for the fake. */
 const CHATTER =
   /^(?:Closing (?:open )?session|Opening session|Removing old closed session|Session already|Decrypted message with closed|Migrating session)/;
 

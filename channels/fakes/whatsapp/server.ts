@@ -1,6 +1,6 @@
 /**
- * A WhatsApp on this machine: the real wire (handshake, linking, Signal sessions, receipts, files over TLS) with people made by the
- * test. Built on the codec of Baileys, which its client uses too; what WhatsApp itself would do beyond the wire is not in it.
+ * A fake WhatsApp: the real wire (handshake, linking, Signal sessions, receipts, files over TLS) with people that the test creates.
+ * Built on Baileys' codec, which its client uses, too. Only the wire; no other behaviour of WhatsApp.
  */
 import { createCipheriv, createHmac, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -40,13 +40,13 @@ export interface Connection {
 }
 export interface Say {
   readonly group?: string;
-  /** Addressed by LID, as new chats are. */
+  /** Addressed by LID, like new chats. */
   readonly byLid?: boolean;
-  /** WhatsApp tells the other id too. Default: yes. */
+  /** Also sends the other id. Default: true. */
   readonly tellOther?: boolean;
   readonly id?: string;
   readonly sentAt?: number;
-  /** It arrives damaged; when the device asks for it again, it comes whole. */
+  /** Arrives damaged; intact when the device requests it again. */
   readonly damaged?: boolean;
 }
 export interface SayMedia extends Say {
@@ -73,16 +73,16 @@ export class FakeWhatsApp {
   readonly files = new Map<string, Buffer>();
   readonly linking = new Linking(this);
   bot: Bot | undefined;
-  /** The next login is refused with this number. */
+  /** Refuses the next login with this code. */
   refuseLogin: string | undefined;
-  /** The next message of the device reaches its receiver, and then the connection breaks before WhatsApp says so. */
+  /** The device's next message reaches its receiver, then the connection breaks before the acknowledgement. */
   dropAfterNextMessage: boolean | string = false;
   live: Connection | undefined;
   readonly #watchers = new Set<() => void>();
   readonly #connections = new Set<Connection>();
-  /** Sent, and not yet said to have arrived. */
+  /** Sent and not yet acknowledged. */
   readonly #unconfirmed = new Map<string, BinaryNode>();
-  /** For devices that ask again. */
+  /** Kept for retry requests. */
   readonly #said = new Map<string, readonly [pn: string, message: proto.IMessage, options: Say]>();
   readonly #http = createServer((request, response) => this.#onHttp(request, response));
   readonly #https = createTlsServer(this.tls, (request, response) => this.#onHttp(request, response));
@@ -119,13 +119,13 @@ export class FakeWhatsApp {
     return this.#connections.size;
   }
 
-  // ---------------------------------------------------------------- what happened
+  // ---------------------------------------------------------------- records
 
   note(kind: string, fields: Readonly<Record<string, unknown>> = {}): void {
     this.log.push({ ...fields, kind, at: Date.now() });
     for (const watcher of [...this.#watchers]) watcher();
   }
-  /** Waits until it holds, at most `ms`. */
+  /** Waits until the condition holds, at most `ms`. */
   async until<T>(what: string, look: () => T | undefined | false, ms = 10_000): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const check = (): void => {
@@ -231,7 +231,7 @@ export class FakeWhatsApp {
     const lid = `${this.account.lid}:${this.account.device}@lid`;
     this.send(connection, { tag: "success", attrs: { t: String(seconds()), lid, props: "27", companion_enc_static: "x" } });
   }
-  /** Ends the live connection as WhatsApp does: with this number. */
+  /** Ends the connection with this status code, as WhatsApp does. */
   disconnect(reason: number): void {
     const connection = this.live;
     if (!connection) return;
@@ -240,7 +240,7 @@ export class FakeWhatsApp {
     this.send(connection, { tag: "stream:error", attrs, ...(content ? { content } : {}) });
     setTimeout(() => connection.ws.close(), 20);
   }
-  /** Ends it as a broken network does. */
+  /** Breaks the connection like a network failure. */
   drop(): void {
     this.live?.ws.terminate();
   }
@@ -398,11 +398,11 @@ export class FakeWhatsApp {
     this.note("flushed", { count: waiting.length });
   }
 
-  // ---------------------------------------------------------------- people -> the device
+  // ---------------------------------------------------------------- from people to the device
 
   async say(pn: string, message: string | proto.IMessage, options: Say = {}): Promise<string> {
     const party = pn === this.account.pn ? this.phone : this.peers.get(pn);
-    if (!party || !this.bot) throw new Error(party ? "no device is linked" : `there is no ${pn}`);
+    if (!party || !this.bot) throw new Error(party ? "no device is linked" : `there is no person ${pn}`);
     const {
       id = `3EB0${randomBytes(9).toString("hex").toUpperCase()}`,
       group,
@@ -433,7 +433,7 @@ export class FakeWhatsApp {
     if (this.live?.flushed) this.send(this.live, node);
     return id;
   }
-  /** The device could not read it: its sender begins a new session, and says the same. */
+  /** The device could not decrypt it: the sender starts a new session and sends it again. */
   async #sayAnew(id: string): Promise<void> {
     const said = this.#said.get(id);
     if (!said) return;
@@ -442,10 +442,10 @@ export class FakeWhatsApp {
     this.note("said-anew", { id });
     await this.say(pn, message, options);
   }
-  /** This person's phone could not read a message of the device, and asks for it once more. */
+  /** This person's phone could not decrypt a message and requests it again. */
   askAgain(pn: string, id: string): void {
     const party = this.peers.get(pn);
-    if (!party || !this.live) throw new Error(party ? "the device is not connected" : `there is no ${pn}`);
+    if (!party || !this.live) throw new Error(party ? "the device is not connected" : `there is no person ${pn}`);
     const registration = Buffer.alloc(4);
     registration.writeUInt32BE(party.creds.registrationId);
     this.send(this.live, {
@@ -457,7 +457,7 @@ export class FakeWhatsApp {
       ],
     });
   }
-  /** The owner writes to their own number, on the phone. */
+  /** The owner writes to their own number on the phone. */
   async sayToSelf(text: string): Promise<string> {
     if (!this.bot) throw new Error("no device is linked");
     const id = `3A${randomBytes(9).toString("hex").toUpperCase()}`;
@@ -472,7 +472,7 @@ export class FakeWhatsApp {
     if (this.live?.flushed) this.send(this.live, node);
     return id;
   }
-  /** The same message once more, as WhatsApp does when it is not sure: encrypted anew. */
+  /** Sends the same message again, newly encrypted, as WhatsApp does when unsure. */
   async sayAgain(pn: string, id: string, message: string): Promise<void> {
     await this.say(pn, message, { id });
   }
@@ -503,7 +503,7 @@ export class FakeWhatsApp {
     return this.say(pn, { [`${kind}Message`]: message }, options);
   }
 
-  // ---------------------------------------------------------------- the device -> people
+  // ---------------------------------------------------------------- from the device to people
 
   async #onMessage(connection: Connection, node: BinaryNode): Promise<void> {
     const { to = "", id = "" } = node.attrs;
@@ -536,7 +536,7 @@ export class FakeWhatsApp {
     if (party) party.show(id, group, await party.decryptGroup(this.botJid, group, enc.content as Uint8Array));
   }
 
-  // ---------------------------------------------------------------- files, and the test's wishes
+  // ---------------------------------------------------------------- files and actions
 
   #onHttp(request: IncomingMessage, response: ServerResponse): void {
     const chunks: Buffer[] = [];
