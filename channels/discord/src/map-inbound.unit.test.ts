@@ -53,10 +53,10 @@ const textOf = (more: Record<string, unknown>): string => inboundOf(map(more)).m
 describe("[P7] the channel of a message", () => {
   const rows: readonly (readonly [what: string, more: Record<string, unknown>, peer: unknown])[] = [
     ["a channel", {}, { kind: "channel", id: CHANNEL, name: "general" }],
-    ["a thread, by what is known", { channel_id: THREAD }, { kind: "thread", id: THREAD, name: "plans" }],
+    ["a thread, by the directory", { channel_id: THREAD }, { kind: "thread", id: THREAD, name: "plans" }],
     ["a thread, by its type", { channel_id: "9000000000", channel_type: 12 }, { kind: "thread", id: "9000000000" }],
     ["a thread, by the position in it", { channel_id: "9000000000", position: 3 }, { kind: "thread", id: "9000000000" }],
-    ["a channel nobody knows", { channel_id: "9000000000" }, { kind: "channel", id: "9000000000" }],
+    ["an unknown channel", { channel_id: "9000000000" }, { kind: "channel", id: "9000000000" }],
     [
       "a direct message is named by its person",
       { channel_id: DM, guild_id: undefined },
@@ -73,7 +73,7 @@ describe("[P7] the channel of a message", () => {
 describe("[P7] mentions and replies", () => {
   const own = { id: OWN, author: bot, content: "the sky" };
   const rows: readonly (readonly [what: string, more: Record<string, unknown>, meant: boolean])[] = [
-    ["nobody", {}, false],
+    ["no one", {}, false],
     ["the bot by name", { mentions: [bot] }, true],
     ["the bot's role", { mention_roles: [ROLE] }, true],
     ["another role", { mention_roles: ["600000000000000002"] }, false],
@@ -95,7 +95,7 @@ describe("[P7] mentions and replies", () => {
 
 describe("[P7] text", () => {
   const rows: readonly (readonly [what: string, more: Record<string, unknown>, text: string])[] = [
-    ["the address falls away", { content: `<@${BOT}> <@!${BOT}>, what is up` }, "what is up"],
+    ["a leading mention is removed", { content: `<@${BOT}> <@!${BOT}>, what is up` }, "what is up"],
     ["people have names", { content: `ask <@${ALICE}>`, mentions: [alice] }, "ask @Alice"],
     ["channels have names", { content: `see <#${CHANNEL}> and <#123456789>` }, "see #general and <#123456789>"],
     ["emoji have names", { content: "<:party:123456789> <a:wave:123456789>" }, ":party: :wave:"],
@@ -106,9 +106,9 @@ describe("[P7] text", () => {
       "[Poll: Tea?\n- yes\n- no]",
     ],
     ["embeds", { content: "", embeds: [{ type: "rich", title: "T", description: "D" }] }, "[Embed: T - D]"],
-    ["previews say nothing new", { content: "https://a.example", embeds: [{ type: "link", title: "T" }] }, "https://a.example"],
+    ["previews are dropped", { content: "https://a.example", embeds: [{ type: "link", title: "T" }] }, "https://a.example"],
     ["control characters", { content: "a\u0000b\u0007c\r\nd\te" }, "abc\nd\te"],
-    ["half characters", { content: "a\ud800b" }, "a\ufffdb"],
+    ["broken surrogates", { content: "a\ud800b" }, "a\ufffdb"],
   ];
   for (const [what, more, text] of rows) test(what, () => assert.equal(textOf(more), text));
   test("a forwarded message has its text", () => {
@@ -142,11 +142,11 @@ describe("[P7] ignored events", () => {
     ["another bot's", "MESSAGE_CREATE", message({ author: { ...alice, bot: true } })],
     ["Discord's own", "MESSAGE_CREATE", message({ author: { ...alice, system: true } })],
     ["a webhook's", "MESSAGE_CREATE", message({ webhook_id: "800000000000000001" })],
-    ["somebody joined", "MESSAGE_CREATE", message({ type: 7 })],
+    ["a member joined", "MESSAGE_CREATE", message({ type: 7 })],
     ["a message was pinned", "MESSAGE_CREATE", message({ type: 6 })],
     ["an answer to a command", "MESSAGE_CREATE", message({ type: 20 })],
     ["without an author", "MESSAGE_CREATE", message({ author: undefined })],
-    ["an author that is no object", "MESSAGE_CREATE", message({ author: [alice] })],
+    ["an author that is not an object", "MESSAGE_CREATE", message({ author: [alice] })],
     ["an id that is a number", "MESSAGE_CREATE", message({ id: 5 })],
     ["an id with a path", "MESSAGE_CREATE", message({ channel_id: "../users/@me" })],
     ["nothing", "MESSAGE_CREATE", null],

@@ -16,7 +16,7 @@ async function open(): Promise<Side> {
     },
     async person(): Promise<Person> {
       const id = String(400_000_000_000_100_000 + people.length * 1_000);
-      const username = `somebody${people.push(id)}`;
+      const username = `person${people.push(id)}`;
       const user = { id, username, discriminator: "0", global_name: "Someone Particular", avatar: null };
       const channel = dmOf(id);
       const find = (messageId: string) => discord.messages.get(channel)?.find((message) => message.id === messageId);

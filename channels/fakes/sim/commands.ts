@@ -221,7 +221,7 @@ async function status({ gateway, journal }: Stage): Promise<void> {
 async function pairs({ gateway, journal }: Stage): Promise<void> {
   const { pairs: waiting } = (await gateway.call("pair.list")) as { pairs?: Readonly<Record<string, Json>> };
   const all = Object.values(waiting ?? {});
-  if (all.length === 0) journal.say("Nobody waits.");
+  if (all.length === 0) journal.say("There are no pairing requests.");
   for (const { channel, senderId, senderName, code } of all)
     journal.say(`${String(channel)}: ${String(senderName ?? "")} ${String(senderId)}, code ${String(code ?? "-")}`);
 }

@@ -49,7 +49,7 @@ export class Journal {
         return;
       }
       const left = deadline - Date.now();
-      if (left <= 0) throw new Error(`nobody saw "${text}" within ${ms / 1000} s; look into ${this.file}`);
+      if (left <= 0) throw new Error(`no person saw "${text}" within ${ms / 1000} s; see ${this.file}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, left);
         this.#watchers.push(() => {

@@ -439,7 +439,7 @@ export class FakeWhatsApp {
     if (!said) return;
     const [pn, message, options] = said;
     this.peers.get(pn)?.forgetBot();
-    this.note("said-anew", { id });
+    this.note("sent-again", { id });
     await this.say(pn, message, options);
   }
   /** This person's phone could not decrypt a message and requests it again. */

@@ -341,7 +341,7 @@ export function channelContract(subject: Subject): void {
       assert.equal((await stage.call<{ connected: boolean }>("stop", { accountId: "default" })).connected, false);
       const id = fresh("d");
       await send(ann, `waits ${MARK}`, id);
-      const said = bringsBacklog ? [await ann.say(`nobody there ${MARK}`)] : [];
+      const said = bringsBacklog ? [await ann.say(`while stopped ${MARK}`)] : [];
       const { outboxWaiting, connected } = await stage.status();
       assert.deepEqual([outboxWaiting, connected], [1, false]);
       assert.deepEqual(textsOf(ann), []);

@@ -183,7 +183,7 @@ function placeOf(part: Bag): Content {
   const name = nameOf(own(part, "name")) ?? nameOf(own(part, "address"));
   const comment = textOf(own(part, "caption") ?? own(part, "comment"));
   if (lat === undefined || lon === undefined || Math.abs(lat) > 90 || Math.abs(lon) > 180)
-    return withContext(part, { text: [comment, "[A place that is none]"].filter(Boolean).join("\n") });
+    return withContext(part, { text: [comment, "[An invalid location]"].filter(Boolean).join("\n") });
   return withContext(part, {
     text: [comment, `[Location${name === undefined ? "" : ` ${name}`}: ${lat}, ${lon}]`].filter(Boolean).join("\n"),
     location: { lat, lon, ...(name === undefined ? {} : { name }) },

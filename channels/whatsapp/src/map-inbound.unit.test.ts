@@ -109,30 +109,30 @@ describe("sender and conversation", () => {
 describe("ignored messages", () => {
   const text = { conversation: "x" };
   for (const [what, message, why] of [
-    ["what the owner writes to others", say(text, { ...dm, fromMe: true }), "own"],
+    ["the owner's messages to others", say(text, { ...dm, fromMe: true }), "own"],
     ["the owner in a group", say(text, { ...inGroup, fromMe: true }), "own"],
-    ["an own id that does not say so", say(text, { ...inGroup, participant: "900000001111:7@lid" }), "own"],
-    ["the chat with oneself, when it is not asked for", say(text, { remoteJid: SELF.phone, fromMe: true, id: "S" }), "own"],
+    ["an own id without the own flag", say(text, { ...inGroup, participant: "900000001111:7@lid" }), "own"],
+    ["self-chat when it is not enabled", say(text, { remoteJid: SELF.phone, fromMe: true, id: "S" }), "own"],
     ["status", say(text, { remoteJid: "status@broadcast", participant: ANN, id: "S" }), "status"],
     ["a channel", say(text, { remoteJid: "120@newsletter", id: "S" }), "newsletter"],
     ["a broadcast list", say(text, { remoteJid: "120@broadcast", id: "S" }), "unknown_chat"],
-    ["a group's message of nobody", say(text, { ...inGroup, participant: undefined }), "malformed"],
-    ["a group's message of a group", say(text, { ...inGroup, participant: GROUP }), "malformed"],
+    ["a group message without a sender", say(text, { ...inGroup, participant: undefined }), "malformed"],
+    ["a group message sent by a group", say(text, { ...inGroup, participant: GROUP }), "malformed"],
     ["no id", say(text, { remoteJid: ANN }), "malformed"],
-    ["an id that is none", say(text, { ...dm, id: "a b" }), "malformed"],
+    ["an invalid id", say(text, { ...dm, id: "a b" }), "malformed"],
     ["a long id", say(text, { ...dm, id: "x".repeat(500) }), "malformed"],
-    ["an address that is none", say(text, { ...dm, remoteJid: "../../x@s.whatsapp.net" }), "malformed"],
-    ["a name for a number", say(text, { ...dm, remoteJid: "x1x5x5x5@s.whatsapp.net" }), "malformed"],
+    ["an invalid JID", say(text, { ...dm, remoteJid: "../../x@s.whatsapp.net" }), "malformed"],
+    ["a name instead of a number", say(text, { ...dm, remoteJid: "x1x5x5x5@s.whatsapp.net" }), "malformed"],
     ["no key", { message: text }, "malformed"],
     ["nothing", undefined, "malformed"],
-    ["what could not be read", { key: dm, messageStubType: 2, messageStubParameters: ["x"] }, "undecryptable"],
+    ["an undecryptable message", { key: dm, messageStubType: 2, messageStubParameters: ["x"] }, "undecryptable"],
     ["an event of a group", { key: inGroup, messageStubType: 27 }, "empty"],
     ["keys for a group", say({ senderKeyDistributionMessage: { groupId: GROUP } }), "empty"],
-    ["between programs", say({ protocolMessage: { type: 6, appStateSyncKeyShare: {} } }), "empty"],
+    ["a protocol message", say({ protocolMessage: { type: 6, appStateSyncKeyShare: {} } }), "empty"],
     ["a vote", say({ pollUpdateMessage: { vote: {} } }), "empty"],
     ["an album's head", say({ albumMessage: { expectedImageCount: 2 } }), "empty"],
     ["an empty text", say({ conversation: "" }), "empty"],
-    ["a take-back of nothing", say({ protocolMessage: { type: 0 } }), "empty"],
+    ["a deletion without a target", say({ protocolMessage: { type: 0 } }), "empty"],
   ] as const) {
     test(`[P2] ${what}: ${why}`, () => assert.deepEqual(mapInbound(message, context), { kind: "ignored", why }));
   }
@@ -156,10 +156,10 @@ describe("content", () => {
     ["long text", { extendedTextMessage: { text: "hi" } }, "hi"],
     ["ephemeral", { ephemeralMessage: { message: { extendedTextMessage: { text: "gone soon" } } } }, "gone soon"],
     ["sent by another device", { deviceSentMessage: { message: { conversation: "hi" } } }, "hi"],
-    ["with beside it what is no content", { messageContextInfo: {}, conversation: "hi" }, "hi"],
-    ["a place", { locationMessage: { degreesLatitude: 52.1, degreesLongitude: 4.3, name: "Home" } }, "[Location Home: 52.1, 4.3]"],
-    ["a place that is none", { locationMessage: { degreesLatitude: 152, degreesLongitude: 4 } }, "[A place that is none]"],
-    ["a moving place", { liveLocationMessage: { degreesLatitude: 1, degreesLongitude: 2, caption: "here" } }, "here\n[Location: 1, 2]"],
+    ["with metadata beside the content", { messageContextInfo: {}, conversation: "hi" }, "hi"],
+    ["a location", { locationMessage: { degreesLatitude: 52.1, degreesLongitude: 4.3, name: "Home" } }, "[Location Home: 52.1, 4.3]"],
+    ["an invalid location", { locationMessage: { degreesLatitude: 152, degreesLongitude: 4 } }, "[An invalid location]"],
+    ["a live location", { liveLocationMessage: { degreesLatitude: 1, degreesLongitude: 2, caption: "here" } }, "here\n[Location: 1, 2]"],
     [
       "a contact",
       {
@@ -180,8 +180,8 @@ describe("content", () => {
     ["a list", { listResponseMessage: { title: "Second" } }, "Second"],
     ["an event", { eventMessage: { name: "Party", description: "at 8" } }, "[Event: Party]\nat 8"],
     ["an invitation", { groupInviteMessage: { groupName: "Trip" } }, "[Invitation to the group Trip]"],
-    ["what nobody knows", { quantumMessage: { a: 1 } }, "[A message of a kind that can't be shown here: quantumMessage]"],
-    ["what nobody knows, with a wild name", { "a\nb](x": { a: 1 } }, "[A message of a kind that can't be shown here: unnamed]"],
+    ["an unknown kind", { quantumMessage: { a: 1 } }, "[A message of a kind that can't be shown here: quantumMessage]"],
+    ["an unknown kind with a hostile name", { "a\nb](x": { a: 1 } }, "[A message of a kind that can't be shown here: unnamed]"],
   ] as const) {
     test(`[P2] ${what}`, () => assert.equal(textOf(message), expected));
   }

@@ -237,7 +237,7 @@ describe("a linked account", () => {
     const id = await fake.say(ANN.pn, "whole at last", { damaged: true });
     const inbound = await world.received(id);
     assert.equal(inbound.message.text, "whole at last");
-    assert.equal(fake.noted("said-anew").filter((note) => note["id"] === id).length, 1);
+    assert.equal(fake.noted("sent-again").filter((note) => note["id"] === id).length, 1);
     assert.equal(world.inbound.filter(({ message }) => message.id === id).length, 1);
   });
 

@@ -1,2 +1,2 @@
-/** The package `magic-bytes.js` (an alias of the bundler puts this in place): nothing is guessed, every file says what it is. */
+/** The package `magic-bytes.js` (replaced by a bundler alias): no guessing, because every file has its type. */
 export const filetypeinfo = (): readonly never[] => [];

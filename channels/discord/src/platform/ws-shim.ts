@@ -28,7 +28,7 @@ export class WebSocket {
     socket.addEventListener("open", () => {
       if (this.readyState !== WebSocket.CONNECTING) return;
       this.readyState = WebSocket.OPEN;
-      // The library lets go of a socket that is still connecting without closing it.
+      // The library drops a connecting socket without closing it.
       if (this.onmessage === null && this.onclose === null) return this.close(1000);
       this.onopen?.({});
     });
@@ -37,7 +37,7 @@ export class WebSocket {
     socket.addEventListener("close", ({ code, reason }) => this.#closed(code, reason));
   }
   send(data: string | ArrayBuffer): void {
-    // A heartbeat that comes too late has nobody to hear it.
+    // A late heartbeat on a closed socket is dropped.
     if (this.readyState === WebSocket.OPEN) this.#socket.send(data);
   }
   close(code?: number, reason?: string): void {
@@ -46,7 +46,7 @@ export class WebSocket {
     try {
       this.#socket.close(code, reason);
     } catch {
-      // It was never open; what counts is that it ends.
+      // It was never open; it must only end.
     }
     this.#giveUp = setTimeout(() => this.#closed(code ?? 1006, reason ?? ""), CLOSE_MS);
   }
