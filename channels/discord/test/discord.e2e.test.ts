@@ -140,7 +140,7 @@ describe("messages", { concurrency: 8 }, () => {
     assert.equal(report.state, "failed");
     assert.match(report.error ?? "", /may not write here/);
     const nowhere = await bot.report(await bot.send({ peer: { kind: "channel", id: "../users/@me" }, text: "five" }));
-    assert.match(nowhere.error ?? "", /no such conversation/);
+    assert.match(nowhere.error ?? "", /not a Discord conversation/);
     // A repeated delivery is the same message.
     await bot.send({ peer: alice, text: "three" }, "d2");
     assert.equal(bot.discord.sent(DM).length, 3);
@@ -356,7 +356,7 @@ describe("the connection", { concurrency: 8 }, () => {
     bot.discord.failNext("POST /channels/\\d+/messages", 401);
     const id = await bot.send({ peer: alice, text: "waits" });
     const stopped = await world.until(() => bot.states.find(({ extra }) => extra?.["socket"] === "stopped"), "the stop");
-    assert.match(stopped.error ?? "", /token any more/);
+    assert.match(stopped.error ?? "", /no longer accepts/);
     assert.equal((await bot.status()).outboxWaiting, 1);
     await bot.start();
     assert.equal((await bot.report(id)).state, "sent");
@@ -370,7 +370,7 @@ describe("the connection", { concurrency: 8 }, () => {
     const bot = await world.bot("budget", { identifiesLeft: 50 });
     await bot.start();
     const waiting = await world.until(() => bot.states.find(({ extra }) => extra?.["socket"] === "waiting"), "the wait");
-    assert.match(waiting.error ?? "", /as many sessions as Discord allows/);
+    assert.match(waiting.error ?? "", /sessions that Discord allows/);
     assert.equal(waiting.extra?.["sessionsLeftToday"], 50);
     assert.equal(count(bot, "gateway.identify"), 0);
     assert.equal((await bot.report(await bot.send({ peer: alice, text: "still here" }))).state, "sent");
