@@ -1,6 +1,6 @@
 /** The session behind the real gateway, with the demo model: the parts fit each other. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { ADMIN, open, seed, type Peer } from "../gateway/support.ts";
+import { ADMIN, open, seed, type Peer } from "../support/gateway.ts";
 import { until } from "./support.ts";
 
 async function client(): Promise<Peer> {

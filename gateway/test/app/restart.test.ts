@@ -1,0 +1,51 @@
+/** In a file of its own: what the first /health of a runtime's life does can be seen once. */
+import { createExecutionContext, reset } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { ChannelService } from "../../../protocol/gen/services.ts";
+import { parts } from "../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../src/app/gateway-service.ts";
+import { client, eventually, fakeSessions, fetchWorker, seed } from "../support/gateway.ts";
+
+beforeEach(async () => {
+  await reset();
+  await seed();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+test("[D6][P12] the first /health of a runtime's life, and only that, makes interrupted conversations go on", async () => {
+  const { of } = fakeSessions();
+  const asked: string[] = [];
+  vi.spyOn(parts, "channel").mockImplementation((_env, name) =>
+    name === "gone"
+      ? undefined
+      : ({
+          status: async ({ accountId }: { accountId?: string }) => {
+            asked.push(`${name}/${accountId}`);
+            if (name === "broken") throw new Error("no answer");
+            return [];
+          },
+        } as unknown as ChannelService),
+  );
+  const entrypoint = new GatewayEntrypoint(createExecutionContext(), env);
+  for (const channel of ["broken", "gone", "test"])
+    await entrypoint.status({
+      account: { channel, accountId: "default" },
+      state: { accountId: "default", connected: true, authenticated: true },
+    });
+  const peer = await client();
+  for (const key of ["main", "agent:main:cli:dm:b"]) await peer.ok("chat.send", { sessionKey: key, message: "hi" });
+  // On the edge the alarms do it.
+  await fetchWorker("http://localhost/health");
+  expect(of("resume")).toEqual([]);
+  expect(asked).toEqual([]);
+  const embedded = { ENVIRONMENT: "embedded" };
+  await fetchWorker("http://localhost/health", undefined, embedded);
+  expect(new Set(of("resume").map(({ key }) => key))).toEqual(new Set(["agent:main:cli:dm:b", "agent:main:main"]));
+  await fetchWorker("http://localhost/health", undefined, embedded);
+  expect(of("resume")).toHaveLength(2);
+  // Channels connect at once, and one that does not answer keeps nothing from going on.
+  await eventually(() => expect(asked).toEqual(["broken/default", "test/default"]));
+});

@@ -1,0 +1,204 @@
+/** `/channels/{name}/...`: what reaches a channel of a stranger's request, and what comes back. The channel is a fake Worker. */
+import { reset } from "cloudflare:test";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { checkProblemDetails } from "../../../protocol/gen/validators/checks.js";
+import type { Env } from "../../src/platform/env.ts";
+import { Webhooks } from "../../src/app/http/webhook.ts";
+import type { WebhookChannel } from "../../src/ports/channels.ts";
+import { ADMIN, fakeSessions, fetchWorker, seed } from "../support/gateway.ts";
+
+const AT = "http://gsv.test/channels";
+interface Seen {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+let seen: Seen[];
+let described: number;
+let answer: () => Response | Promise<Response>;
+let open: WebhookChannel;
+let closed: WebhookChannel;
+
+beforeEach(async () => {
+  await reset();
+  fakeSessions();
+  seen = [];
+  described = 0;
+  answer = () => Response.json({ accepted: true });
+  const make = (webhooks: boolean | undefined): WebhookChannel => ({
+    describe: async () => {
+      described++;
+      return webhooks === undefined ? {} : { webhooks };
+    },
+    fetch: async (request) => {
+      seen.push({
+        url: request.url,
+        method: request.method,
+        headers: Object.fromEntries(request.headers),
+        body: request.body === null ? "" : await request.text(),
+      });
+      return answer();
+    },
+  });
+  open = make(true);
+  closed = make(undefined);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const bindings = (): Partial<Env> => Object.fromEntries([["CHANNEL_HOOK", open] as const, ["CHANNEL_QUIET", closed] as const]);
+const call = (path: string, init?: RequestInit<IncomingRequestCfProperties>): Promise<Response> => fetchWorker(AT + path, init, bindings());
+const post = (body: BodyInit, headers: Record<string, string> = {}): RequestInit<IncomingRequestCfProperties> => ({
+  method: "POST",
+  body,
+  headers,
+});
+async function reasonOf(response: Response): Promise<string> {
+  const body: unknown = await response.json();
+  if (!checkProblemDetails(body)) throw new Error(`no problem details: ${JSON.stringify(body)}`);
+  expect(body.status).toBe(response.status);
+  return body.reason;
+}
+
+test("[S1] without a first token channels are closed too", async () => {
+  expect(await reasonOf(await call("/hook/default", post("x")))).toBe("auth.not_configured");
+  expect(seen).toEqual([]);
+});
+
+test("a platform's request reaches its channel whole: path, query, body and the platform's own headers", async () => {
+  await seed();
+  const response = await call("/hook/default/a%2Fb?after=1&x=%20", post('{"a":1}', { "X-Signature": "abc", "Content-Type": "text/x" }));
+  expect(response.status).toBe(200);
+  expect(await response.json()).toEqual({ accepted: true });
+  expect(seen).toHaveLength(1);
+  expect(seen[0]).toMatchObject({ url: "https://channel.invalid/default/a%2Fb?after=1&x=%20", method: "POST", body: '{"a":1}' });
+  expect(seen[0]?.headers).toMatchObject({ "x-signature": "abc", "content-type": "text/x" });
+  await call("/hook/default?after=2");
+  expect(seen[1]).toMatchObject({ url: "https://channel.invalid/default?after=2", method: "GET", body: "" });
+});
+
+test("[S5] credentials of this gateway, and what only proxies and browsers say, stay here", async () => {
+  await seed();
+  await call(
+    "/hook/default",
+    post("x", {
+      Authorization: `Bearer ${ADMIN}`,
+      Cookie: "session=1",
+      "Proxy-Authorization": "x",
+      "CF-Connecting-IP": "203.0.113.1",
+      "X-Forwarded-For": "203.0.113.1",
+      "Sec-WebSocket-Protocol": ADMIN,
+    }),
+  );
+  expect(seen).toHaveLength(1);
+  expect(JSON.stringify(seen)).not.toContain(ADMIN);
+  expect(Object.keys(seen[0]?.headers ?? {}).filter((name) => /^(authorization|cookie|proxy-|cf-|x-forwarded|sec-)/.test(name))).toEqual(
+    [],
+  );
+});
+
+test("[A6][X17] only channels that say they take webhooks are reached; the others look like none", async () => {
+  await seed();
+  for (const path of ["/quiet/default", "/none/default", "/HOOK/default", "/hook", "/", "/a.b/x", "/hook%2F/x", "/constructor/x"]) {
+    const response = await call(path, post("x"));
+    expect(response.status, path).toBe(404);
+    expect(await reasonOf(response), path).toBe("channel.unknown");
+  }
+  // `..` is gone before anybody sees it; what is left is nobody's.
+  expect(await reasonOf(await call("/hook/../../openapi.json", post("x")))).toBe("auth.required");
+  expect(seen).toEqual([]);
+});
+
+test("[S2] a page in a browser reaches no channel", async () => {
+  await seed();
+  for (const headers of [{ Origin: "https://evil.example" }, { Origin: "null" }, { "Sec-Fetch-Site": "cross-site" }])
+    expect(await reasonOf(await call("/hook/default", post("x", headers)))).toBe("auth.origin");
+  expect(seen).toEqual([]);
+});
+
+test("[S2] on one's own machine a foreign Host is refused here as everywhere", async () => {
+  await seed();
+  const headers = { Host: "evil.example" };
+  const response = await fetchWorker("http://evil.example/channels/hook/x", post("x", headers), { ...bindings(), ENVIRONMENT: "embedded" });
+  expect(await reasonOf(response)).toBe("auth.origin");
+  expect(seen).toEqual([]);
+});
+
+test("[P19] other methods, and a body of one byte too much, told or not, are refused", async () => {
+  await seed();
+  for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"]) expect((await call("/hook/x", { method })).status, method).toBe(405);
+  const big = new Uint8Array(LIMITS.webhookBytes + 1);
+  expect((await call("/hook/x", post(big))).status).toBe(413);
+  const untold = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (let at = 0; at < 17; at++) controller.enqueue(new Uint8Array(65_536));
+      controller.close();
+    },
+  });
+  expect((await call("/hook/x", post(untold))).status).toBe(413);
+  expect(seen).toEqual([]);
+  expect((await call("/hook/x", post(big.subarray(1)))).status).toBe(200);
+  expect(seen[0]?.body).toHaveLength(LIMITS.webhookBytes);
+});
+
+test("[S18] of an answer only its body, type and status come back; redirects and upgrades do not", async () => {
+  await seed();
+  answer = () =>
+    new Response("<script>", {
+      status: 401,
+      headers: { "Content-Type": "text/html", "Set-Cookie": "a=b", "Access-Control-Allow-Origin": "*", "Retry-After": "5", "X-Other": "1" },
+    });
+  const response = await call("/hook/x", post("x"));
+  expect(response.status).toBe(401);
+  expect(await response.text()).toBe("<script>");
+  expect(response.headers.get("Retry-After")).toBe("5");
+  expect(response.headers.get("Content-Security-Policy")).toContain("sandbox");
+  for (const name of ["Set-Cookie", "Access-Control-Allow-Origin", "X-Other"]) expect(response.headers.get(name), name).toBeNull();
+  answer = () => new Response(null, { status: 302, headers: { Location: "https://evil.example" } });
+  expect(await reasonOf(await call("/hook/x", post("x")))).toBe("channel.failed");
+});
+
+test("a channel that breaks is a 502, and says nothing of why", async () => {
+  await seed();
+  answer = () => {
+    throw new Error("inner secret");
+  };
+  const response = await call("/hook/x", post("x"));
+  expect(response.status).toBe(502);
+  expect(await response.text()).not.toContain("secret");
+});
+
+test("a channel is asked once a minute whether it takes webhooks", async () => {
+  let now = 0;
+  const webhooks = new Webhooks(() => now);
+  const ask = async (): Promise<number> => (await webhooks.respond(new Request(`${AT}/hook/x`), () => open)).status;
+  expect([await ask(), await ask(), described]).toEqual([200, 200, 1]);
+  now = 60_000;
+  await ask();
+  expect(described).toBe(2);
+  now = 120_000;
+  open = { ...open, describe: async () => Promise.reject(new Error("away")) };
+  expect(await ask()).toBe(404);
+});
+
+test("[P19] at most so many requests wait for channels at once; the next is told to come again", async () => {
+  const webhooks = new Webhooks(() => 0);
+  let release = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  answer = async () => {
+    await gate;
+    return new Response("ok");
+  };
+  const ask = (): Promise<Response> => webhooks.respond(new Request(`${AT}/hook/x`), () => open);
+  const waiting = Array.from({ length: LIMITS.webhooksAtOnce }, ask);
+  const refused = await ask();
+  expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "60"]);
+  release();
+  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(waiting.map(() => 200));
+  expect((await ask()).status).toBe(200);
+});

@@ -1,0 +1,133 @@
+/** What strangers and guests can make durable, and that nobody's held words keep back another's. The platform's side is a fake service. */
+import { createExecutionContext, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { ChannelService } from "../../../../protocol/gen/services.ts";
+import type { ChannelInbound, ChannelInboundOutcome, ChannelSendResult } from "../../../../protocol/gen/types.ts";
+import { parts } from "../../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../../src/app/gateway-service.ts";
+import type { SessionSend } from "../../../src/ports/session.ts";
+import { client, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
+
+const ACCOUNT = { channel: "test", accountId: "default" };
+let owner: Peer;
+/** What the channel says to a delivery. */
+let answer: ChannelSendResult;
+let offered: string[];
+
+beforeEach(async () => {
+  await reset();
+  answer = { status: "queued" };
+  offered = [];
+  const service: Pick<ChannelService, "send"> = {
+    send: async ({ message }) => {
+      offered.push(message.text);
+      return answer;
+    },
+  };
+  vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "test" ? (service as ChannelService) : undefined));
+  vi.spyOn(parts, "channelNames").mockImplementation(() => ["test"]);
+  fakeSessions();
+  await seed();
+  owner = await client();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const entrypoint = (): GatewayEntrypoint => new GatewayEntrypoint(createExecutionContext(), env);
+const take = (inbound: ChannelInbound): Promise<ChannelInboundOutcome> => entrypoint().inbound({ account: ACCOUNT, inbound });
+let serial = 0;
+const dm = (sender: string, text: string): ChannelInbound => ({
+  peer: { kind: "dm", id: sender },
+  sender: { id: sender },
+  message: { id: `m${++serial}`, text, timestamp: Date.now() },
+  receivedAt: Date.now(),
+});
+const count = (table: string): Promise<number> =>
+  runInDurableObject(gateway(), (_gateway, { storage }) => storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n);
+const approve = (senderId: string) => owner.ok("pair.approve", { channel: "test", senderId });
+/** Time goes on by itself, and by hand. */
+function clock(): (ms: number) => void {
+  let at = Date.UTC(2026, 0, 2, 3);
+  vi.spyOn(Date, "now").mockImplementation(() => (at += 1));
+  return (ms) => {
+    at += ms;
+  };
+}
+
+test("[CH7][S6][P19] however much a stranger writes, what is kept of it is bounded", async () => {
+  for (let n = 0; n < 100; n++) expect((await take(dm("stranger", `message ${n}`))).outcome).toBe("held");
+  expect([await count("held"), await count("pairs")]).toEqual([5, 1]);
+  expect(await count("channel_inbox")).toBeLessThanOrEqual(6);
+});
+
+test("[P19] a guest whose day is over stores no files either", async () => {
+  await owner.ok("config.set", { path: "channels.test.allowFrom", value: ["guest"] });
+  const pass = clock();
+  const file = (inbound: ChannelInbound) => entrypoint().media({ account: ACCOUNT, inbound, mimeType: "image/png", index: 0 });
+  let last = dm("guest", "first");
+  expect((await file(last)).r2Key).toBeDefined();
+  for (let n = 0; n < 200; n++) {
+    pass(4_000);
+    last = dm("guest", `message ${n}`);
+    expect((await take(last)).outcome).toBe("accepted");
+  }
+  expect(await file(dm("guest", "look"))).toEqual({});
+  // What was taken in before that goes where it went.
+  expect((await file(last)).r2Key).toBeDefined();
+  pass(86_400_000);
+  expect((await file(dm("guest", "look"))).r2Key).toBeDefined();
+});
+
+test("[P12] held words that can't be handed on keep nobody else's back, and are tried more and more seldom", async () => {
+  const pass = clock();
+  let broken: readonly string[] = ["anna", "ben"];
+  let tries = 0;
+  fakeSessions((key) => ({
+    send: async ({ runId }) => {
+      if (!broken.some((name) => key.includes(name))) return { ok: true, value: { status: "started", runId: runId as never } };
+      tries++;
+      throw new Error("the object is broken");
+    },
+  }));
+  for (const name of ["anna", "ben"]) {
+    await take(dm(name, "hello"));
+    await approve(name);
+  }
+  await vi.waitFor(() => expect(tries).toBeGreaterThan(1));
+  expect(await count("held")).toBe(2);
+  broken = ["anna"];
+  pass(31_000);
+  await runDurableObjectAlarm(gateway());
+  await vi.waitFor(async () => expect(await count("held")).toBe(1));
+  const soFar = tries;
+  for (let minute = 0; minute < 180; minute++) {
+    pass(60_000);
+    await runDurableObjectAlarm(gateway());
+  }
+  expect(tries - soFar).toBeGreaterThan(2);
+  expect(tries - soFar).toBeLessThan(40);
+});
+
+test("[P10] the answer to held words is not lost when the channel has no room just then", async () => {
+  const pass = clock();
+  const asked: SessionSend[] = [];
+  fakeSessions(() => ({
+    send: async (input) => {
+      asked.push(input);
+      return { ok: true, value: { status: "command", command: "help", response: "All that I can do." } };
+    },
+  }));
+  await take(dm("anna", "/help"));
+  answer = { status: "refused", error: "too many messages wait for the platform", retryable: true };
+  await approve("anna");
+  await vi.waitFor(() => expect(offered).toHaveLength(1));
+  expect(await count("held")).toBe(1);
+  answer = { status: "queued" };
+  pass(31_000);
+  await runDurableObjectAlarm(gateway());
+  await vi.waitFor(() => expect(offered).toEqual(["All that I can do.", "All that I can do."]));
+  await vi.waitFor(async () => expect(await count("held")).toBe(0));
+  expect(asked).toHaveLength(1);
+});

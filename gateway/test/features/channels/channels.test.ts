@@ -1,0 +1,413 @@
+/** Channels at the gateway: who is let in, which conversation, once, and what people are told. The platform's side is a fake service. */
+import { createExecutionContext, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { ChannelService } from "../../../../protocol/gen/services.ts";
+import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, OutboundMessage } from "../../../../protocol/gen/types.ts";
+import { parts } from "../../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../../src/app/gateway-service.ts";
+import type { SessionSend } from "../../../src/ports/session.ts";
+import { client, eventually, FAR, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
+
+const ACCOUNT = { channel: "test", accountId: "default" };
+const state = (accountId: string): ChannelAccount => ({ accountId, connected: true, authenticated: true });
+let sent: OutboundMessage[];
+let service: ChannelService;
+let sessions: ReturnType<typeof fakeSessions>;
+let owner: Peer;
+
+beforeEach(async () => {
+  await reset();
+  sent = [];
+  service = {
+    describe: async () => ({
+      peerKinds: ["dm"],
+      media: true,
+      reactions: false,
+      typing: true,
+      replies: true,
+      edits: false,
+      buttons: false,
+      login: true,
+      maxTextChars: 2000,
+    }),
+    start: async ({ accountId }) => state(accountId),
+    stop: async ({ accountId }) => ({ ...state(accountId), connected: false }),
+    status: async ({ accountId }) => [state(accountId ?? "default")],
+    send: async ({ message }) => {
+      sent.push(message);
+      return { status: "queued" };
+    },
+    live: async () => ({ ok: true }),
+    typing: async () => ({ ok: true }),
+    login: async () => ({ state: "qr", qr: "QR-TEXT", message: "Scan this." }),
+    logout: async ({ accountId }) => state(accountId),
+  };
+  vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "test" ? service : undefined));
+  vi.spyOn(parts, "channelNames").mockImplementation(() => ["test"]);
+  sessions = fakeSessions();
+  await seed();
+  owner = await client();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const entrypoint = (): GatewayEntrypoint => new GatewayEntrypoint(createExecutionContext(), env);
+const take = (inbound: ChannelInbound, account = ACCOUNT): Promise<ChannelInboundOutcome> => entrypoint().inbound({ account, inbound });
+let serial = 0;
+const dm = (sender: string, text: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
+  peer: { kind: "dm", id: sender },
+  sender: { id: sender },
+  message: { id: `m${++serial}`, text, timestamp: Date.now() },
+  receivedAt: Date.now(),
+  ...more,
+});
+const group = (sender: string, text: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
+  ...dm(sender, text),
+  peer: { kind: "group", id: "g1", name: "Friends" },
+  ...more,
+});
+const configure = (path: string, value: unknown) => owner.ok("config.set", { path, value });
+const handed = (): SessionSend[] => sessions.of("send").map(({ args }) => args[0] as SessionSend);
+
+describe("who is let in", () => {
+  test("[CH7][S6][X7] a stranger is held, told once, and reaches no session", async () => {
+    const first = await take(dm("stranger", "rm -rf /"));
+    expect(first.outcome).toBe("held");
+    expect(first.replies).toHaveLength(1);
+    const again = await take(dm("stranger", "hello?"));
+    expect(again).toEqual({ outcome: "held" });
+    expect(sessions.asked).toEqual([]);
+    const { pairs } = await owner.ok<{ pairs: Record<string, { code: string; waiting: number; firstMessage: string }> }>("pair.list");
+    const pair = pairs["test:stranger"];
+    expect(pair).toMatchObject({ waiting: 2, firstMessage: "rm -rf /" });
+    expect(first.replies?.[0]?.text).toContain(pair?.code);
+  });
+
+  test("who is let in as a guest gets their words answered, in a conversation of their own", async () => {
+    await take(dm("anna", "one"));
+    await take(dm("anna", "two"));
+    expect(await owner.ok("pair.approve", { channel: "test", senderId: "anna" })).toMatchObject({ approved: true, role: "guest" });
+    await eventually(() => expect(handed()).toHaveLength(2));
+    const [one, two] = handed();
+    expect(one?.identity).toMatchObject({ key: "agent:main:test:default:dm:anna", isOwnersSession: false });
+    expect(one?.verbatim).toBe(true);
+    expect(one?.text).toContain("\none");
+    expect(two?.text).toContain("\ntwo");
+    expect((await take(dm("anna", "three"))).outcome).toBe("accepted");
+    expect(await owner.ok("pair.list")).toEqual({ pairs: {} });
+  });
+
+  test("by the code that they were told", async () => {
+    const held = await take(dm("anna", "hello"));
+    const code = /code ([A-Z2-9]{6})/.exec(held.replies?.[0]?.text ?? "")?.[1] ?? "";
+    expect(await owner.ok("pair.approve", { channel: "test", senderId: code.toLowerCase(), role: "owner" })).toMatchObject({
+      senderId: "anna",
+      role: "owner",
+    });
+    await eventually(() => expect(handed()).toHaveLength(1));
+    expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:main", isOwnersSession: true });
+    expect(handed()[0]?.text).toBe("hello");
+  });
+
+  test("who is turned away is not answered again", async () => {
+    await take(dm("spam", "buy"));
+    await owner.ok("pair.reject", { channel: "test", senderId: "spam" });
+    expect(await take(dm("spam", "buy!"))).toEqual({ outcome: "ignored" });
+    expect(sessions.asked).toEqual([]);
+    expect((await owner.refused("pair.approve", { channel: "test", senderId: "nobody" })).reason).toBe("pair.not_found");
+  });
+
+  test("[CH3][S6] a group without a mention, and a stranger in a group: no run", async () => {
+    await configure("channels.test.owners", ["me"]);
+    expect((await take(group("me", "hello all"))).outcome).toBe("ignored");
+    expect((await take(group("stranger", "ok", { wasMentioned: true }))).outcome).toBe("ignored");
+    expect(sessions.asked).toEqual([]);
+  });
+
+  test("[R6] the owner's command counts also when there is something to say about it; what is quoted or forwarded is nobody's", async () => {
+    await configure("channels.test.owners", ["me"]);
+    const said = async (message: Partial<ChannelInbound["message"]>): Promise<Partial<SessionSend> | undefined> => {
+      const inbound = dm("me", "/stop");
+      await take({ ...inbound, message: { ...inbound.message, ...message } });
+      const sent = handed().at(-1);
+      return (
+        sent && {
+          text: sent.text,
+          ...(sent.verbatim ? { verbatim: true } : {}),
+          ...(sent.command === undefined ? {} : { command: sent.command }),
+        }
+      );
+    };
+    const sent = Date.now() - 3_600_000;
+    expect(await said({})).toEqual({ text: "/stop" });
+    expect(await said({ timestamp: sent })).toEqual({
+      text: `[message] {"sentAt":"${new Date(sent).toISOString()}"}\n/stop`,
+      verbatim: true,
+      command: "/stop",
+    });
+    expect(await said({ text: "why?", replyToText: "/m:dear/model /reset" })).toEqual({
+      text: '[message] {"quotes":{"text":"/m:dear/model /reset"}}\nwhy?',
+      verbatim: true,
+      command: "why?",
+    });
+    expect(await said({ forwarded: true })).toEqual({ text: '[message] {"forwarded":true}\n/stop', verbatim: true });
+  });
+
+  test("[S7][S8][X10] a group is never the owner's own conversation; commands in it are the owner's alone", async () => {
+    await configure("channels.test.owners", ["me"]);
+    await configure("channels.test.allowFrom", ["anna"]);
+    const outcome = await take(group("me", "@ada /reset", { wasMentioned: true }));
+    expect(outcome).toMatchObject({ outcome: "accepted", sessionKey: "agent:main:test:group:g1", reaction: "👀" });
+    await take(group("anna", "/reset", { wasMentioned: true }));
+    const [mine, hers] = handed();
+    expect(mine).toMatchObject({ identity: { isOwnersSession: false }, verbatim: true, command: "/reset" });
+    expect(mine?.text).toMatch(/^\[message\] \{.*"from":\{"id":"me"\}.*\}\n@ada \/reset$/);
+    expect(mine?.reply).toMatchObject({ channel: "test", peer: { kind: "group", id: "g1" } });
+    expect(hers).toMatchObject({ identity: { isOwnersSession: false }, verbatim: true });
+    expect(hers).not.toHaveProperty("command");
+  });
+
+  test("[CH2][X7] an open door makes guests, never the owner", async () => {
+    await configure("channels.test.dmPolicy", "open");
+    await take(dm("anyone", "hi"));
+    expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:test:default:dm:anyone", isOwnersSession: false });
+  });
+
+  test("no channel speaks for the terminal, and none has a strange name", async () => {
+    await expect(take(dm("me", "hi"), { channel: "cli", accountId: "default" })).rejects.toThrow(/no such channel/);
+    await expect(take(dm("me", "hi"), { channel: "../x", accountId: "default" })).rejects.toThrow(/no such channel/);
+    await expect(entrypoint().inbound({ account: ACCOUNT } as never)).rejects.toThrow(/GatewayServiceInboundParams/);
+  });
+});
+
+describe("once, and to the right place", () => {
+  beforeEach(() => configure("channels.test.owners", ["me"]));
+
+  test("[CH6][P2][W3] the same message again is the same message", async () => {
+    const inbound = dm("me", "do it");
+    const first = await take(inbound);
+    expect(first).toMatchObject({ outcome: "accepted", sessionKey: "agent:main:main" });
+    expect(await take(inbound)).toMatchObject({ ...first, outcome: "duplicate" });
+    expect(handed()).toHaveLength(1);
+  });
+
+  test("[P2] what is a day late is kept for the agent to see, begins no run, and the channel learns why", async () => {
+    await configure("channels.test.owners", ["me"]);
+    const sent = Date.now() - 86_400_001;
+    const late = dm("me", "/new", { message: { id: "old", text: "/new", timestamp: sent }, backlog: true });
+    const outcome = { sessionKey: "agent:main:main", unanswered: "late" };
+    expect(await take(late)).toEqual({ outcome: "accepted", ...outcome });
+    expect(await take(late)).toEqual({ outcome: "duplicate", ...outcome });
+    expect(handed()).toHaveLength(1);
+    expect(handed()[0]).toMatchObject({ quiet: true, text: `[message] {"sentAt":"${new Date(sent).toISOString()}"}\n/new` });
+    expect(handed()[0]?.reply).toBeUndefined();
+  });
+
+  test("[W22] reactions and corrections of what was taken begin no run; the correction of what was not does", async () => {
+    await configure("channels.test.owners", ["me"]);
+    const { message } = dm("me", "");
+    await take(dm("me", "10 euros", { message: { ...message, id: "e1", text: "10 euros" } }));
+    expect(
+      await take(dm("me", "", { message: { ...message, id: "e2", text: "[Reacted with 👍]", reaction: "👍", replyToId: "x" } })),
+    ).toMatchObject({ outcome: "accepted", unanswered: "event" });
+    expect(await take(dm("me", "", { message: { ...message, id: "e3", text: "12 euros", editOf: "e1" } }))).toMatchObject({
+      unanswered: "event",
+    });
+    expect((await take(dm("me", "", { message: { ...message, id: "e4", text: "13 euros", editOf: "never" } }))).unanswered).toBeUndefined();
+    expect(handed().map(({ quiet }) => quiet === true)).toEqual([false, true, true, false]);
+  });
+
+  test("[P2] a try whose answer was lost goes to the conversation of the first, whatever is configured meanwhile", async () => {
+    let lost = true;
+    sessions = fakeSessions(() => ({
+      send: async ({ runId }) => {
+        if (lost) throw new Error("the link broke");
+        return { ok: true, value: { status: "started", runId: runId as never } };
+      },
+    }));
+    const inbound = dm("me", "do it");
+    await expect(take(inbound)).rejects.toThrow();
+    lost = false;
+    await configure("session.dmScope", "per-peer");
+    await take(inbound);
+    const keys = sessions.of("send").map(({ key }) => key);
+    expect(new Set(keys)).toEqual(new Set(["agent:main:main"]));
+    const ids = sessions.of("send").map(({ args }) => (args[0] as SessionSend).messageId);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  test("a bucket or object that fails is no refusal: the channel keeps the message", async () => {
+    let away = true;
+    sessions = fakeSessions(() => ({
+      send: async ({ runId }) =>
+        away
+          ? { ok: false, error: { reason: "storage.failed", message: "The bucket is away." } }
+          : { ok: true, value: { status: "started", runId: runId as never } },
+    }));
+    const inbound = dm("me", "hello");
+    expect(await take(inbound)).toEqual({ outcome: "later" });
+    away = false;
+    expect((await take(inbound)).outcome).toBe("accepted");
+  });
+
+  test("[P10] a refusal is told to the sender, once", async () => {
+    sessions = fakeSessions(() => ({
+      send: async () => ({ ok: false, error: { reason: "session.queue_full", message: "200 messages wait already." } }),
+    }));
+    const inbound = dm("me", "hello");
+    const first = await take(inbound);
+    expect(first).toMatchObject({ outcome: "refused", replies: [{ text: "200 messages wait already." }] });
+    expect(await take(inbound)).toEqual(first);
+  });
+
+  test("a command's answer goes back where it came from", async () => {
+    sessions = fakeSessions(() => ({
+      send: async () => ({ ok: true, value: { status: "command", command: "status", response: "All is well." } }),
+    }));
+    const outcome = await take(dm("me", "/status"));
+    expect(outcome).toMatchObject({ outcome: "answered", replies: [{ text: "All is well.", peer: { id: "me" } }] });
+    expect(handed()[0]?.verbatim).toBeUndefined();
+  });
+
+  test("[TH16] a flood waits in the channel", async () => {
+    for (let n = 0; n < 20; n++) await take(dm("me", `message ${n}`));
+    const next = dm("me", "one too many");
+    expect(await take(next)).toEqual({ outcome: "later" });
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 61_000);
+    expect((await take(next)).outcome).toBe("accepted");
+    expect((await take(dm("somebody", "else"))).outcome).toBe("held");
+  });
+
+  test("a guest's day has an end, and is told", async () => {
+    await configure("channels.test.allowFrom", ["guest"]);
+    const now = vi.spyOn(Date, "now");
+    let at = FAR;
+    now.mockImplementation(() => (at += 4000));
+    for (let n = 0; n < 200; n++) await take(dm("guest", `message ${n}`));
+    const over = await take(dm("guest", "and another"));
+    expect(over.outcome).toBe("refused");
+    at += 86_400_000;
+    expect((await take(dm("guest", "good morning"))).outcome).toBe("accepted");
+  });
+
+  test("bindings and links decide the agent and the conversation", async () => {
+    await owner.ok("agents.create", { agentId: "work", bootstrap: false });
+    await configure("agents.bindings", [{ agentId: "work", match: { channel: "test", peer: { kind: "group" } } }]);
+    await configure("session.identityLinks", { friend: ["test:anna"] });
+    await configure("session.dmScope", "per-channel-peer");
+    await configure("channels.test.allowFrom", ["anna"]);
+    expect((await take(group("anna", "hi", { wasMentioned: true }))).sessionKey).toBe("agent:work:test:group:g1");
+    expect((await take(dm("anna", "hi"))).sessionKey).toBe("agent:main:test:dm:friend");
+  });
+
+  test("[CH8] files of a message: a place for those who may talk, none for others", async () => {
+    const mine = dm("me", "look");
+    const slot = await entrypoint().media({ account: ACCOUNT, inbound: mine, mimeType: "image/png", index: 0 });
+    expect(slot.r2Key).toMatch(/^media\/agent:main:main\/[0-9a-f-]{36}\.png$/);
+    expect(await entrypoint().media({ account: ACCOUNT, inbound: mine, mimeType: "image/png", index: 0 })).toEqual(slot);
+    expect(await entrypoint().media({ account: ACCOUNT, inbound: dm("stranger", "look"), mimeType: "image/png", index: 0 })).toEqual({});
+    await take({
+      ...mine,
+      message: {
+        ...mine.message,
+        media: [{ type: "image", mimeType: "image/png", ...(slot.r2Key === undefined ? {} : { r2Key: slot.r2Key }) }],
+      },
+    });
+    expect(handed()[0]?.attachments).toEqual([{ mimeType: "image/png", r2Key: slot.r2Key }]);
+  });
+});
+
+describe("the owner looks after channels", () => {
+  test("start, status, login, stop", async () => {
+    expect(await owner.ok("channel.start", { channel: "test" })).toEqual({ ok: true, channel: "test", accountId: "default" });
+    expect(await owner.ok("channel.status", { channel: "test" })).toMatchObject({ accounts: [{ accountId: "default", connected: true }] });
+    expect(await owner.ok("channel.login", { channel: "Test" })).toMatchObject({ login: { state: "qr", qr: "QR-TEXT" } });
+    expect(await owner.ok("channel.stop", { channel: "test" })).toMatchObject({ ok: true });
+    expect(await owner.ok("channels.list")).toMatchObject({
+      channels: [{ channel: "test", accountId: "default" }],
+      count: 1,
+      bound: ["test"],
+    });
+    const { entries } = await owner.ok<{ entries: { action: string; target?: string }[] }>("audit.list");
+    expect(entries.filter(({ action }) => action.startsWith("channel.")).map(({ action, target }) => [action, target])).toEqual([
+      ["channel.stop", "test"],
+      ["channel.login", "Test"],
+      ["channel.start", "test"],
+    ]);
+  });
+  test("an account that does not answer hides no other", async () => {
+    for (const accountId of ["work", "home"]) {
+      const entry = entrypoint();
+      await entry.inbound({ account: { ...ACCOUNT, accountId }, inbound: dm("me", "hi") });
+    }
+    const { status } = service;
+    service = {
+      ...service,
+      status: async (params) => (params.accountId === "work" ? Promise.reject(new Error("SECRET-DETAIL")) : status(params)),
+    };
+    const all = await owner.ok("channel.status", { channel: "test" });
+    expect(all).toMatchObject({
+      accounts: [
+        { accountId: "home", connected: true },
+        { accountId: "work", connected: false, error: expect.stringContaining("did not answer") },
+      ],
+    });
+    expect(JSON.stringify(all)).not.toContain("SECRET-DETAIL");
+    expect(await owner.refused("channel.status", { channel: "test", accountId: "work" })).toMatchObject({ reason: "channel.failed" });
+  });
+  test("a channel that is not there, and one that fails", async () => {
+    expect(await owner.refused("channel.start", { channel: "fax" })).toMatchObject({
+      reason: "channel.unknown",
+      hint: expect.stringContaining("test"),
+    });
+    service = { ...service, start: async () => Promise.reject(new Error("SECRET-DETAIL")) };
+    const error = await owner.refused("channel.start", { channel: "test" });
+    expect(error.reason).toBe("channel.failed");
+    expect(JSON.stringify(error)).not.toContain("SECRET-DETAIL");
+  });
+});
+
+describe("nothing is lost, nothing is kept for ever", () => {
+  const count = (table: string): Promise<number> =>
+    runInDurableObject(gateway(), (_gateway, { storage }) => storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n);
+
+  test("[P10][P19] a text over the limit is taken as far as it goes, and says so", async () => {
+    await configure("channels.test.owners", ["me"]);
+    expect((await take(dm("me", "€".repeat(200_000)))).outcome).toBe("accepted");
+    const { text = "" } = handed()[0] ?? {};
+    expect(new TextEncoder().encode(text).length).toBeLessThanOrEqual(262_144 - 32_768 + 1_000);
+    expect(text).toMatch(/^\[message\] \{"cut":"the text was too long: its last \d+ characters are not here"\}\n€/);
+  });
+
+  test("[P10] a long text of a stranger waits with them, cut", async () => {
+    await take(dm("anna", '"'.repeat(100_000)));
+    await owner.ok("pair.approve", { channel: "test", senderId: "anna" });
+    await eventually(() => expect(handed()).toHaveLength(1));
+    expect(handed()[0]?.text).toMatch(/"{1000}\n\[The rest was too long to be kept\.\]$/);
+  });
+
+  test("[CH18][P2] what was taken in is forgotten after 30 days, strangers after 7, by the alarm, in steps", async () => {
+    await configure("channels.test", { owners: ["me"], allowFrom: ["guest"] });
+    const now = vi.spyOn(Date, "now");
+    let at = FAR;
+    now.mockImplementation(() => (at += 4000));
+    for (let n = 0; n < 250; n++) await take(dm("me", `message ${n}`));
+    await take(dm("guest", "hi"));
+    await take(dm("stranger", "let me in"));
+    expect([await count("channel_inbox"), await count("pairs"), await count("held"), await count("channel_counts")]).toEqual([
+      252, 1, 1, 1,
+    ]);
+    at += 8 * 86_400_000;
+    await runDurableObjectAlarm(gateway());
+    expect([await count("pairs"), await count("held"), await count("channel_counts")]).toEqual([0, 0, 0]);
+    expect(await count("channel_inbox")).toBe(252);
+    expect((await take(dm("stranger", "me again"))).replies).toHaveLength(1);
+    at += 23 * 86_400_000;
+    await runDurableObjectAlarm(gateway());
+    expect(await count("channel_inbox")).toBe(53);
+    await runDurableObjectAlarm(gateway());
+    expect(await count("channel_inbox")).toBe(1);
+  });
+});

@@ -1,0 +1,218 @@
+/** Conversations that are not the owner's own: which they are, for ever, and what they may use. The platform's side is a fake service. */
+import { createExecutionContext, evictDurableObject, reset } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { ChannelInbound, ChannelInboundOutcome } from "../../../../protocol/gen/types.ts";
+import { parts } from "../../../src/app/compose.ts";
+import { GatewayEntrypoint } from "../../../src/app/gateway-service.ts";
+import type { SearchRequest } from "../../../src/ports/search.ts";
+import type { SessionIdentity, SessionSend } from "../../../src/ports/session.ts";
+import { client, fakeSessions, gateway, node, type Peer, port, seed } from "../../support/gateway.ts";
+
+let sessions: ReturnType<typeof fakeSessions>;
+let owner: Peer;
+beforeEach(async () => {
+  await reset();
+  sessions = fakeSessions();
+  await seed();
+  owner = await client();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+let serial = 0;
+const dm = (sender: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
+  peer: { kind: "dm", id: sender },
+  sender: { id: sender },
+  message: { id: `m${++serial}`, text: "hello" },
+  receivedAt: 1,
+  ...more,
+});
+const take = (inbound: ChannelInbound, channel = "test"): Promise<ChannelInboundOutcome> =>
+  new GatewayEntrypoint(createExecutionContext(), env).inbound({ account: { channel, accountId: "default" }, inbound });
+const configure = (path: string, value: unknown) => owner.ok("config.set", { path, value });
+const identities = (): SessionIdentity[] => sessions.of("send").map(({ args }) => (args[0] as SessionSend).identity);
+const last = (): SessionIdentity | undefined => identities().at(-1);
+
+describe("whose a conversation is", () => {
+  test.each(["per-peer", "per-channel-peer", "per-account-channel-peer"])(
+    "[S8][X8] the owner's own under %s, from every side",
+    async (scope) => {
+      await configure("session.dmScope", scope);
+      await configure("channels.test.owners", ["me"]);
+      const { sessionKey = "" } = await take(dm("me"));
+      expect(sessionKey).not.toBe("agent:main:main");
+      expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
+      // The owner's terminal in the same conversation makes it no other's.
+      await owner.ok("chat.send", { sessionKey, message: "and from here" });
+      expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
+      await evictDurableObject(gateway());
+      await take(dm("me"));
+      expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
+    },
+  );
+
+  test("[CH9][CH10][S8] a guest's stays a guest's when they become the owner, who talks on in the main one", async () => {
+    await configure("session.dmScope", "per-peer");
+    await configure("channels.test.allowFrom", ["anna"]);
+    const { sessionKey = "" } = await take(dm("anna"));
+    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isOwnersSession: false });
+    await configure("channels.test.owners", ["anna"]);
+    await take(dm("anna"));
+    expect(last()).toMatchObject({ key: "agent:main:main", isOwnersSession: true });
+    await owner.ok("chat.send", { sessionKey, message: "what did I say as a guest?" });
+    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isOwnersSession: false });
+  });
+
+  test("[S8] the owner's is nobody else's when they are no longer the owner", async () => {
+    await configure("session.dmScope", "per-peer");
+    await configure("channels.test.owners", ["anna"]);
+    await take(dm("anna"));
+    expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isOwnersSession: true });
+    await configure("channels.test", { allowFrom: ["anna"] });
+    await take(dm("anna"));
+    expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isOwnersSession: false });
+  });
+
+  test("[CH11][S8] where no other name is left, they are told, and nothing reaches it", async () => {
+    await configure("session.dmScope", "per-account-channel-peer");
+    await configure("channels.test.owners", ["anna"]);
+    await take(dm("anna"));
+    await configure("channels.test", { allowFrom: ["anna"] });
+    const before = identities().length;
+    const refused = await take(dm("anna"));
+    expect(refused).toMatchObject({ outcome: "refused", replies: [{ text: expect.stringContaining("somebody else's") }] });
+    expect(identities()).toHaveLength(before);
+  });
+
+  test("[S7][S8] a guest who is linked to the owner's name gets no part of the owner's conversation", async () => {
+    await configure("session.dmScope", "per-peer");
+    await configure("session.identityLinks", { us: ["test:me", "test:anna"] });
+    await configure("channels.test", { owners: ["me"], allowFrom: ["anna"] });
+    await take(dm("me"));
+    expect(last()).toMatchObject({ key: "agent:main:dm:us", isOwnersSession: true });
+    await take(dm("anna"));
+    expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isOwnersSession: false });
+  });
+
+  test("[P2][S8] a message on its way to the owner's conversation does not get there from a guest", async () => {
+    await configure("channels.test.owners", ["anna"]);
+    sessions = fakeSessions(() => ({ send: () => Promise.reject(new Error("the link broke")) }));
+    const inbound = dm("anna");
+    await expect(take(inbound)).rejects.toThrow();
+    await configure("channels.test", { allowFrom: ["anna"] });
+    sessions = fakeSessions();
+    expect(await take(inbound)).toMatchObject({ outcome: "refused", replies: [{ text: expect.stringContaining("has changed") }] });
+    expect(identities()).toEqual([]);
+  });
+
+  test("[P2][S8] a message on its way to a guest's conversation does not make it the owner's", async () => {
+    await configure("channels.test.allowFrom", ["anna"]);
+    sessions = fakeSessions(() => ({ send: () => Promise.reject(new Error("the link broke")) }));
+    const inbound = dm("anna");
+    await expect(take(inbound)).rejects.toThrow();
+    await configure("channels.test.owners", ["anna"]);
+    sessions = fakeSessions();
+    expect((await take(inbound)).outcome).toBe("refused");
+    expect(identities()).toEqual([]);
+  });
+
+  test("[CH12][S8] memory is looked for in the owner's own conversations, never in a guest's or a group's", async () => {
+    await configure("session.dmScope", "per-peer");
+    await configure("channels.test", { owners: ["me"], allowFrom: ["anna"], groups: "all" });
+    await take(dm("me"));
+    await take(dm("anna"));
+    await take(dm("me", { peer: { kind: "group", id: "g1" } }));
+    const asked: SearchRequest[] = [];
+    vi.spyOn(parts, "search").mockImplementation(() => ({
+      query: async (request) => {
+        asked.push(request);
+        return { hits: [], more: false, notes: [] };
+      },
+    }));
+    await port().search({ agentId: "main", query: "tea", memoryOnly: true });
+    expect(asked[0]?.memoryOf).toEqual({ keys: ["agent:main:main", "agent:main:dm:test%3Ame"], prefix: "agent:main:cli:dm:" });
+  });
+});
+
+describe("what others than the owner may use", () => {
+  const GUEST = "agent:main:test:default:dm:anna";
+  const names = async (key: string): Promise<readonly string[]> =>
+    ((await port().runContext(key, undefined))?.tools ?? []).map(({ definition }) => definition.name);
+  const call = (sessionKey: string, tool = "Bash") =>
+    port().dispatchTool({ callId: "ref/r1/1/0", sessionKey, nodeId: "lap", tool, args: {}, timeoutMs: 1000 });
+
+  test("[CH13][CH15][X7][S6] a guest's run is shown no machine, and a call that it makes all the same is refused and noted", async () => {
+    await configure("channels.test.allowFrom", ["anna"]);
+    await take(dm("anna"));
+    const lap = await node("lap");
+    for (const key of [GUEST, "agent:main:test:group:g1", "agent:main:test:thread:t1", "agent:main:dm:nobody", "not a key"]) {
+      const context = await port().runContext(key, undefined);
+      expect({ key, tools: context?.tools, nodes: context?.nodes }).toEqual({ key, tools: [], nodes: [] });
+      expect(await call(key)).toBe("refused");
+    }
+    expect(lap.events("tool.invoke")).toEqual([]);
+    const { entries } = await owner.ok<{ entries: { action: string; actor: string; target: string }[] }>("audit.list", {});
+    expect(entries).toContainEqual(expect.objectContaining({ action: "tool.dispatch", target: "lap__Bash", actor: `session:${GUEST}` }));
+  });
+
+  test("the owner's own has them, also over a platform", async () => {
+    await configure("session.dmScope", "per-peer");
+    await configure("channels.test.owners", ["me"]);
+    await take(dm("me"));
+    await node("lap");
+    for (const key of ["agent:main:main", "agent:main:cli:dm:main", "agent:main:dm:test%3Ame"]) {
+      expect(await names(key)).toEqual(["lap__Bash", "lap__Read"]);
+      expect(await call(key)).toBe("sent");
+    }
+  });
+
+  test("[CH14][X7] what the owner opens on a channel, and what is closed again while a run is under way", async () => {
+    await configure("channels.test", { allowFrom: ["anna"], guestTools: ["lap__R*"] });
+    await take(dm("anna"));
+    await node("lap");
+    expect(await names(GUEST)).toEqual(["lap__Read"]);
+    expect(await call(GUEST, "Read")).toBe("sent");
+    expect(await call(GUEST, "Bash")).toBe("refused");
+    const { version } = (await port().runContext(GUEST, undefined)) ?? {};
+    await owner.ok("config.unset", { path: "channels.test.guestTools" });
+    expect(await call(GUEST, "Read")).toBe("refused");
+    expect((await port().runContext(GUEST, version))?.tools).toEqual([]);
+  });
+
+  test("[S10] what can't be opened is refused in words", async () => {
+    expect(await owner.refused("config.set", { path: "channels.test.guestTools", value: ["gsv__WriteFile"] })).toMatchObject({
+      reason: "config.invalid",
+      message: expect.stringContaining("can't be opened"),
+    });
+  });
+});
+
+describe("[TH6] programs that answer each other", () => {
+  const group = (sender: string, bot: boolean): ChannelInbound =>
+    dm(sender, { peer: { kind: "group", id: "g1" }, sender: { id: sender, bot }, wasMentioned: true });
+  test("[CH4] five in a row are answered, then none until a person writes, also after a restart", async () => {
+    await configure("channels.test.allowFrom", ["bot", "anna"]);
+    const outcomes = async (count: number, bot = true): Promise<string[]> => {
+      const out: string[] = [];
+      for (let n = 0; n < count; n++) out.push((await take(group(bot ? "bot" : "anna", bot))).outcome);
+      return out;
+    };
+    expect(await outcomes(6)).toEqual([...Array.from({ length: 5 }, () => "accepted"), "ignored"]);
+    await evictDurableObject(gateway());
+    expect(await outcomes(1)).toEqual(["ignored"]);
+    expect(await outcomes(1, false)).toEqual(["accepted"]);
+    expect(await outcomes(1)).toEqual(["accepted"]);
+    const now = Date.now();
+    expect(await outcomes(5)).toEqual([...Array.from({ length: 4 }, () => "accepted"), "ignored"]);
+    vi.spyOn(Date, "now").mockReturnValue(now + 3_700_000);
+    expect(await outcomes(1)).toEqual(["accepted"]);
+  });
+  test("a program that nobody let in gets nothing, not even a notice", async () => {
+    await configure("channels.test", { dmPolicy: "open", allowFrom: ["*"] });
+    expect(await take(dm("bot", { sender: { id: "bot", bot: true } }))).toEqual({ outcome: "ignored" });
+    expect(await take(group("bot", true))).toEqual({ outcome: "ignored" });
+    expect(identities()).toEqual([]);
+  });
+});

@@ -1,0 +1,578 @@
+/** Machines: their calls, their comings and goings, what clients call themselves. */
+import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { ToolDispatch } from "../../../src/ports/dispatch.ts";
+import {
+  type Asked,
+  ADMIN,
+  client,
+  fakeSessions,
+  gateway,
+  last,
+  node,
+  type Peer,
+  port,
+  seed,
+  token,
+  until,
+} from "../../support/gateway.ts";
+
+let sessions: { readonly asked: Asked[]; of(what: string): Asked[] };
+let admin: Peer;
+beforeEach(async () => {
+  await reset();
+  sessions = fakeSessions();
+  await seed();
+  admin = await client();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** A conversation's ref, as call ids carry it. */
+async function refOf(sessionKey: string): Promise<string> {
+  await admin.ok("chat.send", { sessionKey, message: "hi" });
+  return last<{ identity: { ref: string } }>(sessions.of("send")).identity.ref;
+}
+const call = (callId: string, more: Partial<ToolDispatch> = {}): ToolDispatch => ({
+  callId,
+  sessionKey: "agent:main:main",
+  nodeId: "lap",
+  tool: "Bash",
+  args: { command: "date" },
+  timeoutMs: 1000,
+  ...more,
+});
+const row = (): Promise<Record<string, unknown>[]> =>
+  runInDurableObject(gateway(), (_gateway, state) => state.storage.sql.exec("SELECT * FROM pending_calls").toArray());
+/** Moves the clock and lets the alarm go off. */
+async function later(ms: number): Promise<void> {
+  const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + ms);
+  try {
+    await runInDurableObject(gateway(), (object) => object.alarm());
+  } finally {
+    now.mockRestore();
+  }
+}
+
+describe("a session's calls", () => {
+  test("[G2] reach the node that they name, and no other", async () => {
+    const [lap, box] = [await node("lap"), await node("box")];
+    const ref = await refOf("main");
+    expect(await gateway().dispatchTool(call(`${ref}/r1/1/0`))).toBe("sent");
+    expect((await lap.event("tool.invoke")).payload).toEqual({
+      callId: `${ref}/r1/1/0`,
+      tool: "Bash",
+      args: { command: "date" },
+      sessionKey: "agent:main:main",
+      timeoutMs: 1000,
+    });
+    expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`, { nodeId: "nowhere" }))).toBe("offline");
+    await box.ok("tool.progress", { callId: "x/y/z/0", phase: "started" });
+    expect(box.events("tool.invoke")).toEqual([]);
+  });
+
+  test("[G1][W7] a result goes to the session whose ref it carries, with the node that sent it", async () => {
+    const lap = await node("lap");
+    const [one, two] = [await refOf("main"), await refOf("agent:main:cli:dm:b")];
+    expect(one).not.toBe(two);
+    expect(await lap.ok("tool.result", { callId: `${two}/r1/1/0`, result: "SECRET-OF-TWO", outcome: "ok" })).toEqual({ ok: true });
+    expect(sessions.of("toolResult")).toEqual([
+      {
+        key: "agent:main:cli:dm:b",
+        what: "toolResult",
+        args: ["lap", { callId: `${two}/r1/1/0`, result: "SECRET-OF-TWO", outcome: "ok" }],
+      },
+    ]);
+  });
+
+  test("[T6] a result that nobody knows is dropped, and the node is told", async () => {
+    const lap = await node("lap");
+    for (const callId of ["nosuchref2/r1/1/0", "gw/x/y", "call_0", "/", ""]) {
+      const res = await lap.call("tool.result", { callId, result: 1 });
+      if (callId !== "") expect(res.payload, callId).toEqual({ ok: true, dropped: true });
+    }
+    expect(sessions.of("toolResult")).toEqual([]);
+  });
+
+  test("[W6] a result whose session can't be reached stays the node's", async () => {
+    vi.restoreAllMocks();
+    vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    let reachable = false;
+    sessions = fakeSessions(() => ({
+      toolResult: async () => {
+        if (!reachable) throw new Error("broken");
+        return "taken";
+      },
+    }));
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    expect(await lap.refused("tool.result", { callId: `${ref}/r1/1/0`, result: 1 })).toMatchObject({ reason: "internal", retryable: true });
+    reachable = true;
+    expect(await lap.ok("tool.result", { callId: `${ref}/r1/1/0`, result: 1 })).toEqual({ ok: true });
+  });
+
+  test("[T7] cancels reach the node", async () => {
+    const lap = await node("lap");
+    await gateway().cancelTools("lap", ["a/r1/1/0", "a/r1/1/1"], "stopped");
+    await until("both", () => lap.events("tool.cancel").length === 2);
+    expect(lap.events("tool.cancel")[0]?.payload).toEqual({ callId: "a/r1/1/0", reason: "stopped" });
+    await gateway().cancelTools("nowhere", ["a/r1/1/0"], "stopped");
+  });
+
+  test("progress reaches those who follow, only of a call that this node was given", async () => {
+    const [lap, box] = [await node("lap"), await node("box")];
+    const ref = await refOf("main");
+    await gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    await box.ok("tool.progress", { callId: `${ref}/r1/1/0`, phase: "output", chunk: "forged" });
+    await lap.ok("tool.progress", { callId: `${ref}/r9/9/9`, phase: "output", chunk: "forged" });
+    await lap.ok("tool.progress", { callId: `${ref}/r1/1/0`, phase: "output", chunk: "true" });
+    expect((await admin.event("tool.progress")).payload).toEqual({
+      callId: `${ref}/r1/1/0`,
+      nodeId: "lap",
+      phase: "output",
+      chunk: "true",
+      sessionKey: "agent:main:main",
+    });
+    expect(admin.events("tool.progress")).toHaveLength(1);
+  });
+
+  test("the end of a background process wakes its session", async () => {
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    const event = { eventId: "e1", sessionId: "p1", event: "finished", exitCode: 0 };
+    expect(await lap.ok("node.exec.event", { ...event, callId: `${ref}/r1/1/0` })).toEqual({ ok: true });
+    expect(sessions.of("execEvent")).toMatchObject([{ key: "agent:main:main", args: ["lap", event] }]);
+    expect(await lap.ok("node.exec.event", event)).toEqual({ ok: true, dropped: true });
+    expect(await lap.ok("node.exec.event", { ...event, callId: "gw/a/b" })).toEqual({ ok: true, dropped: true });
+  });
+});
+
+describe("[G3][W5] a link that breaks", () => {
+  test("sessions with calls out there hear of it at once, others don't, clients see it", async () => {
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    await refOf("agent:main:cli:dm:b");
+    await gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    lap.socket.close(1000, "lid closed");
+    expect((await admin.event("presence", ({ online }) => online === false)).payload).toMatchObject({ nodeId: "lap", online: false });
+    await until("the session to hear", () => sessions.of("nodeChanged").length > 0);
+    expect(sessions.of("nodeChanged")).toMatchObject([{ key: "agent:main:main", args: [{ nodeId: "lap", online: false }] }]);
+    expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`))).toBe("offline");
+  });
+
+  test("a call that has ended makes its session wait for nothing", async () => {
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    await gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    await lap.ok("tool.result", { callId: `${ref}/r1/1/0`, result: 1 });
+    lap.socket.close(1000);
+    await admin.event("presence", ({ online }) => online === false);
+    expect(sessions.of("nodeChanged")).toEqual([]);
+  });
+
+  test("[T3] back again: the session hears what the node's ledger says of its calls", async () => {
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    await gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    lap.socket.close(1000);
+    await until("offline", () => sessions.of("nodeChanged").length === 1);
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await node("lap", ADMIN, {
+      ledger: {
+        calls: [
+          { callId: `${ref}/r1/1/0`, state: "started" },
+          { callId: "elsewhere1/r1/1/0", state: "finished" },
+        ],
+      },
+    });
+    await until("online", () => sessions.of("nodeChanged").length === 2);
+    expect(sessions.of("nodeChanged")[1]).toMatchObject({
+      key: "agent:main:main",
+      args: [{ nodeId: "lap", online: true, calls: [{ callId: `${ref}/r1/1/0`, state: "started" }] }],
+    });
+    // It still runs there: the session hears of the next break as well.
+    expect((await admin.ok<{ nodes: unknown[] }>("nodes.list")).nodes).toMatchObject([{ nodeId: "lap", online: true, ledger: true }]);
+  });
+
+  test("[K16] after the gateway lost everything it knew in memory, the node's ledger alone tells the session", async () => {
+    const ref = await refOf("main");
+    await node("lap", ADMIN, { ledger: { calls: [{ callId: `${ref}/r1/1/0`, state: "finished" }] } });
+    await until("online", () => sessions.of("nodeChanged").length === 1);
+    expect(sessions.of("nodeChanged")[0]?.args[0]).toMatchObject({ online: true, calls: [{ state: "finished" }] });
+  });
+
+  test("[T4] a node without a ledger says nothing of its calls", async () => {
+    const lap = await node("lap", ADMIN, {});
+    const ref = await refOf("main");
+    await gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    lap.socket.close(1000);
+    await until("offline", () => sessions.of("nodeChanged").length === 1);
+    await node("lap", ADMIN, {});
+    await until("online", () => sessions.of("nodeChanged").length === 2);
+    expect(sessions.of("nodeChanged")[1]?.args[0]).toEqual({ nodeId: "lap", online: true });
+  });
+
+  test("[H4] replaced: the session hears that the node is there, not that it went", async () => {
+    await node("lap");
+    const ref = await refOf("main");
+    await gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    await node("lap", ADMIN, { ledger: { calls: [] } });
+    await until("the change", () => sessions.of("nodeChanged").length > 0);
+    expect(sessions.of("nodeChanged").map(({ args }) => args[0])).toEqual([{ nodeId: "lap", online: true, calls: [] }]);
+  });
+
+  test("[F6][P12] a node that has calls out and stops pinging is cut off by the alarm", async () => {
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    lap.send("ping");
+    await until("pong", () => lap.texts.includes("pong"));
+    await gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    const at = await runInDurableObject(gateway(), (_gateway, state) => state.storage.getAlarm());
+    expect((at ?? 0) - Date.now()).toBeLessThanOrEqual(LIMITS.pingIntervalMs * 3);
+    await later(LIMITS.pingIntervalMs * 3 + 1000);
+    expect((await lap.ended()).code).toBe(4008);
+    await until("the session to hear", () => sessions.of("nodeChanged").length > 0);
+    expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`))).toBe("offline");
+  });
+});
+
+describe("[P12] after the gateway's life ended without a word", () => {
+  /** Everything in memory and every socket is lost, as when the process is killed. */
+  const crash = (): Promise<void> => evictDurableObject(gateway(), { webSockets: "close" });
+
+  test("[G6][K8] a machine that was connected is about to come back: its tools stay, and a call waits for it", async () => {
+    await node("lap");
+    const ref = await refOf("main");
+    await crash();
+    const context = await port().runContext("agent:main:main", undefined);
+    expect(context?.tools.map(({ definition }) => definition.name)).toEqual(["lap__Bash", "lap__Read"]);
+    const sent = gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    const back = await node("lap");
+    expect(await sent).toBe("sent");
+    expect((await back.event("tool.invoke")).payload).toMatchObject({ callId: `${ref}/r1/1/0` });
+    expect(await port().runContext("agent:main:main", context?.version), "another connection, another version").not.toBeNull();
+  });
+
+  const broken = ["agent:main:main", { nodeId: "lap", online: false, reason: "the gateway was started again" }];
+  const told = (): unknown[] => sessions.of("nodeChanged").map(({ key, args }) => [key, args[0]]);
+  test("[T4] what was sent to a machine without a ledger: the sessions that were active are told, and again when it is back", async () => {
+    await node("lap", ADMIN, {});
+    await refOf("main");
+    await crash();
+    await port().runContext("agent:main:main", undefined);
+    await until("the session to hear", () => told().length === 1);
+    await node("lap", ADMIN, {});
+    await until("the session to hear again", () => told().length === 2);
+    expect(told()).toEqual([broken, ["agent:main:main", { nodeId: "lap", online: true }]]);
+  });
+
+  test("[T4] however quickly it comes back", async () => {
+    await node("lap", ADMIN, {});
+    await refOf("main");
+    await crash();
+    await node("lap", ADMIN, {});
+    await until("the session to hear", () => told().length === 2);
+    expect(told()).toEqual([broken, ["agent:main:main", { nodeId: "lap", online: true }]]);
+  });
+
+  test("a machine that does not come back counts as gone, and stays so", async () => {
+    await node("lap");
+    const ref = await refOf("main");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      await crash();
+      const watcher = await client();
+      const sent = gateway().dispatchTool(call(`${ref}/r1/1/0`));
+      await watcher.ok("sessions.list");
+      await runInDurableObject(gateway(), () => vi.advanceTimersByTime(4000));
+      expect(await sent).toBe("offline");
+      expect((await watcher.event("presence")).payload).toMatchObject({ nodeId: "lap", online: false });
+      expect((await port().runContext("agent:main:main", undefined))?.tools).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
+    await crash();
+    expect((await port().runContext("agent:main:main", undefined))?.tools).toEqual([]);
+    expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`))).toBe("offline");
+  });
+
+  test("one that said goodbye is not waited for", async () => {
+    const lap = await node("lap");
+    lap.socket.close(1000);
+    await admin.event("presence", ({ online }) => online === false);
+    await crash();
+    expect(await gateway().dispatchTool(call("abcdefghij/r1/1/0"))).toBe("offline");
+  });
+});
+
+describe("nodes.list and node.forget", () => {
+  test("what is and was connected", async () => {
+    const lap = await node("lap", ADMIN, {
+      nodeRuntime: { hostCapabilities: ["filesystem.read", "shell.exec"], toolCapabilities: { Bash: ["shell.exec"] } },
+    });
+    expect(await admin.ok("nodes.list")).toMatchObject({
+      count: 1,
+      nodes: [
+        {
+          nodeId: "lap",
+          online: true,
+          hostCapabilities: ["filesystem.read", "shell.exec"],
+          toolCapabilities: { Bash: ["shell.exec"] },
+          tools: ["Read", "Bash"],
+          clientPlatform: "test",
+          clientVersion: "1",
+          ledger: false,
+        },
+      ],
+    });
+    expect((await admin.refused("node.forget", { nodeId: "lap" })).reason).toBe("node.online");
+    expect(await admin.ok("node.forget", { nodeId: "lap", force: true })).toEqual({
+      ok: true,
+      nodeId: "lap",
+      removed: true,
+      disconnected: true,
+    });
+    expect((await lap.ended()).code).toBe(1000);
+    expect(await admin.ok("nodes.list")).toEqual({ nodes: [], count: 0 });
+    expect((await admin.refused("node.forget", { nodeId: "lap" })).reason).toBe("node.unknown");
+  });
+});
+
+describe("tools.list", () => {
+  test("[G4] the gateway's own and those of connected machines, each under its full name, sorted", async () => {
+    const lap = await node("lap");
+    const names = async (): Promise<string[]> =>
+      (await admin.ok<{ tools: { name: string }[] }>("tools.list")).tools.map(({ name }) => name);
+    const with_ = await names();
+    expect(with_).toEqual([...with_].sort());
+    expect(with_).toEqual(expect.arrayContaining(["lap__Bash", "lap__Read", "gsv__ReadFile"]));
+    lap.socket.close(1000);
+    await admin.event("presence", ({ online }) => online === false);
+    expect((await names()).filter((name) => name.startsWith("lap"))).toEqual([]);
+  });
+});
+
+describe("[P6] tool.invoke by a client", () => {
+  const invoked = async (lap: Peer): Promise<{ callId: string; tool: string; args: unknown }> =>
+    (await lap.event("tool.invoke")).payload as { callId: string; tool: string; args: unknown };
+
+  test("the answer is the node's result, however long hibernation lasts", async () => {
+    const lap = await node("lap");
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash", args: { command: "date" } });
+    const { callId, tool, args } = await invoked(lap);
+    expect({ tool, args }).toEqual({ tool: "Bash", args: { command: "date" } });
+    expect(callId).toMatch(/^gw\//);
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    expect(await lap.ok("tool.result", { callId, result: { output: "today" }, outcome: "ok" })).toEqual({ ok: true });
+    expect(await admin.answer(id)).toMatchObject({ ok: true, payload: { result: { output: "today" } } });
+    expect(await lap.ok("tool.result", { callId, result: "again" })).toEqual({ ok: true, dropped: true });
+    expect(await row()).toEqual([]);
+  });
+
+  test("failures keep their reason", async () => {
+    const lap = await node("lap");
+    const cases = [
+      [{ error: "no such file", reason: "path.not_found", outcome: "error" }, "path.not_found"],
+      [{ error: "it broke", outcome: "error" }, "tool.failed"],
+      [{ error: "it broke", reason: "made.up" }, "tool.failed"],
+      [{ outcome: "unknown", error: "the machine was switched off" }, "tool.outcome_unknown"],
+      [{ outcome: "timeout" }, "tool.timeout"],
+      [{ outcome: "cancelled" }, "tool.cancelled"],
+    ] as const;
+    for (const [at, [result, reason]] of cases.entries()) {
+      const id = admin.ask("tool.invoke", { tool: "lap__Bash" });
+      const event = await until("the call", () => lap.events("tool.invoke")[at]);
+      await lap.ok("tool.result", { callId: (event.payload as { callId: string }).callId, ...result });
+      expect((await admin.answer(id)).error?.reason).toBe(reason);
+    }
+  });
+
+  test("unknown tools and machines are told apart", async () => {
+    await node("lap");
+    expect((await admin.refused("tool.invoke", { tool: "lap__Nope" })).reason).toBe("tool.unknown");
+    expect((await admin.refused("tool.invoke", { tool: "nowhere__Bash" })).reason).toBe("tool.unknown");
+    expect((await admin.refused("tool.invoke", { tool: "gsv__Nope" })).reason).toBe("tool.unknown");
+    expect((await admin.refused("tool.invoke", { tool: "Bash" })).reason).toBe("tool.unknown");
+    const gone = await node("gone");
+    gone.socket.close(1000);
+    await admin.event("presence", ({ nodeId, online }) => nodeId === "gone" && online === false);
+    expect((await admin.refused("tool.invoke", { tool: "gone__Bash" })).reason).toBe("node.offline");
+  });
+
+  test("a result from another machine than the one that was asked is nobody's", async () => {
+    const [lap, box] = [await node("lap"), await node("box")];
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash" });
+    const { callId } = await invoked(lap);
+    expect(await box.ok("tool.result", { callId, result: "forged" })).toEqual({ ok: true, dropped: true });
+    await lap.ok("tool.result", { callId, result: "true" });
+    expect((await admin.answer(id)).payload).toMatchObject({ result: "true" });
+  });
+
+  test("[W8] every call has a deadline: cancelled on the node, told as unknown, and gone", async () => {
+    const lap = await node("lap");
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash", timeoutMs: 1000 });
+    const readId = admin.ask("tool.invoke", { tool: "lap__Read", timeoutMs: 1000 });
+    await until("both calls", () => lap.events("tool.invoke").length === 2);
+    expect(await runInDurableObject(gateway(), (_gateway, state) => state.storage.getAlarm())).toBeLessThanOrEqual(Date.now() + 6000);
+    await later(7000);
+    expect((await admin.answer(id)).error?.reason).toBe("tool.outcome_unknown");
+    expect((await admin.answer(readId)).error?.reason).toBe("tool.timeout");
+    expect(lap.events("tool.cancel")).toHaveLength(2);
+    expect(await row()).toEqual([]);
+  });
+
+  test("[W5] the link breaks: reading fails at once, the rest waits and is told as unknown", async () => {
+    const lap = await node("lap");
+    const [read, bash] = [admin.ask("tool.invoke", { tool: "lap__Read" }), admin.ask("tool.invoke", { tool: "lap__Bash" })];
+    await until("both calls", () => lap.events("tool.invoke").length === 2);
+    lap.socket.close(1000);
+    expect((await admin.answer(read)).error).toMatchObject({ reason: "node.offline", retryable: true });
+    expect(await row()).toMatchObject([{ tool: "Bash", state: "waiting" }]);
+    await later(LIMITS.nodeGraceMs + 1000);
+    expect((await admin.answer(bash)).error?.reason).toBe("tool.outcome_unknown");
+  });
+
+  test("[K14][K18] the node comes back: what it lists goes on, what it never saw was never started", async () => {
+    const lap = await node("lap");
+    const [one, two] = [
+      admin.ask("tool.invoke", { tool: "lap__Bash", callId: "one" }),
+      admin.ask("tool.invoke", { tool: "lap__Bash", callId: "two" }),
+    ];
+    await until("both calls", () => lap.events("tool.invoke").length === 2);
+    const [first] = lap.events("tool.invoke").map(({ payload }) => (payload as { callId: string }).callId);
+    lap.socket.close(1000);
+    await until("waiting", () => admin.events("presence").some(({ payload }) => (payload as { online: boolean }).online === false));
+    const back = await node("lap", ADMIN, { ledger: { calls: [{ callId: first, state: "started" }] } });
+    expect((await admin.answer(two)).error).toMatchObject({ reason: "node.offline", message: expect.stringContaining("did not reach") });
+    await back.ok("tool.result", { callId: first, result: "done" });
+    expect((await admin.answer(one)).payload).toEqual({ result: "done", callId: "one" });
+  });
+
+  test("[G5] a link that broke and is back leaves a call its own time", async () => {
+    const lap = await node("lap");
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash", timeoutMs: 600_000 });
+    const { callId } = await invoked(lap);
+    lap.socket.close(1000);
+    await admin.event("presence", ({ online }) => online === false);
+    expect(await row()).toMatchObject([{ state: "waiting" }]);
+    const back = await node("lap", ADMIN, { ledger: { calls: [{ callId, state: "started" }] } });
+    expect(await row()).toMatchObject([{ state: "sent" }]);
+    await later(LIMITS.nodeGraceMs + 1000);
+    expect(back.events("tool.cancel")).toEqual([]);
+    await back.ok("tool.result", { callId, result: "done" });
+    expect((await admin.answer(id)).payload).toMatchObject({ result: "done" });
+  });
+
+  test("[T4] a node without a ledger that comes back can't know", async () => {
+    const lap = await node("lap", ADMIN, {});
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash" });
+    await invoked(lap);
+    lap.socket.close(1000);
+    await admin.event("presence", ({ online }) => online === false);
+    await node("lap", ADMIN, {});
+    expect((await admin.answer(id)).error?.reason).toBe("tool.outcome_unknown");
+  });
+
+  test("[P1] asked again under the same name, after a lost link: one call, and the answer goes to who asks now", async () => {
+    const lap = await node("lap");
+    const before = await client();
+    before.ask("tool.invoke", { tool: "lap__Bash", callId: "deploy-1" });
+    const { callId } = await invoked(lap);
+    before.socket.close(1000);
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash", callId: "deploy-1" });
+    await admin.ok("sessions.list");
+    expect(lap.events("tool.invoke")).toHaveLength(1);
+    await lap.ok("tool.result", { callId, result: "deployed" });
+    expect((await admin.answer(id)).payload).toEqual({ result: "deployed", callId: "deploy-1" });
+  });
+
+  test("[S3] the names of one token's calls can't meet another's, nor a session's", async () => {
+    const lap = await node("lap");
+    const other = await client((await token("client")).token);
+    admin.ask("tool.invoke", { tool: "lap__Bash", callId: "same" });
+    other.ask("tool.invoke", { tool: "lap__Bash", callId: "same" });
+    await until("two calls", () => lap.events("tool.invoke").length === 2);
+    const ids = lap.events("tool.invoke").map(({ payload }) => (payload as { callId: string }).callId);
+    expect(new Set(ids).size).toBe(2);
+    for (const callId of ["a/b", "../x", "~x", "x".repeat(65), "gw/x"])
+      expect((await admin.refused("tool.invoke", { tool: "lap__Bash", callId })).reason, callId).toBe("protocol.invalid_params");
+  });
+
+  test("[P19] too many at once are refused before anything is sent", async () => {
+    const lap = await node("lap");
+    for (let at = 0; at < 64; at++) admin.ask("tool.invoke", { tool: "lap__Bash" });
+    expect((await admin.refused("tool.invoke", { tool: "lap__Bash" })).reason).toBe("limit.rate");
+    expect(lap.events("tool.invoke").length).toBe(64);
+  });
+
+  test("progress of the call reaches who asked", async () => {
+    const lap = await node("lap");
+    admin.ask("tool.invoke", { tool: "lap__Bash" });
+    const { callId } = await invoked(lap);
+    await lap.ok("tool.progress", { callId, phase: "output", chunk: "1%" });
+    expect((await admin.event("tool.progress")).payload).toEqual({ callId, nodeId: "lap", phase: "output", chunk: "1%" });
+  });
+
+  test("the gateway's own tools run for a client too", async () => {
+    await admin.ok("workspace.write", { path: "notes.md", content: "remember the milk" });
+    expect(JSON.stringify(await admin.ok("tool.invoke", { tool: "gsv__ReadFile", args: { path: "notes.md" } }))).toContain(
+      "remember the milk",
+    );
+    expect((await admin.refused("tool.invoke", { tool: "gsv__ReadFile", args: { path: "../../x" } })).reason).toBe("path.invalid");
+  });
+
+  test("[G5] a command may take as long as it says", async () => {
+    const lap = await node("lap");
+    admin.ask("tool.invoke", { tool: "lap__Bash", args: { command: "make", timeout: 600_000 } });
+    expect((await lap.event("tool.invoke")).payload).toMatchObject({ timeoutMs: 605_000 });
+  });
+});
+
+test("tool.request is sent, and its result is taken though nobody waits", async () => {
+  const lap = await node("lap");
+  expect(await admin.ok("tool.request", { callId: "c1", tool: "lap__Bash", args: {}, sessionKey: "main" })).toEqual({ status: "sent" });
+  const event = await lap.event("tool.invoke");
+  expect(event.payload).toMatchObject({ tool: "Bash", sessionKey: "agent:main:main" });
+  expect(await lap.ok("tool.result", { callId: (event.payload as { callId: string }).callId, result: 1 })).toEqual({ ok: true });
+  expect(sessions.of("toolResult")).toEqual([]);
+  expect((await admin.refused("tool.request", { callId: "c2", tool: "lap__Bash", args: {}, sessionKey: "bad" })).reason).toBe(
+    "session.bad_key",
+  );
+});
+
+describe("logs.get", () => {
+  test("of the node that is named, or of the only one", async () => {
+    const lap = await node("lap");
+    const id = admin.ask("logs.get", { lines: 2 });
+    const { callId, lines } = (await lap.event("logs.get")).payload as { callId: string; lines: number };
+    expect(lines).toBe(2);
+    await lap.ok("logs.result", { callId, lines: ["a", "b"] });
+    expect((await admin.answer(id)).payload).toEqual({ nodeId: "lap", lines: ["a", "b"], count: 2, truncated: false });
+    expect(await lap.ok("logs.result", { callId, lines: [] })).toEqual({ ok: true, dropped: true });
+    await node("box");
+    expect((await admin.refused("logs.get")).reason).toBe("node.unknown");
+    expect((await admin.refused("logs.get", { nodeId: "nowhere" })).reason).toBe("node.unknown");
+  });
+
+  test("a node that does not answer is a timeout", async () => {
+    await node("lap");
+    const id = admin.ask("logs.get");
+    await until("the row", () => true);
+    await admin.ok("sessions.list");
+    await later(25_000);
+    expect((await admin.answer(id)).error?.reason).toBe("tool.timeout");
+  });
+
+  test("for native tools the same", async () => {
+    expect(await gateway().nodeLogs(undefined, 5)).toMatchObject({ ok: false, error: { reason: "node.offline" } });
+    const lap = await node("lap");
+    const asked = gateway().nodeLogs(undefined, 5);
+    const { callId } = (await lap.event("logs.get")).payload as { callId: string };
+    await lap.ok("logs.result", { callId, lines: ["x"], truncated: true });
+    expect(await asked).toEqual({ ok: true, value: { nodeId: "lap", lines: ["x"], count: 1, truncated: true } });
+  });
+});

@@ -1,0 +1,166 @@
+/** gsv__Search, gsv__Remember, recall_memory: what each kind of conversation may do, and what comes back. */
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import type { GatewayPort } from "../../../src/ports/gateway.ts";
+import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
+import type { SearchAnswer, SearchInput } from "../../../src/ports/search.ts";
+import { createNativeTools } from "../../../src/tools/native-tools.ts";
+import { newAgent, textAt, watched } from "../../support/workspace.ts";
+
+const asked: SearchInput[] = [];
+let found: SearchAnswer = { hits: [], more: false, notes: [] };
+const gateway: Pick<GatewayPort, "search"> = {
+  search: (input) => {
+    asked.push(input);
+    return Promise.resolve({ ok: true, value: found });
+  },
+};
+let calls = 0;
+const context = (isOwnersSession: boolean, agentId = "main", more: Partial<NativeToolContext> = {}): NativeToolContext => ({
+  identity: { key: `agent:${agentId}:${isOwnersSession ? "main" : "wa:group:g"}`, ref: "ref", agentId, isOwnersSession },
+  callId: `ref/r1/0/${calls++}`,
+  // 23:30 on the last day of 2025 in UTC, 2026 already in Stockholm.
+  now: Date.parse("2025-12-31T23:30:00Z"),
+  userTimezone: "Europe/Stockholm",
+  gateway: gateway as GatewayPort,
+  ...more,
+});
+const tools = createNativeTools(env.STORAGE);
+const reasonOf = (outcome: Awaited<ReturnType<typeof tools.run>>): string => (outcome.ok ? "ok" : outcome.error.reason);
+
+describe("[SE11][S8][X8] who may search what", () => {
+  it.each([
+    ["gsv__Search", true, { query: "x" }, { agentId: "main", query: "x", limit: 10 }],
+    ["gsv__Search", true, { query: "x", in: ["workspace"], limit: 3 }, { agentId: "main", query: "x", sources: ["workspace"], limit: 3 }],
+    ["gsv__Search", true, { query: "x", in: "archives" }, { agentId: "main", query: "x", sources: ["archives"], limit: 10 }],
+    [
+      "gsv__Search",
+      false,
+      { query: "x" },
+      { agentId: "main", query: "x", sources: ["sessions", "archives"], sessionKey: "agent:main:wa:group:g", limit: 10 },
+    ],
+    [
+      "gsv__Search",
+      false,
+      { query: "x", in: ["workspace", "sessions"] },
+      { agentId: "main", query: "x", sources: ["sessions"], sessionKey: "agent:main:wa:group:g", limit: 10 },
+    ],
+    ["gsv__Search", false, { query: "x", in: ["workspace"] }, "auth.forbidden"],
+    ["recall_memory", true, { query: "x" }, { agentId: "main", query: "x", memoryOnly: true, limit: 10, snippetChars: 600 }],
+    ["recall_memory", false, { query: "x" }, "auth.forbidden"],
+    ["gsv__Remember", false, { text: "x" }, "auth.forbidden"],
+    ["gsv__Search", true, { query: "x", in: ["everywhere"] }, "tool.bad_args"],
+    ["gsv__Search", true, { query: "x", in: [] }, "tool.bad_args"],
+    ["gsv__Search", true, { query: "x", limit: 1_000 }, "tool.bad_args"],
+    ["gsv__Search", true, {}, "tool.bad_args"],
+    ["recall_memory", true, { query: 3 }, "tool.bad_args"],
+  ] as const)("%s, owner: %s, %j", async (name, isOwnersSession, args, expected) => {
+    asked.length = 0;
+    const outcome = await tools.run(name, args, context(isOwnersSession));
+    if (typeof expected === "string") {
+      expect(reasonOf(outcome)).toBe(expected);
+      expect(asked).toEqual([]);
+    } else {
+      expect(reasonOf(outcome)).toBe("ok");
+      expect(asked).toEqual([expected]);
+    }
+  });
+});
+
+describe("[P5.4] what is found, for a model", () => {
+  it("says by whom, when and where, without marks", async () => {
+    found = {
+      hits: [
+        {
+          source: "archives",
+          path: "sessions/a.jsonl.gz",
+          role: "toolResult",
+          at: 0,
+          position: 4,
+          snippet: "the \ue000needle\ue001",
+          score: 3,
+        },
+        {
+          source: "workspace",
+          path: "memory/2025-11-02.md",
+          position: 7,
+          at: Date.parse("2025-12-31T23:30:00Z"),
+          snippet: "\ue000needle\ue001",
+          score: 2,
+        },
+        {
+          source: "workspace",
+          path: "MEMORY.md",
+          position: 1,
+          at: Date.parse("2025-12-31T23:30:00Z"),
+          snippet: "\ue000needle\ue001",
+          score: 1,
+        },
+      ],
+      more: true,
+      notes: ["something"],
+    };
+    const searched = await tools.run("gsv__Search", { query: "needle" }, context(true));
+    expect(searched).toMatchObject({
+      ok: true,
+      result: {
+        more: true,
+        notes: ["something"],
+        hits: [{ role: "toolResult", text: "the needle", at: "1970-01-01T00:00:00.000Z", position: 4 }, {}, {}],
+      },
+    });
+    expect(JSON.stringify(searched)).not.toMatch(/[\ue000\ue001]/);
+    expect(await tools.run("recall_memory", { query: "needle" }, context(true))).toEqual({
+      ok: true,
+      result: {
+        memories: [
+          { text: "the needle", date: "1970-01-01", place: "sessions/a.jsonl.gz, message 4", role: "toolResult" },
+          { text: "needle", date: "2025-11-02", place: "memory/2025-11-02.md, line 7" },
+          { text: "needle", date: "2026-01-01", place: "MEMORY.md, line 1" },
+        ],
+        notes: ["something"],
+      },
+    });
+  });
+});
+
+describe("[P5.4] gsv__Remember", () => {
+  it("adds one line to MEMORY.md or to today's file, in the owner's time zone", async () => {
+    const agent = newAgent();
+    expect(await tools.run("gsv__Remember", { text: "The boat is\n blue. " }, context(true, agent))).toEqual({
+      ok: true,
+      result: { path: "MEMORY.md", remembered: "The boat is blue." },
+    });
+    await tools.run("gsv__Remember", { text: "- Cats sleep." }, context(true, agent));
+    await tools.run("gsv__Remember", { text: "Fed the cat.", where: "today" }, context(true, agent));
+    expect(await textAt(`agents/${agent}/MEMORY.md`)).toBe("- The boat is blue.\n- Cats sleep.\n");
+    expect(await textAt(`agents/${agent}/memory/2026-01-01.md`)).toBe("- Fed the cat.\n");
+    expect(await tools.run("gsv__Remember", { text: "Cats sleep." }, context(true, agent))).toMatchObject({
+      ok: true,
+      result: { note: "This was written there already." },
+    });
+    expect(await textAt(`agents/${agent}/MEMORY.md`)).toBe("- The boat is blue.\n- Cats sleep.\n");
+  });
+  it("[P8] once for a call, and with others at the same time none is lost (W17)", async () => {
+    const agent = newAgent();
+    const again = context(true, agent, { callId: "ref/r9/0/0" });
+    await tools.run("gsv__Remember", { text: "one" }, again);
+    await env.STORAGE.put(`agents/${agent}/MEMORY.md`, "- edited by hand\n", {
+      customMetadata: (await env.STORAGE.head(`agents/${agent}/MEMORY.md`))?.customMetadata ?? {},
+    });
+    await tools.run("gsv__Remember", { text: "one" }, again);
+    expect(await textAt(`agents/${agent}/MEMORY.md`)).toBe("- edited by hand\n");
+    await Promise.all(["a", "b", "c"].map((text) => tools.run("gsv__Remember", { text }, context(true, agent))));
+    expect((await textAt(`agents/${agent}/MEMORY.md`))?.split("\n").sort()).toEqual(["", "- a", "- b", "- c", "- edited by hand"]);
+  });
+  it("says what is wrong", async () => {
+    expect(reasonOf(await tools.run("gsv__Remember", { text: " \n " }, context(true)))).toBe("tool.bad_args");
+    expect(reasonOf(await tools.run("gsv__Remember", { text: "x".repeat(2_001) }, context(true)))).toBe("tool.bad_args");
+    expect(reasonOf(await tools.run("gsv__Remember", { text: "x", where: "elsewhere" }, context(true)))).toBe("tool.bad_args");
+    const { bucket, interfere } = watched();
+    interfere(() => {
+      throw new Error("away");
+    });
+    expect(reasonOf(await createNativeTools(bucket).run("gsv__Remember", { text: "x" }, context(true)))).toBe("storage.failed");
+  });
+});

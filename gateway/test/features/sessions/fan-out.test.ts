@@ -1,0 +1,323 @@
+import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { asRunId, asSessionKey, type ChatEvent } from "../../../../protocol/gen/types.ts";
+import type { SessionNews } from "../../../src/ports/gateway.ts";
+import type { SessionPort } from "../../../src/ports/session.ts";
+import { ADMIN, client, fakeSessions, gateway, last, open, type Peer, seed, until } from "../../support/gateway.ts";
+
+const MAIN = "agent:main:main";
+const chat = (sessionKey: string, more: Partial<ChatEvent>): SessionNews => ({
+  event: "chat",
+  payload: { sessionKey: asSessionKey(sessionKey), state: "status", ...more },
+});
+const log = (seq: number, sessionKey = MAIN): SessionNews => chat(sessionKey, { state: "partial", sessionSeq: seq });
+const delta = (text: string, offset: number, step = 1, attempt = 1): SessionNews =>
+  chat(MAIN, { state: "delta", runId: asRunId("r"), text, offset, step, attempt });
+const seqs = (peer: Peer): unknown[] => peer.events().flatMap(({ payload }) => (payload as ChatEvent).sessionSeq ?? []);
+/** Whatever was published before has arrived when this has. */
+const settle = async (peer: Peer): Promise<void> => void (await peer.ok("sessions.list"));
+
+beforeEach(async () => {
+  await reset();
+  await seed();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("[C5] events go to those who follow the session and to nobody else", () => {
+  test("after chat.send, by the canonical key whatever was written", async () => {
+    const { of } = fakeSessions();
+    const [sender, other, nobody] = [await client(), await client(), await client()];
+    await sender.ok("chat.send", { sessionKey: "main", message: "hi" });
+    await other.ok("chat.send", { sessionKey: "agent:main:cli:dm:main", message: "hi" });
+    expect(of("send").map(({ key }) => key)).toEqual([MAIN, "agent:main:cli:dm:main"]);
+    await gateway().publish(MAIN, [log(1), log(2)]);
+    for (const peer of [sender, other, nobody]) await settle(peer);
+    expect(seqs(sender)).toEqual([1, 2]);
+    expect(seqs(other)).toEqual([]);
+    expect(seqs(nobody)).toEqual([]);
+  });
+
+  test("subscribe and unsubscribe", async () => {
+    fakeSessions();
+    const peer = await client();
+    expect(await peer.ok("session.subscribe", { sessionKey: "main" })).toMatchObject({
+      sessionKey: MAIN,
+      seq: 0,
+      events: [],
+      state: "idle",
+    });
+    await gateway().publish(MAIN, [log(1)]);
+    await peer.ok("session.unsubscribe", { sessionKey: MAIN });
+    await gateway().publish(MAIN, [log(2)]);
+    await settle(peer);
+    expect(seqs(peer)).toEqual([1]);
+  });
+
+  test("[W20] following a session that nobody has written in creates nothing", async () => {
+    const { asked } = fakeSessions();
+    const peer = await client();
+    await peer.ok("session.subscribe", { sessionKey: "agent:main:cli:dm:new" });
+    expect(asked).toEqual([]);
+    expect(await peer.ok("sessions.list")).toEqual({ sessions: [], count: 0 });
+    expect((await peer.refused("session.get", { sessionKey: "main" })).reason).toBe("session.not_found");
+    expect(await peer.ok("chat.abort", { sessionKey: "main" })).toMatchObject({ wasRunning: false });
+    expect(asked).toEqual([]);
+  });
+
+  test("a message that is refused leaves no following behind", async () => {
+    fakeSessions(() => ({ send: async () => ({ ok: false, error: { reason: "session.queue_full", message: "Too many." } }) }));
+    const peer = await client();
+    expect((await peer.refused("chat.send", { sessionKey: "main", message: "hi" })).reason).toBe("session.queue_full");
+    await gateway().publish(MAIN, [log(1)]);
+    await settle(peer);
+    expect(peer.events()).toEqual([]);
+  });
+
+  test("[P19] a connection follows at most 64 sessions", async () => {
+    fakeSessions();
+    const peer = await client();
+    for (let at = 0; at < 64; at++) await peer.ok("session.subscribe", { sessionKey: `agent:main:cli:dm:s${at}` });
+    expect((await peer.refused("session.subscribe", { sessionKey: "main" })).reason).toBe("limit.rate");
+    expect((await peer.refused("chat.send", { sessionKey: "main", message: "hi" })).reason).toBe("limit.rate");
+    await peer.ok("session.unsubscribe", { sessionKey: "agent:main:cli:dm:s0" });
+    await peer.ok("session.subscribe", { sessionKey: "main" });
+  });
+});
+
+test("[P2.1] seq rises by one per connection, over all sessions and through hibernation", async () => {
+  fakeSessions();
+  const [one, two] = [await client(), await client()];
+  for (const peer of [one, two]) await peer.ok("session.subscribe", { sessionKey: "main" });
+  await one.ok("session.subscribe", { sessionKey: "agent:main:cli:dm:b" });
+  await gateway().publish(MAIN, [log(1), log(2)]);
+  await gateway().publish("agent:main:cli:dm:b", [log(1, "agent:main:cli:dm:b")]);
+  await evictDurableObject(gateway(), { webSockets: "hibernate" });
+  await gateway().publish(MAIN, [log(3)]);
+  for (const peer of [one, two]) await settle(peer);
+  expect(one.events().map(({ seq }) => seq)).toEqual([0, 1, 2, 3]);
+  expect(two.events().map(({ seq }) => seq)).toEqual([0, 1, 2]);
+  expect(seqs(two)).toEqual([1, 2, 3]);
+});
+
+describe("[C5][P11] from a known point: without gap or double", () => {
+  /** A session whose answer is held back until the test lets it go. Flags, not promises: those can't cross from one object to another. */
+  function slow(past: () => Awaited<ReturnType<SessionPort["events"]>>): { answer: () => void; asked: () => Promise<unknown> } {
+    let [begun, open] = [false, false];
+    fakeSessions(() => ({
+      events: async () => {
+        begun = true;
+        await until("the test to let the answer go", () => open);
+        return past();
+      },
+    }));
+    const answer = (): void => {
+      open = true;
+    };
+    return { answer, asked: () => until("the session to be asked", () => begun) };
+  }
+  const five = (key = MAIN): Awaited<ReturnType<SessionPort["events"]>> => ({
+    ok: true,
+    value: {
+      sessionKey: asSessionKey(key),
+      seq: 5,
+      events: [log(4), log(5)],
+      state: "thinking",
+      runId: asRunId("r"),
+      step: 1,
+      attempt: 1,
+      text: "abc",
+    },
+  });
+
+  test("what happens while the past is fetched comes after the answer, once", async () => {
+    const session = slow(() => five());
+    const peer = await client();
+    await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
+    const id = peer.ask("session.subscribe", { sessionKey: "main", afterSeq: 3 });
+    await session.asked();
+    await gateway().publish(MAIN, [log(5), delta("ab", 0), delta("c", 2), delta("de", 3), log(6)]);
+    await settle(peer);
+    expect(peer.events()).toEqual([]);
+    session.answer();
+    const answer = await peer.answer(id);
+    expect(answer.payload).toMatchObject({ seq: 5, text: "abc" });
+    await gateway().publish(MAIN, [log(7)]);
+    await settle(peer);
+    expect(seqs(peer)).toEqual([6, 7]);
+    expect(peer.events().flatMap(({ payload }) => (payload as ChatEvent).text ?? [])).toEqual(["de"]);
+    const at = peer.frames.indexOf(answer);
+    expect(peer.frames.findIndex((frame) => frame.type === "evt")).toBeGreaterThan(at);
+  });
+
+  test("connect.resume: the past comes as events, then the rest", async () => {
+    const session = slow(() => five());
+    const first = await client();
+    await first.ok("chat.send", { sessionKey: "main", message: "hi" });
+    const peer = await open();
+    await peer.ok("connect", {
+      minProtocol: 1,
+      maxProtocol: 1,
+      client: { id: "again", version: "1", platform: "t", mode: "client" },
+      auth: { token: ADMIN },
+      resume: { sessions: [{ sessionKey: "main", afterSeq: 3 }] },
+    });
+    await session.asked();
+    await gateway().publish(MAIN, [log(5), log(6)]);
+    session.answer();
+    await until("six", () => seqs(peer).includes(6));
+    expect(seqs(peer)).toEqual([4, 5, 6]);
+    expect(peer.events().map(({ seq }) => seq)).toEqual([0, 1, 2]);
+  });
+
+  test("too old a point is said, and the session is followed from now on", async () => {
+    fakeSessions(() => ({ events: async () => ({ ok: false, error: { reason: "session.snapshot_required", message: "Too old." } }) }));
+    const peer = await client();
+    await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
+    expect((await peer.refused("session.subscribe", { sessionKey: "main", afterSeq: 1 })).reason).toBe("session.snapshot_required");
+    await gateway().publish(MAIN, [log(9)]);
+    await settle(peer);
+    expect(seqs(peer)).toEqual([9]);
+  });
+});
+
+describe("hibernation", () => {
+  test("[P12] a socket keeps its identity, its sessions and its rights", async () => {
+    const { of } = fakeSessions();
+    const peer = await client();
+    await peer.ok("chat.send", { sessionKey: "main", message: "one" });
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await gateway().publish(MAIN, [log(1)]);
+    await peer.ok("chat.send", { sessionKey: "main", message: "two" });
+    expect(seqs(peer)).toEqual([1]);
+    const [first, second] = of("send").map(({ args }) => args[0] as { identity: unknown; origin: string });
+    expect(second?.identity).toEqual(first?.identity);
+    expect(second?.origin).toBe(first?.origin);
+    expect((await peer.refused("connect")).reason).toBe("protocol.already_connected");
+  });
+
+  test("a replaced, revoked or closed socket stays closed after a wake", async () => {
+    fakeSessions();
+    const first = await client(ADMIN, {}, "same");
+    await first.ok("session.subscribe", { sessionKey: "main" });
+    const second = await client(ADMIN, {}, "same");
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await gateway().publish(MAIN, [log(1)]);
+    await settle(second);
+    expect(first.events()).toEqual([]);
+    expect(second.events()).toEqual([]);
+  });
+});
+
+describe("[D1] chat.send", () => {
+  test("costs the gateway no write once the session is known", async () => {
+    fakeSessions();
+    const peer = await client();
+    await peer.ok("chat.send", { sessionKey: "main", message: "first" });
+    const written = (): Promise<number> =>
+      runInDurableObject(gateway(), (_gateway, state) => state.storage.sql.exec<{ n: number }>("SELECT total_changes() AS n").one().n);
+    const before = await written();
+    for (let at = 0; at < 10; at++) await peer.ok("chat.send", { sessionKey: "main", message: "more" });
+    await gateway().publish(MAIN, [log(1)]);
+    expect(await written()).toBe(before);
+    expect(await runInDurableObject(gateway(), (_gateway, state) => state.storage.getAlarm())).toBeNull();
+  });
+
+  test("[C2] the ids are the client's where it gave some", async () => {
+    const { of } = fakeSessions();
+    const peer = await client();
+    const sent = async (more: Record<string, unknown>): Promise<{ messageId: string; runId: string }> => {
+      await peer.ok("chat.send", { sessionKey: "main", message: "hi", ...more });
+      return last<{ messageId: string; runId: string }>(of("send"));
+    };
+    expect(await sent({ messageId: "m1", runId: "r1" })).toMatchObject({ messageId: "m1", runId: "r1" });
+    expect(await sent({ runId: "r2" })).toMatchObject({ messageId: "r2", runId: "r2" });
+    const fresh = await sent({});
+    expect(fresh.messageId).not.toBe((await sent({})).messageId);
+    expect(fresh.runId).toMatch(/^run-/);
+  });
+
+  test("[P3] messages of one sender are asked in the order in which they were sent", async () => {
+    const { of } = fakeSessions();
+    const peer = await client();
+    const ids = Array.from({ length: 50 }, (_, at) => peer.ask("chat.send", { sessionKey: "main", message: `${at}` }));
+    for (const id of ids) await peer.answer(id);
+    expect(of("send").map(({ args }) => (args[0] as { text: string }).text)).toEqual(ids.map((_, at) => `${at}`));
+  });
+
+  test("empty, too long and badly addressed messages are refused before any session is asked", async () => {
+    const { asked } = fakeSessions();
+    const peer = await client();
+    expect((await peer.refused("chat.send", { sessionKey: "main", message: "  \n" })).reason).toBe("chat.empty");
+    expect((await peer.refused("chat.send", { sessionKey: "main", message: "ü".repeat(131_073) })).reason).toBe("chat.too_long");
+    for (const key of [
+      "nope",
+      "agent:",
+      "agent:main",
+      "agent:main:a:b:c:d:e",
+      "agent:main:whatsapp:group:dm:a",
+      "agent:main:whatsapp:dm:",
+      "agent:main:x:dm:%",
+    ])
+      expect((await peer.refused("chat.send", { sessionKey: key, message: "hi" })).reason, key).toBe("session.bad_key");
+    expect(asked).toEqual([]);
+    await peer.ok("chat.send", { sessionKey: "main", message: "", attachments: [{ mimeType: "image/png", data: "AA==" }] });
+  });
+
+  test("the identity says whose conversation it is", async () => {
+    const { of } = fakeSessions();
+    const peer = await client();
+    const identity = async (sessionKey: string): Promise<{ key: string; agentId: string; isOwnersSession: boolean }> => {
+      await peer.ok("chat.send", { sessionKey, message: "hi" });
+      return last<{ identity: { key: string; agentId: string; isOwnersSession: boolean } }>(of("send")).identity;
+    };
+    expect(await identity("main")).toMatchObject({ key: MAIN, agentId: "main", isOwnersSession: true });
+    await peer.ok("agents.create", { agentId: "work", bootstrap: false });
+    expect(await identity("agent:Work:cli:dm:main")).toMatchObject({
+      key: "agent:work:cli:dm:main",
+      agentId: "work",
+      isOwnersSession: true,
+    });
+    expect(await identity("agent:main:whatsapp:dm:+31612345678")).toMatchObject({ isOwnersSession: false });
+    expect(await identity("agent:main:discord:group:main")).toMatchObject({ isOwnersSession: false });
+  });
+});
+
+test("sessions.list: the last active first, with labels", async () => {
+  fakeSessions();
+  const peer = await client();
+  const now = vi.spyOn(Date, "now");
+  const start = 1_800_000_000_000;
+  for (const [at, key] of ["main", "agent:main:cli:dm:a", "agent:main:cli:dm:b"].entries()) {
+    now.mockReturnValue(start + at * 1000);
+    await peer.ok("chat.send", { sessionKey: key, message: "hi" });
+  }
+  now.mockReturnValue(start + 700_000);
+  await peer.ok("chat.send", { sessionKey: "main", message: "again" });
+  now.mockRestore();
+  await peer.ok("session.patch", { sessionKey: "main", label: "Mine" });
+  const { sessions, count } = await peer.ok<{ sessions: Record<string, unknown>[]; count: number }>("sessions.list", { limit: 2 });
+  expect(count).toBe(3);
+  expect(sessions).toEqual([
+    { sessionKey: MAIN, createdAt: start, lastActiveAt: start + 700_000, label: "Mine" },
+    { sessionKey: "agent:main:cli:dm:b", createdAt: start + 2000, lastActiveAt: start + 2000 },
+  ]);
+  expect((await peer.ok<{ sessions: unknown[] }>("sessions.list", { offset: 2 })).sessions).toHaveLength(1);
+  expect(await gateway().sessionsList(1)).toMatchObject([{ sessionKey: MAIN }]);
+});
+
+test("[D6] after a restart sessions that were active are resumed, and one that fails stops no other", async () => {
+  const { of } = fakeSessions((key) => ({
+    resume: async () => {
+      if (key.endsWith(":a")) throw new Error("broken");
+      return { busy: key === MAIN };
+    },
+  }));
+  vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const peer = await client();
+  for (const key of ["main", "agent:main:cli:dm:a", "agent:main:cli:dm:b"]) await peer.ok("chat.send", { sessionKey: key, message: "hi" });
+  await gateway().restarted();
+  expect(new Set(of("resume").map(({ key }) => key))).toEqual(new Set([MAIN, "agent:main:cli:dm:a", "agent:main:cli:dm:b"]));
+});

@@ -1,0 +1,135 @@
+/** `workspace.*` on the wire: versions, conditions, long files, what nobody may write. */
+import { env } from "cloudflare:workers";
+import { reset } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { asSessionKey } from "../../../../protocol/gen/types.ts";
+import { client, fakeSessions, type Peer, seed } from "../../support/gateway.ts";
+
+interface File {
+  content: string;
+  etag: string;
+  size: number;
+  nextOffset?: number;
+}
+interface Log {
+  current?: { version: string; by?: string };
+  versions: { version: string; by?: string }[];
+}
+let admin: Peer;
+beforeEach(async () => {
+  await reset();
+  fakeSessions();
+  await seed();
+  admin = await client(undefined, {}, "laptop");
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+const path = "notes.md";
+
+describe("[S10] versions on the wire", () => {
+  test("log, read of a version, and restore", async () => {
+    await admin.ok("workspace.write", { path, content: "one" });
+    await admin.ok("workspace.write", { path, content: "two" });
+    const { current, versions } = await admin.ok<Log>("workspace.log", { path });
+    expect([current?.by, versions.map(({ by }) => by)]).toEqual(["client:laptop", ["client:laptop"]]);
+    const version = versions[0]?.version ?? "";
+    expect(await admin.ok<File>("workspace.read", { path, version })).toMatchObject({ content: "one", size: 3 });
+    const stale = await admin.refused("workspace.restore", { path, version, ifMatch: "absent" });
+    expect([stale.reason, stale.retryable]).toEqual(["workspace.conflict", true]);
+    await admin.ok("workspace.restore", { path, version, ifMatch: current?.version });
+    expect((await admin.ok<File>("workspace.read", { path })).content).toBe("one");
+    await admin.ok("workspace.delete", { path });
+    const deleted = await admin.ok<Log>("workspace.log", { path });
+    expect([deleted.current, deleted.versions.length]).toEqual([undefined, 3]);
+    expect((await admin.refused("workspace.read", { path, version: "1708300000000-0" })).reason).toBe("path.not_found");
+  });
+  test("transcripts and results are nobody's to write", async () => {
+    for (const sealed of ["sessions/s-1.jsonl.gz", "results/r.txt"]) {
+      await env.STORAGE.put(`agents/main/${sealed}`, "true");
+      expect((await admin.refused("workspace.write", { path: sealed, content: "forged" })).reason).toBe("workspace.protected");
+      expect((await admin.refused("workspace.delete", { path: sealed })).reason).toBe("workspace.protected");
+      expect(await (await env.STORAGE.get(`agents/main/${sealed}`))?.text()).toBe("true");
+    }
+  });
+});
+
+describe("[P19] files that fit no frame", () => {
+  test("are refused in words without an offset, and come in parts with one", async () => {
+    const text = 'zwölf\n"🌍"'.repeat(80_000).slice(0, 700_000);
+    await env.STORAGE.put(`agents/main/${path}`, text);
+    expect((await admin.refused("workspace.read", { path })).reason).toBe("file.too_large");
+    let whole = "";
+    let parts = 0;
+    for (let offset: number | undefined = 0; offset !== undefined; parts++) {
+      const file: File = await admin.ok<File>("workspace.read", { path, offset });
+      expect(file.size).toBe(new TextEncoder().encode(text).length);
+      whole += file.content;
+      offset = file.nextOffset;
+    }
+    expect(whole === text).toBe(true);
+    expect(parts).toBeGreaterThan(1);
+    expect((await admin.refused("workspace.read", { path, offset: 3 })).reason).toBe("protocol.invalid_params");
+    expect((await admin.refused("workspace.read", { path, offset: LIMITS.frameBytes * 4 })).reason).toBe("protocol.invalid_params");
+  });
+});
+
+describe("[P3.2] transcripts on the wire", () => {
+  const archive = async (agent: string, sessionId: string, sessionKey: string | undefined, archivedAt: number): Promise<void> => {
+    const text = `${JSON.stringify({ role: "user", content: `of ${sessionId}`, timestamp: 1 })}\n`;
+    const bytes = await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
+    await env.STORAGE.put(`agents/${agent}/sessions/${sessionId}.jsonl.gz`, bytes, {
+      customMetadata: { ...(sessionKey === undefined ? {} : { sessionKey }), messageCount: "1", archivedAt: String(archivedAt) },
+    });
+  };
+  test("are listed of an agent and of a session, and read", async () => {
+    await archive("main", "a", "agent:main:cli:dm:main", 1000);
+    await archive("main", "b", "agent:main:main", 2000);
+    await archive("main", "lost", undefined, 3000);
+    await archive("other", "o", "agent:other:main", 4000);
+    const paths = async (params: Record<string, unknown>) => {
+      const { archives, count } = await admin.ok<{ archives: { path: string }[]; count: number }>("archives.list", params);
+      return [archives.map(({ path: at }) => at.replace(/^sessions\/|\.jsonl\.gz$/g, "")), count];
+    };
+    expect(await paths({})).toEqual([["lost", "b", "a"], 3]);
+    expect(await paths({ offset: 1, limit: 1 })).toEqual([["b"], 3]);
+    expect(await paths({ sessionKey: "agent:main:cli:dm:main" })).toEqual([["a"], 1]);
+    expect(await paths({ sessionKey: "agent:other:main" })).toEqual([["o"], 1]);
+    expect(await paths({ agentId: "other" })).toEqual([["o"], 1]);
+    expect(await admin.ok("archives.read", { path: "b" })).toMatchObject({
+      archive: { path: "sessions/b.jsonl.gz", sessionKey: "agent:main:main", kind: "reset" },
+      messages: [{ content: "of b" }],
+      total: 1,
+    });
+    expect((await admin.refused("archives.read", { path: "none" })).reason).toBe("path.not_found");
+    await env.STORAGE.put("agents/main/sessions/b.jsonl.gz", "broken");
+    expect(await admin.refused("archives.read", { path: "b" })).toMatchObject({ reason: "archive.damaged", details: { readable: 0 } });
+  });
+  test("[TR3] one whose metadata was lost is the session's by its id", async () => {
+    vi.restoreAllMocks();
+    fakeSessions(() => ({
+      history: async () => ({
+        ok: true,
+        value: { sessionKey: asSessionKey("agent:main:cli:dm:main"), currentSessionId: "s", previousSessionIds: ["lost"] },
+      }),
+    }));
+    await archive("main", "lost", undefined, 3000);
+    await admin.ok("chat.send", { sessionKey: "agent:main:cli:dm:main", message: "hello" });
+    expect(await admin.ok("archives.list", { sessionKey: "agent:main:cli:dm:main" })).toMatchObject({ count: 1 });
+    expect(await admin.ok("archives.list", { sessionKey: "agent:main:main" })).toMatchObject({ count: 0 });
+  });
+});
+
+test("nothing is written for an agent that does not exist", async () => {
+  for (const [method, params] of [
+    ["workspace.write", { path, content: "lost" }],
+    ["workspace.restore", { path, version: "1708300000000-0" }],
+    ["skills.install", { name: "x", files: [{ path: "SKILL.md", content: "---\nname: x\ndescription: y\n---\n" }] }],
+  ] as const)
+    expect(await admin.refused(method, { agentId: "nobody", ...params }), method).toMatchObject({
+      reason: "agent.unknown",
+      message: expect.stringContaining("There is no agent nobody"),
+    });
+  expect((await env.STORAGE.list({ prefix: "agents/nobody/" })).objects).toEqual([]);
+});

@@ -1,0 +1,214 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { asAgentId } from "../../../../protocol/gen/types.ts";
+import type { PromptInput } from "../../../src/ports/prompt.ts";
+import type { EffectiveConfig } from "../../../src/ports/run-context.ts";
+import { isMeaningful } from "../../../src/prompt/heartbeat.ts";
+import { MAX_AGE_MS } from "../../../src/storage/workspace/cache.ts";
+import { DEFAULT_FILES } from "../../../src/features/agents/default-files.ts";
+import { composePromptSource } from "../../../src/app/prompt-source.ts";
+import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
+import { firstUse, newAgent, reason, textAt, value, watched } from "../../support/workspace.ts";
+
+const NOON = Date.UTC(2026, 1, 19, 12);
+const config: EffectiveConfig = {
+  model: { provider: "demo", id: "demo" },
+  timeouts: { llmMs: 1, toolMs: 1 },
+  limits: { stepsPerRun: 1, runMs: 1, runCostUsd: 1 },
+  session: { mainKey: "main" },
+  userTimezone: "UTC",
+};
+const input = (agentId: string, now = NOON, more: Partial<PromptInput> = {}): PromptInput => ({
+  identity: { key: `agent:${agentId}:main`, ref: "r", agentId, isOwnersSession: true },
+  config,
+  agent: { id: asAgentId(agentId) },
+  nodes: [],
+  tools: [],
+  model: { provider: "demo", id: "demo" },
+  systemPromptOverride: undefined,
+  now,
+  ...more,
+});
+const names = async (agent: string): Promise<string[]> =>
+  (await env.STORAGE.list({ prefix: `agents/${agent}/` })).objects.map(({ key }) => key.slice(`agents/${agent}/`.length)).sort();
+/** An agent that exists already, with a file of its own. */
+async function settled(): Promise<string> {
+  const agent = newAgent();
+  await env.STORAGE.put(`agents/${agent}/SOUL.md`, "SOUL-ONE");
+  return agent;
+}
+
+describe("a new agent", () => {
+  it("gets its files once, and its first prompt is the first meeting", async () => {
+    const agent = newAgent();
+    const { bucket, taken } = watched();
+    const source = composePromptSource(bucket, firstUse());
+    const prompt = value(await source.assemble(input(agent)));
+    expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "bootstrap", "soul", "identity", "user", "runtime"]);
+    expect(await names(agent)).toEqual([...DEFAULT_FILES.map(({ name }) => name), "workspace.json"].sort());
+    taken();
+    value(await source.assemble(input(agent, NOON + MAX_AGE_MS)));
+    expect(taken()).not.toContain("put");
+  });
+  it("HEARTBEAT.md begins empty by its own rule", () => {
+    expect(isMeaningful(DEFAULT_FILES.find(({ name }) => name === "HEARTBEAT.md")?.text ?? "x")).toBe(false);
+    expect(DEFAULT_FILES.at(-1)?.name).toBe("BOOTSTRAP.md");
+  });
+  it("what someone deleted does not come back", async () => {
+    const agent = newAgent();
+    value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
+    for (const { name } of DEFAULT_FILES) await env.STORAGE.delete(`agents/${agent}/${name}`);
+    // A bucket object of its own stands for an isolate that has never seen the agent.
+    const prompt = value(await composePromptSource(watched().bucket, firstUse()).assemble(input(agent, NOON + 1)));
+    expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "skills", "runtime"]);
+    expect(await names(agent)).toEqual(["workspace.json"]);
+  });
+  it("files that were there are never overwritten, and a filled folder gets none", async () => {
+    const agent = await settled();
+    value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
+    expect(await names(agent)).toEqual(["SOUL.md"]);
+  });
+  it("[P12] a crash at any put is made good the next time", async () => {
+    for (let crashAt = 0; crashAt < DEFAULT_FILES.length + 2; crashAt++) {
+      for (const when of ["before", "after"] as const) {
+        const agent = newAgent();
+        const { bucket, interfere } = watched();
+        let puts = 0;
+        interfere((operation) => {
+          if (operation === "put" && puts++ >= crashAt) throw new Error("killed");
+        }, when);
+        const first = await composePromptSource(bucket, firstUse()).assemble(input(agent));
+        // The person writes a file of their own meanwhile: it must stay.
+        const own = (await textAt(`agents/${agent}/USER.md`)) === undefined;
+        if (own) await env.STORAGE.put(`agents/${agent}/USER.md`, "mine");
+        const again = watched();
+        const prompt = value(await composePromptSource(again.bucket, firstUse()).assemble(input(agent)));
+        if (own) expect(await textAt(`agents/${agent}/USER.md`)).toBe("mine");
+        const marked = (await textAt(`agents/${agent}/workspace.json`)) !== undefined;
+        if (marked) {
+          expect((await names(agent)).length, `crash at ${crashAt} ${when}`).toBe(DEFAULT_FILES.length + 1);
+          expect(prompt.sections[1]?.id).toBe("bootstrap");
+          expect(await textAt(`agents/${agent}/workspace.json`)).toContain('"made"');
+        }
+        expect(["ok", "storage.failed"]).toContain(reason(first));
+      }
+    }
+  });
+  it("two sessions that meet it at once agree", async () => {
+    const agent = newAgent();
+    const prompts = await Promise.all(
+      [watched(), watched(), watched()].map(({ bucket }) => composePromptSource(bucket, firstUse()).assemble(input(agent))),
+    );
+    expect(prompts.map(reason)).toEqual(["ok", "ok", "ok"]);
+    expect((await names(agent)).length).toBe(DEFAULT_FILES.length + 1);
+  });
+});
+
+describe("the prompt's files", () => {
+  it("fresh: no operation on the bucket at all", async () => {
+    const agent = await settled();
+    const { bucket, taken } = watched();
+    const source = composePromptSource(bucket, firstUse());
+    const first = value(await source.assemble(input(agent)));
+    expect(first.system).toContain("SOUL-ONE");
+    taken();
+    for (let i = 0; i < 10; i++) expect(value(await source.assemble(input(agent, NOON + i * 1000))).system).toBe(first.system);
+    expect(taken()).toEqual([]);
+  });
+  it("older: one list, the two days and two lists of skills, and only what changed is read", async () => {
+    const agent = await settled();
+    await env.STORAGE.put(`agents/${agent}/USER.md`, "USER-ONE");
+    await env.STORAGE.put(`agents/${agent}/memory/2026-02-19.md`, "TODAY-ONE");
+    const { bucket, taken } = watched();
+    const source = composePromptSource(bucket, firstUse());
+    value(await source.assemble(input(agent)));
+    await env.STORAGE.put(`agents/${agent}/SOUL.md`, "SOUL-TWO");
+    taken();
+    const prompt = value(await source.assemble(input(agent, NOON + MAX_AGE_MS)));
+    expect(prompt.system).toContain("SOUL-TWO");
+    expect(prompt.system).toContain("USER-ONE");
+    expect(prompt.system).toContain("TODAY-ONE");
+    expect(taken()).toEqual(["get", "get", "get", "list", "list", "list"]);
+  });
+  it("a write of ours is seen by the next message", async () => {
+    const agent = await settled();
+    const { bucket } = watched();
+    const source = composePromptSource(bucket, firstUse());
+    const store = createWorkspaceStore(bucket);
+    value(await source.assemble(input(agent)));
+    value(await store.update(agent, "MEMORY.md", () => ({ ok: true, value: "MEMORY-ONE" }), "c"));
+    expect(value(await source.assemble(input(agent, NOON + 1))).system).toContain("MEMORY-ONE");
+    value(await store.write(agent, "memory/2026-02-18.md", "YESTERDAY-ONE"));
+    expect(value(await source.assemble(input(agent, NOON + 2))).system).toContain("YESTERDAY-ONE");
+    value(await store.delete(agent, "SOUL.md"));
+    expect(value(await source.assemble(input(agent, NOON + 3))).system).not.toContain("SOUL-ONE");
+  });
+  it("a write that comes while a load is under way is not missed", async () => {
+    const agent = await settled();
+    const { bucket, interfere } = watched();
+    const source = composePromptSource(bucket, firstUse());
+    const store = createWorkspaceStore(bucket);
+    let wrote = false;
+    interfere(async (operation) => {
+      if (operation !== "list" || wrote) return;
+      wrote = true;
+      await store.write(agent, "SOUL.md", "SOUL-TWO");
+    }, "after");
+    value(await source.assemble(input(agent)));
+    expect(value(await source.assemble(input(agent, NOON + 1))).system).toContain("SOUL-TWO");
+  });
+  it("finishing BOOTSTRAP.md just works: without it the normal order holds", async () => {
+    const agent = newAgent();
+    const { bucket } = watched();
+    const source = composePromptSource(bucket, firstUse());
+    value(await source.assemble(input(agent)));
+    value(await createWorkspaceStore(bucket).delete(agent, "BOOTSTRAP.md"));
+    expect(value(await source.assemble(input(agent, NOON + 1))).sections.map(({ id }) => id)).toEqual([
+      "base",
+      "soul",
+      "identity",
+      "user",
+      "agents",
+      "memory",
+      "tools",
+      "skills",
+      "runtime",
+    ]);
+  });
+  it("at midnight today becomes yesterday", async () => {
+    const agent = await settled();
+    await env.STORAGE.put(`agents/${agent}/memory/2026-02-19.md`, "NINETEENTH");
+    const source = composePromptSource(watched().bucket, firstUse());
+    const midnight = Date.UTC(2026, 1, 20);
+    expect(value(await source.assemble(input(agent, midnight - 1))).sections.find(({ id }) => id === "today")?.text).toContain(
+      "NINETEENTH",
+    );
+    const next = value(await source.assemble(input(agent, midnight + 1)));
+    expect(next.sections.find(({ id }) => id === "yesterday")?.text).toContain("NINETEENTH");
+    expect(next.sections.find(({ id }) => id === "today")).toBeUndefined();
+  });
+  it("a bucket that fails: what was known a moment ago, else an error that says so", async () => {
+    const agent = await settled();
+    const { bucket, interfere } = watched();
+    const source = composePromptSource(bucket, firstUse());
+    interfere(() => {
+      throw new Error("R2 down");
+    });
+    expect(reason(await source.assemble(input(agent)))).toBe("storage.failed");
+    interfere(undefined);
+    const before = value(await source.assemble(input(agent)));
+    interfere(() => {
+      throw new Error("R2 down");
+    });
+    expect(value(await source.assemble(input(agent, NOON + MAX_AGE_MS))).system).toBe(before.system);
+  });
+  it("of a huge file only what is shown is read, and bytes that are no text do no harm", async () => {
+    const agent = await settled();
+    await env.STORAGE.put(`agents/${agent}/AGENTS.md`, "ü".repeat(1_000_000));
+    await env.STORAGE.put(`agents/${agent}/TOOLS.md`, new Uint8Array([0x68, 0x69, 0xff, 0xfe]));
+    await env.STORAGE.put(`agents/${agent}/IDENTITY.md`, "");
+    const prompt = value(await composePromptSource(watched().bucket, firstUse()).assemble(input(agent)));
+    expect(prompt.sections.find(({ id }) => id === "agents")?.text).toMatch(/ü\n\n\[AGENTS\.md is cut here: 65536 of 2000000 bytes/);
+    expect(prompt.sections.find(({ id }) => id === "tools")?.text).toMatch(/^hi\ufffd/);
+  });
+});

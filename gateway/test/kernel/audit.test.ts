@@ -1,0 +1,90 @@
+import { reset, runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { AuditEntry } from "../../../protocol/gen/types.ts";
+import { Audit } from "../../src/kernel/audit.ts";
+import { client, fakeSessions, gateway, node, type Peer, seed, sha256 } from "../support/gateway.ts";
+
+let admin: Peer;
+beforeEach(async () => {
+  await reset();
+  fakeSessions();
+  await seed();
+  admin = await client();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+const list = (params: Record<string, unknown> = {}): Promise<{ entries: AuditEntry[]; count: number; intact: boolean }> =>
+  admin.ok("audit.list", params);
+
+test("[S16] who did what, with the arguments only as a digest", async () => {
+  const params = { path: "apiKeys.anthropic", value: "sk-ant-canary-0123456789" };
+  await admin.ok("config.set", params);
+  await admin.refused("config.set", { path: "nope", value: 1 });
+  const { entries, intact } = await list();
+  expect(intact).toBe(true);
+  expect(entries).toMatchObject([
+    { action: "config.set", target: "nope", decision: "failed", detail: "config.unknown_path" },
+    {
+      action: "config.set",
+      target: "apiKeys.anthropic",
+      decision: "allowed",
+      argsHash: await sha256(JSON.stringify(params)),
+      actor: expect.stringMatching(/^client:client-\d+ token:first-/),
+    },
+  ]);
+  expect(JSON.stringify(entries)).not.toContain("canary");
+});
+
+test("[S16] denials are noted, and a flood of them is counted instead", async () => {
+  const lap = await node("lap");
+  for (let at = 0; at < 30; at++) await lap.refused("config.get");
+  const denied = (await list({ action: "config.get" })).entries;
+  expect(denied).toHaveLength(10);
+  expect(denied[0]).toMatchObject({ actor: expect.stringContaining("node:lap"), decision: "denied" });
+  const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 61_000);
+  await lap.refused("config.get");
+  now.mockRestore();
+  expect((await list({ action: "config.get" })).entries[0]?.detail).toContain("20 more");
+});
+
+test("[S16] each entry's hash covers the one before: what is altered or removed shows", async () => {
+  for (let at = 0; at < 5; at++) await admin.ok("config.set", { path: "limits.stepsPerRun", value: at + 1 });
+  const { entries } = await list();
+  for (const [at, entry] of entries.entries()) expect(entry.prevHash).toBe(entries[at + 1]?.hash ?? "0".repeat(64));
+  for (const harm of ["UPDATE audit SET actor = 'nobody' WHERE seq = 3", "DELETE FROM audit WHERE seq = 3"]) {
+    await runInDurableObject(gateway(), (_gateway, state) => state.storage.sql.exec(harm));
+    expect((await list()).intact, harm).toBe(false);
+  }
+});
+
+test("pages", async () => {
+  for (let at = 0; at < 5; at++) await admin.ok("config.set", { path: "limits.stepsPerRun", value: at + 1 });
+  const first = await list({ limit: 2 });
+  expect(first.entries.map(({ seq }) => seq)).toEqual([5, 4]);
+  expect(first.count).toBe(5);
+  expect((await list({ limit: 10, beforeSeq: 4 })).entries.map(({ seq }) => seq)).toEqual([3, 2, 1]);
+});
+
+test("[S16] after 90 days entries go, and the rest is still a chain", async () => {
+  await runInDurableObject(gateway(), async (_gateway, state) => {
+    let now = 1_000_000;
+    const audit = new Audit(state.storage, { now: () => now });
+    for (let day = 0; day < 100; day++) {
+      now += 86_400_000;
+      await audit.append({ actor: "a", action: "b", decision: "allowed" });
+    }
+    const { count: before } = await audit.list(200, undefined, undefined);
+    audit.prune(now);
+    const { count, intact } = await audit.list(200, undefined, undefined);
+    expect(before).toBe(100);
+    expect(count).toBe(91);
+    expect(intact).toBe(true);
+    expect(audit.nextPrune()).toBeGreaterThan(now);
+  });
+});
+
+test("what a session notes is part of it", async () => {
+  await gateway().audit({ actor: "session:agent:main:main", action: "tool.run", target: "lap__Bash", decision: "allowed" });
+  expect((await list()).entries).toMatchObject([{ action: "tool.run", actor: "session:agent:main:main" }]);
+});

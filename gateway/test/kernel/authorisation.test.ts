@@ -1,0 +1,232 @@
+/** Suite L: every method of the contract, by every kind of caller. The rows come from METHODS: a new method has its row at once. */
+import { reset, runInDurableObject } from "cloudflare:test";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { METHODS, type MethodName } from "../../../protocol/gen/methods.ts";
+import { Tokens } from "../../src/kernel/tokens.ts";
+import { ADMIN, type Asked, connectParams, fakeSessions, gateway, open, type Peer, seed, TOOLS, token } from "../support/gateway.ts";
+
+/** What each kind of caller is, written down here a second time: a change of `authorise.ts` must be meant. */
+const ROLES = {
+  admin: { mode: "client", scopes: ["read", "chat", "operate", "admin"] },
+  "admin as node": { mode: "node", scopes: ["node"] },
+  client: { mode: "client", scopes: ["read", "chat", "operate"] },
+  "client-ro": { mode: "client", scopes: ["read"] },
+  node: { mode: "node", scopes: ["node"] },
+  channel: { mode: "channel", scopes: ["channel"] },
+} as const satisfies Record<string, { mode: string; scopes: readonly string[] }>;
+type Role = keyof typeof ROLES;
+const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, name);
+const methods = Object.keys(METHODS).filter(isMethod);
+const NOT_SERVED: ReadonlySet<string> = new Set([
+  "heartbeat.start",
+  "heartbeat.trigger",
+  "transfer.meta",
+  "transfer.accept",
+  "transfer.complete",
+  "transfer.done",
+]);
+
+const peers = new Map<Role, Peer>();
+let asked: Asked[];
+beforeAll(async () => {
+  await reset();
+  asked = fakeSessions().asked;
+  await seed();
+  const secrets: Record<Role, string> = {
+    admin: ADMIN,
+    "admin as node": ADMIN,
+    client: (await token("client")).token,
+    "client-ro": (await token("client-ro")).token,
+    node: (await token("node", { nodeId: "lap" })).token,
+    channel: (await token("channel", { channel: "discord" })).token,
+  };
+  for (const [role, { mode }] of Object.entries(ROLES) as [Role, (typeof ROLES)[Role]][]) {
+    const peer = await open();
+    const params = connectParams(
+      mode,
+      role === "node" ? "lap" : role.replaceAll(" ", "-"),
+      secrets[role],
+      mode === "node" ? { tools: TOOLS, ledger: { calls: [] } } : {},
+    );
+    await peer.ok("connect", { ...params, client: { ...params.client, ...(mode === "channel" ? { channel: "discord" } : {}) } });
+    peers.set(role, peer);
+  }
+});
+afterAll(() => {
+  vi.restoreAllMocks();
+});
+
+describe.each(Object.keys(ROLES) as Role[])("[A1][S3] %s", (role) => {
+  test.each(methods)("%s", async (method) => {
+    const { mode, scopes } = ROLES[role];
+    const before = asked.length;
+    const res = await peers.get(role)?.call(method);
+    const reason = res?.ok === false ? res.error?.reason : "ok";
+    if (method === "connect") expect(reason).toBe("protocol.already_connected");
+    else if (NOT_SERVED.has(method)) expect(reason).toBe("method.not_served");
+    else if (
+      METHODS[method].callers.some((caller) => caller === mode) &&
+      (mode !== "client" || scopes.some((scope) => scope === METHODS[method].scope))
+    )
+      expect(reason).not.toMatch(/^auth\./);
+    else {
+      expect(reason).toBe("auth.forbidden");
+      expect(asked.length, "nothing may have happened").toBe(before);
+    }
+  });
+});
+
+test.each(methods)("[S1] nobody: %s", async (method) => {
+  const peer = await open();
+  const error = await peer.refused(method, method === "connect" ? connectParams("client", "x", undefined) : undefined);
+  expect(error.reason).toBe(method === "connect" ? "auth.required" : "protocol.not_connected");
+  expect((await peer.ended()).code).toBe(method === "connect" ? 4001 : 4000);
+});
+
+test("[S3] what a node and a channel may call at all is this and no more", () => {
+  const open = (mode: "node" | "channel"): string[] =>
+    methods.filter((method) => method !== "connect" && METHODS[method].callers.some((caller) => caller === mode)).sort();
+  expect(open("node")).toEqual([
+    "logs.result",
+    "node.exec.event",
+    "tool.progress",
+    "tool.result",
+    "tools.list",
+    "transfer.accept",
+    "transfer.complete",
+    "transfer.done",
+    "transfer.meta",
+  ]);
+  expect(open("channel")).toEqual(["channel.inbound"]);
+});
+
+test("[S3] a node that asks for tools gets its own only", async () => {
+  const names = async (role: Role): Promise<string[]> => {
+    const { tools } = (await peers.get(role)?.ok<{ tools: { name: string }[] }>("tools.list")) ?? { tools: [] };
+    return tools.map(({ name }) => name);
+  };
+  expect(await names("node")).toEqual(["lap__Bash", "lap__Read"]);
+  expect(await names("client")).toEqual(expect.arrayContaining(["admin-as-node__Bash", "lap__Bash", "gsv__ReadFile"]));
+});
+
+describe("[X2] what a node could do in the reference, it can't here", () => {
+  test.each([
+    ["config.get", { path: "apiKeys.anthropic" }],
+    ["config.set", { path: "toolApproval.defaultDecision", value: "allow" }],
+    ["workspace.write", { path: "SOUL.md", content: "obey me" }],
+    ["workspace.read", { path: "MEMORY.md" }],
+    ["chat.send", { sessionKey: "main", message: "hi" }],
+    ["session.preview", { sessionKey: "main" }],
+    ["tokens.create", { kind: "admin" }],
+    [
+      "channel.inbound",
+      { channel: "discord", accountId: "default", peer: { kind: "dm", id: "1" }, message: { id: "1", text: "as the owner" } },
+    ],
+    ["tool.invoke", { tool: "lap__Bash", args: { command: "id" } }],
+  ] as const)("%s", async (method, params) => {
+    for (const role of ["node", "admin as node"] as const)
+      expect((await peers.get(role)?.refused(method, params))?.reason, role).toBe("auth.forbidden");
+  });
+});
+
+describe("[S4] a token that ends while its connection is open", () => {
+  test("revoked: closed at once, and the id is free", async () => {
+    const mine = await token("client");
+    const peer = await open();
+    await peer.ok("connect", connectParams("client", "short-lived", mine.token));
+    const answer = await peers.get("admin")?.ok("tokens.revoke", { tokenId: mine.tokenId });
+    expect(answer).toMatchObject({ ok: true, closed: 1 });
+    expect((await peer.ended()).code).toBe(4001);
+    const again = await open();
+    expect((await again.refused("connect", connectParams("client", "short-lived", mine.token))).reason).toBe("auth.required");
+  });
+
+  test("expired: the next request is refused and the connection closed", async () => {
+    const mine = await token("client", { expiresInMs: 60_000 });
+    const peer = await open();
+    await peer.ok("connect", connectParams("client", "expiring", mine.token));
+    const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 61_000);
+    try {
+      expect((await peer.refused("sessions.list")).reason).toBe("auth.required");
+    } finally {
+      now.mockRestore();
+    }
+    expect((await peer.ended()).code).toBe(4001);
+  });
+
+  test("expired: a silent connection is closed by the alarm", async () => {
+    const mine = await token("client", { expiresInMs: 60_000 });
+    const peer = await open();
+    await peer.ok("connect", connectParams("client", "silent", mine.token));
+    const at = await runInDurableObject(gateway(), (_gateway, state) => state.storage.getAlarm());
+    expect(at).toBeLessThanOrEqual(Date.now() + 60_000);
+    const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 61_000);
+    try {
+      await runInDurableObject(gateway(), (object) => object.alarm());
+    } finally {
+      now.mockRestore();
+    }
+    expect((await peer.ended()).code).toBe(4001);
+  });
+});
+
+test("[A5][S4] the whole life of a token", async () => {
+  const admin = peers.get("admin");
+  if (admin === undefined) throw new Error("no admin");
+  const made = await admin.ok<{ token: string; entry: { tokenId: string; last4: string } }>("tokens.create", {
+    kind: "client",
+    label: "phone",
+    expiresInMs: 60_000,
+  });
+  expect(made.token).toMatch(/^gsv_client_[a-z2-7]{8}_[0-9a-f]{64}$/);
+  expect(made.token.endsWith(made.entry.last4)).toBe(true);
+  const listed = await admin.ok<{ tokens: { tokenId: string; lastUsedAt?: number }[] }>("tokens.list");
+  expect(JSON.stringify(listed)).not.toContain(made.token.slice(-64));
+  expect(listed.tokens.find(({ tokenId }) => tokenId === made.entry.tokenId)).not.toHaveProperty("lastUsedAt");
+  const peer = await open();
+  await peer.ok("connect", connectParams("client", "phone", made.token));
+  const used = await admin.ok<{ tokens: { tokenId: string; lastUsedAt?: number }[] }>("tokens.list");
+  expect(used.tokens.find(({ tokenId }) => tokenId === made.entry.tokenId)).toHaveProperty("lastUsedAt");
+  expect(await admin.ok("tokens.revoke", { tokenId: made.entry.tokenId })).toMatchObject({ closed: 1 });
+  expect(await admin.ok("tokens.revoke", { tokenId: made.entry.tokenId })).toMatchObject({ closed: 0 });
+  expect((await admin.refused("tokens.revoke", { tokenId: "nope" })).reason).toBe("token.not_found");
+});
+
+test("[S4] the last admin token can't be revoked, nor a first token come back after it was", async () => {
+  const admin = peers.get("admin");
+  const first = await runInDurableObject(gateway(), (_gateway, state) =>
+    new Tokens(state.storage).list().find((entry) => entry.label === "first token"),
+  );
+  expect((await admin?.refused("tokens.revoke", { tokenId: first?.tokenId }))?.reason).toBe("token.last_admin");
+  const other = await admin?.ok<{ token: string }>("tokens.create", { kind: "admin" });
+  const second = await open();
+  await second.ok("connect", connectParams("client", "second-admin", other?.token));
+  await second.ok("tokens.revoke", { tokenId: first?.tokenId });
+  expect((await admin?.ended())?.code).toBe(4001);
+  await seed();
+  const again = await open();
+  expect((await again.refused("connect", connectParams("client", "x", ADMIN))).reason).toBe("auth.required");
+});
+
+test("[A5][S4][X19] what is stored is a digest", async () => {
+  const made = await token("client");
+  const dump = await runInDurableObject(gateway(), (_gateway, state) =>
+    JSON.stringify(state.storage.sql.exec("SELECT * FROM tokens").toArray()),
+  );
+  expect(dump).not.toContain(made.token.slice(-64));
+  expect(dump).not.toContain(ADMIN);
+});
+
+test("tokens are bound to what their kind needs", async () => {
+  for (const bad of [
+    { kind: "node" },
+    { kind: "node", nodeId: "gsv" },
+    { kind: "node", nodeId: "a b" },
+    { kind: "channel" },
+    { kind: "client", nodeId: "x" },
+    { kind: "admin", channel: "x" },
+  ] as const) {
+    const made = await runInDurableObject(gateway(), (_gateway, state) => new Tokens(state.storage).create(bad, Date.now()));
+    expect(made, JSON.stringify(bad)).toMatchObject({ ok: false, error: { reason: "protocol.invalid_params" } });
+  }
+});
