@@ -1,14 +1,15 @@
 /** The tools that run inside GSV. */
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "./gateway.ts";
+import type { Origin } from "./origin.ts";
 import type { GsvError } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";
 
 export interface NativeToolContext {
   readonly identity: SessionIdentity;
   readonly callId: string;
-  /** Absent: a client called the tool itself. */
-  readonly runId?: string;
+  /** Who caused the run; absent when a client called the tool itself. */
+  readonly origin?: Origin;
   readonly now: number;
   readonly userTimezone: string;
   readonly gateway: GatewayPort;

@@ -4,18 +4,22 @@
  */
 import type { Peer } from "../../../protocol/gen/types.ts";
 
+/** A sender on a channel. */
+export interface ChannelOrigin {
+  readonly kind: "channel";
+  readonly channel: string;
+  readonly accountId: string;
+  /** The conversation on the platform. Absent only in old messages, which were stored without it. */
+  readonly peer?: Peer;
+  readonly senderId?: string;
+  /** The sender's access when the message arrived; `guest` for old messages, which were stored without it. */
+  readonly role: "owner" | "guest";
+}
+
 export type Origin =
   /** A connected client; `tokenId` names the token of its connection. */
   | { readonly kind: "client"; readonly clientId: string; readonly tokenId?: string }
-  /** A sender on a channel. `role` is the sender's access when the message arrived. */
-  | {
-      readonly kind: "channel";
-      readonly channel: string;
-      readonly accountId: string;
-      readonly peer: Peer;
-      readonly senderId?: string;
-      readonly role: "owner" | "guest";
-    }
+  | ChannelOrigin
   /** Another session of the same gateway. `hops` counts the sessions in the chain, from 1. */
   | { readonly kind: "session"; readonly sessionKey: string; readonly hops: number }
   /** The end of a background command on a node. */

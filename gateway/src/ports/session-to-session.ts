@@ -1,12 +1,13 @@
 /** A message from one session to another. */
+import type { Origin } from "./origin.ts";
 import type { SessionIdentity } from "./session.ts";
 
 export interface SessionToSession {
   readonly from: SessionIdentity;
   /** Of the tool call: the message is taken once, however often the call runs. */
   readonly callId: string;
-  /** The run in which the tool was called, if any. */
-  readonly runId: string | undefined;
+  /** Who caused the run in which the tool was called; undefined when a client called it. */
+  readonly origin: Origin | undefined;
   /** As the model wrote it. */
   readonly to: string;
   readonly message: string;

@@ -17,6 +17,7 @@ import type {
   ToolResultParams,
   Attachment,
 } from "../../../protocol/gen/types.ts";
+import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { SearchRows } from "./search.ts";
 
@@ -46,8 +47,7 @@ export interface SessionSend {
   readonly badFilesAsNotes?: true;
   /** It is only to be known: no run answers it. */
   readonly quiet?: true;
-  /** Who wrote it, for the audit: `client:<id>`, `channel:<...>`, `session:<key>;hops=<n>`. */
-  readonly origin: string;
+  readonly origin: Origin;
   /** Where the run's end is sent, beside the clients that follow. */
   readonly reply?: ReplyRoute;
   /** The RunContext's version when the message was handed over: a run that it starts need not ask for what has not changed. */

@@ -17,7 +17,7 @@ const user = (seq: number, content = `u${seq}`): UserRow => ({
   runId: "r",
   kind: "user",
   messageId: `m${seq}`,
-  origin: "o",
+  origin: { kind: "client", clientId: "o" },
   message: { role: "user", content, timestamp: 0 },
 });
 const assistant = (seq: number, calls = 0): AssistantRow => ({

@@ -102,7 +102,7 @@ export function execMessage(nodeId: string, event: NodeExecEventParams, runId: s
   return {
     messageId: `exec:${nodeId}:${event.eventId}`,
     runId,
-    origin: `node:${nodeId}`,
+    origin: { kind: "node_event", nodeId },
     message: {
       role: "user",
       content: `[System message, not from the user] The background process ${event.sessionId} on ${nodeId} ${how}${took}. ${output}\nGo on with what it was started for; if nothing is left to do, say how it ended.`,

@@ -11,7 +11,7 @@ const said = (more: Partial<SessionSend>): string => {
       messageId: "m",
       runId: "run-m",
       text: "[message] {}\n/stop",
-      origin: "channel:test:default:x",
+      origin: { kind: "channel", channel: "test", accountId: "default", senderId: "x", role: "owner" },
       ...more,
     },
     0,

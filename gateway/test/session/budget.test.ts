@@ -71,7 +71,13 @@ function talk(name: string, messages: number, meanwhile: (cost: Cost, index: num
     const service = new SessionService(driver, { after, freshId: host.freshId, sha256: async (text) => text });
     for (let index = 0; index < messages; index++) {
       Object.assign(cost, { written: 0, read: 0, transactions: 0, alarms: 0 });
-      await service.send({ identity, messageId: `m${index}`, runId: `r${index}`, text: `message ${index}`, origin: "client:test" });
+      await service.send({
+        identity,
+        messageId: `m${index}`,
+        runId: `r${index}`,
+        text: `message ${index}`,
+        origin: { kind: "client", clientId: "test" },
+      });
       await until("quiet", () => driver.state?.run.phase === "idle" && driver.state.outbox.length === 0);
       meanwhile({ ...cost }, index);
     }

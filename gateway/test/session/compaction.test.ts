@@ -282,7 +282,14 @@ describe("a reset remembers", () => {
       data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
     };
     const send = (id: string): Promise<unknown> =>
-      s.port.send({ identity: s.identity, messageId: id, runId: `run-${id}`, text: "look", origin: "client:test", attachments: [picture] });
+      s.port.send({
+        identity: s.identity,
+        messageId: id,
+        runId: `run-${id}`,
+        text: "look",
+        origin: { kind: "client", clientId: "test" },
+        attachments: [picture],
+      });
     await send("a");
     await stage.ended("run-a");
     await idle(s.port);

@@ -17,7 +17,7 @@ const over = (s: TestSession, id: string) =>
     messageId: id,
     runId: `run-${id}`,
     text: `say ${id}`,
-    origin: "channel:test:default:anna",
+    origin: { kind: "channel", channel: "test", accountId: "default", senderId: "anna", role: "owner" },
     reply: ROUTE,
   });
 const sent = (stage: Stage) => stage.replies.flatMap((call: ReplyCall) => (call.kind === "send" ? [call.message] : []));
@@ -54,7 +54,7 @@ describe("[P9] [P10] the end of a run", () => {
         messageId: id,
         runId: `run-${id}`,
         text: `know ${id}`,
-        origin: "channel:test:default:anna",
+        origin: { kind: "channel", channel: "test", accountId: "default", senderId: "anna", role: "owner" },
         quiet: true,
       });
     await known("late");

@@ -33,7 +33,7 @@ const step = (more: Partial<Step> = {}): Step => ({ ...nothing, state, ...more }
 const incoming = (id: string): IncomingMessage => ({
   messageId: id,
   runId: `run-${id}`,
-  origin: "o",
+  origin: { kind: "client", clientId: "o" },
   message: { role: "user", content: `say ${id} – zwölf 🌍`, timestamp: 0 },
   directives: { thinkLevel: "low" },
 });
@@ -43,7 +43,7 @@ const row = (seq: number, at = 0): LogRow => ({
   runId: "r",
   kind: "user",
   messageId: `m${seq}`,
-  origin: "o",
+  origin: { kind: "client", clientId: "o" },
   message: { role: "user", content: "x", timestamp: 0 },
 });
 const write = (store: SessionStore, before: State | undefined, what: Step): void =>
@@ -179,7 +179,7 @@ storeCase("[P19] a row that is too large is refused, and nothing of its transact
     ...row(1),
     kind: "user",
     messageId: "m",
-    origin: "o",
+    origin: { kind: "client", clientId: "o" },
     message: { role: "user", content: "x".repeat(1_100_000), timestamp: 0 },
   };
   assert.throws(() => write(store, state, step({ append: [row(2), large] })), /bytes/);

@@ -49,4 +49,31 @@ describe("the store in SQLite", () => {
     });
     await runInDurableObject(stub, (_session, ctx) => expect(new SqlStore(ctx.storage).load()?.sessionId).toBe("kept"));
   });
+  it("[P21] the origin of a version 1 run is read from its message in the log", async () => {
+    await runInDurableObject(env.SESSION.getByName("store-version-1"), (_session, { storage }) => {
+      migrate(storage, SESSION_TABLES, SESSION_MIGRATIONS);
+      const put = (seq: number, run: string, origin: string): void => {
+        const body = JSON.stringify({ messageId: run, origin, message: { role: "user", content: "hi", timestamp: 0 } });
+        storage.sql.exec("INSERT INTO log(seq, kind, run, at, body) VALUES(?, 'user', ?, 0, ?)", seq, run, body);
+      };
+      put(1, "before", "client:laptop");
+      put(2, "now", "session:agent:work:main;hops=2");
+      const run = { phase: "thinking", runId: "now", ordinal: 2 };
+      const session = { v: 1, identity: { key: "agent:main:main", isMain: true }, outbox: [], sealed: [], run };
+      storage.sql.exec("INSERT INTO parts(id, body) VALUES(1, ?)", JSON.stringify(session));
+      const waiting = {
+        messageId: "w",
+        runId: "w",
+        origin: "node:lap",
+        directives: {},
+        message: { role: "user", content: "x", timestamp: 0 },
+      };
+      storage.sql.exec("INSERT INTO queue(id, run, bytes, body) VALUES(1, 'w', 5, ?)", JSON.stringify(waiting));
+      const store = new SqlStore(storage);
+      expect(store.load()?.run).toMatchObject({ runId: "now", origin: { kind: "session", sessionKey: "agent:work:main", hops: 2 } });
+      expect(store.queueFront().head?.incoming.origin).toEqual({ kind: "node_event", nodeId: "lap" });
+      expect(store.queued()[0]?.origin).toEqual({ kind: "node_event", nodeId: "lap" });
+      expect(store.rowAt(1)).toMatchObject({ origin: { kind: "client", clientId: "laptop" } });
+    });
+  });
 });

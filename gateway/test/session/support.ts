@@ -266,6 +266,6 @@ export function newSession({ isOwnersSession = false }: { readonly isOwnersSessi
       return sessionPort(env, key);
     },
     send: (id, text = `say ${id}`) =>
-      sessionPort(env, key).send({ identity, messageId: id, runId: `run-${id}`, text, origin: "client:test" }),
+      sessionPort(env, key).send({ identity, messageId: id, runId: `run-${id}`, text, origin: { kind: "client", clientId: "test" } }),
   };
 }

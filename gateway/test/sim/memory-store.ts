@@ -6,7 +6,15 @@ import type { Step } from "../../src/session/machine/draft.ts";
 import type { Answer } from "../../src/session/machine/event.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../../src/session/machine/state.ts";
-import { decodeRow, decodeState, encodeRow, encodeState, type StoredRow } from "../../src/session/store/rows.ts";
+import {
+  decodeMessage,
+  decodeRow,
+  decodeState,
+  encodeMessage,
+  encodeRow,
+  encodeState,
+  type StoredRow,
+} from "../../src/session/store/rows.ts";
 import type { PruneBounds, QueueFront, SeenEntry, SessionStore } from "../../src/session/store/session-store.ts";
 
 interface StoredMessage {
@@ -69,7 +77,10 @@ export class MemoryStore implements SessionStore {
     }
   }
   load(): State | undefined {
-    return decodeState(this.#tables.state);
+    return decodeState(this.#tables.state, (runId) => {
+      const row = this.everything.findLast((candidate) => candidate.kind === "user" && candidate.runId === runId);
+      return row?.kind === "user" ? row.origin : undefined;
+    });
   }
   seen(key: string): Answer | undefined {
     const entry = this.#tables.seen.get(key);
@@ -79,8 +90,7 @@ export class MemoryStore implements SessionStore {
   }
   #message(stored: StoredMessage | undefined): QueuedMessage | undefined {
     if (!stored) return undefined;
-    const incoming: IncomingMessage = JSON.parse(stored.body);
-    return { id: stored.id, bytes: stored.bytes, incoming };
+    return { id: stored.id, bytes: stored.bytes, incoming: decodeMessage(stored.body) };
   }
   #queued(): StoredMessage[] {
     return [...this.#tables.queue.values()].sort((left, right) => left.id - right.id);
@@ -95,10 +105,7 @@ export class MemoryStore implements SessionStore {
     return { quiet, head: undefined };
   }
   queued(): readonly IncomingMessage[] {
-    return this.#queued().map(({ body }) => {
-      const incoming: IncomingMessage = JSON.parse(body);
-      return incoming;
-    });
+    return this.#queued().map(({ body }) => decodeMessage(body));
   }
   queuedRun(runId: string): QueuedMessage | undefined {
     return this.#message(this.#queued().find((message) => message.run === runId));
@@ -125,7 +132,7 @@ export class MemoryStore implements SessionStore {
         continue;
       }
       const id = Math.max(0, ...queue.keys()) + 1;
-      queue.set(id, { id, run: op.incoming.runId, bytes: op.bytes, body: JSON.stringify(op.incoming) });
+      queue.set(id, { id, run: op.incoming.runId, bytes: op.bytes, body: encodeMessage(op.incoming) });
     }
     for (const op of step.results) {
       if (op.op === "keep" && op.callId.startsWith("memory/")) this.#learnt.push(op.text);

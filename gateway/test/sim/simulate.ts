@@ -93,7 +93,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
             messageId: message.messageId,
             runId: message.runId,
             text: `say ${message.messageId}`,
-            origin: "client:sim",
+            origin: { kind: "client", clientId: "sim" },
             ...(message.routed ? { reply: ROUTE } : {}),
             ...(message.quiet ? { quiet: true } : {}),
             ...(message.voice ? { attachments: [{ mimeType: "audio/ogg", data: "T2dnUw==" }] } : {}),

@@ -24,6 +24,7 @@ import { gapText, noticeDelivery } from "./undelivered.ts";
 import { isOwnKey, keyFor } from "../../storage/media-names.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
+import type { ChannelOrigin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionSend } from "../../ports/session.ts";
 import type { Audit } from "../../kernel/audit.ts";
 import { Deliverer } from "./deliverer.ts";
@@ -256,7 +257,7 @@ export class ChannelHub {
         ...this.#textOf(ref, inbound, target, speaker),
         ...attachmentsOf(inbound, target.key),
         badFilesAsNotes: true,
-        origin: `channel:${ref.channel}:${ref.accountId}:${senderIdOf(inbound) ?? ""}`.slice(0, 256),
+        origin: originOf(ref, inbound, speaker),
         ...(unanswered === undefined ? { reply: routeOf(ref, inbound) } : { quiet: true }),
         contextVersion: contextVersion(),
       }),
@@ -452,6 +453,10 @@ const notice = (key: string, { peer, message }: ChannelInbound, text: string): O
 });
 function routeOf({ channel, accountId }: ChannelRef, { peer, message }: ChannelInbound): ReplyRoute {
   return { channel, accountId, peer, ...(peer.kind === "dm" ? {} : { replyToId: message.id }) };
+}
+function originOf({ channel, accountId }: ChannelRef, inbound: ChannelInbound, role: PairRole): ChannelOrigin {
+  const senderId = senderIdOf(inbound);
+  return { kind: "channel", channel, accountId, peer: inbound.peer, ...(senderId === undefined ? {} : { senderId }), role };
 }
 /** Files that lie where this conversation's files lie; what was not stored is told in words. */
 function attachmentsOf({ message }: ChannelInbound, sessionKey: string): { attachments?: Attachment[] } {

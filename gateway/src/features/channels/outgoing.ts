@@ -186,7 +186,7 @@ export class Outgoing {
           text: `[system] You wrote this here yourself, asked to by your human elsewhere.${what}\n${fence("your own message", withoutHeads(text))}`,
           verbatim: true,
           quiet: true,
-          origin: `session:${from.key}`,
+          origin: { kind: "session", sessionKey: from.key, hops: 1 },
           contextVersion: contextVersion(),
         }),
       );

@@ -34,7 +34,7 @@ export const chatMethods = ({ config, connections, contextVersion, ids, sessions
         runId,
         text: message,
         ...(attachments === undefined ? {} : { attachments }),
-        origin: `client:${connection.principal.id}`,
+        origin: { kind: "client", clientId: connection.principal.id, tokenId: connection.principal.tokenId },
         contextVersion: contextVersion(),
       }),
     );

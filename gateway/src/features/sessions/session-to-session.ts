@@ -5,6 +5,7 @@
  *
  * Whether a session may write to others at all is decided before this (tools/).
  */
+import type { Origin } from "../../ports/origin.ts";
 import type { Result } from "../../ports/result.ts";
 import type { RunEnd } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
@@ -20,9 +21,8 @@ import type { RunWaits } from "./run-waits.ts";
 export const MAX_HOPS = 3;
 /** Longest wait for another conversation's answer. */
 export const MAX_WAIT_MS = 120_000;
-/** The run that a message starts carries in its name how many conversations it has come through. */
-const HOPS = /^s2s-([0-9]{1,3})-/;
-const hopsOf = (runId: string | undefined): number => Number(HOPS.exec(runId ?? "")?.[1] ?? 0);
+/** Sessions that the chain has come through so far. */
+const hopsOf = (origin: Origin | undefined): number => (origin?.kind === "session" ? origin.hops : 0);
 const RUN_NAME_CHARS = 24;
 
 export interface SendPorts extends SessionsPort, Pick<KernelPorts, "config" | "now" | "ids" | "contextVersion"> {
@@ -39,7 +39,7 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
   if (key === from.key) return fail("tool.bad_args", "This is the conversation that you are in. Name another one.");
   if (address.agentId !== from.agentId && ports.sessions.find(key) === undefined)
     return fail("session.not_found", `There is no session ${key}. gsv__SessionsList shows those that there are.`);
-  const hops = hopsOf(input.runId) + 1;
+  const hops = hopsOf(input.origin) + 1;
   if (hops > MAX_HOPS)
     return fail(
       "auth.forbidden",
@@ -57,7 +57,7 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
         runId,
         text,
         verbatim: true,
-        origin: `session:${from.key};hops=${hops}`,
+        origin: { kind: "session", sessionKey: from.key, hops },
         contextVersion: ports.contextVersion(),
       }),
     );

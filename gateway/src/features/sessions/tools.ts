@@ -32,10 +32,10 @@ export const SESSION_TOOLS: readonly Tool[] = [
     },
     ["sessionKey", "message"],
     { sessionKey: text(MAX_KEY_CHARS), message: text(MAX_MESSAGE_CHARS), waitSeconds: optional(integer(0, MAX_WAIT_S)) },
-    async ({ sessionKey, message, waitSeconds }, { identity, callId, runId, gateway }) => {
+    async ({ sessionKey, message, waitSeconds }, { identity, callId, origin, gateway }) => {
       if (message.trim() === "") return bad("`message` is empty.");
       return outcome(
-        await gateway.sendToSession({ from: identity, callId, runId, to: sessionKey, message, waitMs: (waitSeconds ?? 0) * 1_000 }),
+        await gateway.sendToSession({ from: identity, callId, origin, to: sessionKey, message, waitMs: (waitSeconds ?? 0) * 1_000 }),
         (sent) =>
           sent.status === "running"
             ? { ...sent, note: "It has not been answered yet. The answer will stand in that conversation; gsv__Search finds it." }

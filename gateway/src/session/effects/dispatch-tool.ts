@@ -36,7 +36,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const outcome = await ports.native.run(tool, block.arguments, {
       identity: state.identity,
       callId,
-      ...(state.run.phase === "acting" ? { runId: state.run.runId } : {}),
+      ...(state.run.phase === "acting" ? { origin: state.run.origin } : {}),
       now: ports.wall(),
       userTimezone: ports.userTimezone(),
       gateway: ports.gateway,

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
+import type { Origin } from "../../ports/origin.ts";
 import type { GatewayPort, SessionNews } from "../../ports/gateway.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
@@ -23,10 +24,12 @@ import { storeResult } from "./store-result.ts";
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const flight = (over: Partial<Flight> = {}): Flight => ({ signal: new AbortController().signal, inherited: false, tries: 0, ...over });
+const ORIGIN: Origin = { kind: "client", clientId: "o" };
 const RUN = {
   ordinal: 1,
   runId: "run",
   messageId: "m",
+  origin: ORIGIN,
   directives: {},
   startedAt: 0,
   progressAt: 0,
@@ -63,7 +66,7 @@ const context: RunContext = {
   skillPins: [],
 };
 const history = new History([
-  { seq: 1, at: 0, runId: "run", kind: "user", messageId: "m", origin: "o", message: { role: "user", content: "hi", timestamp: 0 } },
+  { seq: 1, at: 0, runId: "run", kind: "user", messageId: "m", origin: ORIGIN, message: { role: "user", content: "hi", timestamp: 0 } },
 ]);
 const USAGE = { input: 1, output: 1, total: 2 };
 const replied = (text: string): ModelOutcome => ({
@@ -488,7 +491,7 @@ describe("the others", () => {
     } as const;
     const state: State = { ...base, run };
     const rows = [
-      { seq: 1, at: 0, runId: "r", kind: "user", messageId: "m", origin: "o", message: { role: "user", content: "x", timestamp: 0 } },
+      { seq: 1, at: 0, runId: "r", kind: "user", messageId: "m", origin: ORIGIN, message: { role: "user", content: "x", timestamp: 0 } },
     ] as const;
     const effect: EffectOf<"Archive"> = { type: "Archive", id: "a1/0", notBefore: 0 };
     const ports = (

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
+import type { Origin } from "../../ports/origin.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
 import type { RunContext } from "../../ports/run-context.ts";
@@ -17,6 +18,7 @@ import { deleteMedia } from "./delete-media.ts";
 import { summarize } from "./summarize.ts";
 
 const flight = (tries = 0): Flight => ({ signal: new AbortController().signal, inherited: false, tries });
+const ORIGIN: Origin = { kind: "client", clientId: "o" };
 const BASE = newborn({
   identity: { key: "agent:main:main", ref: "ref", agentId: "main", isOwnersSession: true },
   sessionId: "s1",
@@ -27,6 +29,7 @@ const RUN: Thinking = {
   ordinal: 1,
   runId: "run",
   messageId: "m",
+  origin: ORIGIN,
   directives: {},
   startedAt: 0,
   progressAt: 0,
@@ -81,7 +84,7 @@ function talk(exchanges: number): History {
       seq: 2 * n + 1,
       kind: "user",
       messageId: `m${n}`,
-      origin: "o",
+      origin: ORIGIN,
       message: { role: "user", content: said, timestamp: 0 },
     });
     const answer = replied(`answer ${n} ${"y".repeat(480)}`);
@@ -90,7 +93,7 @@ function talk(exchanges: number): History {
   }
   const last = 2 * exchanges + 1;
   const message = { role: "user", content: "and now?", timestamp: 0 } as const;
-  history.append({ seq: last, at: last, runId: "run", kind: "user", messageId: "m", origin: "o", message });
+  history.append({ seq: last, at: last, runId: "run", kind: "user", messageId: "m", origin: ORIGIN, message });
   return history;
 }
 const contexts = (context: RunContext): RunContexts =>
@@ -327,8 +330,8 @@ describe("[K27] what must happen in the end", () => {
       rows: (from: number) =>
         from > 7
           ? []
-          : [{ seq: 7, at: 0, runId: "r", kind: "user" as const, messageId: "m", origin: "o", message: file("media/s/fresh.png") }],
-      queued: () => [{ messageId: "q", runId: "r", origin: "o", message: file("media/s/waiting.png"), directives: {} }],
+          : [{ seq: 7, at: 0, runId: "r", kind: "user" as const, messageId: "m", origin: ORIGIN, message: file("media/s/fresh.png") }],
+      queued: () => [{ messageId: "q", runId: "r", origin: ORIGIN, message: file("media/s/waiting.png"), directives: {} }],
       media: {
         delete: (_key: string, _before: number, keep: ReadonlySet<string>) => {
           kept.push([...keep].sort());

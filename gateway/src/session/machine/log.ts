@@ -5,6 +5,7 @@
  * event has a `sessionSeq` of its own and none has to be stored twice.
  */
 import type { Directives, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
+import type { Origin } from "../../ports/origin.ts";
 import type { AssistantMessage, ToolResultMessage, UserMessage } from "../../ports/messages.ts";
 
 interface RowBase {
@@ -17,7 +18,7 @@ interface RowBase {
 export interface UserRow extends RowBase {
   readonly kind: "user";
   readonly messageId: string;
-  readonly origin: string;
+  readonly origin: Origin;
   readonly message: UserMessage;
   readonly directives?: Directives;
 }

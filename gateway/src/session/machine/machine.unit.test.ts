@@ -72,7 +72,7 @@ class Bench {
     const incoming: IncomingMessage = {
       messageId: id,
       runId: `run-${id}`,
-      origin: "client:t",
+      origin: { kind: "client", clientId: "t" },
       message: { role: "user", content: `say ${id}`, timestamp: 0 },
       directives: {},
       ...more,
@@ -259,7 +259,7 @@ describe("messages", () => {
   test("[P4] [P19] [W19] bytes count too", () => {
     const b = new Bench();
     b.say("first");
-    const big = { message: { role: "user" as const, content: "x".repeat(262_000), timestamp: 0 } };
+    const big = { message: { role: "user" as const, content: "x".repeat(261_900), timestamp: 0 } };
     let taken = 0;
     while (b.say(`m${taken}`, big)?.type === "accepted") taken += 1;
     assert.equal(taken, 16);
@@ -281,7 +281,13 @@ describe("messages", () => {
     const accepted = b.apply({
       type: "UserMessage",
       identity: IDENTITY,
-      incoming: { messageId: "a", runId: "r", origin: "o", message: { role: "user", content: "hi", timestamp: 0 }, directives: {} },
+      incoming: {
+        messageId: "a",
+        runId: "r",
+        origin: { kind: "client", clientId: "o" },
+        message: { role: "user", content: "hi", timestamp: 0 },
+        directives: {},
+      },
       bytes: 100,
     });
     assert.deepEqual([accepted.append.length, accepted.queue.length, accepted.results.length], [1, 0, 0]);
@@ -297,7 +303,7 @@ describe("messages", () => {
     const incoming: IncomingMessage = {
       messageId: "exec:lap:1",
       runId: "x1",
-      origin: "node:lap",
+      origin: { kind: "node_event", nodeId: "lap" },
       message: { role: "user", content: "process p ended", timestamp: 0 },
       directives: {},
     };
@@ -917,7 +923,7 @@ describe("reset and compaction", () => {
     const incoming: IncomingMessage = {
       messageId: "b",
       runId: "run-b",
-      origin: "o",
+      origin: { kind: "client", clientId: "o" },
       message: { role: "user", content: "morning", timestamp: 0 },
       directives: {},
     };
@@ -934,7 +940,7 @@ describe("reset and compaction", () => {
     const incoming: IncomingMessage = {
       messageId: "b",
       runId: "run-b",
-      origin: "o",
+      origin: { kind: "client", clientId: "o" },
       message: { role: "user", content: "morning", timestamp: 0 },
       directives: {},
     };
@@ -1274,7 +1280,7 @@ describe("reset, step by step", () => {
     const incoming: IncomingMessage = {
       messageId: "a",
       runId: "r",
-      origin: "o",
+      origin: { kind: "client", clientId: "o" },
       message: { role: "user", content: "hi", timestamp: 0 },
       directives: {},
     };

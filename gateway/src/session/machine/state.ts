@@ -20,6 +20,7 @@
  */
 import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { UserMessage } from "../../ports/messages.ts";
+import type { Origin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { dueAt, type OpenCall } from "../../calls/open-call.ts";
@@ -37,6 +38,8 @@ interface RunCore {
   readonly ordinal: number;
   readonly runId: string;
   readonly messageId: string;
+  /** Who caused the run. */
+  readonly origin: Origin;
   readonly directives: Directives;
   /** Where the message came from, when that is a platform: its end is sent there. */
   readonly reply?: ReplyRoute;
@@ -228,7 +231,7 @@ export interface State {
 export interface IncomingMessage {
   readonly messageId: string;
   readonly runId: string;
-  readonly origin: string;
+  readonly origin: Origin;
   readonly message: UserMessage;
   readonly directives: Directives;
   readonly reply?: ReplyRoute;

@@ -2,9 +2,9 @@
 import { STATE_ROW_BYTES } from "../machine/limits.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LogRow } from "../machine/log.ts";
-import type { State } from "../machine/state.ts";
+import type { IncomingMessage, State } from "../machine/state.ts";
 import { utf8Bytes } from "../machine/text.ts";
-import { upgradeState } from "./upgrade.ts";
+import { type OriginOfRun, type StoredMessage, upgradeMessage, upgradeOrigin, upgradeState } from "./upgrade.ts";
 
 export interface StoredRow {
   readonly seq: number;
@@ -20,7 +20,12 @@ export function encodeRow(row: LogRow): StoredRow {
 /** Only this program writes rows, and migrations change them, so what is in the table has the shape that was put in. */
 export function decodeRow({ seq, kind, run, at, body }: StoredRow): LogRow {
   const row: LogRow = { seq, kind, runId: run, at, ...JSON.parse(body) };
-  return row;
+  return row.kind === "user" ? { ...row, origin: upgradeOrigin(row.origin) } : row;
+}
+export const encodeMessage = (message: IncomingMessage): string => JSON.stringify(message);
+export function decodeMessage(body: string): IncomingMessage {
+  const stored: StoredMessage = JSON.parse(body);
+  return upgradeMessage(stored);
 }
 
 /** The state's parts: what changes with every message, and what seldom does and can be large. Known by their place; new ones come last. */
@@ -43,20 +48,21 @@ export function encodeState(before: State | undefined, state: State): readonly (
   ];
 }
 /** Reads rows of earlier versions too (./upgrade.ts). Throws NewerStateError for those of a newer program. */
-export function decodeState(parts: ReadonlyMap<string, string>): State | undefined {
+export function decodeState(parts: ReadonlyMap<string, string>, originOfRun: OriginOfRun): State | undefined {
   const core = parts.get("session");
   if (core === undefined) return undefined;
   const large = (name: "summary" | "work"): Partial<State> => {
     const value: unknown = JSON.parse(parts.get(name) ?? "null");
     return value === null ? {} : { [name]: value };
   };
-  return upgradeState({
+  const stored: State = {
     ...JSON.parse(core),
     settings: JSON.parse(parts.get("settings") ?? "{}"),
     previousSessionIds: JSON.parse(parts.get("previous") ?? "[]"),
     ...large("summary"),
     ...large("work"),
-  });
+  };
+  return upgradeState(stored, originOfRun);
 }
 
 /** Half a million UTF-16 units are at most 768 KiB of UTF-8: a part always fits its row. */

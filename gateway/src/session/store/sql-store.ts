@@ -3,11 +3,22 @@
  * log, seen, state; log, state; state. Tables are made with the first message, never by a mere read.
  */
 import { migrate } from "../../platform/sql.ts";
+import type { Origin } from "../../ports/origin.ts";
 import type { Answer } from "../machine/event.ts";
 import type { QueueOp, ResultOp, Step } from "../machine/draft.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../machine/state.ts";
-import { decodeRow, decodeState, encodeRow, encodeState, resultParts, STATE_PARTS, type StoredRow } from "./rows.ts";
+import {
+  decodeMessage,
+  decodeRow,
+  decodeState,
+  encodeMessage,
+  encodeRow,
+  encodeState,
+  resultParts,
+  STATE_PARTS,
+  type StoredRow,
+} from "./rows.ts";
 import { SESSION_MIGRATIONS, SESSION_TABLES } from "./schema.ts";
 import type { PruneBounds, QueueFront, SeenEntry, SessionStore } from "./session-store.ts";
 
@@ -60,7 +71,16 @@ export class SqlStore implements SessionStore {
       new Map(
         this.#all<{ id: number; body: string }>("SELECT id, body FROM parts").map(({ id, body }) => [STATE_PARTS[id - 1] ?? "", body]),
       ),
+      (runId) => this.#originOf(runId),
     );
+  }
+  #originOf(runId: string): Origin | undefined {
+    const rows = this.#all<StoredRow & Record<string, SqlStorageValue>>(
+      "SELECT seq, kind, run, at, body FROM log WHERE kind = 'user' AND run = ? ORDER BY seq DESC LIMIT 1",
+      runId,
+    );
+    const [row] = rows.map(decodeRow);
+    return row?.kind === "user" ? row.origin : undefined;
   }
   seen(key: string): Answer | undefined {
     const row = this.#all<{ answer: string }>("SELECT answer FROM seen WHERE key = ?", key)[0];
@@ -82,19 +102,14 @@ export class SqlStore implements SessionStore {
     }
   }
   queued(): readonly IncomingMessage[] {
-    return this.#all<{ body: string }>("SELECT body FROM queue ORDER BY id").map(({ body }) => {
-      const incoming: IncomingMessage = JSON.parse(body);
-      return incoming;
-    });
+    return this.#all<{ body: string }>("SELECT body FROM queue ORDER BY id").map(({ body }) => decodeMessage(body));
   }
   queuedRun(runId: string): QueuedMessage | undefined {
     return this.#queued("SELECT id, bytes, body FROM queue WHERE run = ? ORDER BY id LIMIT 1", runId);
   }
   #queued(statement: string, ...params: SqlStorageValue[]): QueuedMessage | undefined {
     const row = this.#all<{ id: number; bytes: number; body: string }>(statement, ...params)[0];
-    if (!row) return undefined;
-    const incoming: IncomingMessage = JSON.parse(row.body);
-    return { id: row.id, bytes: row.bytes, incoming };
+    return row && { id: row.id, bytes: row.bytes, incoming: decodeMessage(row.body) };
   }
 
   write(before: State | undefined, step: Step, seen: SeenEntry | undefined): void {
@@ -118,7 +133,7 @@ export class SqlStore implements SessionStore {
     // What is added behind the head changes nothing at the front.
     if (op.op === "remove" || this.#front?.head === undefined) this.#front = undefined;
     if (op.op === "add")
-      sql.exec("INSERT INTO queue(run, bytes, body) VALUES(?, ?, ?)", op.incoming.runId, op.bytes, JSON.stringify(op.incoming));
+      sql.exec("INSERT INTO queue(run, bytes, body) VALUES(?, ?, ?)", op.incoming.runId, op.bytes, encodeMessage(op.incoming));
     else sql.exec("DELETE FROM queue WHERE id = ?", op.id);
   }
   #writeResult(op: ResultOp): void {

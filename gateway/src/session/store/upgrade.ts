@@ -3,11 +3,13 @@
  * writes nothing: the converted state is stored with the session's next commit.
  *
  *   1 -> 2  `identity.isMain` is `identity.isOwnersSession`; open calls are a union by `status` with a `target` in the place of an
- *           absent `nodeId`; `sealed` is `closed`; a run's `roomMade` is `compactionTried`.
+ *           absent `nodeId`; `sealed` is `closed`; a run's `roomMade` is `compactionTried`; the origin of a message is data instead of
+ *           a text, and is kept with the run.
  */
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { NewerStateError } from "../../ports/newer-state.ts";
-import type { SessionIdentity } from "../../ports/session.ts";
+import type { ChannelOrigin, Origin } from "../../ports/origin.ts";
+import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import { isRepeatable, type OpenCall } from "../../calls/open-call.ts";
 import type { DispatchTool, Effect } from "../machine/effect.ts";
 import {
@@ -16,6 +18,7 @@ import {
   type Archiving,
   type ClosedCall,
   type Idle,
+  type IncomingMessage,
   type State,
   STATE_VERSION,
   type Thinking,
@@ -30,13 +33,13 @@ interface CallV1 extends Pick<OpenCall, "index" | "callId" | "name" | "ledger" |
   readonly restarts: number;
   readonly graceUntil?: number;
 }
-type ThinkingV1<R> = Omit<R, "compactionTried"> & { readonly roomMade?: true };
+type ThinkingV1<R> = Omit<R, "compactionTried" | "origin"> & { readonly roomMade?: true };
 /** The stages of an archive are younger than version 1. */
 type ArchivingV1 = Omit<Archiving, "resume" | "stage"> & {
   readonly resume?: ThinkingV1<WaitingRun>;
   readonly stage?: Archiving["stage"];
 };
-type RunV1 = Idle | ThinkingV1<Thinking> | (Omit<Acting, "calls"> & { readonly calls: readonly CallV1[] }) | ArchivingV1;
+type RunV1 = Idle | ThinkingV1<Thinking> | (Omit<Acting, "calls" | "origin"> & { readonly calls: readonly CallV1[] }) | ArchivingV1;
 type EffectV1 = Exclude<Effect, DispatchTool> | (Omit<DispatchTool, "target"> & { readonly nodeId?: string });
 export interface StateV1 extends Omit<State, "v" | "identity" | "run" | "outbox" | "closed" | "compactions"> {
   readonly v: 1;
@@ -47,11 +50,14 @@ export interface StateV1 extends Omit<State, "v" | "identity" | "run" | "outbox"
   readonly compactions?: number;
 }
 
+/** Of the message that a run began with, as its log row has it. */
+export type OriginOfRun = (runId: string) => Origin | undefined;
+
 /** Throws NewerStateError for a state that a newer program has written. */
-export function upgradeState(stored: StateV1 | State): State {
+export function upgradeState(stored: StateV1 | State, originOfRun: OriginOfRun): State {
   switch (stored.v) {
     case 1:
-      return fromV1(stored);
+      return fromV1(stored, originOfRun);
     case STATE_VERSION:
       return stored;
     default:
@@ -62,7 +68,10 @@ function refuse(stored: { readonly v?: unknown }): never {
   throw new NewerStateError("the rows of this conversation", Number(stored.v), STATE_VERSION);
 }
 
-function fromV1({ identity: { isMain, ...identity }, run, outbox, sealed, compactions = 0, ...rest }: StateV1): State {
+function fromV1(
+  { identity: { isMain, ...identity }, run, outbox, sealed, compactions = 0, ...rest }: StateV1,
+  originOfRun: OriginOfRun,
+): State {
   const state: State = {
     ...rest,
     v: STATE_VERSION,
@@ -72,7 +81,7 @@ function fromV1({ identity: { isMain, ...identity }, run, outbox, sealed, compac
     outbox: outbox.map(effectFromV1),
     closed: sealed.map(({ nodeId, ...call }) => ({ ...call, target: targetOf(nodeId) })),
   };
-  return run.phase === "archiving" && run.stage === undefined ? restarted(state, run) : { ...state, run: runFromV1(run) };
+  return run.phase === "archiving" && run.stage === undefined ? restarted(state, run) : { ...state, run: runFromV1(run, originOfRun) };
 }
 const targetOf = (nodeId: string | undefined): ToolTarget => (nodeId === undefined ? { kind: "native" } : { kind: "node", nodeId });
 
@@ -81,26 +90,32 @@ function effectFromV1(effect: EffectV1): Effect {
   const { nodeId, ...rest } = effect;
   return { ...rest, target: targetOf(nodeId) };
 }
-function runFromV1(run: RunV1): State["run"] {
+function runFromV1(run: RunV1, originOfRun: OriginOfRun): State["run"] {
   switch (run.phase) {
     case "idle":
       return run;
     case "thinking":
-      return thinkingFromV1(run);
+      return thinkingFromV1(run, originOfRun);
     case "acting":
-      return { ...run, calls: run.calls.map(callFromV1) };
+      return { ...run, origin: originFor(run, originOfRun), calls: run.calls.map(callFromV1) };
     case "archiving": {
       const { resume, stage = "plan", ...rest } = run;
-      return { ...rest, stage, ...(resume === undefined ? {} : { resume: thinkingFromV1(resume) }) };
+      return { ...rest, stage, ...(resume === undefined ? {} : { resume: thinkingFromV1(resume, originOfRun) }) };
     }
   }
 }
-const thinkingFromV1 = <R extends object>({
-  roomMade,
-  ...run
-}: R & { readonly roomMade?: true }): Omit<R, "roomMade"> & {
-  readonly compactionTried?: true;
-} => ({ ...run, ...(roomMade === undefined ? {} : { compactionTried: roomMade }) });
+function thinkingFromV1<R extends Pick<Thinking, "runId" | "reply">>(
+  stored: R & { readonly roomMade?: true },
+  originOfRun: OriginOfRun,
+): Omit<R, "roomMade"> & { readonly origin: Origin; readonly compactionTried?: true } {
+  const { roomMade, ...run } = stored;
+  return { ...run, origin: originFor(stored, originOfRun), ...(roomMade === undefined ? {} : { compactionTried: roomMade }) };
+}
+/** A run's message is in the log, so the origin that is made up here is never seen unless the log was damaged. */
+function originFor({ runId, reply }: Pick<Thinking, "runId" | "reply">, originOfRun: OriginOfRun): Origin {
+  const origin = originOfRun(runId) ?? { kind: "client", clientId: "unknown" };
+  return origin.kind === "channel" ? withRoute(origin, reply) : origin;
+}
 
 function callFromV1({ nodeId, sent, restarts, graceUntil, ...rest }: CallV1): OpenCall {
   const call = { ...rest, target: targetOf(nodeId) };
@@ -117,3 +132,29 @@ function restarted(state: State, { resume: _none, ...run }: ArchivingV1): State 
   const outbox = [...state.outbox.filter(({ type }) => type !== "Archive"), effect];
   return { ...state, run: again, outbox, work: { summary: "", memories: "" } };
 }
+
+// ---------------------------------------------------------------- origins
+
+/** A waiting message as it is stored: now, and by version 1. */
+export type StoredMessage = Omit<IncomingMessage, "origin"> & { readonly origin: Origin | string };
+
+export function upgradeMessage({ origin, ...message }: StoredMessage): IncomingMessage {
+  const read = upgradeOrigin(origin);
+  return { ...message, origin: read.kind === "channel" ? withRoute(read, message.reply) : read };
+}
+/** The only place that reads the texts of version 1: `client:ID`, `channel:NAME:ACCOUNT:SENDER`, `session:KEY;hops=N`, `node:ID`. */
+export function upgradeOrigin(origin: Origin | string): Origin {
+  if (typeof origin !== "string") return origin;
+  const channel = /^channel:([^:]*):([^:]*):([\s\S]*)$/.exec(origin);
+  if (channel) {
+    const [, name = "", accountId = "", senderId = ""] = channel;
+    return { kind: "channel", channel: name, accountId, ...(senderId === "" ? {} : { senderId }), role: "guest" };
+  }
+  const session = /^session:([^;]*)(?:;hops=([0-9]+))?$/.exec(origin);
+  if (session) return { kind: "session", sessionKey: session[1] ?? "", hops: Number(session[2] ?? 1) };
+  if (origin.startsWith("node:")) return { kind: "node_event", nodeId: origin.slice("node:".length) };
+  return { kind: "client", clientId: origin.startsWith("client:") ? origin.slice("client:".length) : origin };
+}
+/** Version 1 kept the platform's conversation only where an answer had to be sent there. */
+const withRoute = (origin: ChannelOrigin, reply: ReplyRoute | undefined): ChannelOrigin =>
+  reply === undefined || origin.peer !== undefined ? origin : { ...origin, peer: reply.peer };

@@ -7,11 +7,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { OpenCall } from "../../calls/open-call.ts";
+import type { Origin } from "../../ports/origin.ts";
 import type { EventBody, Stamp } from "../machine/event.ts";
 import { checkState, checkStep } from "../machine/invariants.ts";
 import { reduce } from "../machine/reduce.ts";
-import { type State, STATE_VERSION } from "../machine/state.ts";
-import { decodeRow, decodeState, encodeState, type StoredRow } from "./rows.ts";
+import { activeRun, type State, STATE_VERSION } from "../machine/state.ts";
+import { decodeMessage, decodeRow, decodeState, encodeState, type StoredRow } from "./rows.ts";
 
 interface Stored {
   readonly name: string;
@@ -24,8 +25,13 @@ const V1: readonly Stored[] = readFileSync(join(import.meta.dirname, "../../../t
   .split("\n")
   .map((line) => JSON.parse(line));
 const stored = (name: string): Stored => V1.find((candidate) => candidate.name === name) ?? assert.fail(name);
-function read({ parts }: Pick<Stored, "parts">): State {
-  return decodeState(new Map(Object.entries(parts))) ?? assert.fail("no state");
+function read({ parts, log = [] }: Pick<Stored, "parts"> & Partial<Stored>): State {
+  const rows = log.map(decodeRow);
+  const originOf = (runId: string): Origin | undefined => {
+    const row = rows.find((candidate) => candidate.kind === "user" && candidate.runId === runId);
+    return row?.kind === "user" ? row.origin : undefined;
+  };
+  return decodeState(new Map(Object.entries(parts)), originOf) ?? assert.fail("no state");
 }
 function apply(state: State, body: EventBody): State {
   const { now, wall } = state.clock;
@@ -42,7 +48,7 @@ function callsOf({ run }: State): readonly OpenCall[] {
 describe("[P21] state of version 1", () => {
   for (const { name, parts, log } of V1)
     test(`${name}: it is read, is valid, goes on after a wake, and is stored as the present version`, () => {
-      const state = read({ parts });
+      const state = read({ parts, log });
       checkState(state);
       assert.equal(state.v, STATE_VERSION);
       const { phase } = JSON.parse(parts["session"] ?? "").run;
@@ -50,7 +56,10 @@ describe("[P21] state of version 1", () => {
       assert.equal(state.identity.isOwnersSession, true);
       assert.doesNotMatch(JSON.stringify(state), /isMain|"sealed"|"sent"|roomMade/);
       const awake = apply(state, { type: "Woke" });
-      assert.deepEqual(decodeState(new Map(encodeState(undefined, awake))), awake);
+      assert.deepEqual(
+        decodeState(new Map(encodeState(undefined, awake)), () => undefined),
+        awake,
+      );
       for (const row of log) assert.equal(decodeRow(row).seq, row.seq);
     });
 
@@ -107,6 +116,37 @@ describe("[P21] state of version 1", () => {
       deadline: 60_000,
       graceUntil: 10_500,
     });
+  });
+
+  test("origins are data: of waiting messages, of the log, and of the run", () => {
+    const { queue } = stored("a queue of every origin");
+    assert.deepEqual(
+      queue.map(({ body }) => decodeMessage(body).origin),
+      [
+        { kind: "client", clientId: "laptop-cli" },
+        { kind: "channel", channel: "discord", accountId: "bot", senderId: "user:42", role: "guest", peer: { kind: "group", id: "g1" } },
+        { kind: "channel", channel: "test", accountId: "default", senderId: "anna", role: "guest" },
+        { kind: "session", sessionKey: "agent:work:main", hops: 3 },
+        { kind: "session", sessionKey: "agent:main:main", hops: 1 },
+        { kind: "node_event", nodeId: "lap" },
+      ],
+    );
+    const originOf = (name: string): Origin => {
+      const { run } = read(stored(name));
+      const active = activeRun(run);
+      assert.ok(active);
+      return active.origin;
+    };
+    const peer = { kind: "dm", id: "31612345678@s.whatsapp.net", name: "Anna" };
+    const anna = { kind: "channel", channel: "whatsapp", accountId: "default", senderId: peer.id, role: "guest", peer };
+    assert.deepEqual(originOf("thinking, second try, from a channel"), anna);
+    assert.deepEqual(originOf("archiving, a run waits for room"), anna);
+    assert.deepEqual(originOf("thinking, asked by another session"), {
+      kind: "session",
+      sessionKey: "agent:main:dm:test%3Aanna",
+      hops: 2,
+    });
+    assert.deepEqual(originOf("acting, nothing handed over"), { kind: "client", clientId: "t" });
   });
 
   test("[P6] calls go on: results of their nodes are taken, and what waits is closed as unknown in the end", () => {

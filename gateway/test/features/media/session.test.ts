@@ -26,7 +26,7 @@ const sendFiles = (
     messageId: id,
     runId: `run-${id}`,
     text,
-    origin: "client:test",
+    origin: { kind: "client", clientId: "test" },
     ...(attachments ? { attachments } : {}),
   });
 const filesOf = async (session: TestSession): Promise<string[]> =>
@@ -145,7 +145,7 @@ describe("[P5.6] files of a message", () => {
       text: "look",
       attachments,
       badFilesAsNotes: true,
-      origin: "channel:test:default:anna",
+      origin: { kind: "channel", channel: "test", accountId: "default", senderId: "anna", role: "owner" },
     });
     expect(sent).toMatchObject({ ok: true, value: { status: "started" } });
     const [user] = await rowsOf(session);

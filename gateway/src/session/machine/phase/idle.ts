@@ -69,13 +69,14 @@ function startRun(d: Draft, incoming: IncomingMessage): number {
   const { state, at } = d;
   state.runCount += 1;
   state.updatedAt = at.wall;
-  const { runId, messageId, directives } = incoming;
+  const { runId, messageId, origin, directives } = incoming;
   const reply = routeOf(d, incoming);
   const seq = enter(d, incoming);
   think(d, {
     ordinal: state.runCount,
     runId,
     messageId,
+    origin,
     directives,
     ...(reply ? { reply } : {}),
     startedAt: at.now,
@@ -89,11 +90,12 @@ function startRun(d: Draft, incoming: IncomingMessage): number {
 
 export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
 export function runBase(run: ActiveRun | WaitingRun): RunBase {
-  const { ordinal, runId, messageId, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget } = run;
+  const { ordinal, runId, messageId, origin, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget } = run;
   return {
     ordinal,
     runId,
     messageId,
+    origin,
     directives,
     ...(reply ? { reply } : {}),
     startedAt,
@@ -107,7 +109,7 @@ export function runBase(run: ActiveRun | WaitingRun): RunBase {
 /** The end of a process that was started over a platform is told there. */
 function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | undefined {
   const { state } = d;
-  if (origin.startsWith("node:")) {
+  if (origin.kind === "node_event") {
     if (!state.lastRoute) return undefined;
     const { replyToId: _answered, ...route } = state.lastRoute;
     return route;
