@@ -1,6 +1,6 @@
-/** Chance that can be had again: a small generator (mulberry32). For tests and simulations only. */
+/** Repeatable randomness: a small seeded generator (mulberry32). For tests and simulations only. */
 
-/** Numbers in [0, 1): the same seed, the same history, on each machine. */
+/** Numbers in [0, 1). The same seed gives the same numbers on every machine. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

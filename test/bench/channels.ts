@@ -14,7 +14,7 @@ export interface ChannelCost {
   readonly roundTripMs: number;
   readonly accountMb: number;
 }
-/** As many as the gateway takes of one sender in a minute. */
+/** The gateway's limit for one sender in a minute. */
 const PER_SENDER = 20;
 const ACCOUNTS = 50;
 const WAIT_MS = 120_000;

@@ -1,4 +1,4 @@
-/** A client of the wire for the bench: as thin as it can be, so that what is measured is the other side. */
+/** A minimal client of the wire for the benchmarks, so that its own cost does not count. */
 export interface Frame {
   type: string;
   id?: string;

@@ -17,7 +17,7 @@ interface Row {
   name: string;
   value: number;
   unit: string;
-  /** For ratios: what the floor measured. */
+  /** The lower bound, for ratios. */
   floor?: number;
   target: string;
   ok: boolean;
@@ -104,7 +104,7 @@ async function search(system: Gsv, tree: string): Promise<void> {
   client.close();
 }
 
-/** What the user's own profile costs each command. */
+/** The cost of the user's shell profile for each command. */
 async function loginShell(): Promise<number> {
   const samples: number[] = [];
   for (let count = 0; count < 10; count++) {

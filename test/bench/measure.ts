@@ -193,7 +193,7 @@ export async function diskCalls(
   }
 }
 
-/** Brings a session to at least `count` messages, quickly. */
+/** Fills a session with at least `count` messages, quickly. */
 export async function fill(system: System, session: string, count: number): Promise<void> {
   // A connection may send only so many requests a minute (limits.clientFramesPerMinute).
   const perClient = 250;
@@ -208,7 +208,7 @@ export async function fill(system: System, session: string, count: number): Prom
   }
 }
 
-/** Messages a second that a compaction takes out of a conversation, the time of the model's own calls taken off. */
+/** Messages per second that a compaction removes from a conversation, without the time of the model's calls. */
 export async function compaction(system: System, model: BenchModel, session: string): Promise<{ perSecond: number; messages: number }> {
   const client = await system.open("bench-compact");
   const marks = model.marks.length;
@@ -230,7 +230,7 @@ export interface TextSearchCost {
 }
 const WORDS =
   "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore magna aliqua".split(" ");
-/** Puts `count` messages into transcripts of the agent, has them indexed by searching, and then searches for one of them at a time. */
+/** Puts `count` messages into transcripts of the agent, indexes them by a search, and then searches for single messages. */
 export async function textSearch(system: Gsv, count: number): Promise<TextSearchCost> {
   const perTranscript = 500;
   const folder = join(system.env["GSV_HOME"] ?? "", "workspace/agents/main/sessions");

@@ -1,4 +1,4 @@
-/** What the operating system says of a process (Linux): memory, CPU, bytes written. Zero elsewhere, and the table says so. */
+/** Memory, CPU and bytes written of a process, from the operating system (Linux). Zero on other systems, which the table notes. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 
@@ -41,7 +41,7 @@ export async function untilReady(url: string, timeoutMs: number): Promise<number
   }
 }
 
-/** Runs a command to its end; rejects with its words when it fails. */
+/** Runs a command to its end; rejects with its output when it fails. */
 export function run(command: string, args: readonly string[], env: Record<string, string> = {}): Promise<{ stdout: string; ms: number }> {
   const started = performance.now();
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** What a prompt costs that is as large as people make them: 50 skills and every file of the workspace full. */
+/** The cost of a large prompt: 50 skills and every file of the workspace full. */
 import { median } from "./process.ts";
 import type { System } from "./system.ts";
 

@@ -1,4 +1,4 @@
-/** The two systems that are measured: the floor on bare workerd, and the product as its user starts it. */
+/** The two measured systems: the lower bound on bare workerd, and the product as a user starts it. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ async function freePort(): Promise<number> {
 }
 
 export interface Floor extends System {
-  /** One message of a platform: written down, then answered. */
+  /** One message of a platform: stored, then answered. */
   take(body: string): Promise<void>;
 }
 export async function startFloor(modelUrl: string): Promise<Floor> {

@@ -1,4 +1,4 @@
-/** Channels as a person uses them: from an empty machine, by typed commands alone, to a conversation; the platforms are played. */
+/** Channels as a person sets them up: from an empty home, by commands only, to a conversation. The platforms are fakes. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { type Json, Machine, until } from "./support.ts";
 const FAKES = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..", "channels", "fakes");
 const ANN = "15550002222";
 
-/** A platform in a process of its own, which says on its first line where it is. */
+/** A fake platform in its own process, which prints its address on the first line. */
 class Fake {
   readonly #child: ChildProcess;
   constructor(script: string, ...args: readonly string[]) {
@@ -95,7 +95,7 @@ describe("gsv channel and gsv pair", () => {
     assert.equal((await channels()).get("discord")?.accounts[0]?.connected, true);
   });
 
-  it("[P7] a login by QR code, and a stranger's first message is answered when they are let in", async () => {
+  it("[P7] after a login by QR code, a stranger's first message is answered when the pairing is approved", async () => {
     const login = machine.gsv(["channel", "whatsapp", "login", "--json"]);
     const client = await until(
       "the gateway runs with WhatsApp",
@@ -142,7 +142,7 @@ describe("gsv channel and gsv pair", () => {
     assert.match(await machine.ok("channel", "whatsapp"), /not logged in/);
   });
 
-  it("a channel that there is not is refused with those that there are", async () => {
+  it("an unknown channel is refused with a list of the known ones", async () => {
     const { code, stderr } = await machine.gsv(["channel", "fax", "start"]);
     assert.equal(code, 1);
     assert.match(stderr, /discord, example, whatsapp/);

@@ -1,6 +1,6 @@
 /**
- * Channels under faults, the whole way: platform, channel, gateway, model, each in a process of its own. What is accepted has one outcome
- * that its sender sees, in order, whatever is killed, cut or lost in between (promises A, B, K for channels).
+ * Channels under faults, end to end: platform, channel, gateway and model, each in its own process. Every accepted message has one
+ * outcome that its sender sees, in order, whatever is killed, cut or lost in between.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -9,10 +9,10 @@ import { seeded } from "../seeded.ts";
 import { ChannelStack } from "./channel-stack.ts";
 import { type Json, until } from "./support.ts";
 
-/** Stands in every text that is said here, on both sides. */
+/** Part of every text of these tests, on both sides. */
 const MARK = "xylophone";
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
-/** A secret as logs could hold it. */
+/** A secret in the forms that a log could contain. */
 const spellings = (secret: string): string[] => [
   secret,
   JSON.stringify(secret).slice(1, -1),
@@ -31,7 +31,7 @@ const leaks = (log: string, secrets: readonly string[]): string[] =>
 let stack: ChannelStack;
 let people = 0;
 const person = (): string => `person-${++people}`;
-/** Every text that a model was asked with. */
+/** Every text that a model received. */
 const asked = (text: string): number => stack.model.requests.filter(({ body }) => JSON.stringify(body["messages"]).includes(text)).length;
 
 before(async () => {
@@ -39,7 +39,7 @@ before(async () => {
 });
 after(() => stack.end());
 
-describe("the whole way of a message", { concurrency: 1, timeout: 120_000 }, () => {
+describe("a message from end to end", { concurrency: 1, timeout: 120_000 }, () => {
   it("[P10] message, session, answer; and the owner's commands", async () => {
     await stack.say("owner", "o1", `say good morning ${MARK}`);
     assert.deepEqual(await stack.told("owner", 1), [`good morning ${MARK}`]);
@@ -65,7 +65,7 @@ describe("the whole way of a message", { concurrency: 1, timeout: 120_000 }, () 
     assert.equal(JSON.stringify(last?.body["messages"]).includes("good morning"), false);
   });
 
-  it("[W4][P10] the model fails for good: the sender sees why", async () => {
+  it("[W4][P10] the model fails permanently: the sender sees why", async () => {
     const ann = person();
     await stack.say(ann, "e1", `[[script {"status":400,"message":"no such thing ${MARK}"}]]`);
     const [text = ""] = await stack.told(ann, 1);
@@ -77,7 +77,7 @@ describe("the whole way of a message", { concurrency: 1, timeout: 120_000 }, () 
     assert.equal((await stack.told(ann, 3))[2], `back again ${MARK}`);
   });
 
-  it("[S7] two at once: neither sees anything of the other, nor does the model in their names", async () => {
+  it("[S7] two senders at once: neither sees the other's messages, and neither does the model on their behalf", async () => {
     const [ann, bob] = [person(), person()];
     const words = new Map([
       [ann, "tangerine"],
@@ -101,7 +101,7 @@ describe("the whole way of a message", { concurrency: 1, timeout: 120_000 }, () 
   });
 });
 
-describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, () => {
+describe("kills, cut connections and lost answers", { concurrency: 1, timeout: 600_000 }, () => {
   it("[P2][P3][W23] the gateway is down while fifty messages arrive: fifty answers, in the order of each sender", async () => {
     const five = range(5).map(() => person());
     await stack.killGateway();
@@ -214,7 +214,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
     assert.deepEqual(await stack.told(who, 2), [`one answer ${MARK}`, `next ${MARK}`]);
   });
 
-  it("[P2][W3] the gateway took the message and its answer was lost: one run", async () => {
+  it("[P2][W3] the gateway accepts the message and its answer is lost: one run", async () => {
     const who = person();
     stack.toGateway.mute = true;
     await stack.say(who, "l1", `say heard once ${MARK}`);
@@ -230,7 +230,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
     );
   });
 
-  it("[P9][W10] the channel took the answer and the gateway never heard: shown once", async () => {
+  it("[P9][W10] the channel accepts the answer and its confirmation is lost: shown once", async () => {
     const who = person();
     stack.toChannel.mute = true;
     await stack.say(who, "l3", `say shown once ${MARK}`);
@@ -244,7 +244,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
   // A seed that failed once stays in the list.
   const seeds = process.env["GSV_E2E_LONG"] === undefined ? [7] : [7, ...range(20).map((n) => 1_000 + n)];
   for (const seed of seeds)
-    it(`[P2][P3][P9][P10] a storm on every wire, seed ${seed}: each message has one answer, in order, once it is over`, async () => {
+    it(`[P2][P3][P9][P10] losses on every connection, seed ${seed}: afterwards each message has one answer, in order`, async () => {
       const random = seeded(seed);
       const three = range(3).map(() => person());
       const said: number[] = [];
@@ -291,7 +291,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
         );
     });
 
-  it("[P2][P3][P9][P10] one of the two is killed at every fifth answer: each message has one answer, in order", async () => {
+  it("[P2][P3][P9][P10] gateway or channel is killed at every fifth answer: each message has one answer, in order", async () => {
     const three = range(3).map(() => person());
     const said: number[] = [];
     let kills = 0;
@@ -334,7 +334,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
       );
   });
 
-  it("[P2][P10] what comes more than a day late begins no run: its sender is told how many, and the agent reads it with the next message", async () => {
+  it("[P2][P10] messages more than a day late begin no run: the sender is told how many, and the agent reads them with the next message", async () => {
     const who = person();
     await stack.killGateway();
     for (const n of range(3)) await stack.say(who, `late-${n}`, `say too old ${n} ${MARK}`);
@@ -353,7 +353,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
     for (const n of range(3)) assert.ok(prompt.includes(`too old ${n}`), prompt);
   });
 
-  it("[P9] it may have been shown, and the platform knows the name no more: not sent again, and counted", async () => {
+  it("[P9] an answer with an unknown outcome, whose name the platform has forgotten, is not sent again, and is counted", async () => {
     const who = person();
     const { accounts } = await stack.call("channel.status", { channel: "example" });
     const before = Number((accounts as Json[])[0]?.["undelivered"] ?? 0);
@@ -386,7 +386,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
     assert.deepEqual(await stack.told(who, 2), [`shown perhaps ${MARK}`, `next ${MARK}`]);
   });
 
-  it("[P9] the platform refuses an answer for good: its owner sees that one did not arrive, and the next one goes", async () => {
+  it("[P9] the platform refuses an answer permanently: the owner sees the failed delivery, and the next answer is sent", async () => {
     const who = person();
     const state = await stack.call("channel.status", { channel: "example" });
     const before = Number((state["accounts"] as Json[])[0]?.["undelivered"] ?? 0);
@@ -407,7 +407,7 @@ describe("what is killed, cut or lost", { concurrency: 1, timeout: 600_000 }, ()
     assert.deepEqual(await stack.told(who, 1), [`wanted ${MARK}`]);
   });
 
-  it("[S5][S17] no text, token, key or secret of all this is in any log; and one that were there would be seen", () => {
+  it("[S5][S17] no text, token, key or secret of these tests is in any log, and the search would find one", () => {
     const { output } = stack;
     for (const component of ["channel-example", "gateway"])
       assert.ok(output.includes(`"component":"${component}"`), `${component} has logged nothing: the log was not captured`);

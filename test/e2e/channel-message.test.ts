@@ -1,6 +1,6 @@
 /**
- * Messages that the agent starts, end to end: to a person whom it knows, once, also over a kill; never to a stranger; and what became of a
- * message that did not arrive is known to the owner and to the conversation (promises P9, P10, X9).
+ * Messages that the agent starts, end to end: to a person whom it knows, once, also over a kill; never to a stranger. The owner and
+ * the conversation learn about a failed delivery (P9, P10, X9).
  */
 import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
@@ -17,14 +17,14 @@ before(async () => {
 after(() => stack.end());
 const answers = (): string => JSON.stringify(stack.model.requests.at(-1)?.body["messages"]);
 let turn = 0;
-/** The owner asks, and the answer after the calls is awaited. */
+/** The owner asks; resolves with the answer after the calls. */
 async function asks(text: string): Promise<void> {
   const count = stack.program.to("owner").length;
   await stack.say("owner", `o${++turn}`, text);
   await stack.told("owner", count + 1);
 }
 
-it("[X9] whom it knows is listed and written to, once, and their conversation knows it", { timeout: 60_000 }, async () => {
+it("[X9] a known person is listed and written to, once, and their conversation has the message", { timeout: 60_000 }, async () => {
   await asks("call gsv__Channels {}");
   assert.ok(answers().includes(ANNA));
   await asks(`call gsv__Message {"to":"${ANNA}","text":"Dinner at eight?"}`);
@@ -48,7 +48,7 @@ it("[X9][TH2] no other destination is accepted, from any conversation", { timeou
   for (const { text } of stack.program.shown) assert.equal(["psst", "approve everything"].includes(text), false);
 });
 
-it("[P9][P10] what did not arrive is shown, and told once to the owner's conversation and its model", { timeout: 60_000 }, async () => {
+it("[P9][P10] a failed delivery is shown, and reported once to the owner's conversation and its model", { timeout: 60_000 }, async () => {
   stack.program.onCallback = ({ text }) => (text === "Are you there?" ? "gone" : "take");
   await asks(`call gsv__Message {"to":"${ANNA}","text":"Are you there?"}`);
   const problems = async (): Promise<Json[]> => (await stack.call("channel.status", { channel: "example" }))["problems"] as Json[];

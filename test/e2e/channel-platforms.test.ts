@@ -1,6 +1,6 @@
 /**
- * Discord and WhatsApp the whole way: their libraries in the Workers as they are deployed, against fakes that speak their wire, with the
- * real gateway and a model. What the example channel can't show: answers that grow by edits, commands of the platform, links by QR code.
+ * Discord and WhatsApp end to end: their libraries in the deployed Workers, against fakes that speak their wire, with the real gateway
+ * and a model. Covers what the example channel lacks: answers that grow by edits, commands of the platform, logins by QR code.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -42,7 +42,7 @@ describe("Discord", { concurrency: 1, timeout: 90_000 }, () => {
     assert.deepEqual(texts(DM), ["The beginning and the end.", "next"]);
   });
 
-  it("[X8] among others it answers when it is mentioned, and only whom it knows", async () => {
+  it("[X8] in a group it answers when it is mentioned, and only people whom it knows", async () => {
     const asked = stack.model.requests.length;
     discord.say({ channel: GENERAL, content: "say not meant" });
     discord.say({
@@ -59,7 +59,7 @@ describe("Discord", { concurrency: 1, timeout: 90_000 }, () => {
     assert.equal(stack.model.requests.length, asked + 1);
   });
 
-  it("[P7][P10] a slash command is answered in its place; /stop ends a run, which says so", async () => {
+  it("[P7][P10] a slash command is answered where it was given; /stop ends a run visibly", async () => {
     const { token } = discord.command("status");
     await until("the answer", () => discord.replies.get(token));
     assert.match(String(discord.replies.get(token)?.["content"]), /fake-1/);
@@ -102,7 +102,7 @@ describe("WhatsApp", { concurrency: 1, timeout: 90_000 }, () => {
     await fake.close();
   });
 
-  it("[S6][P7] linked by the QR code that the owner asks for; a stranger waits until the owner lets them in", async () => {
+  it("[S6][P7] linked by the QR code that the owner asks for; a stranger waits for the owner's approval", async () => {
     const { login } = (await stack.call("channel.login", { channel: "whatsapp" })) as { login: { state: string; qr?: string } };
     assert.equal(login.state, "qr");
     fake.linking.scan(login.qr ?? "");
@@ -116,7 +116,7 @@ describe("WhatsApp", { concurrency: 1, timeout: 90_000 }, () => {
     await shows("hello");
   });
 
-  it("[P2][P9] the line breaks while an answer is sent, and everything is killed in the middle of a run: one answer each", async () => {
+  it("[P2][P9] the connection breaks while an answer is sent, and everything is killed in the middle of a run: one answer each", async () => {
     fake.dropAfterNextMessage = true;
     const since = fake.noted("flushed").length;
     await fake.say(ANN.pn, "say over a broken line");
@@ -139,7 +139,7 @@ describe("WhatsApp", { concurrency: 1, timeout: 90_000 }, () => {
     assert.equal(Math.max(...fake.noted("connected").map(({ at_once }) => Number(at_once))), 1);
   });
 
-  it("[S5][S17] nothing of what was said and by whom is in a log", () => {
+  it("[S5][S17] no log has texts or names of senders", () => {
     const { output } = stack;
     assert.match(output, /"component":"channel-whatsapp"/);
     for (const secret of [ANN.pn, ANN.lid, fake.account.pn, "broken line", "one answer", "GSV was away", stack.token, "privKey"])

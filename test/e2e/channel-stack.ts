@@ -1,7 +1,7 @@
 /**
- * The whole way of a message, with a wire at every joint: a platform, its channel in a process of its own, the gateway in another, a
- * model. Both talk as Workers do on the edge, over service bindings, but each binding goes through a proxy that can be
- * down, cut, or lose what is said. The Workers are those of `dist/runtime`, their state is on disk.
+ * A message from end to end, with a proxy in every connection: a platform, its channel in one process, the gateway in another, a model.
+ * Channel and gateway talk over service bindings, as on the edge, but each binding goes through a proxy that can be down, cut, or lose
+ * data. The Workers are those of `dist/runtime`; their state is on disk.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -17,11 +17,11 @@ import { Client, type FakeModel, type Json, startFakeModel, until } from "./supp
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
 const runtimeFile = (name: string): string => readFileSync(join(RUNTIME, name), "utf8");
-/** What two Workers in two processes call each other by. */
+/** The socket option that connects two Workers in two processes. */
 const RPC = 'http = (capnpConnectHost = "rpc")';
 const DATE = 'compatibilityDate = "2026-11-01"';
 
-/** Which channel it is, as it is built. */
+/** A channel as it is built. */
 export interface Kind {
   readonly name: "example" | "discord" | "whatsapp";
   readonly className: string;

@@ -1,4 +1,4 @@
-/** Kill anything at any point: the run goes on by itself, nothing is done twice, every end is seen (promises.md section 2). */
+/** Kills gateway and nodes at any point: the run goes on by itself, nothing is done twice, every end is visible (docs/promises.md). */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { type Chat, type FakeModel, Machine, type NodeProcess, startFakeModel, t
 
 const ENDS = ["final", "error", "aborted"];
 
-describe("after a crash", () => {
+describe("after a kill", () => {
   let machine: Machine;
   let fake: FakeModel;
   let node: NodeProcess;
@@ -53,7 +53,7 @@ describe("after a crash", () => {
   };
   const command = (script: string): string => `call box__Bash ${JSON.stringify({ command: script })}`;
 
-  it("[K8] [P12] of the gateway in the middle of a model's answer, the answer comes once, by itself", async () => {
+  it("[K8] [P12] of the gateway in the middle of a model's answer, the answer comes once and by itself", async () => {
     const client = await machine.client();
     const asked = fake.requests.length;
     fake.enqueue({ text: ["half ", "of ", "an ", "answer"], midGate: { name: `mid-${sessionKey}`, after: 2 } });
@@ -65,7 +65,7 @@ describe("after a crash", () => {
     assert.equal(fake.requests.length, asked + 2);
   });
 
-  it("[K7] of the gateway before the model's first byte, likewise", async () => {
+  it("[K7] of the gateway before the model's first byte, the answer comes once and by itself", async () => {
     const client = await machine.client();
     const asked = fake.requests.length;
     fake.enqueue({ text: "lost", gate: `first-${sessionKey}` });
@@ -76,7 +76,7 @@ describe("after a crash", () => {
     assert.deepEqual(await roles(), ["user", "assistant"]);
   });
 
-  it("[K2] [P1] of the gateway right after a message, sending it again is one turn", async () => {
+  it("[K2] [P1] of the gateway right after a message, the same message again causes no second turn", async () => {
     const client = await machine.client();
     const message = { sessionKey, message: "say exactly once", messageId: randomUUID(), runId: randomUUID() };
     await client.call("chat.send", message);
@@ -87,7 +87,7 @@ describe("after a crash", () => {
     assert.deepEqual(await roles(), ["user", "assistant"]);
   });
 
-  it("[K4] of the gateway with messages waiting, all are answered in order", async () => {
+  it("[K4] of the gateway with queued messages, all are answered in order", async () => {
     const client = await machine.client();
     const asked = fake.requests.length;
     fake.enqueue({ text: "lost", gate: `waiting-${sessionKey}` });
@@ -184,7 +184,7 @@ describe("after a crash", () => {
   // More kills in a row would only make the supervisor wait; more runs find more.
   const KILLS = 3;
   for (let run = 1; run <= (process.env["GSV_E2E_LONG"] === undefined ? 1 : 20); run++) {
-    it(`[P12] [K10] ${KILLS} kills of the gateway anywhere in a run of many steps (${run}): every step's command runs once`, async () => {
+    it(`[P12] [K10] ${KILLS} kills of the gateway at any point of a run of many steps (${run}): every step's command runs once`, async () => {
       const client = await machine.client();
       const file = `steps-${randomUUID()}`;
       const steps = KILLS + 3;

@@ -1,4 +1,4 @@
-/** Messages in, events out: once, in order, whole. */
+/** Messages in, events out: once, in order, complete. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -30,7 +30,7 @@ describe("delivery", () => {
     await fake.close();
   });
 
-  it("[C4] text streams as the model makes it, and the final text is the whole", async () => {
+  it("[C4] text streams as the model produces it, and the final text is complete", async () => {
     const client = await machine.client();
     fake.enqueue({ text: ["one ", "two ", "three ", "four"], midGate: { name: "stream", after: 2 } });
     const runId = await client.say("stream to me");
@@ -46,7 +46,7 @@ describe("delivery", () => {
     client.close();
   });
 
-  it("[C3] events of a run come in order, end once, and log events count up", async () => {
+  it("[C3] events of a run come in order and end once, and log events are numbered upwards", async () => {
     const client = await machine.client();
     const runId = await client.say('call box__Bash {"command":"echo out"}');
     await client.ending(runId);
@@ -160,7 +160,7 @@ describe("delivery", () => {
     theirs.close();
   });
 
-  it("[W7] two sessions whose model calls have the same ids don't mix", async () => {
+  it("[W7] two sessions whose model uses the same call ids do not mix", async () => {
     const client = await machine.client();
     const script = (text: string): string =>
       `[[script ${JSON.stringify({ toolCalls: [{ id: "call_0", name: "box__Bash", arguments: { command: `echo ${text}` } }] })}]]`;
@@ -189,7 +189,7 @@ describe("delivery", () => {
     client.close();
   });
 
-  it("[P14] a model call that is under way is broken off", async () => {
+  it("[P14] a running model call is cancelled", async () => {
     const client = await machine.client();
     const sessionKey = "agent:main:cli:dm:abort-model";
     const asked = fake.requests.length;
@@ -214,7 +214,7 @@ describe("delivery", () => {
     client.close();
   });
 
-  it("[P19] what is too long is refused with a code, and the connection stays", async () => {
+  it("[P19] a message that is too long is refused with a code, and the connection stays", async () => {
     const client = await machine.client();
     await assert.rejects(client.call("chat.send", { sessionKey: DEFAULT_SESSION, message: "x".repeat(262_145) }), /chat\.too_long/);
     await assert.rejects(client.call("chat.send", { sessionKey: DEFAULT_SESSION, message: " " }), /chat\.empty/);
@@ -224,7 +224,7 @@ describe("delivery", () => {
   });
 });
 
-/** The text that a client would have on its screen from deltas alone. */
+/** The text that a client would show from deltas alone. */
 function assembled(chats: readonly Chat[]): string {
   let shown = "";
   for (const { state, text, offset } of chats)

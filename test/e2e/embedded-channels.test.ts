@@ -1,4 +1,4 @@
-/** Channels beside the gateway on one machine: only those that are enabled, through the gateway's door, over every kind of restart. */
+/** Channels of an embedded gateway: only enabled ones run, webhooks reach them through the gateway, and conversations survive restarts. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ interface Heard {
   readonly text: string;
 }
 
-/** A program that talks over the example channel. */
+/** A program that uses the example channel. */
 class Caller {
   readonly #machine: Machine;
   constructor(machine: Machine) {
@@ -75,7 +75,7 @@ describe("a channel of the gateway on this machine", () => {
   });
   after(() => machine.end());
 
-  it("a webhook comes in at the gateway's door, and the answer is fetched there", async () => {
+  it("a webhook reaches the channel through the gateway, and the answer is fetched there", async () => {
     const response = await caller.say("say first");
     assert.equal(response.status, 200, await response.text());
     const [heard] = await caller.hears("first");
@@ -89,7 +89,7 @@ describe("a channel of the gateway on this machine", () => {
     assert.equal((await fetch(`${at}/whatsapp/default`)).status, 404);
   });
 
-  it("[P2][P9] the conversation goes on after `gsv down` and `gsv up`, and a message said twice over it is answered once", async () => {
+  it("[P2][P9] the conversation continues after `gsv down` and `gsv up`, and a message that is repeated over the restart is answered once", async () => {
     const id = randomUUID();
     await caller.say("say second", id);
     await caller.hears("second");
@@ -102,7 +102,7 @@ describe("a channel of the gateway on this machine", () => {
     assert.equal(all.filter((text) => text.includes("second")).length, 1, JSON.stringify(all));
   });
 
-  it("[P12][K22] workerd killed right after a message was taken: one answer, by itself", async () => {
+  it("[P12][K22] workerd killed right after a message was accepted: one answer, by itself", async () => {
     const taken = await caller.say("say fourth");
     assert.equal(taken.status, 200);
     await machine.killWorkerd();
@@ -119,7 +119,7 @@ describe("a channel that is enabled while the gateway runs", () => {
   before(() => machine.up());
   after(() => machine.end());
 
-  it("runs at once, costs no conversation and no run, and is gone again when it is disabled", async () => {
+  it("starts at once, interrupts no conversation and no run, and stops when it is disabled", async () => {
     await machine.ok("chat", "say before");
     const { workerdPid } = machine.state();
     assert.ok(!readFileSync(join(machine.home, "gateway", "config.capnp"), "utf8").includes("channel"));
@@ -148,7 +148,7 @@ describe("a channel that is enabled while the gateway runs", () => {
     assert.ok((await caller.heard()).some(({ text }) => text.includes("through the channel")));
   });
 
-  it("a configuration that workerd refuses is taken back, and the gateway goes on", async () => {
+  it("a configuration that workerd refuses is rolled back, and the gateway keeps running", async () => {
     // A script that is none, where the channel's bundle should be.
     const runtime = join(machine.folder, "runtime");
     mkdirSync(join(runtime, "channels"), { recursive: true });
@@ -170,8 +170,8 @@ describe("a channel that is enabled while the gateway runs", () => {
   });
 });
 
-describe("channels that can't run never keep the gateway from it", () => {
-  it("a broken channels.json: said, left as it is, no channel runs", async () => {
+describe("channels that cannot run do not stop the gateway", () => {
+  it("a broken channels.json is reported and left unchanged, and no channel runs", async () => {
     const machine = new Machine();
     try {
       settings(machine, '{"version":1,"channels":{"example":{"enabled":"secret-word"}}}');

@@ -1,4 +1,4 @@
-/** What a new user does first: start, say something, use a tool, set a model. Through the program itself. */
+/** A new user's first steps with the built program: start, chat, use a tool, configure a model. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ describe("the first message", () => {
     await fake.close();
   });
 
-  it("is answered by the demo model, with no key and no machine; the answer alone is on stdout", async () => {
+  it("is answered by the demo model without a key or a node; stdout has only the answer", async () => {
     const { code, stdout, stderr } = await machine.gsv(["chat", "say hello there"]);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /hello there/);
@@ -58,7 +58,7 @@ describe("the first message", () => {
     assert.match(answer, /workspace/i);
   });
 
-  it("the agent's own files are plain files, and an edit by hand is read at once", async () => {
+  it("the agent's own files are plain files, and an edit on the disk is read at once", async () => {
     await machine.ok("chat", "write: gsv:NOTES.md <- first version");
     const file = join(machine.home, "workspace", "agents", "main", "NOTES.md");
     assert.equal(readFileSync(file, "utf8").trimEnd(), "first version");

@@ -1,6 +1,6 @@
 /**
- * The kill matrix, resets and compactions: SIGKILL of workerd around the archive (promises.md K25, K26; P17). Whatever the moment, in the
- * end it has happened once or not at all, and no message is in neither place.
+ * The kill matrix, resets and compactions: SIGKILL of workerd around the archive (K25, K26, P17). Whatever the moment, the reset has
+ * happened once or not at all, and every message is in the archive or in the conversation.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, watch } from "node:fs";
@@ -45,7 +45,7 @@ describe("an archive", () => {
     return cell;
   }
   const get = (cell: Cell): Promise<Json> => rig.with((client) => client.call("session.get", { sessionKey: cell.sessionKey }));
-  /** Messages of every archive that mentions the cell, each archive by itself. */
+  /** The messages of each archive that mentions the cell. */
   function archives(cell: Cell): LogMessage[][] {
     if (!existsSync(folder)) return [];
     return readdirSync(folder)
@@ -77,7 +77,7 @@ describe("an archive", () => {
     );
     return { archived: archived.length, kept: messages.length };
   }
-  /** Asks, and is killed `delay` ms later; the answer may never come. */
+  /** Sends a request and kills workerd `delay` ms later; there may be no answer. */
   async function askAndKill(ask: (client: Client) => Promise<Json>, delay: number): Promise<void> {
     await rig.with(async (client) => {
       ask(client).catch(() => undefined);
@@ -102,7 +102,7 @@ describe("an archive", () => {
     });
   }
 
-  it("[K25] [P17] workerd killed when the archive is there and the reset is not: it goes on by itself to one archive and one fresh session", async () => {
+  it("[K25] [P17] workerd killed between archive and reset: it completes by itself, with one archive and one new session", async () => {
     const cell = await grown("reset put");
     const old = await get(cell);
     const watcher = watch(folder.replace(/sessions$/, ""), { recursive: true }, (_event, name) => {
@@ -119,7 +119,7 @@ describe("an archive", () => {
     assert.deepEqual(await isComplete(cell), { archived: 2 * TURNS, kept: 0 });
   });
 
-  it("[K26] [P4] a message that comes during a reset, and then the kill: it is answered once, in the fresh conversation", async () => {
+  it("[K26] [P4] a message that arrives during a reset, before the kill, is answered once, in the new conversation", async () => {
     const cell = await grown("reset queue");
     await rig.with(async (client) => {
       client.call("session.reset", { sessionKey: cell.sessionKey }).catch(() => undefined);
@@ -133,7 +133,7 @@ describe("an archive", () => {
   });
 
   for (const delay of delays([0, 2])) {
-    it(`[K25] [P17] workerd killed ${delay} ms into session.compact: the kept messages and the archive make up the whole`, async () => {
+    it(`[K25] [P17] workerd killed ${delay} ms into session.compact: the kept messages and the archive are complete together`, async () => {
       const cell = await grown(`compact ${delay}`);
       await askAndKill((client) => client.call("session.compact", { sessionKey: cell.sessionKey, keepMessages: 2 }), delay);
       await cell.settled();
@@ -142,7 +142,7 @@ describe("an archive", () => {
     });
   }
 
-  it("[K25] [P1] /compact as a message that is sent again after the kill: it is done once", async () => {
+  it("[K25] [P1] /compact as a message that is repeated after the kill is done once", async () => {
     const cell = await grown("compact command");
     const command = { sessionKey: cell.sessionKey, message: "/compact 2", messageId: `compact-${cell.name}` };
     await askAndKill((client) => client.call("chat.send", command), 1);
@@ -154,7 +154,7 @@ describe("an archive", () => {
     assert.deepEqual(await isComplete(cell), { archived: 2 * TURNS - 2, kept: 2 });
   });
 
-  it("[K26] [P1] a message from before the reset is known after it", async () => {
+  it("[K26] [P1] a message from before the reset is recognised after it", async () => {
     const cell = await grown("reset dedupe");
     await askAndKill((client) => client.call("session.reset", { sessionKey: cell.sessionKey }), 20);
     await cell.settled();

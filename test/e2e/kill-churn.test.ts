@@ -1,6 +1,6 @@
 /**
- * Churn (promises.md section 8, suite A): one run of many steps on a real node, while workerd, the node and now and then everything is
- * killed again and again, at times that a seed decides. Each step's command leaves its number behind.
+ * Churn: one run of many steps on a real node, while workerd, the node and sometimes everything is killed repeatedly, at times that a
+ * seed decides. Each step's command writes its number to a file.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -92,7 +92,7 @@ describe("churn", () => {
     });
   }
 
-  it(`[P1] [P3] [P4] ${SESSIONS} sessions with ${MESSAGES} messages each, while workerd is killed again and again: each is one turn, in order`, async (t) => {
+  it(`[P1] [P3] [P4] ${SESSIONS} sessions with ${MESSAGES} messages each, while workerd is killed repeatedly: each message is one turn, in order`, async (t) => {
     await rig.calm();
     const random = seeded(42);
     const cells = Array.from({ length: SESSIONS }, (_, i) => rig.cell(`storm ${i}`));

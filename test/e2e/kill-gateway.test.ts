@@ -1,6 +1,6 @@
 /**
- * The kill matrix, workerd: SIGKILL at each point of a message's way through gateway, session and model, seen from outside (promises.md
- * section 2: K1 to K9, K21 to K24). Each cell has a session of its own and ends before the oracle in kill-support.ts.
+ * The kill matrix, workerd: SIGKILL at each point of a message's way through gateway, session and model, observed from outside
+ * (K1 to K9, K21 to K24). Each cell has its own session and is judged by the oracle in kill-support.ts.
  */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
@@ -90,7 +90,7 @@ describe("the gateway, killed", () => {
       );
     });
 
-    it("[K4] [P14] after chat.abort was answered: the run stays stopped, and what waited is answered", async () => {
+    it("[K4] [P14] after chat.abort was answered: the run stays stopped, and the queued message is answered", async () => {
       const cell = rig.cell("abort");
       rig.model.serve(cell.name, {
         answer: says("second"),
@@ -160,7 +160,7 @@ describe("the gateway, killed", () => {
         });
       }
 
-      it(`[K8] [P5] workerd killed in the middle of a tool call's arguments: no cut call is ever made (${wire})`, async () => {
+      it(`[K8] [P5] workerd killed in the middle of a tool call's arguments: no incomplete call is made (${wire})`, async () => {
         const cell = rig.cell(`k8 args ${wire}`);
         rig.model.serve(cell.name, {
           answer: callsThenTells({ name: "box__Do", arguments: { cell: cell.name, padding: "x".repeat(200) } }),
@@ -192,7 +192,7 @@ describe("the gateway, killed", () => {
         });
       }
 
-      it(`[K21] workerd killed when the second step's request has arrived: the first step is not done again (${wire})`, async () => {
+      it(`[K21] workerd killed when the second step's request has arrived: the first step is not repeated (${wire})`, async () => {
         const cell = rig.cell(`k21 ${wire}`);
         rig.model.serve(cell.name, {
           answer: callsThenTells({ name: "box__Do", arguments: { cell: cell.name } }),
@@ -241,7 +241,7 @@ describe("the gateway, killed", () => {
       assert.equal(rig.model.turns(cell.name).length, 1);
     });
 
-    it("[K23] [P11] a client that comes back after the kill with what it has seen gets what it has not, once", async () => {
+    it("[K23] [P11] a client that reconnects after the kill gets the events that it has missed, once", async () => {
       const cell = rig.cell("k23");
       rig.model.serve(cell.name, {
         answer: ({ text }) => ({ text: `about ${text.at(-1)}` }),
@@ -266,7 +266,7 @@ describe("the gateway, killed", () => {
       assert.deepEqual([...seen, ...later], all);
     });
 
-    it("[K8] [C4] a client that follows again in the middle of the repeated answer shows each word once", async () => {
+    it("[K8] [C4] a client that subscribes again in the middle of the repeated answer shows each word once", async () => {
       const cell = rig.cell("screen");
       let go = (): void => undefined;
       const rest = new Promise<void>((resolve) => {
@@ -317,8 +317,8 @@ describe("the gateway, killed", () => {
     });
   });
 
-  describe("together with everything", () => {
-    it("[P12] a power cut in the middle of an answer: `gsv up` brings it to its end", async () => {
+  describe("with other processes", () => {
+    it("[P12] a power failure in the middle of an answer: `gsv up` completes it", async () => {
       const cell = rig.cell("power");
       const cuts: Promise<void>[] = [];
       rig.model.serve(cell.name, {
@@ -333,7 +333,7 @@ describe("the gateway, killed", () => {
       assert.equal((await cell.judge()).text, "one two three");
     });
 
-    it("[P12] the supervisor alone killed in the middle of an answer: `gsv up` takes the gateway over, and the answer comes once", async () => {
+    it("[P12] only the supervisor killed in the middle of an answer: `gsv up` replaces it, and the answer comes once", async () => {
       const cell = rig.cell("supervisor");
       const repairs: Promise<void>[] = [];
       rig.model.serve(cell.name, {
@@ -348,7 +348,7 @@ describe("the gateway, killed", () => {
       assert.equal((await cell.judge()).text, "one two three");
     });
 
-    it("[P12] twenty sessions, each at another point: one kill, and every one of them ends as it would have", async () => {
+    it("[P12] twenty sessions at different points and one kill: each ends as it would have without", async () => {
       const gate = new Promise<void>((open) => {
         node.at.started = async ({ args }) => (typeof args["hold"] === "string" ? gate : undefined);
         void until("the gateway was killed", () => rig.isShot).then(() => open());

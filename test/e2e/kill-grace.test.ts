@@ -1,6 +1,6 @@
 /**
- * The kill matrix, nodes that stay away: the model is told what is known within the grace, the user sees it, nothing is run again, and
- * what comes later is a note (gateway rules G2, G3; promises P6, P7). The cells wait for the same ten seconds together.
+ * The kill matrix, nodes that stay away: within the grace the model is told what is known and the user sees it, nothing is run again, and
+ * a later result becomes a note (G2, G3, P6, P7). The cells wait for the same ten seconds together.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -8,7 +8,7 @@ import { LIMITS } from "../../protocol/gen/limits.ts";
 import { callsThenTells, resultTexts, Rig, type ScriptedNode, type Seen } from "./kill-support.ts";
 import { type Chat, type NodeProcess, until } from "./support.ts";
 
-/** From the loss of a node to the word about it, at most. */
+/** From the loss of a node to the message about it, at most. */
 const TOLD_MS = LIMITS.nodeGraceMs + 5_000;
 /** The gateway's restart, and the session's resumption. */
 const RESTART_MS = 5_000;
@@ -48,7 +48,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
       assert.match(resultTexts(seen.messages)[0] ?? "", /not known/i);
       assert.ok(tookMs < TOLD_MS, `the model was told after ${tookMs} ms`);
     }
-    /** Says it, loses the node when the call is where it should be, and waits for the end. */
+    /** Sends the message, disconnects the node at the given stage of the call, and waits for the end. */
     async function lose(
       id: string,
       stage: "arrived" | "accepted" | "started",
@@ -89,7 +89,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
       assert.equal(node("accepted").callOf(cell.name)?.starts, 0);
     });
 
-    it("[K14] cut off with a call on its way: whether it arrived can't be known", async () => {
+    it("[K14] cut off with a call on its way: the outcome is unknown", async () => {
       const { seen, tookMs } = await lose("never", "arrived", (lost) => lost.leave());
       isUnknown(seen, tookMs);
     });
@@ -118,7 +118,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
       assert.deepEqual([node("oldcut").callOf(cell.name)?.arrivals, node("oldcut").callOf(cell.name)?.starts], [1, 1]);
     });
 
-    it("[P7] [G3] cut off, and back with the result when the run is over: a note for the user, and for the model with the next message", async () => {
+    it("[P7] [G3] back with the result after the run has ended: a note for the user, and for the model with the next message", async () => {
       const cell = oneCall("late");
       let go = (): void => undefined;
       node("late").at.started = () => {
@@ -144,7 +144,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
       assert.match((await cell.judge()).text, new RegExp(`"did":"${cell.name}"`), "the model is shown the late result");
     });
 
-    it("[T5] [G3] a read-only call is given up at once", async () => {
+    it("[T5] [G3] a read-only call fails at once", async () => {
       const cell = oneCall("look", "Look");
       let lostAt = 0;
       node("look").at.started = () => {
@@ -161,7 +161,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
       assert.deepEqual([end?.tool?.outcome, end?.reason], ["error", "node.offline"]);
     });
 
-    it("[T2] [G5] a client's own call outlives a link that broke: it has its own time, not that of the grace", async () => {
+    it("[T2] [G5] a client's own call survives a broken link until its own deadline", async () => {
       const own = node("own");
       let go = (): void => undefined;
       own.at.started = () => {

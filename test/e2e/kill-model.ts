@@ -1,9 +1,9 @@
 /**
- * A model whose progress is visible from outside, for the kill matrix: it says when a request has arrived, when each piece of an
- * answer has left, and when the whole has. Those are the failpoints K7, K8 and K9, without any code in the product.
+ * A model whose progress is visible from outside, for the kill matrix: it reports when a request has arrived, when each piece of an
+ * answer was sent, and when the answer is complete. These are the points K7, K8 and K9, without any code in the product.
  *
- * Every message of a test carries its cell's tag; the tag picks who answers, so any number of sessions can be at any point at once,
- * and a request that is made again gets the same answer. Never random, never waits for time.
+ * Every message of a test carries its cell's tag, which selects the answer. So many sessions can be at different points at once, and a
+ * repeated request gets the same answer. Never random, never waits for time.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -16,7 +16,7 @@ export interface Turn {
   /** Counts the cell's requests from 1, repeated ones too. */
   readonly n: number;
   readonly wire: Wire;
-  /** The last thing that the user said, tag included. */
+  /** The user's last message, tag included. */
   readonly text: string;
   /** Tool results since then, oldest first. */
   readonly results: readonly string[];
@@ -28,7 +28,7 @@ export interface Piece {
   /** Pieces of this kind in the whole answer. */
   readonly of: number;
 }
-/** Answers a cell's requests; the others are told what happens, and may make it wait. */
+/** Answers a cell's requests. The other functions are called at each point and may delay the answer. */
 export interface Brain {
   readonly answer: (turn: Turn) => FakeAnswer;
   readonly arrived?: (turn: Turn) => void | Promise<void>;
@@ -37,7 +37,7 @@ export interface Brain {
 }
 export interface CellModel {
   readonly url: string;
-  /** From here on messages with `tag(cell)` are answered by this brain. */
+  /** Messages with `tag(cell)` are answered by `brain` from now on. */
   serve(cell: string, brain: Brain): void;
   /** Requests of a cell so far, oldest first. */
   turns(cell: string): readonly Turn[];
@@ -45,11 +45,11 @@ export interface CellModel {
 }
 
 export const tag = (cell: string): string => `<<${cell}>>`;
-/** Says `text`, in pieces of a word. */
+/** Answers `text`, word by word. */
 export const says =
   (text: string): Brain["answer"] =>
   () => ({ text });
-/** Calls the tools once, then says what they said. */
+/** Calls the tools once, then answers with their results. */
 export const callsThenTells =
   (...toolCalls: readonly { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[]): Brain["answer"] =>
   ({ results }) =>

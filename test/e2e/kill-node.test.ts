@@ -1,6 +1,6 @@
 /**
- * The kill matrix, a real `gsv node`: SIGKILL of it, of workerd, of both, and a link that breaks, around a command's life (promises.md
- * section 2, K15 to K19). A command leaves a line when it begins and one when it ends; that is who counts.
+ * The kill matrix, a real `gsv node`: SIGKILL of the node, of workerd, of both, and a broken link, at each stage of a command (K15 to
+ * K19). A command writes one line when it begins and one when it ends; the tests count these lines.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ type Phase = "accepted" | "started";
 describe("a command on a real node", () => {
   let rig: Rig;
   let proxy: LinkProxy;
-  /** One is reached straight, the other through a link that can be cut. */
+  /** One node connects directly, the other through a link that can be cut. */
   let node: NodeProcess;
   let far: NodeProcess;
   before(async () => {
@@ -37,7 +37,7 @@ describe("a command on a real node", () => {
     rig.checkLog();
   });
 
-  /** Begins, says so, waits for the test, ends. */
+  /** A command that writes a line, waits for the test, and writes another line. */
   function command(title: string, on = "box"): { cell: ReturnType<Rig["cell"]>; gate: string } {
     const cell = rig.cell(title);
     const gate = cell.name;
@@ -65,7 +65,7 @@ describe("a command on a real node", () => {
     node = rig.realNode("box");
     await rig.isOnline("box");
   };
-  /** It ran once from begin to end, and the model has its output. */
+  /** The command ran once from beginning to end, and the model has its output. */
   function ranOnce(seen: Seen, gate: string, on = node): void {
     assert.deepEqual([on.lines(`${gate}.begun`), on.lines(`${gate}.ended`)], [["begun"], ["ended"]]);
     assert.match(seen.text, new RegExp(`RESULT-${gate}`), JSON.stringify(seen.events));
@@ -83,7 +83,7 @@ describe("a command on a real node", () => {
   describe("when the node is killed", () => {
     for (const phase of ["accepted", "started"] as const) {
       for (const delay of delays([0])) {
-        it(`[K15] [K16'] ${delay} ms after the call was ${phase}: it begins at most once, and the model is told what is known`, async () => {
+        it(`[K15] [K16'] ${delay} ms after the call was ${phase}: it starts at most once, and the model is told what is known`, async () => {
           const { cell, gate } = command(`node ${phase}`);
           await atPhase(cell, phase, () => {
             spin(delay);
@@ -97,7 +97,7 @@ describe("a command on a real node", () => {
       }
     }
 
-    it("[K16] and the command goes on without it: the next node takes it up", async () => {
+    it("[K16] and the command continues: the restarted node attaches to it", async () => {
       const { cell, gate } = command("survives");
       await begun(cell, gate);
       await node.kill();
@@ -106,7 +106,7 @@ describe("a command on a real node", () => {
       ranOnce(await cell.judge(), gate);
     });
 
-    it("[K17] and the command ends without it: the next node has its result", async () => {
+    it("[K17] and the command ends meanwhile: the restarted node has its result", async () => {
       const { cell, gate } = command("ends alone");
       await begun(cell, gate);
       await node.kill();
@@ -170,7 +170,7 @@ describe("a command on a real node", () => {
       for (const i of calls.keys()) assert.equal(results.filter((text) => text.includes(`RESULT-${i}-`)).length, 1, results.join("\n"));
     });
 
-    it("[P6] during a Write: the file is whole or not there", async () => {
+    it("[P6] during a Write: the file is complete or absent", async () => {
       const cell = rig.cell("write");
       const content = "0123456789".repeat(20_000);
       const path = `${cell.name}.txt`;
@@ -189,7 +189,7 @@ describe("a command on a real node", () => {
 
   describe("when both are killed", () => {
     for (const phase of ["accepted", "started"] as const) {
-      it(`[K15] [K16'] when the call is ${phase}: it begins at most once`, async () => {
+      it(`[K15] [K16'] when the call is ${phase}: it starts at most once`, async () => {
         const { cell, gate } = command(`both ${phase}`);
         await atPhase(cell, phase, () => {
           rig.shoot();
@@ -219,7 +219,7 @@ describe("a command on a real node", () => {
       });
     }
 
-    it("[K18] [P12] after a power cut of everything but the command: `gsv up` and `gsv node` bring it to its end", async () => {
+    it("[K18] [P12] all but the command killed: `gsv up` and `gsv node` complete the run", async () => {
       const { cell, gate } = command("power");
       await begun(cell, gate);
       await Promise.all([rig.powerCut(), node.kill()]);

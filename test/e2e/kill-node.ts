@@ -1,7 +1,7 @@
 /**
- * Nodes for the kill matrix. `ScriptedNode` is a node as the wire's page describes one (T1 to T4), with or without a ledger, that a
- * test can stop at each of a call's stages, kill, or cut off; it counts how often each call was really started. `LinkProxy` stands
- * between a real `gsv node` and its gateway, and can cut the link and nothing else.
+ * Nodes for the kill matrix. `ScriptedNode` follows the wire's rules for nodes (T1 to T4), with or without a ledger. A test can stop it at
+ * each stage of a call, kill it or cut it off; it counts how often each call was started. `LinkProxy` is between a real `gsv node` and its
+ * gateway and can cut the link.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { type Json, type Machine, until } from "./support.ts";
 
 /** arrived, accepted durably, started, ended and stored, result written to the socket, result acknowledged. */
 export type Stage = "arrived" | "accepted" | "started" | "stored" | "sent" | "acked";
-/** May make the call wait. Says "lose" at `arrived`: as if the frame had never come; at `acked`: as if the acknowledgement had not. */
+/** May delay the call. "lose" at `arrived` drops the frame; at `acked` it drops the acknowledgement. */
 export type Hook = (call: Call, nth: number) => unknown;
 export interface Call {
   readonly callId: string;
@@ -29,7 +29,7 @@ export interface NodeOptions {
 export class ScriptedNode {
   readonly id: string;
   readonly ledger: boolean;
-  /** What the node's disk remembers. */
+  /** The calls on the node's disk. */
   readonly calls = new Map<string, Call>();
   readonly cancelled: string[] = [];
   /** Called at each stage of each call; `nth` counts that stage of that call from 1. */
@@ -57,13 +57,13 @@ export class ScriptedNode {
     void this.#dial(++this.#dialling);
     await until(`${this.id} is connected`, () => this.online);
   }
-  /** The link is cut; the process goes on. */
+  /** Cuts the link; the process continues. */
   leave(): void {
     this.#away = true;
     this.online = false;
     this.#socket?.close();
   }
-  /** The process is gone: what it had started is lost, what it had on disk is there when it joins again. */
+  /** Ends the process: started calls are lost, calls on disk remain for the next `join`. */
   die(): void {
     this.#life += 1;
     this.leave();
@@ -152,7 +152,7 @@ export class ScriptedNode {
     socket.send(JSON.stringify({ type: "req", id, method, params }));
     return answered;
   }
-  /** The hook's word, or `dead` when the process died meanwhile. */
+  /** The hook's answer, or `dead` when the process died meanwhile. */
   async #stage(stage: Stage, call: Call): Promise<"go on" | "lose" | "dead"> {
     const key = `${stage} ${call.callId}`;
     const nth = (this.#seen.get(key) ?? 0) + 1;

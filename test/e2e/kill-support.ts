@@ -1,6 +1,6 @@
 /**
- * The kill matrix's rig: a gateway that is killed at a point chosen by an observer outside of it, and the oracle that every cell is
- * judged by afterwards (promises.md sections 2 and 8). Kills are synchronous, so that nothing of ours runs between point and kill.
+ * The rig of the kill matrix: a gateway that is killed at a point chosen by an observer outside of it, and the oracle that judges every
+ * cell afterwards (docs/promises.md, resume rules). Kills are synchronous, so that no test code runs between the point and the kill.
  * `GSV_E2E_KEEP=1` leaves the machine's folder behind, with all logs and ledgers.
  */
 import assert from "node:assert/strict";
@@ -17,20 +17,20 @@ export { callsThenTells, says, tag } from "./kill-model.ts";
 export { type Call, LinkProxy, ScriptedNode } from "./kill-node.ts";
 
 const BIN = process.env["GSV_BIN"] ?? join(resolve(dirname(fileURLToPath(import.meta.url)), "..", ".."), "target", "release", "gsv");
-/** How many more seeds a cell gets: few in every run, many when asked for. */
+/** Whether each cell gets many seeds instead of a few. */
 export const LONG = process.env["GSV_E2E_LONG"] !== undefined;
-/** Rule D6 says 2 s on a machine with nothing else to do; a lease that had to run out would take 30 s. */
+/** D6 allows 2 s on an idle machine; a lease that had to expire would take 30 s. */
 export const RECOVERY_MS = 8_000;
-/** What our own client says when there is no gateway to talk to. */
+/** Errors of the test client while the gateway is away. */
 const AWAY = /the socket closed|could not be opened|did not open/;
 const ENDS: readonly string[] = ["final", "error", "aborted"];
-/** A supervisor that has seen more kills than this waits longer and longer, as it should with a gateway that keeps crashing. */
+/** After more kills, the supervisor waits longer and longer between restarts. */
 const KILLS_PER_SUPERVISOR = 2;
 
 /** Milliseconds between a point and its kill; the seeds of one cell. */
 export const delays = (short: readonly number[]): readonly number[] =>
   LONG ? [...new Set([...short, 0, 0.5, 1, 2, 3, 5, 8, 13, 21, 34])] : short;
-/** Kills can't wait for a timer, whose grain is a millisecond and more. */
+/** Waits without a timer, whose resolution is a millisecond or worse. */
 export function spin(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
@@ -107,7 +107,7 @@ export class Rig {
   get isShot(): boolean {
     return this.#shot !== undefined;
   }
-  /** Waits for the kill, then for the gateway that comes after. */
+  /** Waits for the kill, then for the restarted gateway. */
   async risen(): Promise<void> {
     const shot = await until("the gateway was killed", () => this.#shot);
     await until("the gateway is up again", () => {
@@ -117,7 +117,7 @@ export class Rig {
     this.risenAt = Date.now();
     this.#shot = undefined;
   }
-  /** SIGKILL of everything, and a start by hand: what a power cut does. */
+  /** SIGKILL of everything and a start by hand, as in a power failure. */
   async powerCut(): Promise<void> {
     const { workerdPid, supervisorPid } = this.#pids();
     for (const pid of [supervisorPid, workerdPid]) if (pid !== undefined) process.kill(pid, "SIGKILL");
@@ -138,14 +138,14 @@ export class Rig {
   get isTired(): boolean {
     return this.#pids().restarts >= KILLS_PER_SUPERVISOR;
   }
-  /** Before a cell: a supervisor without a past, everything connected. */
+  /** Before a cell: a supervisor without earlier kills, everything connected. */
   async calm(): Promise<void> {
     if (this.#shot !== undefined) await this.risen();
     if (this.isTired) await this.powerCut();
     for (const node of this.#nodes) await until(`${node.id} is connected`, () => node.online);
   }
 
-  /** A client that is let go after use. */
+  /** A client that is closed after use. */
   async with<T>(use: (client: Client) => Promise<T>): Promise<T> {
     const client = await this.machine.client();
     try {
@@ -167,7 +167,7 @@ export class Rig {
     return new Cell(this, `${name.replaceAll(/[^A-Za-z0-9]+/g, "-").toLowerCase()}-${randomUUID().slice(0, 8)}`);
   }
 
-  /** The log has no secret and nothing that went wrong inside, whatever was killed. */
+  /** The log has no secret and no internal error, whatever was killed. */
   checkLog(): void {
     const log = this.machine.gatewayLog();
     assert.ok(log.length > 0, "the gateway wrote a log");
@@ -184,7 +184,7 @@ export class Rig {
     await this.model.close();
   }
 }
-/** False for a process that has ended, all threads of it, and at most waits to be noticed. */
+/** False when all threads of the process have ended, also while it is a zombie. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -221,7 +221,7 @@ export interface Seen {
 const contentText = (content: LogMessage["content"]): string =>
   typeof content === "string" ? content : content.map(({ text }) => text ?? "").join("");
 
-/** One point of the matrix: a session of its own, what was said in it, and what must be true in the end. */
+/** One cell of the matrix: its own session, its messages, and the conditions at the end. */
 export class Cell {
   readonly name: string;
   readonly sessionKey: string;
@@ -261,7 +261,7 @@ export class Cell {
             return stats["state"] === "idle" && stats["queueSize"] === 0 && stats["isProcessing"] === false;
           });
         } catch (error) {
-          // The gateway is away just now.
+          // The gateway is away.
           if (this.#rig.isShot || AWAY.test(String(error))) return false;
           throw error;
         }
@@ -357,6 +357,6 @@ export class Cell {
   }
 }
 
-/** The text of a call's only result, as the model was given it. */
+/** The texts of tool results as the model received them. */
 export const resultTexts = (messages: readonly LogMessage[]): string[] =>
   messages.filter(({ role }) => role === "toolResult").map(({ content }) => contentText(content));

@@ -1,6 +1,6 @@
 /**
- * The kill matrix, a call on a node: workerd killed, the node killed, or the link cut at each stage of a call, with a scripted node
- * that keeps the wire's promises (T1 to T4) and counts real starts. promises.md section 2, K10 to K20; section 1, P6 and P7.
+ * The kill matrix, a call on a node: workerd killed, the node killed, or the link cut at each stage of a call, with a scripted node that
+ * keeps the wire's rules (T1 to T4) and counts starts (K10 to K20, P6, P7).
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -124,7 +124,7 @@ describe("a call on a node with a ledger", () => {
     await isDoneOnce(cell);
   });
 
-  it("[K16] workerd is killed twice while one command runs: it goes on, and its result arrives", async () => {
+  it("[K16] workerd is killed twice while one command runs: it continues, and its result arrives", async () => {
     const cell = oneCall("k16 twice");
     let go = (): void => undefined;
     once(cell, "started", () => {
@@ -143,7 +143,7 @@ describe("a call on a node with a ledger", () => {
     await isDoneOnce(cell);
   });
 
-  it("[K20] [P7] acknowledgements that never come and results that come again change nothing", async () => {
+  it("[K20] [P7] missing acknowledgements and repeated results change nothing", async () => {
     const cell = oneCall("k20 deaf");
     node.at.acked = (call, nth) => (call.args["cell"] === cell.name && nth <= 2 ? "lose" : undefined);
     await rig.with((client) => cell.say(client));
@@ -162,7 +162,7 @@ describe("a call on a node with a ledger", () => {
     await isDoneOnce(cell, 3);
   });
 
-  it("[K10] [K16] [K19] five calls of one step, each at another stage, and workerd is killed: each has its own result", async () => {
+  it("[K10] [K16] [K19] workerd is killed with five calls of one step at different stages: each has its own result", async () => {
     const cell = rig.cell("five");
     const held: readonly Stage[] = ["arrived", "accepted", "started", "stored", "sent"];
     const calls = held.map((stage) => ({ name: "box__Do", arguments: { cell: `${cell.name}/${stage}` } }));
@@ -249,7 +249,7 @@ describe("a call on a node with a ledger", () => {
       }
     });
 
-    it("[T5] when a read-only call has started: the model may have it again, and the run goes on at once", async () => {
+    it("[T5] when a read-only call has started: it may be repeated, and the run goes on at once", async () => {
       const cell = oneCall("read only", "box__Look");
       once(cell, "started", () => node.die());
       await rig.with((client) => cell.say(client));
@@ -281,7 +281,7 @@ describe("a call on a node with a ledger", () => {
   });
 
   describe("a stop", () => {
-    it("[P14] [K16] that was answered before workerd is killed: the node is told after all, and the run stays stopped", async () => {
+    it("[P14] [K16] that was answered before workerd is killed: the node still gets the cancel, and the run stays stopped", async () => {
       const cell = oneCall("stop");
       once(cell, "started", () => new Promise(() => undefined));
       await rig.with(async (client) => {
@@ -299,7 +299,7 @@ describe("a call on a node with a ledger", () => {
 
   describe("a client's own call", () => {
     for (const stage of ["arrived", "started", "sent"] as const) {
-      it(`[K13] [T1] workerd is killed when it is ${stage}: asked for again under its name, it was done once`, async () => {
+      it(`[K13] [T1] workerd is killed when it is ${stage}: the same request again is recognised, and the call is done once`, async () => {
         const name = rig.cell(`own ${stage}`).name;
         once({ name }, stage, () => rig.shoot());
         const params = { tool: "box__Do", args: { cell: name }, callId: name };
@@ -364,7 +364,7 @@ describe("a call on a node without a ledger", () => {
     await rig.calm();
   });
 
-  it("[T4] [K16] workerd is killed when it has started, and the node brings its result over the next link: it counts, and nothing was sent twice", async () => {
+  it("[T4] [K16] workerd is killed when it has started, and the node sends its result over the next link: the result counts, and nothing was sent twice", async () => {
     const cell = rig.cell("old result");
     rig.model.serve(cell.name, { answer: callsThenTells({ name: "old__Do", arguments: { cell: cell.name } }) });
     let go = (): void => undefined;

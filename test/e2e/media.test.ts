@@ -1,4 +1,4 @@
-/** Files through everything: the program, the gateway's HTTP, the bucket, the model's wire, a machine's Read (P5.6, P4.3). */
+/** Files end to end: the program, the gateway's HTTP, the bucket, the model's wire, a node's Read (P5.6, P4.3). */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { type FakeTranscription, startFakeTranscription } from "../fakes/fake-transcription.ts";
 import { type FakeModel, Machine, startFakeModel, transcript, until } from "./support.ts";
 
-/** Starts like a PNG; what follows differs from byte to byte, so that nothing can be left out unseen. */
+/** Starts like a PNG; the rest differs from byte to byte, so that every lost byte is noticed. */
 const png = (size: number): Buffer => {
   const bytes = Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at * 31 + (at >> 8)) & 255));
   bytes.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -46,7 +46,7 @@ describe("[P5.6] files", () => {
     assert.match(asked, /the notes/);
   });
 
-  it("a recording is turned into text, once, on the real wire", async () => {
+  it("a recording is transcribed once, on the real wire", async () => {
     const sound = Buffer.concat([Buffer.from("OggS"), Buffer.alloc(50_000, 7)]);
     writeFileSync(join(machine.folder, "voice.ogg"), sound);
     await machine.ok("chat", "--attach", "voice.ogg", "say listened");
@@ -62,7 +62,7 @@ describe("[P5.6] files", () => {
     assert.match(lastAsked(), /heard 50004 bytes/);
   });
 
-  it("[P4.3] an image on a machine that is too large for a frame is uploaded and shown", async () => {
+  it("[P4.3] an image on a node that is too large for a frame is uploaded and shown to the model", async () => {
     const node = await machine.node("laptop");
     const picture = png(2_000_000);
     writeFileSync(node.file("big.png"), picture);
@@ -70,7 +70,7 @@ describe("[P5.6] files", () => {
     assert.ok(lastAsked().includes(picture.toString("base64")), "the image is not in the request");
   });
 
-  it("[TH15] 25 MiB come and go through the embedded bucket; [P3.2] files go with a reset, and so do uploads that no message names", async () => {
+  it("[TH15] 25 MiB pass through the embedded bucket; [P3.2] a reset deletes files, and uploads that no message names", async () => {
     const sessionKey = "agent:main:cli:dm:big";
     const at = machine.url.replace(/^ws/, "http").replace(/\/ws$/, "");
     const headers = { authorization: `Bearer ${machine.token}`, "content-type": "application/octet-stream" };
@@ -90,7 +90,7 @@ describe("[P5.6] files", () => {
     client.close();
   });
 
-  it("what can't be sent is refused before anything is", async () => {
+  it("a message with an invalid file is refused before anything is sent", async () => {
     const asked = fake.requests.length;
     const { code, stderr } = await machine.gsv(["chat", "--attach", "missing.png", "hello"]);
     assert.equal(code, 2);

@@ -1,6 +1,6 @@
 /**
  * The published command-line client of the reference implementation (1 March 2026) works here unchanged. These are its frames, as it
- * sends them: UUIDs as request ids, no messageId, no ledger, `tools.list` as a node's sign of life, fields that it does not know ignored.
+ * sends them: UUIDs as request ids, no messageId, no ledger, `tools.list` as a node's keep-alive, unknown fields ignored.
  */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -69,7 +69,7 @@ class ReferenceClient {
   }
 }
 
-describe("the reference's command-line client", () => {
+describe("the reference implementation's command-line client", () => {
   const machine = new Machine();
   let fake: FakeModel;
   let client: ReferenceClient;
@@ -139,7 +139,7 @@ describe("the reference's command-line client", () => {
     assert.match(JSON.stringify(final), /ran.*Bash uptime/);
   });
 
-  it("keeps its node connected with `tools.list`, its only sign of life", async () => {
+  it("keeps its node connected with `tools.list`, its only keep-alive", async () => {
     assert.equal((await node.request("tools.list")).ok, true);
   });
 

@@ -1,4 +1,4 @@
-/** Finding again what was said and written, through the program itself: files, conversations, transcripts, over restarts. */
+/** Search with the built program: files, conversations, transcripts, over restarts. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ describe("[SE12] gsv search", () => {
   before(() => machine.up());
   after(() => machine.end());
 
-  it("finds what was just said, and a file that a person put on the disk", async () => {
+  it("finds a new message, and a file that a person put on the disk", async () => {
     await machine.ok("chat", "say the zephyr is warm");
     const folder = join(machine.home, "workspace", "agents", "main", "notes");
     mkdirSync(folder, { recursive: true });
@@ -39,7 +39,7 @@ describe("[SE12] gsv search", () => {
     assert.deepEqual(hits.map(({ source, role }) => `${source} ${role}`).sort(), ["archives assistant", "archives user"]);
     assert.ok(existsSync(join(machine.home, "workspace", "agents", "main", hits[0]?.path ?? "none")));
   });
-  it("[SE9] an index that is gone comes back with the next search", async () => {
+  it("[SE9] a deleted index is built again by the next search", async () => {
     await machine.ok("down");
     const durable = readdirSync(machine.home, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith("gsv-SearchIndex"));
     assert.equal(durable.length, 1);

@@ -32,7 +32,7 @@ function upgrade(port: number, headers: Record<string, string>): Promise<number>
   });
 }
 
-describe("who gets in", () => {
+describe("access", () => {
   const machine = new Machine();
   before(() => machine.up());
   after(() => machine.end());
@@ -110,7 +110,7 @@ describe("who gets in", () => {
     client.close();
   });
 
-  it("[S3] [X2] a node's token is bound to its node and can't do what a client may", async () => {
+  it("[S3] [X2] a node's token is bound to its node and has no rights of a client", async () => {
     const admin = await machine.client();
     const { token } = await admin.call("tokens.create", { kind: "node", nodeId: "bound" });
     const asNode = (id: string, mode: string): Promise<Client> =>

@@ -1,4 +1,4 @@
-/** `./scripts/sim` as a script drives it: a phone is linked, people write, everything restarts, and it goes on. */
+/** `./scripts/sim` driven by scripts: a phone is linked, people write, everything restarts, and the conversations continue. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ function play(home: string, script: readonly string[], more: readonly string[] =
 const runs = (home: string): boolean => existsSync(join(home, "state", "gateway", "state.json"));
 
 describe("the simulator", () => {
-  it("pairs a phone, chats, restarts everything, goes on, is killed, goes on; and Discord beside it", async () => {
+  it("links a phone, chats on WhatsApp and Discord, and continues after a restart and a kill", async () => {
     const home = join(folder, "whole");
     const { code, output } = await play(home, [
       "# a comment",
@@ -69,7 +69,7 @@ describe("the simulator", () => {
     for (const words of ["the first word", "on discord", "let me in"]) assert.ok(!log.includes(words), `the gateway logged "${words}"`);
   });
 
-  it("a command that fails ends a script with status 1, and everything with it; the next start of that home goes on", async () => {
+  it("a command that fails ends the script and all processes with status 1; the next start of that home continues", async () => {
     const home = join(folder, "again");
     const script = join(folder, "bad.txt");
     writeFileSync(script, 'gsv chat "say kept"\nwa ann hello\n');

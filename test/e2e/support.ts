@@ -1,8 +1,8 @@
 /**
- * What the end-to-end tests stand on: the built `gsv` program with a home of its own, a gateway started by it on a free port, nodes
- * as processes, a fake model, and a raw client that speaks the wire without any of our code. Waits for conditions, never for time.
+ * Shared parts of the end-to-end tests: the built `gsv` program with its own home, a gateway on a free port, nodes as processes, a fake
+ * model, and a raw client that speaks the wire without any product code. Waits for conditions, never for time.
  *
- * `GSV_BIN` and `GSV_RUNTIME_DIR` say what is tested; without them it is `target/release/gsv` and `dist/runtime`.
+ * `GSV_BIN` and `GSV_RUNTIME_DIR` name the build to test; the defaults are `target/release/gsv` and `dist/runtime`.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -20,18 +20,18 @@ const BIN = process.env["GSV_BIN"] ?? join(ROOT, "target", "release", "gsv");
 /** What `gsv up` runs. */
 export const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
 export const DEFAULT_SESSION = "agent:main:cli:dm:main";
-/** Longer than anything here takes on a slow machine with a cold disk; a test that needs it has failed. */
+/** Longer than any step takes on a slow machine with a cold disk; a test that reaches it has failed. */
 const DEADLINE_MS = 40_000;
 
 export type Json = Record<string, unknown>;
 
-/** `everyMs` apart: often for files and processes, seldom for questions to the gateway, which counts them. */
+/** Looks every `everyMs`: short for files and processes, longer for requests to the gateway, which limits their rate. */
 export async function until<T>(what: string, look: () => T | Promise<T>, deadlineMs = DEADLINE_MS, everyMs = 10): Promise<NonNullable<T>> {
   const deadline = Date.now() + deadlineMs;
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== null && found !== false) return found;
-    if (Date.now() > deadline) throw new Error(`${what}: did not come true within ${deadlineMs} ms`);
+    if (Date.now() > deadline) throw new Error(`${what}: not true within ${deadlineMs} ms`);
     await new Promise((wake) => setTimeout(wake, everyMs));
   }
 }
@@ -132,7 +132,7 @@ export class Machine {
       restarts: number;
     };
   }
-  /** Kills workerd the hard way and waits until its supervisor has another one ready. */
+  /** Kills workerd by SIGKILL and waits until its supervisor has started another. */
   async killWorkerd(): Promise<void> {
     const { workerdPid, restarts } = this.state();
     assert(workerdPid !== undefined);
@@ -147,7 +147,7 @@ export class Machine {
     return existsSync(file) ? readFileSync(file, "utf8") : "";
   }
 
-  /** A model server of our own, in force for every session. */
+  /** Configures a fake model server for every session. */
   async useModel(fake: FakeModel, wire: "openai" | "anthropic" = "openai"): Promise<void> {
     const client = await this.client();
     await client.call("config.set", {
@@ -178,7 +178,7 @@ export class Machine {
     return node;
   }
 
-  /** Waits until a machine is connected; `check` may say earlier that it never will be. */
+  /** Waits until a node is connected; `check` may throw earlier. */
   async online(id: string, check: () => void = () => undefined): Promise<void> {
     const client = await this.client();
     await until(
@@ -288,7 +288,7 @@ export interface Chat {
 const ENDS = new Set(["final", "error", "aborted"]);
 export const textOf = (chat: Chat): string => (chat.message?.content ?? []).map((block) => block.text ?? "").join("");
 
-/** A WebSocket and JSON, nothing else: what any program could write from the contract's pages. */
+/** A WebSocket and JSON, nothing else: what any program could write from the contract's documents. */
 export class Client {
   readonly events: WireEvent[] = [];
   /** Set when the socket has closed. */
@@ -310,7 +310,7 @@ export class Client {
     socket.addEventListener("error", () => undefined);
   }
 
-  /** A socket that has said nothing yet. */
+  /** An open socket before its first frame. */
   static async open(url: string): Promise<Client> {
     const socket = new WebSocket(url);
     const client = new Client(socket);
@@ -371,7 +371,7 @@ export class Client {
     return within(() => `${method} was not answered`, answered);
   }
 
-  /** The first event for which `pick` gives something, past or coming. */
+  /** The first event, past or future, for which `pick` gives a value. */
   async waitFor<T>(what: string, pick: (event: WireEvent) => T | undefined | false, deadlineMs = DEADLINE_MS): Promise<T> {
     let next = 0;
     const deadline = Date.now() + deadlineMs;
@@ -382,7 +382,7 @@ export class Client {
         if (found !== undefined && found !== false) return found;
       }
       const seen = (): string =>
-        `${what}: did not come. Seen: ${JSON.stringify(this.events.slice(-12))}${this.closed === undefined ? "" : ` closed ${this.closed.code} ${this.closed.reason}`}`;
+        `${what}: no such event. Seen: ${JSON.stringify(this.events.slice(-12))}${this.closed === undefined ? "" : ` closed ${this.closed.code} ${this.closed.reason}`}`;
       if (this.closed !== undefined) throw new Error(seen());
       await within(seen, new Promise<void>((wake) => this.#watchers.push(wake)), Math.max(1, deadline - Date.now()));
     }
@@ -406,7 +406,7 @@ export class Client {
       return event === "chat" && pick(chat) ? chat : undefined;
     });
   }
-  /** Sends and answers with the run's id. */
+  /** Sends a message; resolves with the run's id. */
   async say(message: string, more: Json = {}): Promise<string> {
     const result = await this.call("chat.send", {
       sessionKey: DEFAULT_SESSION,

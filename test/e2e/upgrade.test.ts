@@ -104,7 +104,7 @@ describe("[P22] a home of version 5bdadb2", () => {
     assert.match(await machine.ok("session", "show", key("media")), /note\.txt/);
   });
 
-  it("configuration, tokens, nodes, agents, skills and files are what they were", async () => {
+  it("configuration, tokens, nodes, agents, skills and files are unchanged", async () => {
     assert.equal((await machine.ok("config", "get", "userTimezone")).trim(), "Europe/Stockholm");
     assert.equal((await machine.ok("config", "get", "timeouts.toolMs")).trim(), "240000");
     const { tokens } = (await json("token", "list")) as { tokens: { label?: string; kind: string; nodeId?: string; revokedAt?: number }[] };

@@ -1,11 +1,11 @@
-/** What files and conversations were, through the program itself: versions, edits on the disk, transcripts, damage. */
+/** Earlier contents of files and conversations, with the built program: versions, edits on the disk, transcripts, damage. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { DEFAULT_SESSION, Machine } from "./support.ts";
 
-describe("[S10] [P3.2] nothing that was is lost", () => {
+describe("[S10] [P3.2] earlier contents are kept", () => {
   const machine = new Machine();
   const file = (path: string): string => join(machine.home, "workspace", "agents", "main", path);
   before(async () => {
@@ -14,7 +14,7 @@ describe("[S10] [P3.2] nothing that was is lost", () => {
   });
   after(() => machine.end());
 
-  it("what a person wrote on the disk, and what was written over it, comes back", async () => {
+  it("a person's edit on the disk and the content that it replaced can be restored", async () => {
     writeFileSync(file("notes.md"), "by hand\n");
     const put = join(machine.folder, "put.txt");
     writeFileSync(put, "by the gateway\n");
@@ -28,7 +28,7 @@ describe("[S10] [P3.2] nothing that was is lost", () => {
     await machine.ok("workspace", "restore", "notes.md", "2");
     assert.equal(readFileSync(file("notes.md"), "utf8"), "by the gateway\n");
   });
-  it("a conversation that was reset is shown and exported, and can't be forged through the workspace", async () => {
+  it("a conversation that was reset is shown and exported, and cannot be forged through the workspace", async () => {
     await machine.ok("chat", "say the first conversation");
     await machine.ok("session", "reset", DEFAULT_SESSION);
     await machine.ok("chat", "say the second one");

@@ -1,6 +1,6 @@
 /**
- * A fake model provider for tests and benchmarks: real HTTP on loopback, both wire formats, every fault of promises suite C.
- * Deterministic. Nothing in it waits for time: what has to wait, waits for a gate that the test opens.
+ * A fake model provider for tests and benchmarks: real HTTP on loopback, both wire formats, every fault of a real provider.
+ * Deterministic. Never waits for time: an answer that has to wait waits for a gate that the test opens.
  *
  *   const fake = await startFakeModel();            in a test
  *   node test/fakes/fake-model.ts --port 0          as a program; prints {"port", "url"} and serves until SIGTERM
@@ -52,7 +52,7 @@ export type Fault =
 export interface Script extends FakeAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Body of an error; absent: what the provider would say. */
+  /** Body of an error; absent: the provider's usual body. */
   readonly body?: string;
   readonly message?: string;
   readonly fault?: Fault;
@@ -60,7 +60,7 @@ export interface Script extends FakeAnswer {
   readonly gate?: string;
   /** After the first `after` text pieces nothing more is sent until this gate opens. */
   readonly midGate?: { readonly name: string; readonly after: number };
-  /** How often this script answers before the next one's turn; default 1. */
+  /** How often this script answers before the next one; default 1. */
   readonly times?: number;
 }
 export interface RecordedRequest {
@@ -80,7 +80,7 @@ export interface FakeModel {
   readonly requests: readonly RecordedRequest[];
   enqueue(...scripts: Script[]): void;
   openGate(name: string): void;
-  /** The nth request (from 1), as soon as it is there. */
+  /** The nth request (from 1), as soon as it has arrived. */
   request(n: number): Promise<RecordedRequest>;
   reset(): void;
   close(): Promise<void>;

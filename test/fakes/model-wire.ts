@@ -5,7 +5,7 @@
 export type Wire = "anthropic-messages" | "openai-completions";
 
 export interface FakeToolCall {
-  /** Absent: `call_<n>`, unique in this server's life. */
+  /** Absent: `call_<n>`, unique for this server. */
   readonly id?: string;
   readonly name: string;
   /** An object, or raw text where something other than JSON is wanted. */
@@ -28,7 +28,7 @@ export interface FakeAnswer {
   readonly usage?: FakeUsage;
 }
 
-/** One server-sent event and what it is, so that faults can be placed. */
+/** One server-sent event and its kind, so that faults can be placed. */
 export interface WireEvent {
   readonly bytes: string;
   readonly kind: "start" | "text" | "thinking" | "args" | "block" | "stop" | "end";
