@@ -6,7 +6,7 @@
  * Each finding comes with advice, often a command. `--fix` runs the commands that need no judgement, `--rust` adds clippy.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { circleFindings, circlesOf, type Graph, rustGraph, typescriptGraph } from "./check/circles.ts";
 import { type Finding, type RustPackage, rustFindings, typescriptFindings } from "./check/dependency-rules.ts";
 import { languageFindings } from "./check/language.ts";
@@ -50,7 +50,7 @@ const shrink = (list: string, still: ReadonlySet<string>): void =>
   writeFileSync(
     list,
     `${JSON.stringify(
-      known(list).filter((file) => still.has(file)),
+      known(list).filter((file) => still.has(file) || still.has(basename(file))),
       null,
       2,
     )}\n`,
@@ -144,7 +144,7 @@ const checks: Check[] = [
     name: "language",
     advice: "say it in plain words (docs/glossary.md)",
     look: async () => shown(languageFindings(await sources(), known(KNOWN_LANGUAGE))),
-    fix: async () => shrink(KNOWN_LANGUAGE, new Set(languageFindings(await sources(), []).map(({ file }) => file))),
+    fix: async () => shrink(KNOWN_LANGUAGE, new Set(languageFindings(await sources(), []).map(({ file }) => basename(file)))),
   },
   {
     name: "names of machines and accounts",

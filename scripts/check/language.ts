@@ -27,22 +27,26 @@ const EXEMPT =
   /^(?:scripts\/check\/language\b|docs\/glossary\.md$|package-lock\.json$|LICENSE$|NOTICE$|protocol\/(?:golden|released)\/)|\.(?:gz|snap|lock)$/;
 const GENERATED = /(?:^|\/)gen\//;
 
+const nameOf = (file: string): string => file.split("/").at(-1) ?? file;
+
+/** `known`: files that still have findings. Names count without their folders, so that moving a file needs no change of the list. */
 export function languageFindings(sources: Sources, known: readonly string[]): Finding[] {
   const findings: Finding[] = [];
-  const dirty = new Set<string>();
+  const knownNames = new Set(known.map(nameOf));
+  const dirtyNames = new Set<string>();
   for (const [file, text] of sources) {
     if (EXEMPT.test(file) || GENERATED.test(file)) continue;
     for (const [index, line] of text.split("\n").entries())
       for (const [pattern, instead] of WORDS) {
         const match = pattern.exec(line);
         if (!match) continue;
-        dirty.add(file);
-        if (!known.includes(file))
+        dirtyNames.add(nameOf(file));
+        if (!knownNames.has(nameOf(file)))
           findings.push({ rule: "language", file, line: index + 1, message: `"${match[0]}": ${instead} (docs/glossary.md).` });
       }
   }
   for (const file of known)
-    if (!dirty.has(file))
+    if (!dirtyNames.has(nameOf(file)))
       findings.push({
         rule: "language",
         file,
