@@ -1,4 +1,4 @@
-/** Rust output: serde types, the method, event, error and limit tables. What can't be generated is in `lib.rs` and `codec.rs`. */
+/** Emit the Rust of the contract: serde types, `Request` and `Event`, the method, error and limit tables. `codec.rs` and the traits are written by hand. */
 import type { Arm, EnumDef, Field, Model, Node, StructDef, TaggedDef, TypeDef } from "./model.ts";
 import { ContractError, fieldsOf } from "./model.ts";
 import { BANNER, docLines, isSecretField, pascal, screaming, serdeCamel, snake } from "./names.ts";
@@ -232,6 +232,43 @@ const TYPE_ALLOWS = `#![allow(
 )]
 `;
 
+const METHOD_ALLOWS = `#![allow(
+    clippy::doc_markdown,
+    clippy::large_enum_variant,
+    clippy::too_many_lines,
+    rustdoc::all,
+    reason = "shapes and prose come from the contract"
+)]
+`;
+
+const FIND_ERROR = `
+impl ErrorReason {
+    /// The row of a reason; \`None\` for reasons that a newer peer added.
+    #[must_use]
+    pub fn find(reason: &str) -> Option<&'static Self> {
+        let at = ERRORS.binary_search_by(|row| row.reason.cmp(reason)).ok()?;
+        ERRORS.get(at)
+    }
+}
+`;
+
+const METHOD_TRAIT = `
+/// One method of the contract.
+pub trait Method {
+    /// The name on the wire.
+    const NAME: &'static str;
+    /// The answer may come after other frames.
+    const DEFERRED: bool;
+    /// Sending the same request again, after a lost answer, has no further effect.
+    const IDEMPOTENT: bool;
+    type Params: Serialize + DeserializeOwned;
+    type Result: Serialize + DeserializeOwned;
+
+    /// The request with these params.
+    fn request(params: Self::Params) -> Request;
+}
+`;
+
 const PROSE_ALLOWS = `#![allow(clippy::doc_markdown, rustdoc::all, reason = "prose comes from the contract")]\n`;
 
 export function emitRustTypes(model: Model): string {
@@ -258,16 +295,27 @@ export function emitRustMethods(model: Model, print: string): string {
     "methods",
     model.methods.map((method) => method.name),
   );
-  const marker = model.methods.some((method) => method.params === null) ? "{Method, NoParams}" : "Method";
-  let out = header("One unit struct per method, so that a call names its types: `client.call::<ChatSend>(&params)`.");
-  out += `${PROSE_ALLOWS}\nuse crate::method::${marker};\nuse crate::types;\n`;
+  const paramsOf = (params: string | null): string => (params === null ? "NoParams" : `types::${params}`);
+  const takesNone = model.methods.some((method) => method.params === null);
+  let out = header(
+    "The methods: one unit struct per method, which binds its params to its result, and [`Request`], a request of any method.",
+  );
+  out += `${METHOD_ALLOWS}\nuse serde::de::DeserializeOwned;\nuse serde::{Deserialize, Serialize};\n\n${takesNone ? "use crate::no_params::NoParams;\n" : ""}use crate::types;\n`;
   out += `\n/// Same fingerprint, same contract (prose aside). Travels in \`connect\`.\npub const PROTOCOL_FINGERPRINT: &str = ${str(print)};\n`;
-  out += `\n/// Every method, sorted by name.\npub const METHOD_NAMES: &[&str] = &[\n${model.methods.map((method) => `${str(method.name)},\n`).join("")}];\n`;
+  out += `\n/// A request of any method: its name and its params, as they are on the wire.\n#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]\n#[serde(tag = "method", content = "params")]\npub enum Request {\n`;
+  for (const method of model.methods)
+    out += `#[serde(rename = ${str(method.name)})]\n${units.get(method.name) ?? ""}(${paramsOf(method.params)}),\n`;
+  out +=
+    "}\n\nimpl Request {\n/// The method's name on the wire.\n#[must_use]\npub const fn method(&self) -> &'static str {\nmatch self {\n";
+  for (const [name, unit] of units) out += `Self::${unit}(_) => ${str(name)},\n`;
+  out += "}\n}\n}\n";
+  out += METHOD_TRAIT;
   for (const method of model.methods) {
     const unit = units.get(method.name) ?? "";
     out += `\n${doc(method.doc)}#[derive(Debug, Clone, Copy, PartialEq, Eq)]\npub struct ${unit};\n`;
     out += `impl Method for ${unit} {\nconst NAME: &'static str = ${str(method.name)};\nconst DEFERRED: bool = ${method.deferred};\nconst IDEMPOTENT: bool = ${method.idempotent};\n`;
-    out += `type Params = ${method.params === null ? "NoParams" : `types::${method.params}`};\ntype Result = types::${method.result};\n}\n`;
+    out += `type Params = ${paramsOf(method.params)};\ntype Result = types::${method.result};\n\n`;
+    out += `fn request(params: Self::Params) -> Request {\nRequest::${unit}(params)\n}\n}\n`;
   }
   return out;
 }
@@ -277,13 +325,19 @@ export function emitRustEvents(model: Model): string {
     "events",
     model.events.map((event) => event.name),
   );
-  let out = header("One unit struct per event, so that a payload names its type.");
-  out += `${PROSE_ALLOWS}\nuse crate::method::Event;\nuse crate::types;\n`;
-  out += `\n/// Every event, sorted by name.\npub const EVENT_NAMES: &[&str] = &[\n${model.events.map((event) => `${str(event.name)},\n`).join("")}];\n`;
-  for (const event of model.events) {
-    const unit = units.get(event.name) ?? "";
-    out += `\n${doc(event.doc)}#[derive(Debug, Clone, Copy, PartialEq, Eq)]\npub struct ${unit};\nimpl Event for ${unit} {\nconst NAME: &'static str = ${str(event.name)};\ntype Payload = types::${event.payload};\n}\n`;
-  }
+  for (const reserved of ["Malformed", "Unknown"])
+    if ([...units.values()].includes(reserved)) throw new ContractError(`events: the name ${reserved} stands for unreadable events`);
+  let out = header("The events: their names, and [`Event`], an event with its payload.");
+  out += `${PROSE_ALLOWS}\nuse serde::{Deserialize, Serialize};\n\nuse crate::json::Json;\nuse crate::types;\nuse crate::unread_event::{MalformedEvent, UnknownEvent};\n`;
+  out += `\n${stringEnum({ name: "EventName", doc: "The name of an event of the contract.", values: [...units.keys()] })}`;
+  out += "\n/// An event as it came in.\n#[derive(Debug, Clone, PartialEq)]\npub enum Event {\n";
+  for (const event of model.events) out += `${doc(event.doc)}${units.get(event.name) ?? ""}(Box<types::${event.payload}>),\n`;
+  out += "/// The payload does not fit the contract that this program knows.\nMalformed(MalformedEvent<EventName>),\n";
+  out += "/// A newer peer knows this event.\nUnknown(UnknownEvent),\n}\n\nimpl Event {\n";
+  out +=
+    "/// Reads the payload of a known event.\npub(crate) fn read(name: EventName, payload: &Json) -> Result<Self, serde_json::Error> {\nOk(match name {\n";
+  for (const unit of units.values()) out += `EventName::${unit} => Self::${unit}(payload.read()?),\n`;
+  out += "})\n}\n}\n";
   return out;
 }
 
@@ -302,6 +356,7 @@ export function emitRustErrors(model: Model): string {
     out += `retryable: ${error.retryable},\nhttp: ${error.http},\nexit: ${error.exit},\ntext: ${str(error.text)},\nhint: ${str(error.hint)},\n};\n`;
   }
   out += `\n/// Every error, sorted by reason.\npub const ERRORS: &[ErrorReason] = &[\n${[...names.keys()].map((reason) => `${screaming(reason)},\n`).join("")}];\n`;
+  out += FIND_ERROR;
   return out;
 }
 

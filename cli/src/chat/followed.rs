@@ -1,9 +1,10 @@
 //! The session that a conversation follows: its name, its connection, and the position in its log. Pure; sends nothing.
 
 use gsv_link::LinkEvent;
-use gsv_protocol::Event;
-use gsv_protocol::events::{Chat, Session};
+use gsv_protocol::codec::read_event;
 use gsv_protocol::types::{ChatEvent, SessionEvent, SessionKey, SessionSubscribeParams};
+use gsv_protocol::{Event, Json};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::client::link_failure;
@@ -29,7 +30,7 @@ impl News {
             Some(LinkEvent::Connected(_)) => Some(Self::Connected),
             Some(LinkEvent::Disconnected { reason, .. }) => Some(Self::Lost(reason)),
             Some(LinkEvent::Fatal(error)) => Some(Self::Ended(link_failure(&error))),
-            Some(LinkEvent::Event { name, payload, .. }) => Self::event(&name, payload),
+            Some(LinkEvent::Event { event, .. }) => Self::event(event),
             Some(_) => None,
             None => Some(Self::Ended(Failure::new(
                 Exit::TryLater,
@@ -39,20 +40,28 @@ impl News {
         }
     }
 
-    fn event(name: &str, payload: Value) -> Option<Self> {
-        match name {
-            Chat::NAME => serde_json::from_value(payload).ok().map(Self::Chat),
-            Session::NAME => serde_json::from_value(payload).ok().map(Self::Session),
+    fn event(event: Event) -> Option<Self> {
+        match event {
+            Event::Chat(event) => Some(Self::Chat(event)),
+            Event::Session(event) => Some(Self::Session(event)),
             _ => None,
         }
     }
 
     /// An event from `session.subscribe`, which comes bare or in its frame.
     pub fn replayed(event: Value) -> Option<Self> {
-        if let (Some(name), Some(payload)) = (event.get("event").and_then(Value::as_str), event.get("payload")) {
-            return Self::event(name, payload.clone());
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Replayed {
+            Framed { event: String, payload: Value },
+            Chat(Box<ChatEvent>),
+            Session(Box<SessionEvent>),
         }
-        Self::event(Chat::NAME, event.clone()).or_else(|| Self::event(Session::NAME, event))
+        match serde_json::from_value(event).ok()? {
+            Replayed::Framed { event, payload } => Self::event(read_event(&event, Json::of(&payload).ok()?)),
+            Replayed::Chat(event) => Some(Self::Chat(event)),
+            Replayed::Session(event) => Some(Self::Session(event)),
+        }
     }
 }
 

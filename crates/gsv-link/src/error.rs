@@ -1,7 +1,8 @@
-//! What can go wrong on the way to the gateway, as one cloneable type: every sentence is meant for a person and says
-//! what to do next. Never carries a token.
+//! The errors of a connection to the gateway. Every sentence is for a person and says what to do next. Never carries a
+//! token.
 
 use gsv_protocol::types::ErrorShape;
+use gsv_protocol::{ErrorReason, errors};
 
 /// An error of the connection, or one that the gateway answered with.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -23,18 +24,18 @@ pub enum LinkError {
     Timeout {
         method: String,
         after_ms: u64,
-        /// It was sent and may have taken effect, and must not simply be sent again.
+        /// The request was sent, may have taken effect, and must not be repeated blindly.
         uncertain: bool,
     },
-    /// The link ended before the call was sent or answered; it had no effect that matters, or was never sent.
+    /// The link ended before the call was sent, or before an answer to a call that may be repeated.
     #[error("The connection to the gateway is closed: {reason}.")]
     Closed { reason: String },
     /// The link broke after a call was sent that must not be sent twice.
     #[error(
-        "The connection broke before `{method}` was answered, so it is not known whether it took effect. Look before you repeat it."
+        "The connection broke before `{method}` was answered, so it is not known whether it took effect. Check before you repeat it."
     )]
     OutcomeUnknown { method: String },
-    /// Nobody there, or nobody who speaks this protocol.
+    /// No server answers at the address, or none that speaks this protocol.
     #[error(
         "The gateway at {url} can't be reached: {cause}. Is it running? Start it with `gsv up`, or set another address with `gsv local-config set url ...`."
     )]
@@ -47,35 +48,43 @@ pub enum LinkError {
     /// Too many calls wait for an answer.
     #[error("Too many calls ({limit}) wait for the gateway's answer. Wait for some to end.")]
     Busy { limit: usize },
-    /// The address is not one.
-    #[error("`{url}` is not an address of a gateway: {why}. It looks like ws://host:port or https://host.")]
+    /// The address is not valid.
+    #[error("`{url}` is not an address of a gateway: {why}. Write it like ws://host:port or https://host.")]
     BadUrl { url: String, why: String },
     /// The answer does not fit the contract.
     #[error(
         "The gateway answered `{method}` in a form that this version does not understand: {why}. Update the older side."
     )]
     BadAnswer { method: String, why: String },
-    /// What was to be sent is no JSON or does not fit the contract.
+    /// The request can't be written as a frame.
     #[error("The request `{method}` can't be written: {why}.")]
     BadRequest { method: String, why: String },
 }
 
 impl LinkError {
-    /// What programs compare: the contract's reason for errors that came from the gateway, `link.*` for our own.
+    /// What programs compare: the gateway's reason for errors that came from the gateway, else a row of the error table.
     pub fn reason(&self) -> &str {
-        match self {
-            Self::Remote(error) | Self::Refused { error } => &error.reason,
-            Self::Replaced { .. } => "link.replaced",
-            Self::Timeout { .. } => "link.timeout",
-            Self::Closed { .. } => "link.closed",
-            Self::OutcomeUnknown { .. } => "link.outcome_unknown",
-            Self::Unreachable { .. } => "link.unreachable",
-            Self::TooLarge { .. } => "protocol.too_large",
-            Self::Busy { .. } => "link.busy",
-            Self::BadUrl { .. } => "link.bad_url",
-            Self::BadAnswer { .. } => "link.bad_answer",
-            Self::BadRequest { .. } => "link.bad_request",
+        match (self.remote(), self.row()) {
+            (Some(error), _) => &error.reason,
+            (None, row) => row.map_or(errors::INTERNAL.reason, |row| row.reason),
         }
+    }
+
+    /// The row of the error table; `None` for a reason that a newer gateway added.
+    fn row(&self) -> Option<&'static ErrorReason> {
+        Some(match self {
+            Self::Remote(error) | Self::Refused { error } => return ErrorReason::find(&error.reason),
+            Self::Replaced { .. } => &errors::LINK_REPLACED,
+            Self::Timeout { .. } => &errors::LINK_TIMEOUT,
+            Self::Closed { .. } => &errors::LINK_CLOSED,
+            Self::OutcomeUnknown { .. } => &errors::LINK_OUTCOME_UNKNOWN,
+            Self::Unreachable { .. } => &errors::LINK_UNREACHABLE,
+            Self::TooLarge { .. } => &errors::PROTOCOL_TOO_LARGE,
+            Self::Busy { .. } => &errors::LINK_BUSY,
+            Self::BadUrl { .. } => &errors::LINK_BAD_URL,
+            Self::BadAnswer { .. } => &errors::LINK_BAD_ANSWER,
+            Self::BadRequest { .. } => &errors::LINK_BAD_REQUEST,
+        })
     }
 
     /// The gateway's error, when it is one.
@@ -86,15 +95,13 @@ impl LinkError {
         }
     }
 
-    /// Exit status for a command that failed with this: the contract's for a known reason; 4 = try again later, 3 = not
-    /// allowed, 2 = wrong use, 1 = anything else.
+    /// Exit status for a command that failed with this: the table's; for a reason that the table lacks 3 (not allowed)
+    /// when the connection was refused, else 1.
     pub fn exit_status(&self) -> u8 {
-        match self {
-            Self::Remote(error) => known(&error.reason).map_or(1, |row| row.exit),
-            Self::Refused { error } => known(&error.reason).map_or(3, |row| row.exit),
-            Self::Timeout { .. } | Self::Closed { .. } | Self::Unreachable { .. } | Self::Busy { .. } => 4,
-            Self::TooLarge { .. } | Self::BadUrl { .. } | Self::BadRequest { .. } => 2,
-            Self::Replaced { .. } | Self::OutcomeUnknown { .. } | Self::BadAnswer { .. } => 1,
+        match (self.row(), self) {
+            (Some(row), _) => row.exit,
+            (None, Self::Refused { .. }) => 3,
+            (None, _) => 1,
         }
     }
 
@@ -103,18 +110,14 @@ impl LinkError {
         match self {
             Self::Remote(error) | Self::Refused { error } => error.retryable.unwrap_or(false),
             Self::Timeout { uncertain, .. } => !uncertain,
-            Self::Closed { .. } | Self::Unreachable { .. } | Self::Busy { .. } => true,
-            _ => false,
+            _ => self.row().is_some_and(|row| row.retryable),
         }
     }
 }
 
-fn known(reason: &str) -> Option<&'static gsv_protocol::ErrorReason> {
-    gsv_protocol::ErrorReason::find(reason)
-}
 fn after_timeout(uncertain: bool) -> &'static str {
     if uncertain {
-        "It may have taken effect all the same: look before you repeat it."
+        "It may still have taken effect: check before you repeat it."
     } else {
         "Check `gsv status`, then try again."
     }
@@ -129,7 +132,7 @@ fn seconds(ms: u64) -> String {
 
 /// The gateway's message and hint, else the table's texts for the reason.
 fn sentence(error: &ErrorShape) -> String {
-    let (message, hint) = match known(&error.reason) {
+    let (message, hint) = match ErrorReason::find(&error.reason) {
         _ if !error.message.trim().is_empty() => (error.message.clone(), error.hint.as_deref()),
         Some(row) => (row.text.to_owned(), Some(row.hint)),
         None => (format!("error {} without a text", error.code), None),

@@ -1,18 +1,22 @@
 //! The connection to a gateway, from the side that dials: the pure [`machine`], a thin tokio driver ([`Link`]), and the
-//! [`ledger`] in which a node remembers its calls.
+//! [`ledger`] in which a node records its calls.
 //!
-//! Never: knows what a tool or a chat is, prints anything, or keeps a token anywhere but in memory.
+//! Never: knows tools or chats, prints anything, or keeps a token anywhere but in memory.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
 mod driver;
 mod error;
 pub mod ledger;
+mod link;
 pub mod machine;
+mod net;
+mod options;
 mod upload;
-mod wire;
 
-pub use driver::{Events, Link, LinkEvent, Options};
+pub use driver::handles::{Events, LinkEvent};
 pub use error::LinkError;
 pub use gsv_protocol::types::Mode;
+pub use link::Link;
+pub use options::{LedgerProvider, Options, ResumeProvider};
 pub use upload::Upload;

@@ -13,8 +13,10 @@ use hyper::body::{Bytes, Frame};
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
 use hyper_util::rt::TokioIo;
 
-use crate::driver::dial::{Target, refusal};
 use crate::error::LinkError;
+use crate::net::dial::open_stream;
+use crate::net::refusal::refusal;
+use crate::net::target::Target;
 
 const METHOD: &str = "POST /media";
 const CHUNK: usize = 64 * 1024;
@@ -57,7 +59,7 @@ impl Upload<'_> {
             url: target.shown.clone(),
             cause,
         };
-        let stream = target.dial().await.map_err(unreachable)?;
+        let stream = open_stream(&target).await.map_err(unreachable)?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| unreachable(error.to_string()))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gsv_link::ledger::{CallState, LedgerError};
 use gsv_protocol::limits;
-use gsv_protocol::types::ToolPhase;
+use gsv_protocol::types::{CallId, ToolInvokeEvent, ToolPhase};
 use gsv_tools::{Effect, ToolError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -19,8 +19,8 @@ use crate::shared::{Admission, Seat, Shared};
 
 impl Shared {
     /// `tool.invoke`. Never waits.
-    pub fn invoked(self: &Arc<Self>, payload: Value) {
-        let invocation = match Invocation::read(payload, &self.id) {
+    pub fn invoked(self: &Arc<Self>, event: ToolInvokeEvent) {
+        let invocation = match Invocation::read(event, &self.id) {
             Ok(invocation) => invocation,
             Err(bad) => return self.refuse_bad(bad),
         };
@@ -68,6 +68,11 @@ impl Shared {
             let outcome = Outcome::unknown("its result could not be stored on the machine", Value::Null);
             shared.finish(&call_id, "", true, outcome, Instant::now(), None).await;
         });
+    }
+
+    /// A `tool.invoke` that does not fit the contract.
+    pub fn refuse_malformed(self: &Arc<Self>, call_id: Option<CallId>, problem: &str) {
+        self.refuse_bad(BadInvocation::new(call_id, format!("the call is not valid: {problem}")));
     }
 
     fn refuse_bad(self: &Arc<Self>, bad: BadInvocation) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use gsv_link::LinkError;
 use gsv_link::ledger::CallState;
 use gsv_protocol::methods::{NodeExecEvent, ToolResult};
-use gsv_protocol::types::ToolOutcome;
+use gsv_protocol::types::{NodeExecEventParams, ToolOutcome, ToolResultParams};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -36,13 +36,19 @@ struct Queues {
     events: VecDeque<String>,
     in_flight: HashSet<Item>,
     /// Results that the disk did not take. They are lost with the process, and then the call counts as unknown.
-    unrecorded: HashMap<String, Value>,
+    unrecorded: HashMap<String, ToolResultParams>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Item {
     Result(String),
     Event(String),
+}
+
+/// The params of one delivery.
+enum Params {
+    Result(ToolResultParams),
+    Event(NodeExecEventParams),
 }
 
 /// What became of one attempt.
@@ -71,7 +77,7 @@ impl Delivery {
     }
 
     /// The same for a result that could not be recorded.
-    pub fn unrecorded(&self, call_id: &str, params: Value) {
+    pub fn unrecorded(&self, call_id: &str, params: ToolResultParams) {
         self.queues().unrecorded.insert(call_id.to_owned(), params);
         self.result(call_id);
     }
@@ -177,32 +183,39 @@ impl Delivery {
 }
 
 impl Shared {
-    /// What is to be sent. `None`: nothing (any more).
-    async fn read(&self, item: &Item) -> Option<Value> {
+    /// The params to send. `None`: there is nothing to send.
+    async fn read(&self, item: &Item) -> Option<Params> {
         match item {
             Item::Result(call_id) => {
                 let unrecorded = self.delivery.queues().unrecorded.get(call_id).cloned();
-                match unrecorded {
+                let params = match unrecorded {
                     Some(params) => Some(params),
                     None => self.stored_result(call_id).await,
-                }
+                };
+                params.map(Params::Result)
             }
-            Item::Event(event_id) => self.stored_event(event_id).await,
+            Item::Event(event_id) => self.stored_event(event_id).await.map(Params::Event),
         }
     }
 
-    async fn deliver(&self, item: &Item, params: Value) -> Attempt {
-        let answer = match item {
-            Item::Result(_) => self.link.call_json::<ToolResult>(params, ANSWER_TIME).await,
-            Item::Event(_) => self.link.call_json::<NodeExecEvent>(params, ANSWER_TIME).await,
+    async fn deliver(&self, item: &Item, params: Params) -> Attempt {
+        let answer = match params {
+            Params::Result(params) => {
+                let answer = self.link.call_within::<ToolResult>(params, ANSWER_TIME).await;
+                answer.map(drop)
+            }
+            Params::Event(params) => {
+                let answer = self.link.call_within::<NodeExecEvent>(params, ANSWER_TIME).await;
+                answer.map(drop)
+            }
         };
         match (answer, item) {
-            (Ok(_), Item::Result(call_id)) => {
+            (Ok(()), Item::Result(call_id)) => {
                 self.record_late(call_id).await;
                 self.release(call_id).await;
                 Attempt::Done
             }
-            (Ok(_), Item::Event(event_id)) => {
+            (Ok(()), Item::Event(event_id)) => {
                 self.event_done(event_id).await;
                 Attempt::Done
             }
@@ -211,10 +224,10 @@ impl Shared {
         }
     }
 
-    async fn stored_event(&self, event_id: &str) -> Option<Value> {
+    async fn stored_event(&self, event_id: &str) -> Option<NodeExecEventParams> {
         let id = event_id.to_owned();
         match self.book.with(move |ledger| ledger.event(&id)).await {
-            Ok(event) => event.map(|event| event.payload),
+            Ok(event) => event,
             Err(error) => {
                 self.log
                     .write(Level::Error, &error.to_string(), &[("eventId", json!(event_id))]);
@@ -251,7 +264,7 @@ impl Shared {
     }
 
     /// Params of `tool.result` as the ledger has them. `None`: there is nothing to tell.
-    async fn stored_result(&self, call_id: &str) -> Option<Value> {
+    async fn stored_result(&self, call_id: &str) -> Option<ToolResultParams> {
         let id = call_id.to_owned();
         let found = self
             .book
@@ -276,7 +289,7 @@ impl Shared {
             return;
         };
         let id = call_id.to_owned();
-        let lost = params["outcome"] == ToolOutcome::Unknown.as_str();
+        let lost = params.outcome == Some(ToolOutcome::Unknown);
         let recorded = self.book.record(Durability::Lazy, move |ledger| {
             ledger.finish(now_ms(), &id, lost, &params)
         });
@@ -294,6 +307,6 @@ impl Shared {
     }
 }
 
-fn gone(call_id: &str, why: &str) -> Value {
+fn gone(call_id: &str, why: &str) -> ToolResultParams {
     Outcome::unknown(&format!("the call has ended, but {why}"), Value::Null).into_params(call_id, None)
 }

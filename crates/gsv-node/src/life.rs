@@ -138,7 +138,7 @@ impl Life<'_> {
         let answered = self
             .shared
             .link
-            .call_json::<ToolResult>(params, Duration::from_secs(30))
+            .call_within::<ToolResult>(params, Duration::from_secs(30))
             .await;
         if answered.is_ok() {
             let id = call_id.to_owned();

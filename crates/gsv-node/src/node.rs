@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use gsv_link::ledger::{Ledger, LedgerError};
 use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options};
-use gsv_protocol::types::{Capability, ConnectResult, NodeRuntime, ToolDefinition};
+use gsv_protocol::methods::LogsResult;
+use gsv_protocol::types::{CallId, Capability, ConnectResult, LogsResultParams, NodeRuntime, ToolDefinition};
+use gsv_protocol::{Event, EventName, MalformedEvent};
 use gsv_tools::{Config, ExecEvent, ExecEventKind, Supervisor, ToolBox, beneath::Scope};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
@@ -28,8 +31,8 @@ const SWEEP: Duration = Duration::from_secs(3600);
 /// Calls that need no process get this long to end when the node is asked to.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 const EVENTS: usize = 16;
-const LOG_LINES: u64 = 200;
-const LOG_LINES_MOST: u64 = 5000;
+const LOG_LINES: u16 = 200;
+const LOG_LINES_MOST: u16 = 5000;
 
 /// A node's settings.
 #[derive(Clone)]
@@ -249,8 +252,8 @@ async fn attend(
                         voice.say(Level::Warn, &format!("Not connected: {reason} Trying again in {:.1} s.", wait.as_secs_f32()));
                     }
                 }
-                Some(LinkEvent::Event { name, payload, .. }) => heard(shared, &name, payload),
-                Some(LinkEvent::Oddity { what }) => voice.log.write(Level::Warn, &format!("a frame was ignored: {what}"), &[]),
+                Some(LinkEvent::Event { event, .. }) => heard(shared, event),
+                Some(LinkEvent::Ignored { what }) => voice.log.write(Level::Warn, &format!("a frame was ignored: {what}"), &[]),
                 Some(LinkEvent::Fatal(error)) => {
                     voice.say(Level::Error, &error.to_string());
                     return Err(error.into());
@@ -282,46 +285,60 @@ fn connected(shared: &Arc<Shared>, voice: &Voice, online: &watch::Sender<bool>, 
     );
 }
 
-fn heard(shared: &Arc<Shared>, name: &str, payload: Value) {
-    let text = |name: &str| payload.get(name).and_then(Value::as_str).map(str::to_owned);
-    match name {
-        "tool.invoke" => shared.invoked(payload),
-        "tool.cancel" => {
-            if let Some(call_id) = text("callId") {
-                shared.cancelled(&call_id, &text("reason").unwrap_or_default());
-            }
-        }
-        "logs.get" => {
-            if let Some(call_id) = text("callId") {
-                let lines = payload
-                    .get("lines")
-                    .and_then(Value::as_u64)
-                    .unwrap_or(LOG_LINES)
-                    .clamp(1, LOG_LINES_MOST);
-                shared.spawn(send_log(
-                    Arc::clone(shared),
-                    call_id,
-                    usize::try_from(lines).unwrap_or(1),
-                ));
-            }
-        }
-        // Events that a newer gateway knows (F2).
+fn heard(shared: &Arc<Shared>, event: Event) {
+    match event {
+        Event::ToolInvoke(event) => shared.invoked(*event),
+        Event::ToolCancel(event) => shared.cancelled(event.call_id.as_str(), &event.reason),
+        Event::LogsGet(event) => send_log(shared, event.call_id, event.lines),
+        Event::Malformed(event) => malformed(shared, &event),
+        // For clients, or of a newer gateway (F2).
         _ => {}
     }
 }
 
-async fn send_log(shared: Arc<Shared>, call_id: String, lines: usize) {
+/// An event for this node that does not fit the contract. When its call id can be read, the gateway gets an answer.
+fn malformed(shared: &Arc<Shared>, event: &MalformedEvent<EventName>) {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct OfCall {
+        call_id: CallId,
+    }
+    let call_id = event.payload.read::<OfCall>().ok().map(|of| of.call_id);
+    match (event.name, call_id) {
+        (EventName::ToolInvoke, call_id) => shared.refuse_malformed(call_id, &event.problem),
+        (EventName::ToolCancel, Some(call_id)) => shared.cancelled(call_id.as_str(), ""),
+        (EventName::LogsGet, Some(call_id)) => send_log(shared, call_id, None),
+        _ => {}
+    }
+}
+
+fn send_log(shared: &Arc<Shared>, call_id: CallId, lines: Option<u16>) {
+    let lines = lines.unwrap_or(LOG_LINES).clamp(1, LOG_LINES_MOST);
+    shared.spawn(answer_log(Arc::clone(shared), call_id, usize::from(lines)));
+}
+
+async fn answer_log(shared: Arc<Shared>, call_id: CallId, lines: usize) {
     let log = Arc::clone(&shared.log);
     let tail = tokio::task::spawn_blocking(move || log.tail(lines))
         .await
         .unwrap_or_else(|error| Err(std::io::Error::other(error)));
     let params = match tail {
-        Ok(tail) => json!({"callId": call_id, "lines": tail.lines, "truncated": tail.truncated}),
-        Err(error) => json!({"callId": call_id, "error": format!("The node's log can't be read: {error}")}),
+        Ok(tail) => LogsResultParams {
+            call_id,
+            lines: Some(tail.lines),
+            truncated: Some(tail.truncated),
+            error: None,
+        },
+        Err(error) => LogsResultParams {
+            call_id,
+            lines: None,
+            truncated: None,
+            error: Some(format!("The node's log can't be read: {error}")),
+        },
     };
     let sent = shared
         .link
-        .call_json::<gsv_protocol::methods::LogsResult>(params, Duration::from_secs(20))
+        .call_within::<LogsResult>(params, Duration::from_secs(20))
         .await;
     if let Err(error) = sent {
         shared

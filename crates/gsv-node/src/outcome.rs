@@ -1,8 +1,8 @@
 //! How a call ended, and how that is put into `tool.result` so that it fits a frame.
 
-use gsv_protocol::types::ToolOutcome;
+use gsv_protocol::types::{ToolOutcome, ToolResultParams};
 use gsv_tools::ToolError;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Room for the frame around the params.
 const FRAME_ROOM: usize = 4096;
@@ -116,11 +116,11 @@ impl Outcome {
     }
 
     /// Params of `tool.result`. What does not fit is cut in the middle, visibly; what can't be cut becomes an error.
-    pub fn into_params(self, call_id: &str, duration_ms: Option<u64>) -> Value {
+    pub fn into_params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
         let limit = usize::try_from(gsv_protocol::limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM;
         let mut params = self.params(call_id, duration_ms);
-        let mut size = params.to_string().len();
-        if size > limit && holds_image(&params) {
+        let mut size = size_of(&params);
+        if size > limit && params.result.as_ref().is_some_and(holds_image) {
             let error = format!(
                 "The image is too large: {size} bytes as text, at most {limit} can be sent. Make a smaller copy and read that."
             );
@@ -134,26 +134,26 @@ impl Outcome {
                 );
                 return Self::error("tool.too_large", error).params(call_id, duration_ms);
             }
-            size = params.to_string().len();
+            size = size_of(&params);
         }
         params
     }
 
-    fn params(self, call_id: &str, duration_ms: Option<u64>) -> Value {
-        let mut params = json!({"callId": call_id, "outcome": self.kind.as_str()});
-        let fields = [
-            ("result", self.result),
-            ("error", self.error.map(Value::from)),
-            ("reason", self.reason.map(Value::from)),
-            ("durationMs", duration_ms.map(Value::from)),
-        ];
-        for (name, value) in fields {
-            if let Some(value) = value {
-                params[name] = value;
-            }
+    fn params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
+        ToolResultParams {
+            call_id: call_id.into(),
+            result: self.result,
+            error: self.error,
+            reason: self.reason.map(str::to_owned),
+            outcome: Some(self.kind),
+            duration_ms,
         }
-        params
     }
+}
+
+/// Bytes of the params as JSON.
+fn size_of(params: &ToolResultParams) -> usize {
+    serde_json::to_string(params).map_or(usize::MAX, |text| text.len())
 }
 
 /// Whether the outcome can be sent as it is, whatever the call's id. The gateway takes ids of at most 256 characters.
@@ -191,9 +191,12 @@ fn holds_image(value: &Value) -> bool {
     }
 }
 
-/// Takes at least `over` bytes out of the middle of the longest string. False: there is none worth cutting.
-fn cut_longest(value: &mut Value, over: usize) -> bool {
-    let Some(text) = longest(value) else { return false };
+/// Takes at least `over` bytes out of the middle of the longest string. False: no string is long enough to be cut.
+fn cut_longest(params: &mut ToolResultParams, over: usize) -> bool {
+    let strings = params.result.iter_mut().filter_map(longest).chain(&mut params.error);
+    let Some(text) = strings.max_by_key(|text| text.len()) else {
+        return false;
+    };
     if text.len() <= SHORTEST_CUT {
         return false;
     }
@@ -229,6 +232,8 @@ fn longest(value: &mut Value) -> Option<&mut String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const FRAME: usize = 1_048_576;
@@ -249,10 +254,10 @@ mod tests {
         ] {
             let params = Outcome::of(Err(error), false).into_params("c", Some(3));
             assert_eq!(
-                (params["outcome"].as_str(), params["reason"].as_str()),
+                (params.outcome.map(ToolOutcome::as_str), params.reason.as_deref()),
                 (Some(kind), Some(reason))
             );
-            assert!(params["error"].is_string() && params["durationMs"] == 3);
+            assert!(params.error.is_some() && params.duration_ms == Some(3));
         }
         let known = Outcome::of(
             Err(ToolError::OutcomeUnknown {
@@ -286,20 +291,24 @@ mod tests {
             json!(["a".repeat(600_000), "b".repeat(600_000)]),
         ] {
             let params = Outcome::ok(result).into_params("c", None);
-            assert!(params.to_string().len() < FRAME - 1000);
-            assert_eq!(params["outcome"], "ok");
-            assert!(params.to_string().contains("left out by the node"));
-            assert!(params.to_string().len() > FRAME / 3, "more was cut than needed");
+            let text = serde_json::to_string(&params).unwrap();
+            assert!(text.len() < FRAME - 1000);
+            assert_eq!(params.outcome, Some(ToolOutcome::Ok));
+            assert!(text.contains("left out by the node"));
+            assert!(text.len() > FRAME / 3, "more was cut than needed");
         }
         let many: Vec<Value> = (0..200_000).map(|number| json!(format!("line {number}"))).collect();
         let params = Outcome::ok(json!(many)).into_params("c", None);
         assert_eq!(
-            (params["outcome"].as_str(), params["reason"].as_str()),
-            (Some("error"), Some("tool.too_large"))
+            (params.outcome, params.reason.as_deref()),
+            (Some(ToolOutcome::Error), Some("tool.too_large"))
         );
         let image = json!({"content": [{"type": "image", "data": "A".repeat(2_000_000), "mimeType": "image/png"}]});
-        assert_eq!(Outcome::ok(image).into_params("c", None)["reason"], "tool.too_large");
+        assert_eq!(
+            Outcome::ok(image).into_params("c", None).reason.as_deref(),
+            Some("tool.too_large")
+        );
         let small = Outcome::ok(json!({"output": "x".repeat(1000)})).into_params("c", None);
-        assert_eq!(small["result"]["output"].as_str().map(str::len), Some(1000));
+        assert_eq!(small.result.unwrap()["output"].as_str().map(str::len), Some(1000));
     }
 }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gsv_protocol::types::ToolPhase;
+use gsv_protocol::methods::ToolProgress;
+use gsv_protocol::types::{ToolPhase, ToolProgressParams};
 use gsv_tools::Progress;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
@@ -22,21 +22,22 @@ const CUT: &str = "[...]\n";
 impl Shared {
     /// Says that a call was accepted or started.
     pub fn tell_phase(self: &Arc<Self>, call_id: &str, phase: ToolPhase, pid: Option<u32>) {
-        let mut params = json!({"callId": call_id, "phase": phase.as_str()});
-        if let Some(pid) = pid {
-            params["pid"] = pid.into();
-        }
-        drop(self.tell(params));
+        drop(self.tell(ToolProgressParams {
+            call_id: call_id.into(),
+            phase,
+            chunk: None,
+            pid,
+        }));
     }
 
-    fn tell(self: &Arc<Self>, params: Value) -> Option<JoinHandle<()>> {
+    fn tell(self: &Arc<Self>, params: ToolProgressParams) -> Option<JoinHandle<()>> {
         if !self.is_online() {
             return None;
         }
         let link = self.link.clone();
         Some(tokio::spawn(async move {
             // Old news is no news: it is not sent again, and nobody minds if it is lost.
-            let _ = link.call_raw("tool.progress", Some(params), ANSWER_TIME).await;
+            let _ = link.call_once::<ToolProgress>(params, ANSWER_TIME).await;
         }))
     }
 
@@ -62,8 +63,12 @@ async fn pump(shared: Arc<Shared>, call_id: String, mut receiver: mpsc::Receiver
             },
             _ = period.tick(), if !waiting.is_empty() => {
                 if is_free {
-                    let params = json!({"callId": call_id, "phase": "output", "chunk": waiting.take()});
-                    sent = shared.tell(params);
+                    sent = shared.tell(ToolProgressParams {
+                        call_id: call_id.as_str().into(),
+                        phase: ToolPhase::Output,
+                        chunk: Some(waiting.take()),
+                        pid: None,
+                    });
                 }
             }
         }

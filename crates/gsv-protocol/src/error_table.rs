@@ -1,6 +1,5 @@
-//! The shape of a row of the error table, and how rows are found. The rows are in [`crate::errors`].
+//! The shape of a row of the error table. The rows are in [`crate::errors`].
 
-use crate::errors::ERRORS;
 use crate::types::ErrorShape;
 
 /// Who has to act on an error.
@@ -32,13 +31,6 @@ pub struct ErrorReason {
 }
 
 impl ErrorReason {
-    /// The row of a reason; `None` for reasons that a newer peer added.
-    #[must_use]
-    pub fn find(reason: &str) -> Option<&'static Self> {
-        let at = ERRORS.binary_search_by(|row| row.reason.cmp(reason)).ok()?;
-        ERRORS.get(at)
-    }
-
     /// The error as it travels, with the table's texts.
     #[must_use]
     pub fn to_shape(&self) -> ErrorShape {

@@ -1346,3 +1346,12 @@ pub const ERRORS: &[ErrorReason] = &[
     WORKSPACE_CONFLICT,
     WORKSPACE_PROTECTED,
 ];
+
+impl ErrorReason {
+    /// The row of a reason; `None` for reasons that a newer peer added.
+    #[must_use]
+    pub fn find(reason: &str) -> Option<&'static Self> {
+        let at = ERRORS.binary_search_by(|row| row.reason.cmp(reason)).ok()?;
+        ERRORS.get(at)
+    }
+}

@@ -1,13 +1,16 @@
-//! The wire contract in Rust: generated types and tables, and the codec that turns text and binary messages into them.
+//! The wire contract in Rust: generated types and tables, and the codec that turns messages into them.
 //!
 //! Generated from `protocol/src` by `npm run codegen`: [`types`], [`methods`], [`events`], [`errors`], [`limits`].
-//! Hand-written: [`codec`] and the small traits the generated code needs. Opens no socket, keeps no state, logs nothing.
+//! Hand-written: [`codec`] and the small traits and types that the generated code needs. Opens no socket, keeps no state,
+//! logs nothing.
 
 #[macro_use]
 mod names;
 mod error_table;
-mod method;
+mod json;
+mod no_params;
 mod present;
+mod unread_event;
 
 pub mod codec;
 pub mod errors;
@@ -16,7 +19,10 @@ pub mod limits;
 pub mod methods;
 pub mod types;
 
-pub use codec::{CodecError, decode_chunk, decode_frame, encode_chunk, encode_frame};
 pub use error_table::{Blame, ErrorReason};
-pub use method::{Event, Method, NoParams};
-pub use types::Frame;
+pub use events::{Event, EventName};
+pub use json::Json;
+pub use methods::{Method, Request};
+pub use names::UnknownName;
+pub use no_params::NoParams;
+pub use unread_event::{MalformedEvent, UnknownEvent};

@@ -1,4 +1,11 @@
-//! What every generated id and string enum can do beside (de)serialising. Macros only.
+//! What every generated id and string enum can do beside (de)serialising. Hand-written, used by macros of generated files.
+
+/// A string that is none of an enum's wire names. Does not repeat it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a {expected}")]
+pub struct UnknownName {
+    pub expected: &'static str,
+}
 
 /// Gives a `struct X(pub String)` the conversions that a string has.
 macro_rules! impl_newtype {
@@ -70,12 +77,12 @@ macro_rules! impl_string_enum {
         }
 
         impl std::str::FromStr for $name {
-            type Err = crate::codec::UnknownName;
+            type Err = crate::names::UnknownName;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text {
                     $($text => Ok(Self::$variant),)+
-                    _ => Err(crate::codec::UnknownName { expected: stringify!($name) }),
+                    _ => Err(crate::names::UnknownName { expected: stringify!($name) }),
                 }
             }
         }

@@ -1,284 +1,321 @@
-//! The tokio driver around the pure machine: one task per link, which owns the socket. Runs on a current-thread runtime
-//! as well as on a many-threaded one.
-//!
-//! Everything is bounded. When the consumer of [`Events`] is slow, the socket is not read, so the gateway feels it; for
-//! the same reason a consumer must not wait for an answer to a call in the place where it takes events out.
+//! The tokio task that owns the socket: carries inputs to the machine, and its outputs to the socket, the callers and the
+//! consumer of events. Runs on a current-thread runtime as well as on a multi-thread one. Decides nothing.
 
-pub(crate) mod dial;
-mod run;
+pub mod handles;
 mod socket;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use gsv_protocol::Method;
-use gsv_protocol::types::{ConnectResult, Mode, NodeLedger, NodeRuntime, ResumePoint, ToolDefinition};
-use serde_json::Value;
-use tokio::sync::{mpsc, oneshot, watch};
+use futures_util::StreamExt;
+use gsv_protocol::Json;
+use gsv_protocol::types::Mode;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::error::LinkError;
-use crate::machine::{CallKey, Request};
+use crate::machine::{CallKey, Config, Conn, Input, Machine, Millis, Output};
+use crate::net::dial::{self, Failure, Socket};
+use crate::net::target::Target;
+use crate::options::Options;
+use handles::{Command, LinkEvent, Shared};
+use socket::Open;
 
-/// Calls that wait to be taken by the driver.
-const COMMANDS: usize = 64;
-/// Events that wait to be taken by the consumer.
-const EVENTS: usize = 256;
-const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// For methods whose answer waits for a tool on some machine.
-const DEFERRED_TIMEOUT: Duration = Duration::from_secs(330);
-/// A closing link gets this long to say goodbye.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Frames that wait for the socket before further calls have to wait.
+const OUTGOING: usize = 64;
 
-/// Called at each connect: the unreleased calls of a node.
-pub type LedgerProvider = Arc<dyn Fn() -> NodeLedger + Send + Sync>;
-/// Called at each connect: the sessions to follow again. Those that do not fit the first frame are left out, last first.
-pub type ResumeProvider = Arc<dyn Fn() -> Vec<ResumePoint> + Send + Sync>;
+type Dialing = Pin<Box<dyn Future<Output = Result<Socket, Failure>> + Send>>;
 
-/// How to connect, and as what.
-#[derive(Clone)]
-pub struct Options {
-    /// `ws://`, `wss://`, `http://`, `https://` or `host[:port]`; an empty path becomes `/ws`.
-    pub url: String,
-    pub token: Option<String>,
-    pub mode: Mode,
-    pub id: String,
-    pub version: String,
-    pub platform: String,
-    pub tools: Option<Vec<ToolDefinition>>,
-    pub node_runtime: Option<NodeRuntime>,
-    pub ledger: Option<LedgerProvider>,
-    pub resume: Option<ResumeProvider>,
-    /// False: the first lost or refused connection ends the link.
-    pub reconnect: bool,
-    /// From dialling to `hello-ok`.
-    pub connect_timeout: Duration,
+/// The event that ended a wait.
+enum Woken {
+    Input(Input),
+    /// The consumer of events took one.
+    Room,
+    Dialed(Box<Result<Socket, Failure>>),
+    Command(Option<Command>),
 }
 
-impl Options {
-    /// A client of this platform that does not reconnect.
-    pub fn new(url: impl Into<String>, mode: Mode, id: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            token: None,
-            mode,
-            id: id.into(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            platform: std::env::consts::OS.to_owned(),
-            tools: None,
-            node_runtime: None,
-            ledger: None,
-            resume: None,
-            reconnect: false,
-            connect_timeout: Duration::from_millis(gsv_protocol::limits::CONNECT_TIMEOUT_MS),
-        }
-    }
-}
-
-impl std::fmt::Debug for Options {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
-            .field(
-                "url",
-                &dial::Target::parse(&self.url).map_or_else(|_| "(not a url)".to_owned(), |target| target.shown),
-            )
-            .field("mode", &self.mode)
-            .field("id", &self.id)
-            .field("reconnect", &self.reconnect)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What happens on a link, in order.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum LinkEvent {
-    Connected(ConnectResult),
-    /// `retry_in` is absent when no other attempt will be made.
-    Disconnected {
-        reason: String,
-        retry_in: Option<Duration>,
-    },
-    Event {
-        name: String,
-        payload: Value,
-        seq: Option<u64>,
-    },
-    /// A frame was ignored. For a log; nothing to act on.
-    Oddity {
-        what: String,
-    },
-    /// The last event of a link that ended by itself.
-    Fatal(LinkError),
-}
-
-/// The events of one link. `None` after the last.
-pub type Events = mpsc::Receiver<LinkEvent>;
-
-enum Command {
-    Call {
-        request: Request,
-        answer: oneshot::Sender<Result<Value, LinkError>>,
-    },
-    Forget(CallKey),
-    Close,
-}
-
-/// A connection to a gateway. Clones share it; it closes when the last one is dropped.
-#[derive(Debug, Clone)]
-pub struct Link {
-    commands: mpsc::Sender<Command>,
+pub struct Driver {
+    options: Options,
+    target: Target,
+    machine: Machine,
+    commands: mpsc::Receiver<Command>,
+    events: mpsc::Sender<LinkEvent>,
+    /// Events that the consumer has not taken yet; while there are any, the socket is not read.
+    backlog: VecDeque<LinkEvent>,
+    answers: HashMap<CallKey, oneshot::Sender<Result<Json, LinkError>>>,
+    first: Option<oneshot::Sender<Result<(), LinkError>>>,
     shared: Arc<Shared>,
-    ended: watch::Receiver<bool>,
-}
-#[derive(Debug, Default)]
-struct Shared {
-    next_key: AtomicU64,
-    hello: Mutex<Option<ConnectResult>>,
-    stopped: OnceLock<LinkError>,
+    epoch: Instant,
+    dialing: Option<(Conn, Dialing)>,
+    open: Option<Open>,
+    farewell: Option<JoinHandle<()>>,
+    ended: bool,
 }
 
-impl Link {
-    /// With `reconnect` it returns at once and [`Events`] tell the rest; without, it returns after the first `hello-ok`.
-    ///
-    /// # Errors
-    /// A bad address; without `reconnect` also whatever kept the link from coming about.
-    pub async fn connect(options: Options) -> Result<(Self, Events), LinkError> {
-        let target = dial::Target::parse(&options.url)?;
-        let reconnect = options.reconnect;
-        let shared = Arc::new(Shared::default());
-        let (commands, command_queue) = mpsc::channel(COMMANDS);
-        let (event_sink, events) = mpsc::channel(EVENTS);
-        let (first, first_hello) = oneshot::channel();
-        let (ended_sink, ended) = watch::channel(false);
-        let driver = run::Driver::new(options, target, command_queue, event_sink, first, Arc::clone(&shared));
-        tokio::spawn(async move {
-            driver.run().await;
-            ended_sink.send_replace(true);
-        });
-        let link = Self {
+impl Driver {
+    pub fn new(
+        options: Options,
+        target: Target,
+        commands: mpsc::Receiver<Command>,
+        events: mpsc::Sender<LinkEvent>,
+        first: oneshot::Sender<Result<(), LinkError>>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let mut config = Config::new(target.shown.clone(), options.mode == Mode::Node, options.reconnect);
+        config.handshake_timeout_ms = millis(options.connect_timeout).max(1);
+        Self {
+            options,
+            target,
+            machine: Machine::new(config),
             commands,
+            events,
+            backlog: VecDeque::new(),
+            answers: HashMap::new(),
+            first: Some(first),
             shared,
-            ended,
-        };
-        if !reconnect {
-            first_hello.await.unwrap_or_else(|_| Err(link.why_stopped()))?;
-        }
-        Ok((link, events))
-    }
-
-    /// Calls a method of the contract. After a reconnect the request is sent again if the contract says that this is
-    /// harmless; else the call fails with [`LinkError::OutcomeUnknown`].
-    pub async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, LinkError> {
-        self.call_within::<M>(params, if M::DEFERRED { DEFERRED_TIMEOUT } else { CALL_TIMEOUT })
-            .await
-    }
-
-    /// [`Link::call`] with another time to wait.
-    pub async fn call_within<M: Method>(&self, params: M::Params, timeout: Duration) -> Result<M::Result, LinkError> {
-        let params = serde_json::to_value(params).map_err(|error| LinkError::BadRequest {
-            method: M::NAME.into(),
-            why: error.to_string(),
-        })?;
-        let idempotent = M::IDEMPOTENT && has_own_key(M::NAME, &params);
-        let answer = self.request(M::NAME, Some(params), idempotent, timeout).await?;
-        serde_json::from_value(answer).map_err(|error| LinkError::BadAnswer {
-            method: M::NAME.into(),
-            why: error.to_string(),
-        })
-    }
-
-    /// Calls a method of the contract with params that are JSON already, and gives the answer as it came.
-    pub async fn call_json<M: Method>(&self, params: Value, timeout: Duration) -> Result<Value, LinkError> {
-        let idempotent = M::IDEMPOTENT && has_own_key(M::NAME, &params);
-        self.request(M::NAME, Some(params), idempotent, timeout).await
-    }
-
-    /// Calls a method by name. Never sent twice.
-    pub async fn call_raw(&self, method: &str, params: Option<Value>, timeout: Duration) -> Result<Value, LinkError> {
-        self.request(method, params, false, timeout).await
-    }
-
-    /// What the gateway said last when it let us in.
-    pub fn hello(&self) -> Option<ConnectResult> {
-        self.shared.hello.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Says goodbye (close 1000), fails what is open, and returns when the socket is closed or 2 s have passed.
-    pub async fn close(&self) {
-        if self.commands.send(Command::Close).await.is_ok() {
-            // The sender goes away only with the driver, which is an end as well.
-            let _ = self.ended.clone().wait_for(|ended| *ended).await;
+            epoch: Instant::now(),
+            dialing: None,
+            open: None,
+            farewell: None,
+            ended: false,
         }
     }
 
-    async fn request(
-        &self,
-        method: &str,
-        params: Option<Value>,
-        idempotent: bool,
-        timeout: Duration,
-    ) -> Result<Value, LinkError> {
-        let key = CallKey(self.shared.next_key.fetch_add(1, Ordering::Relaxed));
-        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let request = Request {
-            key,
-            method: method.to_owned(),
-            params,
-            idempotent,
-            timeout_ms,
-        };
-        let (answer, answered) = oneshot::channel();
-        // The queue is short and its reader never waits for long, but the deadline holds even if it does.
-        match tokio::time::timeout(timeout, self.commands.send(Command::Call { request, answer })).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => return Err(self.why_stopped()),
-            Err(_) => {
-                return Err(LinkError::Timeout {
-                    method: method.to_owned(),
-                    after_ms: timeout_ms,
-                    uncertain: false,
-                });
+    pub async fn run(mut self) {
+        self.feed(Input::Start);
+        while !self.ended {
+            let input = self.next_input().await;
+            if let Some(input) = input {
+                self.feed(input);
             }
         }
-        let abandoned = Abandoned {
-            key,
-            commands: &self.commands,
-            armed: true,
-        };
-        let outcome = answered.await.unwrap_or_else(|_| Err(self.why_stopped()));
-        abandoned.disarm();
-        outcome
-    }
-
-    fn why_stopped(&self) -> LinkError {
-        self.shared.stopped.get().cloned().unwrap_or_else(|| LinkError::Closed {
-            reason: "it was closed".into(),
-        })
-    }
-}
-
-/// `chat.send` is safe to repeat only under a key that the caller chose (SPEC.md C2).
-fn has_own_key(method: &str, params: &Value) -> bool {
-    method != "chat.send" || params.get("messageId").or_else(|| params.get("runId")).is_some()
-}
-
-/// Tells the driver when the future of a call is dropped before its end.
-struct Abandoned<'a> {
-    key: CallKey,
-    commands: &'a mpsc::Sender<Command>,
-    armed: bool,
-}
-impl Abandoned<'_> {
-    fn disarm(mut self) {
-        self.armed = false;
-    }
-}
-impl Drop for Abandoned<'_> {
-    fn drop(&mut self) {
-        if self.armed {
-            // A full queue loses nothing: the call's deadline removes it.
-            let _ = self.commands.try_send(Command::Forget(self.key));
+        // The last events still reach a slow consumer.
+        for event in std::mem::take(&mut self.backlog) {
+            if self.events.send(event).await.is_err() {
+                break;
+            }
+        }
+        if let Some(farewell) = self.farewell.take() {
+            // A panic there does not matter any more: the socket is gone.
+            let _ = farewell.await;
         }
     }
+
+    /// Waits for the next input. `None`: nothing that concerns the machine.
+    async fn next_input(&mut self) -> Option<Input> {
+        let room = self.open.as_ref().is_none_or(|open| open.outgoing.len() < OUTGOING);
+        let slow = !self.backlog.is_empty();
+        let tick = self
+            .machine
+            .next_tick()
+            .map(|at| self.epoch + Duration::from_millis(at));
+        let Self {
+            commands,
+            events,
+            backlog,
+            dialing,
+            open,
+            ..
+        } = self;
+        let (conn, reading, writing) = match open {
+            Some(Open {
+                conn,
+                sink,
+                stream,
+                outgoing,
+                dirty,
+            }) => (Some(*conn), Some(stream), Some((sink, outgoing, dirty))),
+            None => (None, None, None),
+        };
+        let woken = tokio::select! {
+            permit = events.reserve(), if slow => {
+                match permit {
+                    Ok(permit) => if let Some(event) = backlog.pop_front() { permit.send(event) },
+                    Err(_) => backlog.clear(),
+                }
+                Woken::Room
+            }
+            () = async { match tick { Some(at) => tokio::time::sleep_until(at).await, None => pending().await } } => Woken::Input(Input::Tick),
+            error = async { match writing { Some((sink, outgoing, dirty)) => Open::write(sink, outgoing, dirty).await, None => pending().await } } => {
+                Woken::Input(Input::Closed { conn: conn?, code: None, reason: error.to_string() })
+            }
+            message = async { match reading { Some(stream) => stream.next().await, None => pending().await } }, if !slow => {
+                Woken::Input(Self::read(conn?, message))
+            }
+            outcome = async { match dialing { Some((_, dial)) => dial.await, None => pending().await } } => Woken::Dialed(Box::new(outcome)),
+            command = commands.recv(), if room => Woken::Command(command),
+        };
+        match woken {
+            Woken::Input(input) => Some(input),
+            Woken::Room => self.backlog.is_empty().then_some(Input::Paused(false)),
+            Woken::Dialed(outcome) => {
+                let (conn, _) = self.dialing.take()?;
+                Some(self.dialed(conn, *outcome))
+            }
+            Woken::Command(command) => Some(self.command(command)),
+        }
+    }
+
+    fn read(conn: Conn, message: Option<Result<Message, tungstenite::Error>>) -> Input {
+        match message {
+            Some(Ok(Message::Text(text))) => Input::Text {
+                conn,
+                text: text.as_str().to_owned(),
+            },
+            Some(Ok(Message::Close(frame))) => {
+                let (code, reason) = frame.map_or((None, String::new()), |frame| {
+                    (Some(frame.code.into()), frame.reason.as_str().to_owned())
+                });
+                Input::Closed { conn, code, reason }
+            }
+            Some(Ok(_)) => Input::Alive { conn },
+            Some(Err(error)) => Input::Closed {
+                conn,
+                code: None,
+                reason: error.to_string(),
+            },
+            None => Input::Closed {
+                conn,
+                code: None,
+                reason: String::new(),
+            },
+        }
+    }
+
+    fn dialed(&mut self, conn: Conn, outcome: Result<Socket, Failure>) -> Input {
+        match outcome {
+            Ok(socket) => {
+                let (sink, stream) = socket.split();
+                self.open = Some(Open {
+                    conn,
+                    sink,
+                    stream,
+                    outgoing: VecDeque::new(),
+                    dirty: false,
+                });
+                Input::Opened {
+                    conn,
+                    connect: Box::new(self.options.connect_params()),
+                }
+            }
+            Err(Failure { cause, refusal }) => Input::DialFailed {
+                conn,
+                cause,
+                refusal: refusal.map(|error| *error),
+            },
+        }
+    }
+
+    fn command(&mut self, command: Option<Command>) -> Input {
+        match command {
+            Some(Command::Call { call, answer }) => {
+                self.answers.insert(call.key, answer);
+                Input::Call(call)
+            }
+            Some(Command::Forget(key)) => {
+                self.answers.remove(&key);
+                Input::Forget { key }
+            }
+            Some(Command::Close) | None => Input::Shutdown {
+                reason: "closed by this side".into(),
+            },
+        }
+    }
+
+    fn now(&self) -> Millis {
+        millis(self.epoch.elapsed())
+    }
+
+    fn feed(&mut self, input: Input) {
+        self.machine.handle(self.now(), fastrand::f64(), input);
+        while let Some(output) = self.machine.poll() {
+            self.carry_out(output);
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Dial { conn } => {
+                self.open = None;
+                let (target, within) = (self.target.clone(), self.options.connect_timeout);
+                self.dialing = Some((conn, Box::pin(async move { dial::open_socket(&target, within).await })));
+            }
+            Output::Send { conn, text } => {
+                if let Some(open) = self.open.as_mut().filter(|open| open.conn == conn) {
+                    open.outgoing.push_back(text);
+                }
+            }
+            Output::Close { conn, code, reason } => {
+                self.dialing = None;
+                if let Some(open) = self.open.take_if(|open| open.conn == conn) {
+                    self.farewell = Some(tokio::spawn(open.farewell(code, reason)));
+                }
+            }
+            Output::Answer { key, outcome } => {
+                if let Some(answer) = self.answers.remove(&key) {
+                    // The caller may have gone meanwhile.
+                    let _ = answer.send(outcome);
+                }
+            }
+            Output::Up { hello } => {
+                self.shared.set_hello((*hello).clone());
+                self.tell_first(Ok(()));
+                self.emit(LinkEvent::Connected(*hello));
+            }
+            Output::Down { reason, retry_in_ms } => {
+                self.open = None;
+                self.dialing = None;
+                self.emit(LinkEvent::Disconnected {
+                    reason,
+                    retry_in: retry_in_ms.map(Duration::from_millis),
+                });
+            }
+            Output::Event { event, seq } => self.emit(LinkEvent::Event { event, seq }),
+            Output::Ignored { what } => self.emit(LinkEvent::Ignored { what }),
+            Output::Stopped { error } => {
+                self.open = None;
+                self.ended = true;
+                let why = error.clone().unwrap_or_else(|| LinkError::Closed {
+                    reason: "closed by this side".into(),
+                });
+                let _ = self.shared.stopped.set(why.clone());
+                self.tell_first(Err(why));
+                if let Some(error) = error {
+                    self.emit(LinkEvent::Fatal(error));
+                }
+            }
+        }
+    }
+
+    fn tell_first(&mut self, outcome: Result<(), LinkError>) {
+        if let Some(first) = self.first.take() {
+            // With `reconnect` the receiver is gone.
+            let _ = first.send(outcome);
+        }
+    }
+
+    fn emit(&mut self, event: LinkEvent) {
+        if self.backlog.is_empty() {
+            match self.events.try_send(event) {
+                // A consumer that is gone needs no events.
+                Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+                Err(mpsc::error::TrySendError::Full(event)) => {
+                    self.backlog.push_back(event);
+                    self.machine.handle(self.now(), 0.5, Input::Paused(true));
+                }
+            }
+        } else {
+            self.backlog.push_back(event);
+        }
+    }
+}
+
+fn millis(duration: Duration) -> Millis {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

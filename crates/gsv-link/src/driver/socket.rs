@@ -1,16 +1,19 @@
-//! An open socket: what waits to be written, and how to say goodbye.
+//! An open socket: the frames that wait to be written, and the closing handshake.
 
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
+use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use super::FAREWELL;
-use super::dial::Socket;
 use crate::machine::Conn;
+use crate::net::dial::Socket;
+
+/// Time for the closing handshake.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 pub struct Open {
     pub conn: Conn,
@@ -22,7 +25,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// Writes what waits; never ends but with an error. Dropping the future in between loses nothing.
+    /// Writes waiting frames; returns only on an error. Dropping the future in between loses nothing.
     pub async fn write(
         sink: &mut SplitSink<Socket, Message>,
         outgoing: &mut VecDeque<String>,
@@ -67,7 +70,7 @@ impl Open {
             while let Some(Ok(_)) = self.stream.next().await {}
             Ok::<(), tungstenite::Error>(())
         };
-        // Whatever goes wrong here: the socket is dropped next.
+        // Errors do not matter: the socket is dropped next.
         let _ = tokio::time::timeout(FAREWELL, goodbye).await;
     }
 }

@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use gsv_protocol::limits;
 use gsv_protocol::types::{LedgerCall, LedgerCallState, NodeLedger};
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 pub use disk::Disk;
 pub use index::{CallState, EpochMs};
@@ -85,13 +86,7 @@ pub struct KnownCall {
     pub process: Option<ProcessInfo>,
 }
 
-/// An event that the gateway has not acknowledged.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UnackedEvent {
-    pub id: String,
-    pub payload: Value,
-}
-
+/// The node's call ledger.
 pub struct Ledger {
     dir: PathBuf,
     disk: Arc<dyn Disk>,
@@ -224,7 +219,13 @@ impl Ledger {
     /// # Errors
     /// It has ended before, or the disk's. A call that could not be recorded stays started, and will be unknown if the
     /// node dies.
-    pub fn finish(&mut self, now: EpochMs, call: &str, lost: bool, result: &Value) -> Result<Commit, LedgerError> {
+    pub fn finish(
+        &mut self,
+        now: EpochMs,
+        call: &str,
+        lost: bool,
+        result: &impl Serialize,
+    ) -> Result<Commit, LedgerError> {
         self.expect(call, &[Some(CallState::Accepted), Some(CallState::Started)])?;
         let raw = serde_json::value::to_raw_value(result).map_err(|error| LedgerError::Record(error.to_string()))?;
         let bytes = raw.get().len() as u64;
@@ -289,7 +290,7 @@ impl Ledger {
     ///
     /// # Errors
     /// The disk's; also when what is there is broken.
-    pub fn result(&self, call: &str) -> Result<Option<Value>, LedgerError> {
+    pub fn result<T: DeserializeOwned>(&self, call: &str) -> Result<Option<T>, LedgerError> {
         let place = self
             .index
             .calls
@@ -300,9 +301,7 @@ impl Ledger {
             None | Some(Place::Gone) => Ok(None),
             Some(Place::Log { offset, len }) => match self.read_record(offset, len)? {
                 Record::Finished { result, .. } => Ok(result),
-                _ => Err(LedgerError::Record(
-                    "another record stands where the result should".into(),
-                )),
+                _ => Err(LedgerError::Record("another record is in the result's place".into())),
             },
             Some(Place::File(number)) => self.read_file(number),
         }
@@ -312,7 +311,12 @@ impl Ledger {
     ///
     /// # Errors
     /// The disk's.
-    pub fn add_event(&mut self, now: EpochMs, id: &str, payload: &Value) -> Result<Option<Commit>, LedgerError> {
+    pub fn add_event(
+        &mut self,
+        now: EpochMs,
+        id: &str,
+        payload: &impl Serialize,
+    ) -> Result<Option<Commit>, LedgerError> {
         if self.index.events.values().any(|event| event.id == id) {
             return Ok(None);
         }
@@ -350,22 +354,19 @@ impl Ledger {
         self.index.events.values().map(|event| event.id.clone()).collect()
     }
 
+    /// The payload of an event that the gateway has not acknowledged. `None`: acknowledged, or never added.
+    ///
     /// # Errors
-    /// The disk's.
-    pub fn event(&self, id: &str) -> Result<Option<UnackedEvent>, LedgerError> {
+    /// The disk's; also when the record is broken.
+    pub fn event<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>, LedgerError> {
         let Some(event) = self.index.events.values().find(|event| event.id == id) else {
             return Ok(None);
         };
         match self.read_record(event.offset, event.len)? {
             Record::Event {
                 payload: Some(payload), ..
-            } => Ok(Some(UnackedEvent {
-                id: id.to_owned(),
-                payload,
-            })),
-            _ => Err(LedgerError::Record(
-                "another record stands where the event should".into(),
-            )),
+            } => Ok(Some(payload)),
+            _ => Err(LedgerError::Record("another record is in the event's place".into())),
         }
     }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gsv_protocol::limits;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -47,7 +48,11 @@ impl Ledger {
         Ok(())
     }
 
-    pub(super) fn read_record(&self, offset: u64, len: u64) -> Result<Record<'static, Value>, LedgerError> {
+    pub(super) fn read_record<R: DeserializeOwned>(
+        &self,
+        offset: u64,
+        len: u64,
+    ) -> Result<Record<'static, R>, LedgerError> {
         let len = usize::try_from(len).unwrap_or(usize::MAX).min(record::MAX_PAYLOAD);
         let mut bytes = vec![0; HEADER + len];
         self.log
@@ -78,7 +83,7 @@ impl Ledger {
         Ok(number)
     }
 
-    pub(super) fn read_file(&self, number: u64) -> Result<Option<Value>, LedgerError> {
+    pub(super) fn read_file<T: DeserializeOwned>(&self, number: u64) -> Result<Option<T>, LedgerError> {
         let path = self.result_path(number);
         match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -142,7 +147,7 @@ impl Ledger {
         };
         for (call, entry) in self.index.in_order() {
             // A result that can't be read any more must not keep the rest from being saved.
-            let result = match entry.finish.as_ref().map(|finish| finish.place) {
+            let result: Option<Value> = match entry.finish.as_ref().map(|finish| finish.place) {
                 Some(Place::Log { .. }) => self.result(call).ok().flatten(),
                 _ => None,
             };
@@ -153,7 +158,7 @@ impl Ledger {
         for event in self.index.events.values() {
             if let Ok(Record::Event {
                 payload: Some(payload), ..
-            }) = self.read_record(event.offset, event.len)
+            }) = self.read_record::<Value>(event.offset, event.len)
             {
                 let payload = raw(&payload)?;
                 put(&Record::Event {

@@ -1,6 +1,6 @@
 //! How long to wait before the next attempt.
 
-use super::Millis;
+use super::interface::Millis;
 
 /// Full jitter between `min` and the doubled wait, which never passes `max`.
 pub fn backoff(min: Millis, max: Millis, failures: u32, jitter: f64) -> Millis {

@@ -2,30 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use serde_json::Value;
+use gsv_protocol::codec::{CodecError, EncodedRequest};
 
-use super::{CallKey, Conn, Millis, Output};
+use super::interface::{CallKey, Conn, Millis, NewCall, Output};
 use crate::error::LinkError;
-use crate::wire::RequestBody;
-
-#[derive(Debug, Clone)]
-pub struct Request {
-    pub key: CallKey,
-    pub method: String,
-    pub params: Option<Value>,
-    /// May be sent again after the link broke.
-    pub idempotent: bool,
-    pub timeout_ms: Millis,
-}
 
 #[derive(Debug)]
 struct Call {
-    method: String,
-    body: RequestBody,
-    idempotent: bool,
+    method: &'static str,
+    encoded: EncodedRequest,
+    /// May be sent again after the link broke.
+    resend: bool,
     timeout_ms: Millis,
     deadline: Millis,
-    /// The frame id under which it was sent on the present link.
+    /// The frame id under which it was sent on the current link.
     sent_as: Option<String>,
     ever_sent: bool,
 }
@@ -33,11 +23,11 @@ struct Call {
 #[derive(Debug)]
 pub struct Calls {
     open: BTreeMap<CallKey, Call>,
-    /// Not sent on the present link, oldest first.
+    /// Not sent on the current link, oldest first.
     waiting: BTreeSet<CallKey>,
     by_id: HashMap<String, CallKey>,
     deadlines: BTreeSet<(Millis, CallKey)>,
-    /// Rises for the life of the machine, so that an id is unique on every link.
+    /// Never repeats, so that an id is unique on every link.
     next_id: u64,
     max_open: usize,
     frame_bytes: usize,
@@ -64,52 +54,41 @@ impl Calls {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// False: it was answered at once, with an error.
-    pub fn add(&mut self, now: Millis, request: Request, out: &mut VecDeque<Output>) -> bool {
-        let Request {
+    /// Takes a call on. False when it was answered at once, with an error.
+    pub fn add(&mut self, now: Millis, call: NewCall, out: &mut VecDeque<Output>) -> bool {
+        let NewCall {
             key,
-            method,
-            params,
-            idempotent,
+            request,
+            resend,
             timeout_ms,
-        } = request;
+        } = call;
         if self.open.contains_key(&key) {
             return false;
         }
-        let refusal = |error| Output::Answer {
-            key,
-            outcome: Err(error),
+        let encoded = if self.open.len() >= self.max_open {
+            Err(LinkError::Busy { limit: self.max_open })
+        } else {
+            EncodedRequest::new(&request, self.frame_bytes).map_err(|error| unsendable(request.method(), error))
         };
-        if self.open.len() >= self.max_open {
-            out.push_back(refusal(LinkError::Busy { limit: self.max_open }));
-            return false;
-        }
-        let body = match RequestBody::new(&method, params.as_ref()) {
-            Ok(body) => body,
-            Err(why) => {
-                out.push_back(refusal(LinkError::BadRequest { method, why }));
+        let encoded = match encoded {
+            Ok(encoded) => encoded,
+            Err(error) => {
+                out.push_back(Output::Answer {
+                    key,
+                    outcome: Err(error),
+                });
                 return false;
             }
         };
-        // Room for the longest id there can be, so that a request that fits once fits always.
-        let bytes = body.frame_bytes(&u64::MAX.to_string());
-        if bytes > self.frame_bytes {
-            out.push_back(refusal(LinkError::TooLarge {
-                method,
-                bytes,
-                limit: self.frame_bytes,
-            }));
-            return false;
-        }
         let deadline = now.saturating_add(timeout_ms);
         self.deadlines.insert((deadline, key));
         self.waiting.insert(key);
         self.open.insert(
             key,
             Call {
-                method,
-                body,
-                idempotent,
+                method: request.method(),
+                encoded,
+                resend,
                 timeout_ms,
                 deadline,
                 sent_as: None,
@@ -126,7 +105,7 @@ impl Calls {
             self.next_id += 1;
             out.push_back(Output::Send {
                 conn,
-                text: call.body.frame(&id),
+                text: call.encoded.frame(&id),
             });
             call.ever_sent = true;
             call.sent_as = Some(id.clone());
@@ -149,9 +128,9 @@ impl Calls {
                 break;
             }
             if let Some(call) = self.remove(key) {
-                let uncertain = call.ever_sent && !call.idempotent;
+                let uncertain = call.ever_sent && !call.resend;
                 let error = LinkError::Timeout {
-                    method: call.method,
+                    method: call.method.to_owned(),
                     after_ms: call.timeout_ms,
                     uncertain,
                 };
@@ -165,7 +144,7 @@ impl Calls {
         }
     }
 
-    /// What may be sent again waits for the next link; of the rest nobody can say how it ended.
+    /// Calls that may be sent again wait for the next link; the outcome of the others is unknown.
     pub fn link_broke(&mut self, out: &mut VecDeque<Output>) {
         let sent: Vec<CallKey> = self
             .by_id
@@ -177,12 +156,14 @@ impl Calls {
         for key in sent {
             let Some(call) = self.open.get_mut(&key) else { continue };
             call.sent_as = None;
-            if call.idempotent {
+            if call.resend {
                 self.waiting.insert(key);
             } else if let Some(call) = self.remove(key) {
                 out.push_back(Output::Answer {
                     key,
-                    outcome: Err(LinkError::OutcomeUnknown { method: call.method }),
+                    outcome: Err(LinkError::OutcomeUnknown {
+                        method: call.method.to_owned(),
+                    }),
                 });
             }
         }
@@ -194,9 +175,11 @@ impl Calls {
         self.waiting.clear();
         self.deadlines.clear();
         for (key, call) in std::mem::take(&mut self.open) {
-            let uncertain = call.sent_as.is_some() && !call.idempotent;
+            let uncertain = call.sent_as.is_some() && !call.resend;
             let error = if uncertain {
-                LinkError::OutcomeUnknown { method: call.method }
+                LinkError::OutcomeUnknown {
+                    method: call.method.to_owned(),
+                }
             } else {
                 why.clone()
             };
@@ -215,5 +198,19 @@ impl Calls {
             self.by_id.remove(id);
         }
         Some(call)
+    }
+}
+
+fn unsendable(method: &str, error: CodecError) -> LinkError {
+    match error {
+        CodecError::TooLarge { bytes, limit } => LinkError::TooLarge {
+            method: method.to_owned(),
+            bytes,
+            limit,
+        },
+        error => LinkError::BadRequest {
+            method: method.to_owned(),
+            why: error.to_string(),
+        },
     }
 }

@@ -1,27 +1,26 @@
-//! What goes into the machine and what comes out, and the numbers it goes by.
+//! The inputs, outputs and settings of the machine.
 
-use gsv_protocol::types::ErrorShape;
-use serde_json::Value;
+use gsv_protocol::types::{ConnectParams, ConnectResult, ErrorShape};
+use gsv_protocol::{Event, Json, Request};
 
-use super::Request;
 use crate::error::LinkError;
 
 /// Milliseconds of a monotonic clock.
 pub type Millis = u64;
 
-/// The driver's name for a request, unique for the life of the machine.
+/// The driver's name for a call, unique during the machine's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey(pub u64);
 
-/// One socket; numbers rise. Inputs that name another than the present one are ignored.
+/// One socket; numbers rise. Inputs about an earlier socket are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Conn(pub u64);
 
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// For messages; without secrets.
+    /// Shown in messages; without secrets.
     pub url: String,
-    /// A node never gives up: what a client takes as final, it tries again slowly.
+    /// A node never gives up: it retries slowly where a client stops.
     pub never_give_up: bool,
     pub reconnect: bool,
     /// From dialling to `hello-ok`.
@@ -29,7 +28,7 @@ pub struct Config {
     pub ping_interval_ms: Millis,
     pub backoff_min_ms: Millis,
     pub backoff_max_ms: Millis,
-    /// Wait after a refusal that only a person can mend.
+    /// Wait after a refusal that only a person can fix.
     pub refused_retry_ms: Millis,
     pub max_open_calls: usize,
     pub frame_bytes: usize,
@@ -62,15 +61,25 @@ impl Config {
     }
 }
 
+/// A call that the driver asks for.
+#[derive(Debug, Clone)]
+pub struct NewCall {
+    pub key: CallKey,
+    pub request: Box<Request>,
+    /// The request may be sent again after the link broke.
+    pub resend: bool,
+    pub timeout_ms: Millis,
+}
+
 #[derive(Debug, Clone)]
 pub enum Input {
     Start,
-    /// The socket is open; `connect` is the params of the first request.
+    /// The socket is open; `connect` is the first request.
     Opened {
         conn: Conn,
-        connect: Value,
+        connect: Box<ConnectParams>,
     },
-    /// No socket. `refusal`: the other side said why, in HTTP.
+    /// No socket. `refusal`: the other side gave an error over HTTP.
     DialFailed {
         conn: Conn,
         cause: String,
@@ -80,7 +89,7 @@ pub enum Input {
         conn: Conn,
         text: String,
     },
-    /// Something came that says nothing but that the other side lives.
+    /// Something arrived that only shows that the other side is alive.
     Alive {
         conn: Conn,
     },
@@ -89,10 +98,10 @@ pub enum Input {
         code: Option<u16>,
         reason: String,
     },
-    /// The driver does not read while the consumer of events is slow: silence then says nothing about the other side.
+    /// The driver does not read while the consumer of events is slow, so silence does not mean a dead gateway.
     Paused(bool),
-    Call(Request),
-    /// Nobody waits for the answer any more.
+    Call(NewCall),
+    /// The caller no longer waits for the answer.
     Forget {
         key: CallKey,
     },
@@ -119,27 +128,26 @@ pub enum Output {
     },
     Answer {
         key: CallKey,
-        outcome: Result<Value, LinkError>,
+        outcome: Result<Json, LinkError>,
     },
-    /// `hello-ok`, as it came.
+    /// The gateway answered `connect`.
     Up {
-        hello: Value,
+        hello: Box<ConnectResult>,
     },
-    /// There is no link. `retry_in_ms` is absent when none will be made.
+    /// There is no link. `retry_in_ms` is absent when the machine has stopped.
     Down {
         reason: String,
         retry_in_ms: Option<Millis>,
     },
     Event {
-        name: String,
-        payload: Value,
+        event: Event,
         seq: Option<u64>,
     },
     /// A frame was ignored; for the log.
-    Oddity {
+    Ignored {
         what: String,
     },
-    /// The last output of all. No error: it was asked for.
+    /// The last output. `error` is absent after [`Input::Shutdown`].
     Stopped {
         error: Option<LinkError>,
     },

@@ -1,8 +1,8 @@
-//! The connection as a pure state machine: handshake, correlation of answers, keep-alive, reconnection, and what becomes
-//! of requests that a broken link leaves open. It has no socket, no clock and no randomness of its own: the driver tells
-//! it the time (milliseconds of a monotonic clock) and a number in `0..1` with every input, and carries out its outputs.
+//! The connection as a pure state machine: handshake, correlation of answers, keep-alive, reconnection, and the fate of
+//! requests that a broken link leaves open. It has no socket, no clock and no randomness of its own: the driver passes
+//! the time (milliseconds of a monotonic clock) and a number in `0..1` with every input, and carries out the outputs.
 //!
-//! It never answers a request twice, never forgets one, and never sends again what must not be sent twice.
+//! It answers every call exactly once unless the call is forgotten, and never resends a call that must not run twice.
 
 mod backoff;
 mod calls;
@@ -11,15 +11,14 @@ mod refusal;
 
 use std::collections::VecDeque;
 
-use gsv_protocol::types::ErrorShape;
-use serde_json::Value;
+use gsv_protocol::codec::{self, CodecError, EncodedRequest, Incoming};
+use gsv_protocol::types::{ConnectParams, ErrorShape};
+use gsv_protocol::{Event, Json, Request, errors, limits};
 
 use crate::error::LinkError;
-use crate::wire::{self, Incoming};
-pub use backoff::backoff;
+use backoff::backoff;
 use calls::Calls;
-pub use calls::Request;
-pub use interface::{CallKey, Config, Conn, Input, Millis, Output};
+pub use interface::{CallKey, Config, Conn, Input, Millis, NewCall, Output};
 use refusal::Verdict;
 
 #[derive(Debug)]
@@ -53,6 +52,9 @@ impl Ready {
 
 /// Silence after this many pings ends the link.
 const MISSES: u8 = 2;
+/// Text frames outside JSON, which keep the link alive (SPEC.md F6).
+const PING: &str = "ping";
+const PONG: &str = "pong";
 const HELLO_ID: &str = "hello";
 const CLOSE_NORMAL: u16 = 1000;
 const CLOSE_SILENT: u16 = 4001;
@@ -88,7 +90,7 @@ impl Machine {
         self.out.pop_front()
     }
 
-    /// When to send a [`Input::Tick`] at the latest.
+    /// The latest time for the next [`Input::Tick`].
     pub fn next_tick(&self) -> Option<Millis> {
         let phase = match &self.phase {
             Phase::Dialing { deadline, .. } | Phase::Greeting { deadline, .. } => Some(*deadline),
@@ -117,7 +119,7 @@ impl Machine {
                     self.dial(now);
                 }
             }
-            Input::Opened { conn, connect } => self.opened(now, jitter, conn, &connect),
+            Input::Opened { conn, connect } => self.opened(now, jitter, conn, *connect),
             Input::DialFailed { conn, cause, refusal } => {
                 if self.current() == Some(conn) && matches!(self.phase, Phase::Dialing { .. }) {
                     match refusal {
@@ -148,7 +150,7 @@ impl Machine {
                 }
                 self.paused = paused;
             }
-            Input::Call(request) => self.call(now, request),
+            Input::Call(call) => self.call(now, call),
             Input::Forget { key } => self.calls.forget(key),
             Input::Tick => self.tick(now, jitter),
             Input::Shutdown { reason } => self.shutdown(reason),
@@ -173,30 +175,26 @@ impl Machine {
         self.out.push_back(Output::Dial { conn });
     }
 
-    fn opened(&mut self, now: Millis, jitter: f64, opened: Conn, connect: &Value) {
+    fn opened(&mut self, now: Millis, jitter: f64, opened: Conn, connect: ConnectParams) {
         let Phase::Dialing { conn, deadline } = self.phase else {
             return;
         };
         if conn != opened {
             return;
         }
-        let text = wire::RequestBody::new("connect", Some(connect)).map(|body| body.frame(HELLO_ID));
-        match text {
-            Ok(text) if text.len() <= self.config.hello_bytes => {
+        match EncodedRequest::new(&Request::Connect(connect), self.config.hello_bytes) {
+            Ok(encoded) => {
                 self.phase = Phase::Greeting { conn, deadline };
+                let text = encoded.frame(HELLO_ID);
                 self.out.push_back(Output::Send { conn, text });
             }
-            outcome => {
-                let why = match outcome {
-                    Ok(text) => format!(
-                        "it has {} bytes, a gateway takes {}",
-                        text.len(),
-                        self.config.hello_bytes
-                    ),
-                    Err(why) => why,
+            Err(error) => {
+                let why = match error {
+                    CodecError::TooLarge { bytes, limit } => format!("it has {bytes} bytes, a gateway takes {limit}"),
+                    error => error.to_string(),
                 };
                 self.close(conn, CLOSE_NORMAL, "bad connect");
-                let row = gsv_protocol::errors::PROTOCOL_BAD_CONNECT;
+                let row = errors::PROTOCOL_BAD_CONNECT;
                 self.refused(now, jitter, row.with_message(format!("{} {why}.", row.text)));
             }
         }
@@ -211,79 +209,81 @@ impl Machine {
 
     fn text(&mut self, now: Millis, jitter: f64, text: &str) {
         match text {
-            "pong" => return,
-            "ping" => {
+            PONG => {}
+            PING => {
                 if let Phase::Ready(ready) = &mut self.phase {
                     ready.last_sent = now;
                     self.out.push_back(Output::Send {
                         conn: ready.conn,
-                        text: "pong".into(),
-                    });
-                }
-                return;
-            }
-            _ => {}
-        }
-        match (wire::decode(text), matches!(self.phase, Phase::Greeting { .. })) {
-            (Ok(Incoming::Response { id, outcome: Ok(hello) }), true) if id == HELLO_ID => {
-                self.greeted(now, jitter, hello);
-            }
-            // Whatever id a refusal before hello-ok carries, it is about the only frame that was sent.
-            (
-                Ok(Incoming::Response {
-                    outcome: Err(error), ..
-                }),
-                true,
-            ) => {
-                if let Some(conn) = self.current() {
-                    self.close(conn, CLOSE_NORMAL, "refused");
-                }
-                self.refused(now, jitter, error);
-            }
-            (Ok(Incoming::Response { id, outcome }), _) => {
-                // Unknown: it was answered with a timeout meanwhile, or nobody waits.
-                if let Some(key) = self.calls.take_by_id(&id) {
-                    self.out.push_back(Output::Answer {
-                        key,
-                        outcome: outcome.map_err(LinkError::Remote),
-                    });
-                } else if let Err(error) = outcome {
-                    self.out.push_back(Output::Oddity {
-                        what: format!(
-                            "an error that belongs to no request: {} {}",
-                            error.reason, error.message
-                        ),
+                        text: PONG.into(),
                     });
                 }
             }
-            (Ok(Incoming::Event { name, payload, seq }), false) => {
-                self.out.push_back(Output::Event { name, payload, seq });
-            }
-            (Ok(Incoming::Event { name, .. }), true) => self.out.push_back(Output::Oddity {
-                what: format!("event {name} before hello-ok"),
-            }),
-            (Ok(Incoming::Request { .. }), _) => self.out.push_back(Output::Oddity {
-                what: "a request from the gateway".into(),
-            }),
-            (Err(why), _) => self.out.push_back(Output::Oddity { what: why }),
+            _ => match codec::decode(text) {
+                Ok(Incoming::Answer { id, outcome }) => self.answered(now, jitter, &id, outcome),
+                Ok(Incoming::Event { event, seq }) => self.event(event, seq),
+                Ok(Incoming::Request) => self.ignore("a request from the gateway".into()),
+                Err(error) => self.ignore(error.to_string()),
+            },
         }
     }
 
-    fn greeted(&mut self, now: Millis, jitter: f64, hello: Value) {
-        let Phase::Greeting { conn, .. } = self.phase else {
-            return;
-        };
-        let protocol = hello.get("protocol").and_then(Value::as_u64);
-        if protocol != Some(gsv_protocol::limits::PROTOCOL_VERSION) {
-            let row = gsv_protocol::errors::PROTOCOL_VERSION;
-            let said = protocol.map_or_else(|| "no version at all".into(), |version| format!("version {version}"));
-            let message = format!("The gateway answered with {said}; this program speaks version 1.");
+    fn answered(&mut self, now: Millis, jitter: f64, id: &str, outcome: Result<Json, ErrorShape>) {
+        match (outcome, &self.phase) {
+            (Ok(hello), Phase::Greeting { conn, .. }) if id == HELLO_ID => {
+                let conn = *conn;
+                self.greeted(now, jitter, conn, &hello);
+            }
+            // A refusal before hello-ok is about the only frame that was sent, whatever its id.
+            (Err(error), Phase::Greeting { conn, .. }) => {
+                let conn = *conn;
+                self.close(conn, CLOSE_NORMAL, "refused");
+                self.refused(now, jitter, error);
+            }
+            // An unknown id belongs to a call that timed out or was forgotten meanwhile.
+            (outcome, _) => match (self.calls.take_by_id(id), outcome) {
+                (Some(key), outcome) => self.out.push_back(Output::Answer {
+                    key,
+                    outcome: outcome.map_err(LinkError::Remote),
+                }),
+                (None, Err(error)) => self.ignore(format!(
+                    "an error that belongs to no request: {} {}",
+                    error.reason, error.message
+                )),
+                (None, Ok(_)) => {}
+            },
+        }
+    }
+
+    fn event(&mut self, event: Event, seq: Option<u64>) {
+        if matches!(self.phase, Phase::Greeting { .. }) {
+            self.ignore("an event before hello-ok".into());
+        } else {
+            self.out.push_back(Output::Event { event, seq });
+        }
+    }
+
+    fn ignore(&mut self, what: String) {
+        self.out.push_back(Output::Ignored { what });
+    }
+
+    fn greeted(&mut self, now: Millis, jitter: f64, conn: Conn, hello: &Json) {
+        let hello = codec::read_greeting(hello);
+        if u64::from(hello.protocol) != limits::PROTOCOL_VERSION {
+            let said = match hello.protocol {
+                0 => "no version at all".to_owned(),
+                version => format!("version {version}"),
+            };
+            let message = format!(
+                "The gateway answered with {said}; this program speaks version {}.",
+                limits::PROTOCOL_VERSION
+            );
             self.close(conn, CLOSE_NORMAL, "protocol version");
-            self.refused(now, jitter, row.with_message(message));
+            self.refused(now, jitter, errors::PROTOCOL_VERSION.with_message(message));
             return;
         }
-        let ping_interval = match hello.get("pingIntervalMs").and_then(Value::as_u64) {
-            Some(wanted) if wanted > 0 => wanted.clamp(1000, self.config.ping_interval_ms),
+        let ping_interval = match hello.ping_interval_ms {
+            Some(wanted) if wanted > 0 => u64::from(wanted).clamp(1000, self.config.ping_interval_ms),
             _ => self.config.ping_interval_ms,
         };
         self.phase = Phase::Ready(Ready {
@@ -294,19 +294,19 @@ impl Machine {
             unanswered: 0,
             ping_interval,
         });
-        self.out.push_back(Output::Up { hello });
+        self.out.push_back(Output::Up { hello: Box::new(hello) });
         self.calls.send_waiting(conn, &mut self.out);
     }
 
-    fn call(&mut self, now: Millis, request: Request) {
+    fn call(&mut self, now: Millis, call: NewCall) {
         if let Phase::Stopped { why } = &self.phase {
             self.out.push_back(Output::Answer {
-                key: request.key,
+                key: call.key,
                 outcome: Err(why.clone()),
             });
             return;
         }
-        if self.calls.add(now, request, &mut self.out)
+        if self.calls.add(now, call, &mut self.out)
             && let Phase::Ready(ready) = &mut self.phase
         {
             ready.last_sent = now;
@@ -327,15 +327,15 @@ impl Machine {
             Phase::Ready(ready) if !self.paused && ready.ping_at() <= now => {
                 let conn = ready.conn;
                 if ready.unanswered >= MISSES {
-                    self.close(conn, CLOSE_SILENT, "no sign of life");
-                    self.lost(now, jitter, "the gateway shows no sign of life".into());
+                    self.close(conn, CLOSE_SILENT, "no answer to pings");
+                    self.lost(now, jitter, "the gateway does not answer pings".into());
                 } else {
                     ready.unanswered += 1;
                     ready.last_ping = now;
                     ready.last_sent = now;
                     self.out.push_back(Output::Send {
                         conn,
-                        text: "ping".into(),
+                        text: PING.into(),
                     });
                 }
             }
@@ -357,8 +357,8 @@ impl Machine {
         }
     }
 
-    /// A link that worked is gone. However short it was, the next wait is short too: calls that are under way on a node are given up
-    /// when it stays away for longer than the grace (G3), so a link that breaks often must not add up to long waits.
+    /// A link that worked is gone. The next wait is short however short the link was: the gateway gives a node's calls up
+    /// when the node stays away for longer than the grace (G3), so frequent breaks must not add up to long waits.
     fn lost(&mut self, now: Millis, jitter: f64, reason: String) {
         self.failures = 0;
         if self.config.reconnect {
@@ -369,7 +369,7 @@ impl Machine {
         }
     }
 
-    /// No link came about.
+    /// No link was made.
     fn unreachable(&mut self, now: Millis, jitter: f64, cause: String) {
         if self.config.reconnect {
             self.wait(now, jitter, cause);

@@ -1,16 +1,17 @@
-//! Whatever happens in whatever order: no request is answered twice, none is forgotten, what must not be sent twice is
-//! not, waits stay in bounds, and the machine always has something to wait for.
+//! In every order of inputs: each call is answered exactly once, calls that must not run twice are sent once, waits stay
+//! in bounds, and the machine always waits for something.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::tests::{connect, new_call};
 use super::*;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Call { idempotent: bool, timeout_ms: Millis },
+    Call { resend: bool, timeout_ms: Millis },
     Forget(usize),
     Opened,
     DialFailed { refused: bool },
@@ -29,7 +30,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (any::<bool>(), 1u64..60_000).prop_map(|(idempotent, timeout_ms)| Step::Call { idempotent, timeout_ms }),
+        4 => (any::<bool>(), 1u64..60_000).prop_map(|(resend, timeout_ms)| Step::Call { resend, timeout_ms }),
         1 => (0usize..8).prop_map(Step::Forget),
         4 => Just(Step::Opened),
         1 => any::<bool>().prop_map(|refused| Step::DialFailed { refused }),
@@ -47,7 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The world around the machine, and what it has seen.
+/// The machine's environment, which records what it sees.
 struct World {
     machine: Machine,
     now: Millis,
@@ -58,7 +59,7 @@ struct World {
     unanswered: Vec<(String, u64)>,
     answered_ids: Vec<String>,
     all_ids: BTreeSet<String>,
-    idempotent: BTreeMap<u64, bool>,
+    resend: BTreeMap<u64, bool>,
     contents: BTreeMap<u64, Value>,
     forgotten: BTreeSet<u64>,
     answers: BTreeMap<u64, u32>,
@@ -77,7 +78,7 @@ impl World {
             unanswered: vec![],
             answered_ids: vec![],
             all_ids: BTreeSet::new(),
-            idempotent: BTreeMap::new(),
+            resend: BTreeMap::new(),
             contents: BTreeMap::new(),
             forgotten: BTreeSet::new(),
             answers: BTreeMap::new(),
@@ -98,7 +99,7 @@ impl World {
         assert_eq!(self.machine.is_stopped(), self.stopped);
         let waits_for_reader = self.paused && self.greeted;
         if !self.stopped && !waits_for_reader {
-            assert!(self.machine.next_tick().is_some(), "nothing to wait for");
+            assert!(self.machine.next_tick().is_some(), "the machine waits for nothing");
         }
     }
 
@@ -124,7 +125,7 @@ impl World {
                 *self.answers.entry(key.0).or_default() += 1;
                 assert_eq!(self.answers[&key.0], 1, "answered twice");
                 if let Err(LinkError::OutcomeUnknown { .. }) = outcome {
-                    assert!(!self.idempotent[&key.0] && self.sends.contains_key(&key.0));
+                    assert!(!self.resend[&key.0] && self.sends.contains_key(&key.0));
                 }
             }
             Output::Up { .. } => self.greeted = true,
@@ -135,7 +136,7 @@ impl World {
                     assert_eq!(self.machine.next_tick().map(|at| at <= self.now + wait), Some(true));
                 }
             }
-            Output::Event { .. } | Output::Oddity { .. } => {}
+            Output::Event { .. } | Output::Ignored { .. } => {}
             Output::Stopped { .. } => {
                 self.hang_up();
                 self.stopped = true;
@@ -150,7 +151,7 @@ impl World {
         }
         assert!(self.greeted, "a call before hello-ok");
         assert!(self.all_ids.insert(id.clone()), "a frame id was used twice");
-        let key = frame["params"]["key"].as_u64().unwrap();
+        let key: u64 = frame["params"]["path"].as_str().unwrap().parse().unwrap();
         assert!(
             !self.answers.contains_key(&key) && !self.forgotten.contains(&key),
             "sent after its end"
@@ -163,7 +164,7 @@ impl World {
             "sent again with another content"
         );
         *self.sends.entry(key).or_default() += 1;
-        assert!(self.idempotent[&key] || self.sends[&key] == 1, "sent twice");
+        assert!(self.resend[&key] || self.sends[&key] == 1, "sent twice");
         self.unanswered.push((id, key));
     }
 
@@ -181,21 +182,14 @@ impl World {
             text: frame.to_string(),
         };
         match (step, self.socket) {
-            (Step::Call { idempotent, timeout_ms }, _) => {
-                let key = self.idempotent.len() as u64;
-                self.idempotent.insert(key, idempotent);
-                let request = Request {
-                    key: CallKey(key),
-                    method: "m".into(),
-                    params: Some(json!({"key": key})),
-                    idempotent,
-                    timeout_ms,
-                };
-                self.feed(jitter, Input::Call(request));
+            (Step::Call { resend, timeout_ms }, _) => {
+                let key = self.resend.len() as u64;
+                self.resend.insert(key, resend);
+                self.feed(jitter, Input::Call(new_call(key, resend, timeout_ms)));
             }
             (Step::Forget(which), _) => {
                 let open: Vec<u64> = self
-                    .idempotent
+                    .resend
                     .keys()
                     .filter(|key| !self.answers.contains_key(key) && !self.forgotten.contains(key))
                     .copied()
@@ -213,7 +207,7 @@ impl World {
                 jitter,
                 Input::Opened {
                     conn,
-                    connect: json!({}),
+                    connect: connect(),
                 },
             ),
             (Step::DialFailed { refused }, Some(conn)) => {
@@ -311,7 +305,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_request_is_answered_twice_and_none_is_forgotten(
+    fn every_call_is_answered_exactly_once(
         is_node in any::<bool>(), reconnect in any::<bool>(), steps in prop::collection::vec((step(), 0.0f64..1.0), 1..120)
     ) {
         let mut world = World::new(is_node, reconnect);
@@ -320,7 +314,7 @@ proptest! {
             world.take(jitter, step);
         }
         world.feed(0.5, Input::Shutdown { reason: "end".into() });
-        for key in world.idempotent.keys() {
+        for key in world.resend.keys() {
             let answers = world.answers.get(key).copied().unwrap_or(0);
             prop_assert_eq!(answers, u32::from(!world.forgotten.contains(key)), "call {}", key);
         }
@@ -328,7 +322,7 @@ proptest! {
         prop_assert_eq!(world.machine.next_tick(), None);
     }
 
-    /// As long as the gateway is there, every call that has time gets its answer, whatever happened before.
+    /// When the gateway is reachable again, the node connects and its calls are answered.
     #[test]
     fn p12_a_node_always_comes_back(steps in prop::collection::vec((step(), 0.0f64..1.0), 1..80)) {
         let mut world = World::new(true, true);
@@ -358,10 +352,10 @@ proptest! {
             world.take(0.5, Step::Hello);
         }
         prop_assert!(world.greeted);
-        world.take(0.5, Step::Call { idempotent: false, timeout_ms: 1000 });
+        world.take(0.5, Step::Call { resend: false, timeout_ms: 1000 });
         let last = world.unanswered.len() - 1;
         world.take(0.5, Step::Answer { which: last, ok: true });
-        let key = world.idempotent.len() as u64 - 1;
+        let key = world.resend.len() as u64 - 1;
         prop_assert_eq!(world.answers.get(&key), Some(&1));
     }
 

@@ -1,31 +1,29 @@
-//! Which refusals only a person can mend. Nothing here decides what to do about them.
+//! Tells refusals that only a person can fix from passing ones. Does not decide what to do about them.
 
 use gsv_protocol::errors;
 use gsv_protocol::types::ErrorShape;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Trying again soon may help.
+    /// A retry may succeed soon.
     Passing,
-    /// Trying again changes nothing until somebody acts.
+    /// A retry fails until a person acts.
     Final,
 }
 
+/// Judges an error that the gateway gave instead of `hello-ok`.
 pub fn verdict(error: &ErrorShape) -> Verdict {
-    if error.retryable == Some(true) {
-        return Verdict::Passing;
-    }
-    let by_hand = error.reason.starts_with("auth.") || error.reason.starts_with("protocol.");
-    // The reference gateway gives numbers only.
-    let by_number = matches!(error.code, 101..=103 | 401 | 403);
-    if by_hand || by_number {
+    /// The groups of reasons that concern the token or the program itself.
+    const FINAL_GROUPS: [&str; 2] = ["auth", "protocol"];
+    let group = error.reason.split('.').next().unwrap_or_default();
+    if error.retryable != Some(true) && FINAL_GROUPS.contains(&group) {
         Verdict::Final
     } else {
         Verdict::Passing
     }
 }
 
-/// Close codes of the handshake (SPEC.md H1 to H8), for a gateway whose answer was lost or that gave none.
+/// The error that a close code of the handshake stands for (SPEC.md H1 to H8), when no answer came before it.
 pub fn of_close_code(code: Option<u16>, reason: &str) -> Option<ErrorShape> {
     let row = match code? {
         4000 => errors::PROTOCOL_NOT_CONNECTED,
@@ -42,12 +40,12 @@ pub fn of_close_code(code: Option<u16>, reason: &str) -> Option<ErrorShape> {
     Some(row.with_message(message))
 }
 
-/// H4: the reason of a close 1000 that says a newer connection took over.
+/// Whether the reason of a close 1000 says that a newer connection took over (H4).
 pub fn says_replaced(reason: &str) -> bool {
     reason.to_ascii_lowercase().contains("replaced")
 }
 
-/// A close in words.
+/// Describes a close in words.
 pub fn describe_close(code: Option<u16>, reason: &str) -> String {
     match (code, reason.trim()) {
         (None, "") => "the connection broke".into(),

@@ -1,0 +1,122 @@
+//! Opens connections to a gateway: a WebSocket, or a byte stream for HTTP. Knows TCP, TLS and the upgrade; nothing of
+//! frames.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use gsv_protocol::codec::RECEIVED_BYTES;
+use gsv_protocol::types::ErrorShape;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_tungstenite::tungstenite;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::StatusCode;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream};
+
+use crate::net::refusal::refusal;
+use crate::net::target::Target;
+
+pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+const BUFFER: usize = 16 * 1024;
+
+#[derive(Debug)]
+pub struct Failure {
+    pub cause: String,
+    /// The server's error, when it answered without opening a socket.
+    pub refusal: Option<Box<ErrorShape>>,
+}
+
+/// Opens a WebSocket. Bounded by `within`.
+pub async fn open_socket(target: &Target, within: Duration) -> Result<Socket, Failure> {
+    let plain = |cause: String| Failure { cause, refusal: None };
+    let attempt = async {
+        let stream = connect(target).await.map_err(|error| plain(error.to_string()))?;
+        let connector = if target.tls {
+            Connector::Rustls(tls().map_err(plain)?)
+        } else {
+            Connector::Plain
+        };
+        let request = target
+            .uri
+            .clone()
+            .into_client_request()
+            .map_err(|error| plain(error.to_string()))?;
+        let config = WebSocketConfig::default()
+            .read_buffer_size(BUFFER)
+            .write_buffer_size(BUFFER)
+            .max_message_size(Some(RECEIVED_BYTES))
+            .max_frame_size(Some(RECEIVED_BYTES));
+        tokio_tungstenite::client_async_tls_with_config(request, stream, Some(config), Some(connector))
+            .await
+            .map(|(socket, _)| socket)
+            .map_err(explain)
+    };
+    tokio::time::timeout(within, attempt)
+        .await
+        .unwrap_or_else(|_| Err(plain(format!("no connection within {} s", within.as_secs()))))
+}
+
+/// Opens a plain or encrypted byte stream to the same server, for HTTP.
+pub async fn open_stream(target: &Target) -> Result<Box<dyn Stream>, String> {
+    let stream = connect(target).await.map_err(|error| error.to_string())?;
+    if !target.tls {
+        return Ok(Box::new(stream));
+    }
+    let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
+    let encrypted = TlsConnector::from(tls()?).connect(name, stream).await;
+    encrypted
+        .map(|stream| Box::new(stream) as Box<dyn Stream>)
+        .map_err(|error| error.to_string())
+}
+
+async fn connect(target: &Target) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect((target.host.as_str(), target.port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// The certificates that come with the program; built once, at the first encrypted connection.
+fn tls() -> Result<Arc<ClientConfig>, String> {
+    static CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
+    CONFIG
+        .get_or_init(|| {
+            let roots = RootCertStore {
+                roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+            };
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            let builder = ClientConfig::builder_with_provider(provider)
+                .with_safe_default_protocol_versions()
+                .map_err(|error| error.to_string())?;
+            Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
+        })
+        .clone()
+}
+
+fn explain(error: tungstenite::Error) -> Failure {
+    match error {
+        tungstenite::Error::Http(response) => {
+            let (status, body) = (response.status(), response.into_body().unwrap_or_default());
+            let cause = match status {
+                StatusCode::OK => "a server answers there, but it is no gateway".into(),
+                StatusCode::NOT_FOUND => "a server answers there, but it has no gateway at this path (HTTP 404)".into(),
+                status => format!("the server answered HTTP {}", status.as_u16()),
+            };
+            Failure {
+                refusal: refusal(status, &body).map(Box::new),
+                cause,
+            }
+        }
+        other => Failure {
+            cause: other.to_string(),
+            refusal: None,
+        },
+    }
+}

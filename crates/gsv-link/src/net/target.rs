@@ -1,0 +1,160 @@
+//! The address of a gateway: reads what a person wrote, and names the paths behind it. Opens nothing.
+
+use tokio_tungstenite::tungstenite::http::Uri;
+
+use crate::error::LinkError;
+
+/// A gateway to dial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub uri: Uri,
+    /// Without the brackets of an IPv6 address.
+    pub host: String,
+    pub port: u16,
+    pub tls: bool,
+    /// Shown in messages: without the query, which may hold a secret.
+    pub shown: String,
+}
+
+impl Target {
+    pub fn parse(url: &str) -> Result<Self, LinkError> {
+        let url = url.trim();
+        let bad = |why: &str| LinkError::BadUrl {
+            url: without_secrets(url),
+            why: why.into(),
+        };
+        if url.is_empty() {
+            return Err(bad("it is empty"));
+        }
+        let with_scheme = if url.contains("://") {
+            url.to_owned()
+        } else {
+            format!("{}{url}", scheme_for_bare(url))
+        };
+        let uri: Uri = with_scheme.parse().map_err(|_| bad("it can't be read"))?;
+        let tls = match uri.scheme_str() {
+            Some("ws" | "http") => false,
+            Some("wss" | "https") => true,
+            _ => return Err(bad("only ws, wss, http and https are known")),
+        };
+        let authority = uri.authority().ok_or_else(|| bad("it names no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(bad(
+                "names and passwords don't belong in an address; set the token instead",
+            ));
+        }
+        let host = authority
+            .host()
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned();
+        if host.is_empty() {
+            return Err(bad("it names no host"));
+        }
+        // `Authority` drops a port that it can't read; here that is an error.
+        let port = match authority.as_str().get(authority.host().len()..).unwrap_or_default() {
+            "" if tls => 443,
+            "" => 80,
+            rest => match rest.strip_prefix(':').and_then(|port| port.parse::<u16>().ok()) {
+                Some(port) if port > 0 => port,
+                _ => return Err(bad("the port is not valid")),
+            },
+        };
+        let path = match uri.path() {
+            "" | "/" => "/ws",
+            path => path,
+        };
+        let scheme = if tls { "wss" } else { "ws" };
+        let shown = format!("{scheme}://{authority}{path}");
+        let full = uri
+            .query()
+            .map_or_else(|| shown.clone(), |query| format!("{shown}?{query}"));
+        let uri = full.parse().map_err(|_| bad("it can't be read"))?;
+        Ok(Self {
+            uri,
+            host,
+            port,
+            tls,
+            shown,
+        })
+    }
+
+    pub fn authority(&self) -> &str {
+        self.uri
+            .authority()
+            .map_or(self.host.as_str(), |authority| authority.as_str())
+    }
+
+    /// `/media` beside the socket's path: a gateway may live below a folder of its host.
+    pub fn media_path(&self) -> String {
+        let path = self.uri.path();
+        format!("{}/media", path.strip_suffix("/ws").unwrap_or_default())
+    }
+}
+
+/// A bare `host[:port]`: plain on this machine, encrypted elsewhere.
+fn scheme_for_bare(url: &str) -> &'static str {
+    let host = url.split('/').next().unwrap_or_default();
+    let local = ["localhost", "127.", "[::1]"]
+        .iter()
+        .any(|prefix| host.starts_with(prefix));
+    if local { "ws://" } else { "wss://" }
+}
+
+fn without_secrets(url: &str) -> String {
+    let cut = url.split(['?', '#']).next().unwrap_or_default();
+    let shown = match (cut.find("://"), cut.rfind('@')) {
+        (Some(scheme), Some(at)) if at > scheme => format!("{}://...{}", &cut[..scheme], &cut[at..]),
+        (None, Some(at)) => format!("...{}", &cut[at..]),
+        _ => cut.to_owned(),
+    };
+    shown.chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(url: &str) -> String {
+        Target::parse(url).map_or_else(|error| format!("{}: {error}", error.reason()), |target| target.shown)
+    }
+
+    #[test]
+    fn every_spelling_of_an_address_leads_to_ws() {
+        for (given, want) in [
+            ("ws://127.0.0.1:8787", "ws://127.0.0.1:8787/ws"),
+            ("http://localhost:8787/", "ws://localhost:8787/ws"),
+            ("https://gsv.example.com", "wss://gsv.example.com/ws"),
+            ("wss://gsv.example.com/other", "wss://gsv.example.com/other"),
+            ("localhost:8787", "ws://localhost:8787/ws"),
+            ("gsv.example.com", "wss://gsv.example.com/ws"),
+            ("http://[::1]:99", "ws://[::1]:99/ws"),
+            ("https://host/ws?key=secret", "wss://host/ws"),
+        ] {
+            assert_eq!(shown(given), want, "{given}");
+        }
+        let media = |url: &str| Target::parse(url).unwrap().media_path();
+        assert_eq!(media("ws://127.0.0.1:8787"), "/media");
+        assert_eq!(media("https://host/gsv/ws"), "/gsv/media");
+        assert_eq!(Target::parse("http://[::1]:99").unwrap().host, "::1");
+        assert_eq!(Target::parse("https://a").unwrap().port, 443);
+    }
+
+    #[test]
+    fn bad_addresses_are_refused_without_repeating_secrets() {
+        for given in [
+            "",
+            "ftp://host",
+            "ws://",
+            "ws://u:hunter2@host/ws",
+            "ws://host:99999",
+            "ws://host:0",
+            "ws://host:",
+            "not a url",
+        ] {
+            let said = shown(given);
+            assert!(said.starts_with("link.bad_url"), "{given}: {said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+}
