@@ -1,11 +1,12 @@
 /**
- * Puts the gateway together: the kernel, then the features of `features.ts`. `parts` is where the world outside comes from, and the one
+ * Puts a gateway together: the kernel, then a list of features (`features.ts` has the list of this program). `parts` is where the world outside comes from, and the one
  * place where tests put something else.
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
-import { KERNEL_HISTORY } from "../kernel/tables.ts";
+import type { FeatureList } from "../kernel/feature.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { migrateFeatures } from "../kernel/migrations.ts";
+import { KERNEL_HISTORY } from "../kernel/tables.ts";
 import { systemClock } from "../platform/clock.ts";
 import { allowedOrigins, bootstrapTokenHash, channelNames, channelService, type Env, versionOf } from "../platform/env.ts";
 import { randomName, sha256Hex } from "../platform/ids.ts";
@@ -16,7 +17,7 @@ import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
-import { FEATURES } from "./features.ts";
+import type { BasePorts } from "./features.ts";
 
 export interface Parts {
   /** The Worker of a channel, when one is bound as `CHANNEL_{NAME}`. */
@@ -38,9 +39,9 @@ export const parts: Parts = {
 };
 
 /** The kernel with every feature, and the ports that the features offer. Tables are brought to the newest version first. */
-export function composeGateway(ctx: DurableObjectState, env: Env, port: GatewayPort) {
+export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: GatewayPort, list: FeatureList<BasePorts, Ports>) {
   const { storage } = ctx;
-  migrateFeatures(storage, KERNEL_HISTORY, FEATURES.definitions);
+  migrateFeatures(storage, KERNEL_HISTORY, list.definitions);
   answerPings(ctx);
   const secrets = new SecretValues();
   const kernel = new Kernel({
@@ -56,7 +57,7 @@ export function composeGateway(ctx: DurableObjectState, env: Env, port: GatewayP
     firstTokenHash: bootstrapTokenHash(env),
     unservedEvents: ["transfer.send", "transfer.start", "transfer.receive", "transfer.end"],
   });
-  const { features, ports } = FEATURES.create({
+  const { features, ports } = list.create({
     ...kernel.ports,
     admission: kernel.admission,
     bucket: env.STORAGE,

@@ -4,6 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
+import type { Kernel } from "../kernel/kernel.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
 import type { AuditInput } from "../ports/audit.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../ports/channels.ts";
@@ -16,15 +17,18 @@ import type { SearchableSession, SearchAnswer, SearchInput } from "../ports/sear
 import type { SessionToSession, SessionToSessionSent } from "../ports/session-to-session.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
 import { composeGateway } from "./compose.ts";
+import { FEATURES } from "./features.ts";
 import { problemResponse } from "./http/problem.ts";
 
+type FeaturePorts = ReturnType<typeof FEATURES.create>["ports"];
+
 export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelPort, HttpPort {
-  readonly #kernel: ReturnType<typeof composeGateway>["kernel"];
-  readonly #ports: ReturnType<typeof composeGateway>["ports"];
+  readonly #kernel: Kernel;
+  readonly #ports: FeaturePorts;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const { kernel, ports } = composeGateway(ctx, env, this);
+    const { kernel, ports } = composeGateway(ctx, env, this, FEATURES);
     this.#kernel = kernel;
     this.#ports = ports;
   }

@@ -1,0 +1,99 @@
+/**
+ * The example of features/README.md: a capability is one definition, and one line adds it to a gateway. It has a table of its own, a
+ * method, an alarm, a part of the version of run contexts, and a native tool.
+ */
+import { reset, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach, expect, test } from "vitest";
+import { composeGateway } from "../../src/app/compose.ts";
+import { FEATURES } from "../../src/app/features.ts";
+import type { FeatureDefinition } from "../../src/kernel/feature.ts";
+import { succeed } from "../../src/kernel/outcome.ts";
+import type { KernelPorts } from "../../src/kernel/ports.ts";
+import { all, one, run } from "../../src/platform/sql.ts";
+import type { SessionsPort } from "../../src/ports/sessions.ts";
+import { tool } from "../../src/tools/tool.ts";
+import { ADMIN, connectParams, gateway, Peer, seed } from "../support/gateway.ts";
+
+interface RemindersPort {
+  readonly reminders: { due(): number | undefined };
+}
+
+/** What a folder `features/reminders/` would export. */
+const remindersFeature: FeatureDefinition<SessionsPort & Pick<KernelPorts, "arm" | "database" | "now">, RemindersPort> = {
+  name: "reminders",
+  migrations: [
+    {
+      name: "reminders",
+      up: (sql) => {
+        sql.exec("CREATE TABLE reminders(id INTEGER PRIMARY KEY, at INTEGER NOT NULL, rung INTEGER NOT NULL DEFAULT 0) STRICT");
+      },
+    },
+  ],
+  tools: [
+    tool("gsv__Reminder", "Answers what a reminder is.", {}, [], {}, async (_args, { callId }) => ({ ok: true, result: { callId } })),
+  ],
+  create({ database: { sql }, arm, now, sessions }) {
+    const due = (): number | undefined =>
+      one<{ at: number | null }>(sql, "SELECT min(at) AS at FROM reminders WHERE rung = 0")?.at ?? undefined;
+    return {
+      offers: { reminders: { due } },
+      methods: {
+        "heartbeat.start": () => {
+          run(sql, "INSERT INTO reminders(at) VALUES(?)", now());
+          arm();
+          return succeed({ message: `Agents with sessions: ${sessions.byAgent().size}.`, agents: {} });
+        },
+      },
+      alarms: [{ name: "reminders", next: due, run: (at) => run(sql, "UPDATE reminders SET rung = 1 WHERE at <= ?", at) }],
+      contextVersion: () => String(due() ?? 0),
+    };
+  },
+};
+
+/** The one line. */
+const WITH_REMINDERS = FEATURES.add(remindersFeature);
+
+beforeEach(async () => {
+  await reset();
+  await seed();
+});
+
+test("one definition and one line add a capability: table, method, alarm, tool, port", async () => {
+  expect(WITH_REMINDERS.tools().map(({ definition }) => definition.name)).toContain("gsv__Reminder");
+  await runInDurableObject(gateway(), async (instance, state) => {
+    const { kernel, ports } = composeGateway(state, env, instance, WITH_REMINDERS);
+    const { 0: near, 1: far } = new WebSocketPair();
+    kernel.server.accept(far, "");
+    const peer = new Peer(near);
+    const ask = async (id: string, method: string, params: unknown) => {
+      await kernel.server.message(far, JSON.stringify({ type: "req", id, method, params }));
+      return peer.answer(id);
+    };
+    const hello = await ask("hello", "connect", connectParams("client", "example", ADMIN));
+    expect(hello).toMatchObject({ ok: true, payload: { features: { methods: expect.arrayContaining(["heartbeat.start"]) } } });
+    const before = kernel.ports.contextVersion();
+    expect(await ask("start", "heartbeat.start", {})).toMatchObject({ ok: true, payload: { message: "Agents with sessions: 0." } });
+    expect(kernel.ports.contextVersion()).not.toBe(before);
+    expect(ports.reminders.due()).toBeTypeOf("number");
+    await kernel.alarm();
+    expect(all(state.storage.sql, "SELECT rung FROM reminders")).toEqual([{ rung: 1 }]);
+    expect(ports.reminders.due()).toBeUndefined();
+    expect(all(state.storage.sql, "SELECT * FROM schema_version ORDER BY owner")).toEqual(
+      expect.arrayContaining([
+        { owner: "gateway", version: 9 },
+        { owner: "reminders", version: 1 },
+      ]),
+    );
+  });
+});
+
+test("two features with one method are an error of the program", async () => {
+  await runInDurableObject(gateway(), async (instance, state) => {
+    const twice = WITH_REMINDERS.add({
+      name: "again",
+      create: () => ({ offers: {}, methods: { "heartbeat.start": () => succeed({ message: "", agents: {} }) } }),
+    });
+    expect(() => composeGateway(state, env, instance, twice)).toThrow("heartbeat.start");
+  });
+});
