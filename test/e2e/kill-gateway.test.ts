@@ -131,7 +131,7 @@ describe("the gateway, killed", () => {
             else again = Date.now();
           },
         });
-        await rig.with((client) => cell.say(client));
+        await cell.sayIntoKill();
         await rig.risen();
         assert.equal((await cell.judge()).text, "the answer");
         assert.equal(rig.model.turns(cell.name).length, 2);
@@ -153,7 +153,7 @@ describe("the gateway, killed", () => {
               if (n === 1 && piece.kind === kind && here(piece.nth, piece.of)) rig.shoot();
             },
           });
-          await rig.with((client) => cell.say(client));
+          await cell.sayIntoKill();
           await rig.risen();
           assert.equal((await cell.judge()).text, "one two three four five six");
           assert.equal(rig.model.turns(cell.name).length, 2);
@@ -168,7 +168,7 @@ describe("the gateway, killed", () => {
             if (n === 1 && kind === "args" && nth === Math.ceil(of / 2)) rig.shoot();
           },
         });
-        await rig.with((client) => cell.say(client));
+        await cell.sayIntoKill();
         await rig.risen();
         assert.match((await cell.judge()).text, /"start":1/);
         assert.equal(node.callOf(cell.name)?.args["padding"], "x".repeat(200));
@@ -186,7 +186,7 @@ describe("the gateway, killed", () => {
               rig.shoot();
             },
           });
-          await rig.with((client) => cell.say(client));
+          await cell.sayIntoKill();
           await rig.risen();
           assert.equal((await cell.judge()).text, "all of it");
         });
@@ -200,7 +200,7 @@ describe("the gateway, killed", () => {
             if (n === 2) rig.shoot();
           },
         });
-        await rig.with((client) => cell.say(client));
+        await cell.sayIntoKill();
         await rig.risen();
         assert.match((await cell.judge()).text, /"start":1/);
         assert.equal(rig.model.turns(cell.name).length, 3);
@@ -281,7 +281,7 @@ describe("the gateway, killed", () => {
           return undefined;
         },
       });
-      await rig.with((client) => cell.say(client));
+      await cell.sayIntoKill();
       await rig.risen();
       await until("the answer is given again", () => rig.model.turns(cell.name).length === 2);
       await rig.with(async (client) => {
@@ -327,7 +327,7 @@ describe("the gateway, killed", () => {
           if (n === 1 && kind === "text" && nth === 2) cuts.push(rig.powerCut());
         },
       });
-      await rig.with((client) => cell.say(client));
+      await cell.sayIntoKill();
       await until("the power is cut", () => cuts.length === 1);
       await Promise.all(cuts);
       assert.equal((await cell.judge()).text, "one two three");
@@ -342,7 +342,7 @@ describe("the gateway, killed", () => {
           if (n === 1 && kind === "text" && nth === 2) repairs.push(rig.orphan());
         },
       });
-      await rig.with((client) => cell.say(client));
+      await cell.sayIntoKill();
       await until("the supervisor is killed", () => repairs.length === 1);
       await Promise.all(repairs);
       assert.equal((await cell.judge()).text, "one two three");

@@ -246,6 +246,16 @@ export class Cell {
     this.said.push(said);
     return said;
   }
+  /** Sends a message that makes the test kill the gateway. The kill may come before the answer; then the message is sent again. */
+  async sayIntoKill(): Promise<void> {
+    const said = this.word();
+    try {
+      await this.#rig.with((client) => client.call("chat.send", { ...said }));
+    } catch (error) {
+      if (!AWAY.test(String(error))) throw error;
+      await this.#rig.insist(said);
+    }
+  }
   async say(client: Client, text?: string): Promise<Json> {
     return client.call("chat.send", { ...this.word(text) });
   }

@@ -64,7 +64,7 @@ describe("a call on a node with a ledger", () => {
     it(`${title}, workerd is killed: it is done once, and the model gets its result`, async () => {
       const cell = oneCall(`gateway ${stage}`);
       once(cell, stage, () => rig.shoot());
-      await rig.with((client) => cell.say(client));
+      await cell.sayIntoKill();
       await rig.risen();
       // With the result in, the next model call may be under way already, and is then made again.
       await isDoneOnce(cell, stage === "acked" ? 3 : 2);
@@ -77,7 +77,7 @@ describe("a call on a node with a ledger", () => {
         spin(delay);
         rig.shoot();
       });
-      await rig.with((client) => cell.say(client));
+      await cell.sayIntoKill();
       await rig.risen();
       await isDoneOnce(cell, 3);
     });
@@ -89,7 +89,7 @@ describe("a call on a node with a ledger", () => {
       rig.shoot();
       return "lose";
     });
-    await rig.with((client) => cell.say(client));
+    await cell.sayIntoKill();
     await rig.risen();
     await isDoneOnce(cell);
     assert.equal(node.callOf(cell.name)?.arrivals, 1);
@@ -101,7 +101,7 @@ describe("a call on a node with a ledger", () => {
       node.leave();
       return "lose";
     });
-    await rig.with((client) => cell.say(client));
+    await cell.sayIntoKill();
     await until("the link is cut", () => !node.online);
     await node.join();
     await isDoneOnce(cell);
@@ -116,7 +116,7 @@ describe("a call on a node with a ledger", () => {
         go = resolve;
       });
     });
-    await rig.with((client) => cell.say(client));
+    await cell.sayIntoKill();
     await until("the gateway is gone", () => rig.isShot && !node.online);
     go();
     await until("the call has ended", () => node.callOf(cell.name)?.state === "finished");
@@ -133,7 +133,7 @@ describe("a call on a node with a ledger", () => {
         go = resolve;
       });
     });
-    await rig.with((client) => cell.say(client));
+    await cell.sayIntoKill();
     await rig.risen();
     await until("the node is back", () => node.online);
     rig.shoot();
@@ -146,7 +146,7 @@ describe("a call on a node with a ledger", () => {
   it("[K20] [P7] missing acknowledgements and repeated results change nothing", async () => {
     const cell = oneCall("k20 deaf");
     node.at.acked = (call, nth) => (call.args["cell"] === cell.name && nth <= 2 ? "lose" : undefined);
-    await rig.with((client) => cell.say(client));
+    await cell.sayIntoKill();
     await until(
       "the gateway has the result",
       () => node.callOf(cell.name)?.state === "finished" && rig.model.turns(cell.name).length === 2,
@@ -201,7 +201,7 @@ describe("a call on a node with a ledger", () => {
       it(`${title}: after its start the call is done once`, async () => {
         const cell = oneCall(`node ${stage}`);
         once(cell, stage, () => node.die());
-        await rig.with((client) => cell.say(client));
+        await cell.sayIntoKill();
         await until("the node is gone", () => (node.callOf(cell.name) !== undefined || stage === "arrived") && !node.online);
         await node.join();
         await isDoneOnce(cell);
@@ -211,7 +211,7 @@ describe("a call on a node with a ledger", () => {
     it("[K16'] [P6] when it has started: the model is told that the outcome is unknown, and the call is not run again", async () => {
       const cell = oneCall("node started");
       once(cell, "started", () => node.die());
-      await rig.with((client) => cell.say(client));
+      await cell.sayIntoKill();
       await until("the node is gone", () => node.callOf(cell.name)?.state === "lost");
       await node.join();
       const seen = await cell.judge();
@@ -227,7 +227,7 @@ describe("a call on a node with a ledger", () => {
         rig.shoot();
         node.die();
       });
-      await rig.with((client) => cell.say(client));
+      await cell.sayIntoKill();
       await rig.risen();
       await node.join();
       const seen = await cell.judge();
@@ -242,7 +242,7 @@ describe("a call on a node with a ledger", () => {
           rig.shoot();
           node.die();
         });
-        await rig.with((client) => cell.say(client));
+        await cell.sayIntoKill();
         await rig.risen();
         await node.join();
         await isDoneOnce(cell);
@@ -252,7 +252,7 @@ describe("a call on a node with a ledger", () => {
     it("[T5] when a read-only call has started: it may be repeated, and the run goes on at once", async () => {
       const cell = oneCall("read only", "box__Look");
       once(cell, "started", () => node.die());
-      await rig.with((client) => cell.say(client));
+      await cell.sayIntoKill();
       await until("the node is gone", () => node.callOf(cell.name)?.state === "lost");
       const seen = await cell.judge();
       assert.equal(seen.messages.filter(({ role }) => role === "toolResult").length, 1);
@@ -271,7 +271,7 @@ describe("a call on a node with a ledger", () => {
             go = resolve;
           });
         });
-        await rig.with((client) => cell.say(client));
+        await cell.sayIntoKill();
         await until("the link is cut", () => node.callOf(cell.name) !== undefined && !node.online);
         go();
         await node.join();
@@ -374,7 +374,7 @@ describe("a call on a node without a ledger", () => {
         go = resolve;
       });
     };
-    await rig.with((client) => cell.say(client));
+    await cell.sayIntoKill();
     await rig.risen();
     await until("the node is back", () => node.online);
     go();

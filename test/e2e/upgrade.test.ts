@@ -23,6 +23,8 @@ describe("[P22] a home of version 5bdadb2", () => {
   let laptop: NodeProcess;
   before(async () => {
     await machine.up();
+    // The daily reset would archive the old conversations before these tests look at them.
+    await machine.ok("config", "set", "session.defaultResetPolicy.mode", "manual");
     laptop = await machine.node("laptop");
   });
   after(() => machine.end());
