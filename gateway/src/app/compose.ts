@@ -16,8 +16,8 @@ import type { GatewayPort } from "../ports/gateway.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
-import { createNativeTools } from "../tools/native-tools.ts";
 import type { BasePorts } from "./features.ts";
+import { composeNativeTools } from "./native-tools.ts";
 
 export interface Parts {
   /** The Worker of a channel, when one is bound as `CHANNEL_{NAME}`. */
@@ -35,7 +35,7 @@ export const parts: Parts = {
   channelNames,
   session: (env, key) => env.SESSION.getByName(key),
   search: (env, agentId) => env.SEARCH.getByName(agentId),
-  nativeTools: (env) => createNativeTools(env.STORAGE),
+  nativeTools: (env) => composeNativeTools(env.STORAGE),
 };
 
 /** The kernel with every feature, and the ports that the features offer. Tables are brought to the newest version first. */

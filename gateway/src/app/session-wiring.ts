@@ -4,7 +4,7 @@ import type { SpeechAi } from "../ports/media.ts";
 import { createModelClient, modelLimits } from "../models/model-client.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import { composePromptSource } from "./prompt-source.ts";
-import { createNativeTools } from "../tools/native-tools.ts";
+import { composeNativeTools } from "./native-tools.ts";
 import { createArchives } from "../storage/archives.ts";
 import { createMemoryFiles } from "../features/workspace/memory.ts";
 import { createResultFiles } from "../storage/results.ts";
@@ -16,7 +16,7 @@ function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, ai?: SpeechA
     model: createModelClient(),
     contextWindow: (model, config) => modelLimits(model, config).contextWindow,
     prompts: composePromptSource(bucket, gateway),
-    native: createNativeTools(bucket),
+    native: composeNativeTools(bucket),
     archives: createArchives(bucket),
     files: createResultFiles(bucket),
     memory: createMemoryFiles(bucket),

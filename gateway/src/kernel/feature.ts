@@ -114,7 +114,4 @@ export class FeatureList<Base, Ports> {
   create(base: Base): { readonly features: readonly Feature[]; readonly ports: Ports } {
     return this.#create(base);
   }
-  tools(): readonly Tool[] {
-    return this.definitions.flatMap(({ tools }) => tools ?? []);
-  }
 }

@@ -3,6 +3,7 @@ import type { Attachment } from "../../../protocol/gen/types.ts";
 import type { ContentBlock, MediaBlock, Message } from "./messages.ts";
 import type { Result } from "./result.ts";
 import type { EffectiveConfig, ModelAccess } from "./run-context.ts";
+import type { ToolTarget } from "./tool-target.ts";
 
 /** A session's media. Keys derive from what names the file, so that doing anything again stores nothing twice. */
 export interface SessionMedia {
@@ -19,8 +20,8 @@ export interface SessionMedia {
   takeResult(input: {
     readonly sessionKey: string;
     readonly callId: string;
-    /** The machine that ran the call: what it uploaded for the call may be referred to. Absent for a native tool. */
-    readonly nodeId?: string;
+    /** Where the call ran: a machine's result may refer to images that this machine uploaded for the call. */
+    readonly target: ToolTarget;
     readonly content: readonly ContentBlock[];
     readonly now: number;
   }): Promise<readonly ContentBlock[]>;

@@ -1,9 +1,9 @@
 /** The tools that run inside GSV. */
-import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "./gateway.ts";
 import type { Origin } from "./origin.ts";
 import type { GsvError } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";
+import type { ToolEntry } from "./tool-entry.ts";
 
 export interface NativeToolContext {
   readonly identity: SessionIdentity;
@@ -16,9 +16,7 @@ export interface NativeToolContext {
 }
 
 export interface NativeTools {
-  readonly definitions: readonly ToolDefinition[];
-  /** Names of those that conversations other than the owner's have too. */
-  readonly forGuests: ReadonlySet<string>;
+  readonly entries: readonly ToolEntry[];
   /** Safe to run again with the same callId (promises P8). Never throws. */
   run(
     name: string,

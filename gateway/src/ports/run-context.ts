@@ -1,16 +1,7 @@
 /** What a run gets from the gateway before it starts. */
-import type { AgentConfig, GsvConfig, NodeEntry, ToolDefinition } from "../../../protocol/gen/types.ts";
+import type { AgentConfig, GsvConfig, NodeEntry } from "../../../protocol/gen/types.ts";
 import type { SkillPin } from "./skills.ts";
-
-/** A tool that a run may call, with what the session must know to call it safely. */
-export interface ToolBinding {
-  /** What the model sees: `laptop__Bash`, `gsv__ReadFile`. */
-  readonly definition: ToolDefinition;
-  /** Absent for native tools. */
-  readonly nodeId?: string;
-  /** The node starts a callId at most once, so dispatching again is always safe. */
-  readonly ledger: boolean;
-}
+import type { ToolEntry } from "./tool-entry.ts";
 
 /** Everything a run needs from the gateway, except secrets. `version` changes when any of it does. */
 export interface RunContext {
@@ -18,8 +9,8 @@ export interface RunContext {
   /** Effective configuration (defaults merged), secrets removed. */
   readonly config: EffectiveConfig;
   readonly agent: AgentConfig;
-  /** Tools of connected nodes that this conversation may use. Native tools are the session's own. */
-  readonly tools: readonly ToolBinding[];
+  /** Tools of connected machines that the session may use. The session has the native tools itself. */
+  readonly tools: readonly ToolEntry[];
   /** Of other conversations than the owner's: only machines that they may use something of, and only that. */
   readonly nodes: readonly NodeEntry[];
   /** What was approved of the agent's skills and of everyone's. Built-in ones need no approval. */

@@ -14,7 +14,7 @@ import type { SessionIdentity } from "../ports/session.ts";
 import type { State } from "./machine/state.ts";
 import { utf8Bytes } from "./machine/text.ts";
 import { modelsFor } from "./run-context.ts";
-import { nativeFor, offeredTools } from "./tools.ts";
+import { runTools } from "./tools.ts";
 
 export interface PromptViewInput {
   /** Of the session as it is, else of the one that its first message would begin. */
@@ -24,7 +24,7 @@ export interface PromptViewInput {
   readonly messages: readonly Message[];
   readonly context: RunContext;
   readonly prompts: PromptSource;
-  readonly native: Pick<NativeTools, "definitions" | "forGuests">;
+  readonly native: Pick<NativeTools, "entries">;
   readonly now: number;
   readonly sha256: (text: string) => Promise<string>;
 }
@@ -34,7 +34,7 @@ export async function promptView(input: PromptViewInput): Promise<Result<Session
   const settings = state?.settings ?? {};
   const [chosen] = modelsFor({ directives: {} }, settings, context.agent, context.config);
   if (chosen === undefined) throw new Error("no model to ask");
-  const offered = offeredTools(nativeFor(identity, input.native), context.tools);
+  const offered = runTools(identity, input.native, context).definitions;
   const assembled = await input.prompts.assemble({
     identity,
     config: context.config,

@@ -313,7 +313,13 @@ export class SessionService implements SessionPort {
     const state = this.#driver.state;
     const isOpen = state?.run.phase === "acting" && state.run.calls.some((call) => call.callId === callId && nodeOf(call) === nodeId);
     if (!state || !isOpen) return content.filter((block) => block.type === "text");
-    return this.#driver.media.takeResult({ sessionKey: state.identity.key, callId, nodeId, content, now: this.#driver.wall() });
+    return this.#driver.media.takeResult({
+      sessionKey: state.identity.key,
+      callId,
+      target: { kind: "node", nodeId },
+      content,
+      now: this.#driver.wall(),
+    });
   }
   nodeChanged({ nodeId, online, calls }: NodeChange): Promise<void> {
     this.#driver.apply({ type: "NodeChanged", nodeId, online, ...(calls === undefined ? {} : { calls }) });

@@ -1,22 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { asNodeId, type NodeEntry, type ToolDefinition } from "../../../protocol/gen/types.ts";
-import type { ToolBinding } from "../ports/run-context.ts";
+import { asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
+import { machineEntry, nativeEntry } from "../../test/support/tool-entries.ts";
+import { ToolRegistry } from "../tools/registry.ts";
 import { fromNative, fromNode, toContent } from "./tool-content.ts";
-import { nativeFor, offeredTools, resolveCall, type ToolTable } from "./tools.ts";
-import { asCallId } from "../../../protocol/gen/types.ts";
+import { resolveCall, runTools, type ToolTable } from "./tools.ts";
 
-const definition = (name: string, more: Partial<ToolDefinition> = {}): ToolDefinition => ({
-  name,
-  description: "",
-  inputSchema: {},
-  ...more,
-});
-const binding = (nodeId: string, tool: string, more: Partial<ToolDefinition> = {}, ledger = true): ToolBinding => ({
-  definition: definition(`${nodeId}__${tool}`, more),
-  nodeId,
-  ledger,
-});
 const entry = (nodeId: string, online: boolean): NodeEntry => ({
   nodeId: asNodeId(nodeId),
   online,
@@ -24,21 +13,22 @@ const entry = (nodeId: string, online: boolean): NodeEntry => ({
   toolCapabilities: {},
   tools: ["Bash"],
 });
+const native = [nativeEntry("gsv__ReadFile", { idempotent: true }, "always"), nativeEntry("gsv__WriteFile")];
+const machines = [
+  machineEntry("lap", "Bash"),
+  machineEntry("my__lap", "Bash"),
+  machineEntry("lap", "Read", { idempotent: true, timeoutMs: 5_000 }),
+  machineEntry("old", "Bash", {}, false),
+];
 const table: ToolTable = {
-  own: true,
-  native: [definition("gsv__ReadFile", { idempotent: true }), definition("gsv__WriteFile")],
-  tools: [
-    binding("lap", "Bash"),
-    binding("my__lap", "Bash"),
-    binding("lap", "Read", { idempotent: true, timeoutMs: 5_000 }),
-    binding("old", "Bash", {}, false),
-  ],
+  isOwners: true,
+  tools: new ToolRegistry(native, machines),
   nodes: [entry("lap", true), entry("off", false)],
   toolMs: 60_000,
 };
 
 describe("[G4] names", () => {
-  test("a node's tool, with its bare name", () => {
+  test("a machine's tool resolves to its name at the machine", () => {
     assert.deepEqual(resolveCall("lap__Bash", {}, table), {
       kind: "node",
       nodeId: "lap",
@@ -46,7 +36,7 @@ describe("[G4] names", () => {
       ledger: true,
       idempotent: false,
       timeoutMs: 60_000,
-      deadlineMs: 60_000,
+      deadlineMs: 65_000,
     });
     assert.deepEqual(resolveCall("my__lap__Bash", {}, table), {
       kind: "node",
@@ -55,10 +45,10 @@ describe("[G4] names", () => {
       ledger: true,
       idempotent: false,
       timeoutMs: 60_000,
-      deadlineMs: 60_000,
+      deadlineMs: 65_000,
     });
   });
-  test("a native tool, with its whole name", () => {
+  test("a native tool resolves to its full name", () => {
     assert.deepEqual(resolveCall("gsv__ReadFile", {}, table), {
       kind: "native",
       tool: "gsv__ReadFile",
@@ -81,7 +71,7 @@ describe("[G4] names", () => {
       assert.equal(target.kind === "none" && target.reason, reason);
     });
   }
-  test("arguments that are no object", () => {
+  test("arguments that are not an object are refused", () => {
     for (const args of [null, [], "x", 3, undefined]) {
       const target = resolveCall("lap__Bash", args, table);
       assert.equal(target.kind === "none" && target.reason, "tool.bad_args");
@@ -89,31 +79,13 @@ describe("[G4] names", () => {
   });
 });
 
-describe("[G5] times", () => {
-  const times = (name: string, args: unknown, more: Partial<ToolTable> = {}): unknown => {
-    const target = resolveCall(name, args, { ...table, ...more });
-    return target.kind === "none" ? target : [target.timeoutMs, target.deadlineMs];
-  };
-  test("the tool's own, else the configured one", () => {
-    assert.deepEqual(times("lap__Read", {}), [5_000, 5_000]);
-    assert.deepEqual(times("lap__Bash", {}, { toolMs: 7_000 }), [7_000, 7_000]);
-  });
-  test("for Bash the greater of that and its argument, with time for the way", () => {
-    assert.deepEqual(times("lap__Bash", { timeout: 120_000 }), [120_000, 125_000]);
-    assert.deepEqual(times("lap__Bash", { timeout: 1_000 }), [60_000, 60_000]);
-    assert.deepEqual(times("lap__Bash", { timeout: "soon" }), [60_000, 60_000]);
-    assert.deepEqual(times("lap__Bash", { timeout: 1e12 }), [86_400_000, 86_400_000]);
-  });
+test("[G5] a call has the time that its tool's entry and its arguments say", () => {
+  const target = resolveCall("lap__Bash", { timeout: 120_000 }, { ...table, toolMs: 7_000 });
+  assert.deepEqual(target.kind === "node" && [target.timeoutMs, target.deadlineMs], [125_000, 130_000]);
 });
 
-test("[P4.2] the list for the model is sorted, so that it is the same bytes each time", () => {
-  const names = offeredTools(table.native, table.tools).map((tool) => tool.name);
-  assert.deepEqual(names, [...names].sort());
-  assert.deepEqual(offeredTools(table.native, [...table.tools].reverse()), offeredTools(table.native, table.tools));
-});
-
-describe("what tools give", () => {
-  test("text, blocks, and anything else as JSON", () => {
+describe("tool results", () => {
+  test("text and blocks stay, anything else becomes JSON", () => {
     assert.deepEqual(toContent("hi"), [{ type: "text", text: "hi" }]);
     const blocks = [
       { type: "text", text: "a" },
@@ -126,7 +98,7 @@ describe("what tools give", () => {
     assert.deepEqual(toContent(undefined), [{ type: "text", text: "(no output)" }]);
     assert.deepEqual(toContent([]), [{ type: "text", text: "[]" }]);
   });
-  test("how a node's call ended", () => {
+  test("the outcome of a machine's call", () => {
     const callId = asCallId("c");
     assert.deepEqual(fromNode({ callId, result: "x" }), { content: [{ type: "text", text: "x" }], outcome: "ok" });
     assert.deepEqual(fromNode({ callId, error: "bad", reason: "tool.io" }), {
@@ -137,7 +109,7 @@ describe("what tools give", () => {
     assert.equal(fromNode({ callId, outcome: "unknown", error: "pid 7", result: { tail: "half" } }).content.length, 2);
     assert.equal(fromNode({ callId, outcome: "cancelled" }).outcome, "cancelled");
   });
-  test("how a native call ended", () => {
+  test("the outcome of a native call", () => {
     assert.deepEqual(fromNative({ ok: false, error: { reason: "path.not_found", message: "no such file" } }), {
       content: [{ type: "text", text: "no such file" }],
       outcome: "error",
@@ -146,14 +118,14 @@ describe("what tools give", () => {
   });
 });
 
-describe("[G4] arguments that are no JSON object", () => {
+describe("[G4] arguments that are not a JSON object", () => {
   const problem = (raw: string, name = "gsv__ReadFile"): string => {
     const target = resolveCall(name, { $invalidArguments: raw }, table);
     assert.equal(target.kind, "none");
     assert.equal(target.kind === "none" && target.reason, "tool.bad_args");
     return target.kind === "none" ? target.message : "";
   };
-  test("are not run, and the model is told what is wrong with them", () => {
+  test("are refused, and the model is told what is wrong", () => {
     assert.match(
       problem('{"path" "x"}'),
       /^Not run: the arguments of gsv__ReadFile could not be read \(.*JSON at position 8.*\)\. Write them again/,
@@ -161,23 +133,28 @@ describe("[G4] arguments that are no JSON object", () => {
     assert.match(problem("[1]"), /they are a list, not an object/);
     assert.match(problem('"x"', "lap__Bash"), /arguments of lap__Bash .*they are a string, not an object/);
   });
-  test("a name that nothing has stays unknown", () => {
+  test("an unknown tool stays unknown, whatever its arguments", () => {
     const target = resolveCall("gsv__Nope", { $invalidArguments: "{" }, table);
     assert.equal(target.kind === "none" && target.reason, "tool.unknown");
   });
 });
 
-describe("[X7][S8] conversations that are not the owner's", () => {
-  const native = { definitions: table.native, forGuests: new Set(["gsv__ReadFile"]) };
-  test("are offered only what is marked as theirs", () => {
-    assert.deepEqual(
-      nativeFor({ isOwnersSession: false }, native).map(({ name }) => name),
-      ["gsv__ReadFile"],
-    );
-    assert.equal(nativeFor({ isOwnersSession: true }, native), table.native);
+describe("[X7][S8] sessions that are not the owner's", () => {
+  const context = { tools: machines };
+  const offered = (isOwnersSession: boolean, tools = context) =>
+    runTools({ isOwnersSession }, { entries: native }, tools).definitions.map(({ name }) => name);
+  test("get only the native tools that guests may always use, and what the gateway gave them of machines", () => {
+    assert.deepEqual(offered(false, { tools: [] }), ["gsv__ReadFile"]);
+    assert.deepEqual(offered(false, { tools: machines.slice(0, 1) }), ["gsv__ReadFile", "lap__Bash"]);
+    assert.deepEqual(offered(true), ["gsv__ReadFile", "gsv__WriteFile", "lap__Bash", "lap__Read", "my__lap__Bash", "old__Bash"]);
   });
-  test("a call of anything else is refused, and is told the same whether there is such a thing or not", () => {
-    const guests: ToolTable = { ...table, own: false, native: nativeFor({ isOwnersSession: false }, native), tools: [], nodes: [] };
+  test("get the same refusal for a forbidden tool and for one that does not exist", () => {
+    const guests: ToolTable = {
+      ...table,
+      isOwners: false,
+      tools: runTools({ isOwnersSession: false }, { entries: native }, { tools: [] }),
+      nodes: [],
+    };
     const reply = (name: string) => {
       const target = resolveCall(name, {}, guests);
       return target.kind === "none" ? [target.reason, target.message.replaceAll(name, "NAME")] : [target.kind];

@@ -1,4 +1,4 @@
-/** Arguments of a tool as a model wrote them, checked one by one. Pure. Messages say what to write instead. */
+/** Reads a tool's arguments as a model wrote them, one by one. PURE. The messages say what to write instead. */
 import type { GsvError, Result } from "../ports/result.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 
@@ -6,6 +6,9 @@ export type Arguments = Readonly<Record<string, unknown>>;
 export const bad = (message: string): { ok: false; error: GsvError } => ({ ok: false, error: { reason: "tool.bad_args", message } });
 
 type Field<T> = (name: string, value: unknown) => Result<T>;
+/** How each argument is read; one that is not `optional` is required. */
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+export type ValuesOf<S extends Fields> = { readonly [K in keyof S]: S[K] extends Field<infer T> ? T : never };
 /** A text of at most `maxChars`. */
 export const text =
   (maxChars: number): Field<string> =>
@@ -16,7 +19,7 @@ export const text =
 export const integer =
   (min: number, max: number): Field<number> =>
   (name, value) => {
-    // Models write numbers as strings now and then, and mean the number.
+    // Models sometimes write a number as a string.
     const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
     return typeof number === "number" && Number.isInteger(number) && number >= min && number <= max
       ? { ok: true, value: number }
@@ -31,20 +34,20 @@ export const optional =
   (name, value) =>
     value === undefined || value === null ? { ok: true, value: undefined } : field(name, value);
 
-/** All fields of `shape`; unknown ones are ignored. */
-export function readArguments<S extends Readonly<Record<string, Field<unknown>>>>(
-  args: Arguments,
-  shape: S,
-): Result<{ readonly [K in keyof S]: S[K] extends Field<infer T> ? T : never }> {
+/** The values of all `fields`. Other arguments are ignored. */
+export function readArguments<S extends Fields>(args: Arguments, fields: S): Result<ValuesOf<S>> {
   if (Object.hasOwn(args, INVALID_ARGUMENTS)) return bad("The arguments are not a JSON object. Write them again.");
   const out: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(shape)) {
+  for (const [name, field] of Object.entries(fields)) {
     const value = Object.hasOwn(args, name) ? args[name] : undefined;
     if (value === undefined && !isOptional(field)) return bad(`\`${name}\` is missing.`);
     const read = field(name, value);
     if (!read.ok) return read;
     out[name] = read.value;
   }
-  return { ok: true, value: out as { readonly [K in keyof S]: S[K] extends Field<infer T> ? T : never } };
+  return { ok: true, value: out as ValuesOf<S> };
 }
 const isOptional = (field: Field<unknown>): boolean => field("", undefined).ok;
+/** For the JSON Schema of the arguments. */
+export const requiredNames = (fields: Fields): readonly string[] =>
+  Object.entries(fields).flatMap(([name, field]) => (isOptional(field) ? [] : [name]));

@@ -1,37 +1,29 @@
 /**
- * The tools that are always there, with no machine connected: the agent's own files, what it may know of the gateway, its other
- * conversations, what it remembers (product P5.4); one file per noun beside this one. Safe to run again with the same callId: changes
- * are conditional on what was read and remember their call (promises P8). Never throws, never shows a secret: what a gateway's
- * answer holds was masked there.
+ * Runs native tools: the tools that are available with no machine connected (product P5.4). Knows no single tool; features register
+ * them (registry.ts). A call may run again with the same call id (promises P8). Never throws, never shows a secret.
  */
+import type { AgentFiles } from "../ports/agent-files.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
-import type { Bucket } from "../storage/bucket.ts";
-import { createFiles } from "../features/workspace/tool-files.ts";
-import { GATEWAY_TOOLS } from "../features/config/tools.ts";
-import { MEMORY_TOOLS } from "../features/search/tools.ts";
-import { MESSAGE_TOOLS } from "../features/channels/tools.ts";
-import { SESSION_TOOLS } from "../features/sessions/tools.ts";
-import { denied, type Tool } from "./tool.ts";
-import { WORKSPACE_TOOLS } from "../features/workspace/tools.ts";
+import { mayUse, type NativeTool } from "./registry.ts";
+import { denied } from "./tool.ts";
 
-const TOOLS: readonly Tool[] = [...WORKSPACE_TOOLS, ...GATEWAY_TOOLS, ...SESSION_TOOLS, ...MESSAGE_TOOLS, ...MEMORY_TOOLS];
-
-export function createNativeTools(bucket: Bucket): NativeTools {
-  const files = createFiles(bucket);
-  const byName = new Map(TOOLS.map((entry) => [entry.definition.name, entry]));
+export function createNativeTools(tools: readonly NativeTool[], files: AgentFiles): NativeTools {
+  const byName = new Map(tools.map((tool) => [tool.entry.definition.name, tool]));
   return {
-    definitions: TOOLS.map(({ definition }) => definition),
-    forGuests: new Set(TOOLS.filter(({ forGuests }) => forGuests).map(({ definition }) => definition.name)),
+    entries: tools.map(({ entry }) => entry),
     async run(name, args, context) {
       const found = byName.get(name);
       if (!found) return { ok: false, error: { reason: "tool.unknown", message: `There is no tool \`${name.slice(0, 128)}\`.` } };
-      // Whoever calls, and whatever was shown: a call may be forged, or come from before a restart.
-      if (!context.identity.isOwnersSession && !found.forGuests)
+      // Checked at each call, whatever the model was shown: a call may be forged, or come from before a restart.
+      if (!mayUse(found.entry, { isOwners: context.identity.isOwnersSession, isOpened: () => false }))
         return denied(`Not run: only the owner's own conversation may use ${name}.`);
       try {
         return await found.run(args, context, files);
       } catch {
-        return { ok: false, error: { reason: "internal", message: `The tool \`${name}\` failed inside GSV. The log has the details.` } };
+        return {
+          ok: false,
+          error: { reason: "internal", message: `The tool \`${name}\` failed inside GSV. Try it again; if it fails again, tell the user.` },
+        };
       }
     },
   };

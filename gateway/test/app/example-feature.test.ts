@@ -7,6 +7,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, expect, test } from "vitest";
 import { composeGateway } from "../../src/app/compose.ts";
 import { FEATURES } from "../../src/app/features.ts";
+import { composeNativeTools } from "../../src/app/native-tools.ts";
 import type { FeatureDefinition } from "../../src/kernel/feature.ts";
 import { succeed } from "../../src/kernel/outcome.ts";
 import type { KernelPorts } from "../../src/kernel/ports.ts";
@@ -31,7 +32,11 @@ const remindersFeature: FeatureDefinition<SessionsPort & Pick<KernelPorts, "arm"
     },
   ],
   tools: [
-    tool("gsv__Reminder", "Answers what a reminder is.", {}, [], {}, async (_args, { callId }) => ({ ok: true, result: { callId } })),
+    tool(
+      { name: "gsv__Reminder", description: "Answers what a reminder is.", policyClass: "read_private", properties: {} },
+      {},
+      async (_args, { callId }) => ({ ok: true, result: { callId } }),
+    ),
   ],
   create({ database: { sql }, arm, now, sessions }) {
     const due = (): number | undefined =>
@@ -60,7 +65,8 @@ beforeEach(async () => {
 });
 
 test("one definition and one line add a capability: table, method, alarm, tool, port", async () => {
-  expect(WITH_REMINDERS.tools().map(({ definition }) => definition.name)).toContain("gsv__Reminder");
+  const tool = composeNativeTools(env.STORAGE, WITH_REMINDERS.definitions).entries.find(({ feature }) => feature === "reminders");
+  expect(tool).toMatchObject({ definition: { name: "gsv__Reminder" }, target: { kind: "native" }, guests: "none" });
   await runInDurableObject(gateway(), async (instance, state) => {
     const { kernel, ports } = composeGateway(state, env, instance, WITH_REMINDERS);
     const { 0: near, 1: far } = new WebSocketPair();

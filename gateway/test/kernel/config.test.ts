@@ -204,7 +204,7 @@ describe("a change holds at once", () => {
     const lap = await node("lap");
     const third = await port().runContext("agent:main:main", second?.version);
     expect(third?.tools.map((tool) => tool.definition.name)).toEqual(["lap__Bash", "lap__Read"]);
-    expect(third?.tools[0]).toMatchObject({ nodeId: "lap", ledger: true });
+    expect(third?.tools[0]).toMatchObject({ target: { kind: "node", nodeId: "lap" }, ledger: true });
     expect(third?.nodes).toMatchObject([{ nodeId: "lap", online: true }]);
     lap.socket.close(1000);
     await admin.event("presence", ({ online }) => online === false);

@@ -7,7 +7,9 @@ import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts"
 import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
 import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
 import type { Result } from "../../src/ports/result.ts";
-import type { RunContext, ToolBinding } from "../../src/ports/run-context.ts";
+import type { ToolEntry } from "../../src/ports/tool-entry.ts";
+import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
+import type { RunContext } from "../../src/ports/run-context.ts";
 import type { SessionIdentity, SessionPort } from "../../src/ports/session.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
 import type { SessionParts } from "../../src/session/driver.ts";
@@ -103,7 +105,7 @@ export class Stage {
   window = 1_000_000;
   compaction: RunContext["config"]["compaction"];
   provider = "demo";
-  tools: readonly ToolBinding[] = [];
+  tools: readonly ToolEntry[] = [];
   /** Who turns recordings into text. */
   speech: SessionMediaDeps = {};
   seesImages = true;
@@ -179,8 +181,7 @@ export class Stage {
         },
       },
       native: {
-        definitions: [{ name: "gsv__Note", description: "", inputSchema: {} }],
-        forGuests: new Set(["gsv__Note"]),
+        entries: [nativeEntry("gsv__Note", {}, "always")],
         run: (_name, _args, { callId }) => {
           this.nativeRuns.push(callId);
           return Promise.resolve({ ok: true, result: "noted" });
@@ -233,16 +234,8 @@ export class Stage {
     return until(`the end of ${runId}`, () => this.ends(runId)[0]);
   }
 }
-export const onNode = (nodeId: string, tool: string, more: { ledger?: boolean; idempotent?: boolean } = {}): ToolBinding => ({
-  definition: {
-    name: `${nodeId}__${tool}`,
-    description: "",
-    inputSchema: {},
-    ...(more.idempotent === undefined ? {} : { idempotent: more.idempotent }),
-  },
-  nodeId,
-  ledger: more.ledger ?? true,
-});
+export const onNode = (nodeId: string, tool: string, more: { ledger?: boolean; idempotent?: boolean } = {}): ToolEntry =>
+  machineEntry(nodeId, tool, more.idempotent === undefined ? {} : { idempotent: more.idempotent }, more.ledger ?? true);
 
 let names = 0;
 /** A session of the test's own. */

@@ -6,7 +6,7 @@ import { asAgentId, type OutboundMessage, type ToolResultParams } from "../../..
 import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
 import { isMediaBlock, type Message } from "../../src/ports/messages.ts";
 import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
-import type { RunContext, ToolBinding } from "../../src/ports/run-context.ts";
+import type { RunContext } from "../../src/ports/run-context.ts";
 import type { NodeChange, ReplyRoute, SessionIdentity } from "../../src/ports/session.ts";
 import { type DriverHost, SessionDriver, type SessionParts } from "../../src/session/driver.ts";
 import type { ArchiveInput } from "../../src/session/effects/archive.ts";
@@ -14,6 +14,8 @@ import { SessionService } from "../../src/session/session-service.ts";
 import { SUMMARY_SYSTEM } from "../../src/session/summary.ts";
 import { tokensOfMessages } from "../../src/models/estimate.ts";
 import type { SessionStore } from "../../src/session/store/session-store.ts";
+import type { ToolEntry } from "../../src/ports/tool-entry.ts";
+import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { FakeNode, type NodePorts } from "./nodes.ts";
 import { type Rng, rng } from "./rng.ts";
@@ -340,11 +342,7 @@ export class World {
           ),
       },
       native: {
-        definitions: [
-          { name: "gsv__ReadFile", description: "", inputSchema: {}, idempotent: true },
-          { name: "gsv__WriteFile", description: "", inputSchema: {} },
-        ],
-        forGuests: new Set(),
+        entries: [nativeEntry("gsv__ReadFile", { idempotent: true }), nativeEntry("gsv__WriteFile")],
         run: (_name, _args, { callId }) =>
           remote(() => {
             this.nativeRuns.set(callId, (this.nativeRuns.get(callId) ?? 0) + 1);
@@ -427,11 +425,8 @@ export class World {
 
   context(): RunContext {
     const { idleMinutes } = this.#options;
-    const binding = (nodeId: string, tool: string, ledger: boolean, idempotent: boolean): ToolBinding => ({
-      definition: { name: `${nodeId}__${tool}`, description: "", inputSchema: {}, ...(idempotent ? { idempotent } : {}) },
-      nodeId,
-      ledger,
-    });
+    const entry = (nodeId: string, tool: string, ledger: boolean, idempotent: boolean): ToolEntry =>
+      machineEntry(nodeId, tool, idempotent ? { idempotent } : {}, ledger);
     const config: RunContext["config"] = {
       model: { provider: "sim", id: "sim", fallbacks: [] },
       timeouts: { llmMs: LLM_MS, toolMs: TOOL_MS },
@@ -444,10 +439,10 @@ export class World {
       config: { ...config, model: { ...config.model, fallbacks: [{ provider: "sim", id: "second" }] } },
       agent: { id: asAgentId(IDENTITY.agentId) },
       tools: [
-        binding("lap", "Bash", true, false),
-        binding("lap", "Read", true, true),
-        binding("old", "Bash", false, false),
-        binding("old", "Read", false, true),
+        entry("lap", "Bash", true, false),
+        entry("lap", "Read", true, true),
+        entry("old", "Bash", false, false),
+        entry("old", "Read", false, true),
       ],
       nodes: [],
       skillPins: [],

@@ -13,7 +13,7 @@ import { channelMethods } from "./methods.ts";
 import { CHANNEL_HISTORY } from "./migrations.ts";
 import { Pairings } from "./pairings.ts";
 import { Peers } from "./peers.ts";
-import { MESSAGE_TOOLS } from "./tools.ts";
+import { CHANNEL_TOOLS } from "./tools.ts";
 import { wakeChannels } from "./wake.ts";
 
 export interface ChannelPorts
@@ -42,7 +42,7 @@ export interface ChannelsRpc {
 export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channelsRpc: ChannelsRpc }> = {
   name: "channels",
   history: CHANNEL_HISTORY,
-  tools: MESSAGE_TOOLS,
+  tools: CHANNEL_TOOLS,
   create(ports) {
     const { database, ids, log, background } = ports;
     const hub = new ChannelHub({

@@ -1,6 +1,6 @@
 /**
- * Writing to people on platforms, as tools: where the agent may write, and a message to one place that it names. The owner's own
- * conversations only. Who may be written to is the gateway's to say; there is no "last one" and no default.
+ * `gsv__Channels` and `gsv__Message`: the agent writes to people and groups on channels. Only for the owner's sessions. The gateway
+ * decides whether the agent may write to a place; a message always names its place, there is no default.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { parseTarget, type Target } from "./targets.ts";
@@ -29,48 +29,59 @@ interface Where {
 }
 function targetOf({ to, channel, account, peerKind, peerId }: Where): Result<Target> {
   const apart = [channel, account, peerKind, peerId].some((part) => part !== undefined);
-  if (to !== undefined && apart) return bad("Name the place once: either `to`, or `channel`, `peerKind` and `peerId`.");
+  if (to !== undefined && apart) return bad("The place is named twice. Use either `to`, or `channel`, `peerKind` and `peerId`.");
   const target = parseTarget(to ?? `${channel ?? ""}/${account ?? "-"}/${peerKind ?? ""}/${peerId ?? ""}`);
   if (!target)
-    return bad("Say where: `to` as gsv__Channels shows it, or `channel`, `peerKind` (dm, group, channel or thread) and `peerId`.");
+    return bad(
+      "The place is missing. Use `to` as gsv__Channels shows it, or `channel`, `peerKind` (dm, group, channel or thread) and `peerId`.",
+    );
   if (to !== undefined || account !== undefined) return { ok: true, value: target };
   return { ok: true, value: { channel: target.channel, peer: target.peer } };
 }
 
-export const MESSAGE_TOOLS: readonly Tool[] = [
+export const CHANNEL_TOOLS: readonly Tool[] = [
   tool(
-    "gsv__Channels",
-    "Lists people and groups on WhatsApp, Discord and other channels that you may write to with gsv__Message, the last active first. Names are what people call themselves.",
     {
-      query: { type: "string", description: "Only those with this in their name, id or channel." },
-      limit: { type: "integer", description: `At most this many, up to ${MAX_PLACES}; ${PLACES} when absent.` },
+      name: "gsv__Channels",
+      description:
+        "Lists the people and groups on WhatsApp, Discord and other channels that you may write to with gsv__Message, the last active first. The names are chosen by those people themselves.",
+      policyClass: "read_private",
+      properties: {
+        query: { type: "string", description: "Only places with this text in their name, id or channel." },
+        limit: { type: "integer", description: `Maximum number of places, up to ${MAX_PLACES}; default ${PLACES}.` },
+      },
     },
-    [],
     { query: optional(text(MAX_ID_CHARS)), limit: optional(integer(1, MAX_PLACES)) },
     async ({ query, limit }, { gateway }) => {
       const { channels, places, more } = await gateway.channelPlaces(query ?? "", limit ?? PLACES);
       const shown = places.map(({ lastWroteAt, ...place }) => ({ ...place, lastWroteAt: new Date(lastWroteAt).toISOString() }));
-      return { ok: true, result: { channels, places: shown, ...(more ? { note: "There are more; ask with a `query`." } : {}) } };
+      return {
+        ok: true,
+        result: { channels, places: shown, ...(more ? { note: "There are more places. Use `query` to find them." } : {}) },
+      };
     },
   ),
   tool(
-    "gsv__Message",
-    "Sends a message to one person or group on a channel, when your human asks for it or has agreed to it. Only to places that gsv__Channels lists. `queued` means that it is on its way; if it can't be delivered you will be told later. Never for answering the conversation that you are in.",
     {
-      to: { type: "string", description: "The place, as gsv__Channels shows it." },
-      channel: { type: "string", description: "Instead of `to`, with `peerKind` and `peerId`." },
-      account: { type: "string", description: "Where a channel has several accounts." },
-      peerKind: { type: "string", enum: ["dm", "group", "channel", "thread"] },
-      peerId: { type: "string" },
-      text: { type: "string", description: "Markdown." },
-      files: {
-        type: "array",
-        items: { type: "string" },
-        description: "Paths of files of your workspace, or `media/...` keys of this conversation.",
+      name: "gsv__Message",
+      description:
+        "Sends a message to one person or group on a channel, when your human asks for it or has agreed to it. Only places that gsv__Channels lists are allowed. `queued` means that the message is on its way; if it cannot be delivered, you are told later. Do not use it to answer in the conversation that you are in.",
+      policyClass: "egress",
+      properties: {
+        to: { type: "string", description: "The place, as gsv__Channels shows it." },
+        channel: { type: "string", description: "Instead of `to`, with `peerKind` and `peerId`." },
+        account: { type: "string", description: "Needed only when the channel has several accounts." },
+        peerKind: { type: "string", enum: ["dm", "group", "channel", "thread"] },
+        peerId: { type: "string" },
+        text: { type: "string", description: "Markdown." },
+        files: {
+          type: "array",
+          items: { type: "string" },
+          description: "Files to attach: paths in your workspace, or `media/...` keys of this conversation.",
+        },
+        replyTo: { type: "string", description: "The platform's id of the message that you reply to." },
       },
-      replyTo: { type: "string", description: "The platform's id of the message that this answers." },
     },
-    ["text"],
     {
       to: optional(text(512)),
       channel: optional(text(64)),
@@ -88,16 +99,8 @@ export const MESSAGE_TOOLS: readonly Tool[] = [
       const media = await store.outgoing(files, context);
       if (!media.ok) return media;
       const { identity: from, callId, gateway } = context;
-      return outcome(
-        await gateway.message({
-          from,
-          callId,
-          target: target.value,
-          text,
-          media: media.value,
-          ...(replyTo === undefined ? {} : { replyToId: replyTo }),
-        }),
-      );
+      const replyToId = replyTo === undefined ? {} : { replyToId: replyTo };
+      return outcome(await gateway.message({ from, callId, target: target.value, text, media: media.value, ...replyToId }));
     },
   ),
 ];

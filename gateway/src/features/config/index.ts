@@ -2,13 +2,13 @@
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { GATEWAY_TOOLS } from "./tools.ts";
+import { CONFIG_TOOLS } from "./tools.ts";
 
 type Ports = Pick<KernelPorts, "config">;
 
 export const configFeature: FeatureDefinition<Ports, object> = {
   name: "config",
-  tools: GATEWAY_TOOLS,
+  tools: CONFIG_TOOLS,
   create: (ports) => ({ offers: {}, methods: configMethods(ports) }),
 };
 

@@ -8,6 +8,7 @@ import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
 import type { Attachment } from "../../../../protocol/gen/types.ts";
 import { type ContentBlock, isMediaBlock, type ImageBlock, type MediaBlock, type TextBlock } from "../../ports/messages.ts";
 import type { Result } from "../../ports/result.ts";
+import type { ToolTarget } from "../../ports/tool-target.ts";
 import { type Bucket, failure, guarded } from "../../storage/bucket.ts";
 import { putMedia } from "../../storage/media-objects.ts";
 import { decodeBase64, decodedBytes } from "./base64.ts";
@@ -133,8 +134,7 @@ async function referred(
 export interface TakeResult {
   readonly sessionKey: string;
   readonly callId: string;
-  /** The machine that ran the call; absent for a native tool. */
-  readonly nodeId?: string;
+  readonly target: ToolTarget;
   readonly content: readonly ContentBlock[];
   readonly now: number;
 }
@@ -171,8 +171,8 @@ async function inline(input: TakeResult, { data, mimeType: said }: ImageBlock, i
   return put.ok ? blockOf(put.value.key, mimeType, undefined, bytes.length) : left(sentence(put.error));
 }
 /** Only what this machine uploaded for this call. */
-async function uploaded({ sessionKey, callId, nodeId }: TakeResult, { r2Key }: MediaBlock, bucket: Bucket): Promise<ContentBlock> {
-  if (nodeId === undefined || !(await isKeyOf(sessionKey, { kind: "call", callId, nodeId }, r2Key)))
+async function uploaded({ sessionKey, callId, target }: TakeResult, { r2Key }: MediaBlock, bucket: Bucket): Promise<ContentBlock> {
+  if (target.kind !== "node" || !(await isKeyOf(sessionKey, { kind: "call", callId, nodeId: target.nodeId }, r2Key)))
     return left("It refers to a file that was not uploaded for this call.");
   const object = await guarded("look for the image", () => bucket.head(r2Key));
   if (!object.ok) return left(sentence(object.error));

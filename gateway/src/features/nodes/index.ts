@@ -1,15 +1,15 @@
 /** Machines (nodes): which are known and connected, their tools, and calls that clients make to them. A session's own calls are the session's. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { isOpenedFor, machinesFor } from "../../kernel/routing/guest-tools.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
-import { qualifiedName } from "../../kernel/routing/tool-names.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import type { Result } from "../../ports/result.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
+import { isOpenedFor, machinesFor } from "../../tools/guest-tools.ts";
+import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { bindHandlers, type NodeServices } from "./handlers.ts";
 import { NodeLinks } from "./links.ts";
@@ -18,6 +18,7 @@ import { logNode, nodeMethods } from "./node-methods.ts";
 import { PendingCalls } from "./pending-calls.ts";
 import { nodeProblem, Nodes } from "./registry.ts";
 import { toolMethods } from "./tool-methods.ts";
+import { NODE_TOOLS } from "./tools.ts";
 
 export interface NodePorts
   extends SessionsPort,
@@ -41,6 +42,7 @@ const RESTART_SETTLED_MS = 100;
 export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly nodesRpc: NodesRpc }> = {
   name: "nodes",
   history: NODE_HISTORY,
+  tools: NODE_TOOLS,
   create(ports) {
     const { arm, background, config, connections, database, ids, now, sessions, ask } = ports;
     const nodes = new Nodes(database);
@@ -48,10 +50,10 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
     const nodeLinks = new NodeLinks({ connections, nodes, sessions, calls: () => calls, ask, now, background, arm });
     const services: NodeServices = { ...ports, nodes, nodeLinks, calls };
     /** What a session may use of machines. Invalid session keys get no tools. */
-    const access = (named: NamedSession | undefined): { readonly own: boolean; readonly isOpened: (tool: string) => boolean } =>
+    const access = (named: NamedSession | undefined): ToolAccess =>
       named === undefined
-        ? { own: false, isOpened: () => false }
-        : { own: sessions.isOwners(named), isOpened: isOpenedFor(named.address, config.effective().channels) };
+        ? { isOwners: false, isOpened: () => false }
+        : { isOwners: sessions.isOwners(named), isOpened: isOpenedFor(named.address, config.effective().channels) };
     const known = () => nodes.list((nodeId) => nodeLinks.isExpected(nodeId));
     if (nodeLinks.returning().length > 0) {
       // A link that breaks while the object sleeps wakes it too, and explains itself in the event that follows.
@@ -65,9 +67,9 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
           /** Checked again here, whatever the run was shown and however long ago: the present configuration decides. */
           async dispatch(call) {
             const named = canonicalKey(call.sessionKey, config.mainKey(), config.defaultAgentId());
-            const { own, isOpened } = access(named.ok ? named : undefined);
-            const tool = qualifiedName(call.nodeId, call.tool);
-            if (own || isOpened(tool)) return nodeLinks.dispatch(call);
+            const { isOwners, isOpened } = access(named.ok ? named : undefined);
+            const tool = machineToolName(call.nodeId, call.tool);
+            if (isOwners || isOpened(tool)) return nodeLinks.dispatch(call);
             await ports.audit.append({ actor: `session:${call.sessionKey}`, action: "tool.dispatch", target: tool, decision: "denied" });
             return "refused";
           },
@@ -84,8 +86,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
         { name: "node_liveness", next: () => nodeLinks.nextLivenessCheck(), run: (at) => nodeLinks.checkLiveness(at) },
       ],
       runContext({ named }) {
-        const { own, isOpened } = access(named);
-        return machinesFor(own, isOpened, { tools: nodeLinks.bindings(), nodes: known() });
+        return machinesFor(access(named), { tools: nodeLinks.tools(), nodes: known() });
       },
       // A node that connects, leaves or returns has another connection; nothing else changes what it offers.
       contextVersion() {

@@ -4,14 +4,14 @@
  */
 import { asCallId, asNodeId, type LedgerCall, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
-import type { ToolBinding } from "../../ports/run-context.ts";
+import type { ToolEntry } from "../../ports/tool-entry.ts";
 import type { NodeChange } from "../../ports/session.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import { MAX_WAITING, type Nodes } from "./registry.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
-import { qualifiedName, splitToolName, type ToolAddress } from "../../kernel/routing/tool-names.ts";
+import { machineEntries, ToolRegistry } from "../../tools/registry.ts";
 import { Returning } from "./returning.ts";
 
 export interface NodeLinkPorts {
@@ -168,26 +168,10 @@ export class NodeLinks {
 
   // ------------------------------------------------------------ tools
 
-  /** Tools of connected nodes, under the names that a model sees. Sorted, each name once. */
-  bindings(): readonly ToolBinding[] {
-    const bindings = new Map<string, ToolBinding>();
+  /** Tools of connected and returning machines, sorted by name, each name once. */
+  tools(): readonly ToolEntry[] {
     const nodeIds = [...this.#ports.connections.nodes().map((node) => node.principal.id), ...this.#returning.ids()];
-    for (const nodeId of nodeIds.sort()) {
-      const offer = this.#ports.nodes.offer(nodeId);
-      for (const tool of offer?.tools ?? []) {
-        const name = qualifiedName(nodeId, tool.name);
-        if (!bindings.has(name)) bindings.set(name, { definition: { ...tool, name }, nodeId, ledger: offer?.ledger === true });
-      }
-    }
-    return [...bindings.values()].sort((left, right) => (left.definition.name < right.definition.name ? -1 : 1));
-  }
-
-  /** Where a tool's full name leads: to a connected node's tool if there is one, else to a known owner. */
-  find(name: string, ownsToo: (owner: string, tool: string) => boolean): ToolAddress | undefined {
-    const { nodes } = this.#ports;
-    const owns = (owner: string, tool: string): boolean =>
-      ownsToo(owner, tool) || (this.isExpected(owner) && nodes.offer(owner)?.tools.some((offered) => offered.name === tool) === true);
-    return splitToolName(name, owns, (owner) => owner === "gsv" || nodes.exists(owner));
+    return new ToolRegistry(machineEntries(nodeIds.flatMap((nodeId) => this.#ports.nodes.offer(nodeId) ?? []))).entries;
   }
 
   /** When the next link with calls out must show life; undefined when none has to. */

@@ -1,46 +1,35 @@
 /** `tools.list` and `tool.*`: what can be called, calls that clients make themselves, and what machines report of calls. */
-import { asCallId, asNodeId, type ToolDefinition } from "../../../../protocol/gen/types.ts";
+import { asCallId, asNodeId } from "../../../../protocol/gen/types.ts";
 import type { Result } from "../../ports/result.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import { clientCallId, isClientCallName, ownerOf } from "../../kernel/routing/call-ids.ts";
-import { callTimes } from "../../kernel/routing/call-times.ts";
-import { NATIVE, qualifiedName } from "../../kernel/routing/tool-names.ts";
+import type { ToolEntry } from "../../ports/tool-entry.ts";
+import { callTimes } from "../../tools/call-times.ts";
+import { machineOf, NATIVE_PREFIX, ToolRegistry } from "../../tools/registry.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import { type Caller, LATER } from "../../kernel/feature.ts";
 import type { NodeHandler, NodeHandlers, NodeServices } from "./handlers.ts";
 
+/** What a client can call now: native tools and the tools of connected machines. */
+const registryOf = ({ native, nodeLinks }: NodeServices): ToolRegistry => new ToolRegistry(native.entries, nodeLinks.tools());
+
 const list: NodeHandler<"tools.list"> = (services, { connection: { principal } }) => {
-  if (principal.mode === "node") {
-    const own = services.nodeLinks.bindings().filter((binding) => binding.nodeId === principal.id);
-    return succeed({ tools: own.map((binding) => binding.definition) });
-  }
-  const tools = [...services.native.definitions, ...services.nodeLinks.bindings().map((binding) => binding.definition)];
-  return succeed({ tools: tools.sort((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0)) });
+  const { entries } = registryOf(services);
+  const shown =
+    principal.mode === "node" ? entries.filter(({ target }) => target.kind === "node" && target.nodeId === principal.id) : entries;
+  return succeed({ tools: shown.map(({ definition }) => definition) });
 };
 
-interface Target {
-  readonly node: string;
-  readonly definition: ToolDefinition;
-}
-
-function nativeDefinition(services: NodeServices, tool: string): ToolDefinition | undefined {
-  return services.native.definitions.find((definition) => definition.name === qualifiedName(NATIVE, tool));
-}
-
-/** A connected machine's tool by its full name. */
-function onNode(services: NodeServices, name: string): Result<Target> | "native" {
-  // Not all of the gateway's own tools carry its prefix.
-  if (services.native.definitions.some((definition) => definition.name === name)) return "native";
-  const address = services.nodeLinks.find(name, (owner, tool) => owner === NATIVE && nativeDefinition(services, tool) !== undefined);
-  if (address === undefined)
-    return fail("tool.unknown", "There is no such tool.", "A tool is named machine__Tool or gsv__Tool. List the tools: `gsv tools list`.");
-  if (address.owner === NATIVE)
-    return nativeDefinition(services, address.tool) === undefined ? fail("tool.unknown", "The gateway has no such tool.") : "native";
-  if (!services.nodeLinks.isExpected(address.owner)) return fail("node.offline", `The machine ${address.owner} is not connected.`);
-  const definition = services.nodes.offer(address.owner)?.tools.find((tool) => tool.name === address.tool);
-  return definition === undefined
-    ? fail("tool.unknown", `The machine ${address.owner} has no such tool.`)
-    : succeed({ node: address.owner, definition });
+/** By the exact full name. */
+function find(services: NodeServices, name: string): Result<ToolEntry> {
+  const entry = registryOf(services).find(name);
+  if (entry !== undefined) return succeed(entry);
+  const nodes = services.nodes.list((nodeId) => services.nodeLinks.isExpected(nodeId));
+  const node = machineOf(name, nodes);
+  if (node !== undefined && !node.online) return fail("node.offline", `The machine ${node.nodeId} is not connected.`);
+  if (node !== undefined) return fail("tool.unknown", `The machine ${node.nodeId} has no such tool.`);
+  if (name.startsWith(NATIVE_PREFIX)) return fail("tool.unknown", "The gateway has no such tool.");
+  return fail("tool.unknown", "There is no such tool.", "A tool is named machine__Tool or gsv__Tool. List the tools: `gsv tools list`.");
 }
 
 const invoke: NodeHandler<"tool.invoke"> = async (services, caller, params) => {
@@ -49,21 +38,22 @@ const invoke: NodeHandler<"tool.invoke"> = async (services, caller, params) => {
       "protocol.invalid_params",
       "callId is a name of your own: 1 to 64 letters, digits, `_`, `.` or `-`, beginning with a letter or digit.",
     );
-  const target = onNode(services, params.tool);
+  const found = find(services, params.tool);
+  if (!found.ok) return found;
+  const entry = found.value;
+  const { target, definition } = entry;
   const args = params.args ?? {};
-  if (target === "native") return runNative(services, caller, params.tool, args, params.callId);
-  if (!target.ok) return target;
-  const { node, definition } = target.value;
-  await services.nodeLinks.arrival(node);
-  const { timeoutMs } = callTimes(definition, args, params.timeoutMs, services.config.effective().timeouts.toolMs);
+  if (target.kind === "native") return runNative(services, caller, params.tool, args, params.callId);
+  await services.nodeLinks.arrival(target.nodeId);
+  const { timeoutMs } = callTimes(entry, args, { wantedMs: params.timeoutMs, configuredMs: services.config.effective().timeouts.toolMs });
   const { connection, requestId } = caller;
   const started = services.calls.start({
     kind: "tool",
     conn: connection.conn,
     request: requestId,
     token: connection.principal.tokenId,
-    node,
-    tool: definition.name,
+    node: target.nodeId,
+    tool: entry.tool,
     args,
     name: params.callId,
     repeatable: definition.idempotent === true,
@@ -104,19 +94,20 @@ const request: NodeHandler<"tool.request"> = (services, { connection, requestId 
     );
   const key = canonicalKey(params.sessionKey, services.config.mainKey(), services.config.defaultAgentId());
   if (!key.ok) return fail("session.bad_key", `This is not a session key: ${key.problem}.`);
-  const target = onNode(services, params.tool);
-  if (target === "native")
+  const found = find(services, params.tool);
+  if (!found.ok) return found;
+  const entry = found.value;
+  const { target, definition } = entry;
+  if (target.kind === "native")
     return fail("tool.unknown", "Only a machine's tool can be requested.", "Call the gateway's own tools with tool.invoke.");
-  if (!target.ok) return target;
-  const { node, definition } = target.value;
-  const { timeoutMs } = callTimes(definition, params.args, undefined, services.config.effective().timeouts.toolMs);
+  const { timeoutMs } = callTimes(entry, params.args, { configuredMs: services.config.effective().timeouts.toolMs });
   const started = services.calls.start({
     kind: "request",
     conn: connection.conn,
     request: requestId,
     token: connection.principal.tokenId,
-    node,
-    tool: definition.name,
+    node: target.nodeId,
+    tool: entry.tool,
     args: params.args,
     name: params.callId,
     repeatable: definition.idempotent === true,

@@ -5,7 +5,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SearchAnswer, SearchInput } from "../../ports/search.ts";
 import { type FindPorts, findText } from "./find-text.ts";
-import { MEMORY_TOOLS } from "./tools.ts";
+import { SEARCH_TOOLS } from "./tools.ts";
 
 /** What sessions may call. The caller has checked that it may search this. */
 export interface SearchRpc {
@@ -14,7 +14,7 @@ export interface SearchRpc {
 
 export const searchFeature: FeatureDefinition<FindPorts, { readonly searchRpc: SearchRpc }> = {
   name: "search",
-  tools: MEMORY_TOOLS,
+  tools: SEARCH_TOOLS,
   create: (ports) => ({
     offers: { searchRpc: { find: (input) => findText(ports, input) } },
     methods: searchMethods(ports),

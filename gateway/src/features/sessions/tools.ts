@@ -1,36 +1,45 @@
 /**
- * Other conversations, as tools: which there are, and a message to one of them. For the owner's own conversations only. The gateway
- * does the rest: it marks the message, takes it once for a call, and cuts chains of conversations that write to each other.
+ * `gsv__SessionsList` and `gsv__SessionSend`: the agent's other sessions. Only for the owner's sessions. The gateway marks the message,
+ * accepts it once for a call id, and limits chains of sessions that write to each other.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { bad, integer, optional, text } from "../../tools/arguments.ts";
 import { outcome, type Tool, tool } from "../../tools/tool.ts";
 
 const MAX_KEY_CHARS = 512;
-/** Leaves room for the mark around it, whatever the alphabet. */
+/** A quarter of the limit in bytes, so that the message and its mark fit in any alphabet. */
 const MAX_MESSAGE_CHARS = Math.floor(LIMITS.messageBytes / 4);
 const MAX_WAIT_S = 120;
-/** Over the longest wait: the call must not be given up before it is answered. */
+/** Longer than the longest wait, so that the call does not time out before its answer. */
 const SEND_TIMEOUT_MS = (MAX_WAIT_S + 30) * 1_000;
 
 export const SESSION_TOOLS: readonly Tool[] = [
   tool(
-    "gsv__SessionsList",
-    "Lists conversations, the last active first.",
-    { limit: { type: "integer", description: "At most this many; 20 when absent." } },
-    [],
+    {
+      name: "gsv__SessionsList",
+      description: "Lists conversations, the last active first.",
+      policyClass: "read_private",
+      properties: { limit: { type: "integer", description: "Maximum number of conversations; default 20." } },
+    },
     { limit: optional(integer(1, LIMITS.pageItems)) },
     async ({ limit }, { gateway }) => ({ ok: true, result: { sessions: await gateway.sessionsList(limit ?? 20) } }),
   ),
   tool(
-    "gsv__SessionSend",
-    "Sends a message to another conversation of yours, where it is answered as a message from you and not from the user. With `waitSeconds` you get the answer to it; without, it is only handed over.",
     {
-      sessionKey: { type: "string", description: "As gsv__SessionsList shows it." },
-      message: { type: "string" },
-      waitSeconds: { type: "integer", description: `Wait up to this long for the answer, at most ${MAX_WAIT_S}; absent: don't wait.` },
+      name: "gsv__SessionSend",
+      description:
+        "Sends a message to another conversation of yours. It is answered there as a message from you, not from the user. With `waitSeconds` the call returns the answer; without it, the call returns as soon as the message is accepted.",
+      policyClass: "egress",
+      properties: {
+        sessionKey: { type: "string", description: "The key, as gsv__SessionsList shows it." },
+        message: { type: "string" },
+        waitSeconds: {
+          type: "integer",
+          description: `How long to wait for the answer, at most ${MAX_WAIT_S}. Without it the call does not wait.`,
+        },
+      },
+      timeoutMs: SEND_TIMEOUT_MS,
     },
-    ["sessionKey", "message"],
     { sessionKey: text(MAX_KEY_CHARS), message: text(MAX_MESSAGE_CHARS), waitSeconds: optional(integer(0, MAX_WAIT_S)) },
     async ({ sessionKey, message, waitSeconds }, { identity, callId, origin, gateway }) => {
       if (message.trim() === "") return bad("`message` is empty.");
@@ -38,10 +47,9 @@ export const SESSION_TOOLS: readonly Tool[] = [
         await gateway.sendToSession({ from: identity, callId, origin, to: sessionKey, message, waitMs: (waitSeconds ?? 0) * 1_000 }),
         (sent) =>
           sent.status === "running"
-            ? { ...sent, note: "It has not been answered yet. The answer will stand in that conversation; gsv__Search finds it." }
+            ? { ...sent, note: "There is no answer yet. It will appear in that conversation; gsv__Search finds it." }
             : sent,
       );
     },
-    { timeoutMs: SEND_TIMEOUT_MS },
   ),
 ];

@@ -1,8 +1,7 @@
 /**
- * Which of the agent's files a conversation may touch (promises S8, S10). Pure. The owner's own conversation may touch
- * all. Any other - someone else's, a group's - sees what makes the agent itself, skills, and the results of its own tool
- * calls; never memory, the owner, transcripts, or other conversations' results; and changes nothing. Which files are more than
- * files is said in workspace/protection.ts.
+ * Which of the agent's files a session may use (promises S8, S10). PURE. The owner's sessions may use all. Any other session may read
+ * the files that make the agent itself, skills, and the results of its own calls; it may change nothing. protection.ts says which
+ * files are protected.
  */
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
@@ -17,13 +16,13 @@ export function mayRead(identity: SessionIdentity, given: string): boolean {
   if (!path.ok) return false;
   return PUBLIC_FILES.has(path.value) || path.value.startsWith("skills/") || path.value.startsWith(`results/${identity.ref}-`);
 }
-/** Why this conversation may not change that file; undefined: it may. A path that is none is the store's to refuse. */
+/** Why this session may not change the file; undefined: it may. The store refuses an invalid path. */
 export function writeRefusal(identity: SessionIdentity, given: string): GsvError | undefined {
   const path = parsePath(given);
   if (!path.ok) return identity.isOwnersSession ? undefined : path.error;
   return refusal(path.value, identity.isOwnersSession ? "owner" : "other");
 }
-/** Folders that may be listed at all; what is in them is then filtered by `mayRead`. */
+/** Whether a folder may be listed. The caller filters its files by `mayRead`. */
 export function mayList(identity: SessionIdentity, given: string | undefined): boolean {
   if (identity.isOwnersSession) return true;
   const folder = parseFolder(given);

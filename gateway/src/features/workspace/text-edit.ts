@@ -1,16 +1,16 @@
-/** Reading a text in parts and replacing in it. Pure. Lines are counted from 1, characters from 0. */
+/** Reads a text in parts, and replaces text in it. PURE. Lines are counted from 1, characters from 0. */
 import type { Result } from "../../ports/result.ts";
 
-/** Well under the size at which a tool's result is cut, so that reading a long result does not make another one. */
+/** Well under the size at which a tool's result is cut, so that reading a stored long result never gives another long result. */
 export const MAX_PART_CHARS = 40_000;
 
 export interface Part {
   readonly text: string;
   readonly totalLines: number;
-  /** Present when there is more: where to go on. */
+  /** Present when there is more: where to continue. */
   readonly note?: string;
 }
-/** Where each line begins. The empty text after a final line break is no line. */
+/** Where each line begins. The empty text after a final line break does not count as a line. */
 function lineStarts(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf("\n"); at !== -1 && at + 1 < text.length; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
@@ -25,7 +25,7 @@ export function readPart(text: string, { offset, limit, column }: { offset: numb
   const wanted = limit === undefined ? text.length : lineEnd(offset - 1 + limit);
   let end = Math.min(wanted, text.length);
   if (end - begin > MAX_PART_CHARS) {
-    // Whole lines where that is possible.
+    // Whole lines if possible.
     end = begin + MAX_PART_CHARS;
     const lineBreak = text.lastIndexOf("\n", end - 1);
     if (lineBreak >= begin) end = lineBreak + 1;
@@ -39,7 +39,7 @@ export function readPart(text: string, { offset, limit, column }: { offset: numb
   return {
     text: part,
     totalLines,
-    note: `[There is more: ${totalLines} lines in all. Go on with offset ${next}${inside > 0 ? ` and column ${inside}` : ""}.]`,
+    note: `[There is more: ${totalLines} lines in all. Continue with offset ${next}${inside > 0 ? ` and column ${inside}` : ""}.]`,
   };
 }
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;

@@ -1,11 +1,12 @@
 /**
- * The agent's files as tools see them: the workspace, and skills, of which a run reads only what was approved and the owner's own run
- * changes only what it says beforehand (gateway rule SK4).
+ * The agent's files for native tools: the workspace store, skills, and files to send. A run reads a skill only as it was approved, and
+ * the owner's run announces a change of a skill before it writes (gateway rule SK4).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Media } from "../../../../protocol/gen/types.ts";
 import { cleanName, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
 import { isOwnKey, uuidFor } from "../../storage/media-names.ts";
+import type { AgentFiles } from "../../ports/agent-files.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import type { Result } from "../../ports/result.ts";
 import { sha256Of, skillPath } from "../../storage/skills/folder.ts";
@@ -14,21 +15,32 @@ import { Turns } from "../../storage/turns.ts";
 import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
 import { contentTypeOf, fileKey, parsePath } from "../../storage/keys.ts";
 import { putMedia } from "../../storage/media-objects.ts";
-import { type ChangeOptions, createWorkspaceStore, type WorkspaceStore } from "../../storage/workspace/store.ts";
+import { type ChangeOptions, createWorkspaceStore } from "../../storage/workspace/store.ts";
 
-export interface Files extends WorkspaceStore {
-  /** Files that go out with a message: kept as this conversation's media, under names that derive from the call. */
-  outgoing(paths: readonly string[], context: NativeToolContext): Promise<Result<readonly Media[]>>;
-  /** A skill's file, only as it was approved; undefined when the path is none in the bucket. */
-  skill(path: string, context: NativeToolContext): Promise<Result<string> | undefined>;
-  /** A change in the owner's name. Changes of one skill's files wait for each other. */
-  change<T>(path: string, context: NativeToolContext, work: (options: ChangeOptions) => Promise<T>): Promise<T>;
-}
-
-export function createFiles(bucket: Bucket): Files {
+export function createAgentFiles(bucket: Bucket): AgentFiles {
   const turns = new Turns();
+  const store = createWorkspaceStore(bucket);
+  /** A change in the session's name. Changes of one skill's files wait for each other. */
+  const change = <T>(given: string, { identity, gateway }: NativeToolContext, work: (options: ChangeOptions) => Promise<T>): Promise<T> => {
+    const by = `agent:${identity.key}`;
+    const options: ChangeOptions = {
+      by,
+      before: async (path, content) => {
+        if (skillPath(path) === undefined) return { ok: true, value: undefined };
+        const after = content === undefined ? {} : { sha256: await sha256Of(content) };
+        return gateway.skillWriting({ agentId: identity.agentId, path, by, ...after });
+      },
+    };
+    const path = parsePath(given);
+    const asked = path.ok ? skillPath(path.value) : undefined;
+    return asked === undefined ? work(options) : turns.take(asked.name, () => work(options));
+  };
   return {
-    ...createWorkspaceStore(bucket),
+    list: store.list,
+    read: store.read,
+    update: (path, context, next) =>
+      change(path, context, (options) => store.update(context.identity.agentId, path, next, context.callId, options)),
+    delete: (path, context) => change(path, context, (options) => store.delete(context.identity.agentId, path, options)),
     async skill(given, { identity, gateway, now }) {
       const path = parsePath(given);
       return path.ok ? readSkillFile(bucket, gateway, identity.agentId, path.value, now) : undefined;
@@ -42,21 +54,6 @@ export function createFiles(bucket: Bucket): Files {
       }
       return { ok: true, value: out };
     },
-    change(given, { identity, gateway }, work) {
-      // Kept with what a run writes, so that its versions say who wrote them.
-      const by = `agent:${identity.key}`;
-      const options: ChangeOptions = {
-        by,
-        before: async (path, content) => {
-          if (skillPath(path) === undefined) return { ok: true, value: undefined };
-          const after = content === undefined ? {} : { sha256: await sha256Of(content) };
-          return gateway.skillWriting({ agentId: identity.agentId, path, by, ...after });
-        },
-      };
-      const path = parsePath(given);
-      const asked = path.ok ? skillPath(path.value) : undefined;
-      return asked === undefined ? work(options) : turns.take(asked.name, () => work(options));
-    },
   };
 }
 
@@ -67,9 +64,9 @@ const mediaOf = (r2Key: string, mimeType: string, filename: string | undefined, 
   ...(filename === undefined ? {} : { filename }),
   size,
 });
-const missing = (path: string) => failure("path.not_found", `There is no file \`${path.slice(0, 200)}\`. Nothing was sent.`);
+const missing = (path: string) => failure("path.not_found", `There is no file \`${path.slice(0, 200)}\`. The message was not sent.`);
 
-/** A file that came into this very conversation. */
+/** A file that arrived in this session. */
 async function stored(bucket: Bucket, key: string, { identity }: NativeToolContext): Promise<Result<Media>> {
   if (!isOwnKey(identity.key, key)) return missing(key);
   const object = await guarded("look for the file", () => bucket.head(key));
@@ -81,7 +78,7 @@ async function stored(bucket: Bucket, key: string, { identity }: NativeToolConte
     value: mediaOf(key, normaliseType(httpMetadata?.contentType ?? ""), cleanName(customMetadata?.["originalFilename"]), size),
   };
 }
-/** A file of the workspace, as it is now: what is changed later does not change what was sent. */
+/** A copy of a workspace file as it is now: a later change of the file does not change the message. */
 async function copied(bucket: Bucket, given: string, index: number, { identity, callId, now }: NativeToolContext): Promise<Result<Media>> {
   const path = parsePath(given);
   if (!path.ok) return path;
@@ -93,7 +90,8 @@ async function copied(bucket: Bucket, given: string, index: number, { identity, 
   if (!object.ok) return object;
   if (object.value === undefined) return missing(given);
   const { bytes, size } = object.value;
-  if (bytes === undefined) return failure("file.too_large", `\`${path.value}\` has ${size} bytes; at most ${LIMITS.mediaBytes} are sent.`);
+  if (bytes === undefined)
+    return failure("file.too_large", `\`${path.value}\` has ${size} bytes; a message can carry at most ${LIMITS.mediaBytes}.`);
   const mimeType = typeOf(contentTypeOf(path.value), bytes.subarray(0, HEAD_BYTES));
   const filename = cleanName(path.value);
   const uuid = await uuidFor(identity.key, { kind: "result", callId, index });

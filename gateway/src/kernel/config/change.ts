@@ -2,7 +2,7 @@
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
-import { guestToolProblem } from "../routing/guest-tools.ts";
+import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError } from "../../ports/result.ts";
 import { fail } from "../outcome.ts";

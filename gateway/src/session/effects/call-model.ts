@@ -2,7 +2,7 @@
  * CallModel: one call of the model, its text streamed to clients as it comes. Gathers what the call needs, times it out as a
  * whole, and reports exactly one event. Never retries: that is the machine's. Keys are fetched here and dropped here.
  */
-import type { ModelRef } from "../../../../protocol/gen/types.ts";
+import type { ModelRef, ToolDefinition } from "../../../../protocol/gen/types.ts";
 import { tokensOfText, tokensOfTool } from "../../models/estimate.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
@@ -19,7 +19,7 @@ import { keepBeside, planCut, roomIn } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import { budgetOf, modelsFor, type RunContexts, thinkLevelFor } from "../run-context.ts";
-import { nativeFor, offeredTools, resolveCall } from "../tools.ts";
+import { resolveCall, runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import { hear } from "./hear.ts";
 
@@ -30,7 +30,7 @@ export interface CallModelPorts {
   readonly contexts: RunContexts;
   readonly prompts: PromptSource;
   readonly model: ModelClient;
-  readonly native: Pick<NativeTools, "definitions" | "forGuests">;
+  readonly native: Pick<NativeTools, "entries">;
   readonly media: SessionMedia;
   /** Messages with recordings that have no transcript yet. */
   readonly unheard: () => readonly UserRow[];
@@ -132,9 +132,9 @@ export class ModelCaller {
     if (flight.signal.aborted) return undefined;
 
     const { config } = context;
-    const native = nativeFor(state.identity, this.#ports.native);
     const model = modelAt(models, run.modelIndex);
-    const tools = offeredTools(native, context.tools);
+    const registry = runTools(state.identity, this.#ports.native, context);
+    const tools = registry.definitions;
     const sized = this.#sized(run, state, context, model, this.#fixedTokens(system.value, context.version, tools));
     if (sized.plan) return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config) };
     let offset = 0;
@@ -178,9 +178,8 @@ export class ModelCaller {
         ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
       });
     const table = {
-      own: state.identity.isOwnersSession,
-      native,
-      tools: context.tools,
+      isOwners: state.identity.isOwnersSession,
+      tools: registry,
       nodes: context.nodes,
       toolMs: config.timeouts.toolMs,
     };
@@ -221,7 +220,7 @@ export class ModelCaller {
     return { budget, tight: true, halved, ...(plan && freed * scale >= room.threshold * LEAST_FREED ? { plan } : {}) };
   }
   /** Of the prompt and the tools; measured when one of them is another. */
-  #fixedTokens(system: string, version: string, tools: ReturnType<typeof offeredTools>): number {
+  #fixedTokens(system: string, version: string, tools: readonly ToolDefinition[]): number {
     if (this.#fixed?.system !== system || this.#fixed.version !== version)
       this.#fixed = { system, version, tokens: tools.reduce((sum, tool) => sum + tokensOfTool(tool), tokensOfText(system)) };
     return this.#fixed.tokens;
@@ -269,7 +268,7 @@ export class ModelCaller {
         agent: context.agent,
         nodes: context.nodes,
         skillPins: context.skillPins,
-        tools: offeredTools(nativeFor(state.identity, this.#ports.native), context.tools),
+        tools: runTools(state.identity, this.#ports.native, context).definitions,
         model: modelAt(modelsFor(run, state.settings, context.agent, context.config), run.modelIndex),
         systemPromptOverride: state.settings.systemPrompt,
         now: this.#ports.wall(),

@@ -44,7 +44,13 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const report = fromNative(outcome);
     const content = report.content.every((block) => block.type === "text")
       ? report.content
-      : await ports.media.takeResult({ sessionKey: state.identity.key, callId, content: report.content, now: ports.wall() });
+      : await ports.media.takeResult({
+          sessionKey: state.identity.key,
+          callId,
+          target,
+          content: report.content,
+          now: ports.wall(),
+        });
     ports.commit({ type: "ToolResult", callId, from: target, ...report, content });
     return "done";
   }

@@ -117,7 +117,7 @@ describe("CallModel", () => {
           return model(request);
         },
       },
-      native: { definitions: [], forGuests: new Set() },
+      native: { entries: [] },
       media,
       unheard: () => [],
       commit: () => {},
@@ -318,7 +318,7 @@ describe("DispatchTool", () => {
       state: () => thinking,
       row: () => row,
       gateway,
-      native: { definitions: [], forGuests: new Set(), run: (name) => Promise.resolve({ ok: true, result: `${name} ran` }) },
+      native: { entries: [], run: (name) => Promise.resolve({ ok: true, result: `${name} ran` }) },
       media,
       wall: () => 0,
       userTimezone: () => "UTC",

@@ -142,7 +142,7 @@ async function callModel(over: {
         return Promise.resolve(over.outcome ?? replied("fine"));
       },
     },
-    native: { definitions: [], forGuests: new Set() },
+    native: { entries: [] },
     media,
     unheard: () => [],
     commit: () => {},

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { GatewayPort } from "../../../src/ports/gateway.ts";
 import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
 import type { SearchAnswer, SearchInput } from "../../../src/ports/search.ts";
-import { createNativeTools } from "../../../src/tools/native-tools.ts";
+import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { newAgent, textAt, watched } from "../../support/workspace.ts";
 
 const asked: SearchInput[] = [];
@@ -25,7 +25,7 @@ const context = (isOwnersSession: boolean, agentId = "main", more: Partial<Nativ
   gateway: gateway as GatewayPort,
   ...more,
 });
-const tools = createNativeTools(env.STORAGE);
+const tools = composeNativeTools(env.STORAGE);
 const reasonOf = (outcome: Awaited<ReturnType<typeof tools.run>>): string => (outcome.ok ? "ok" : outcome.error.reason);
 
 describe("[SE11][S8][X8] who may search what", () => {
@@ -137,7 +137,7 @@ describe("[P5.4] gsv__Remember", () => {
     expect(await textAt(`agents/${agent}/memory/2026-01-01.md`)).toBe("- Fed the cat.\n");
     expect(await tools.run("gsv__Remember", { text: "Cats sleep." }, context(true, agent))).toMatchObject({
       ok: true,
-      result: { note: "This was written there already." },
+      result: { note: "The file has this line already." },
     });
     expect(await textAt(`agents/${agent}/MEMORY.md`)).toBe("- The boat is blue.\n- Cats sleep.\n");
   });
@@ -161,6 +161,6 @@ describe("[P5.4] gsv__Remember", () => {
     interfere(() => {
       throw new Error("away");
     });
-    expect(reasonOf(await createNativeTools(bucket).run("gsv__Remember", { text: "x" }, context(true)))).toBe("storage.failed");
+    expect(reasonOf(await composeNativeTools(bucket).run("gsv__Remember", { text: "x" }, context(true)))).toBe("storage.failed");
   });
 });

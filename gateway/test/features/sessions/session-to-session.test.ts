@@ -4,7 +4,7 @@ import { asRunId, asSessionKey, type ChatEvent } from "../../../../protocol/gen/
 import type { Origin } from "../../../src/ports/origin.ts";
 import type { RunEnd, SessionPort, SessionSend } from "../../../src/ports/session.ts";
 import type { SessionToSession } from "../../../src/ports/session-to-session.ts";
-import { createNativeTools } from "../../../src/tools/native-tools.ts";
+import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { env } from "cloudflare:workers";
 import { client, fakeSessions, last, port, seed, until } from "../../support/gateway.ts";
 
@@ -159,7 +159,7 @@ describe("[SS2] who may send, and where", () => {
     }
   });
   it("[X8] only the owner's own conversation has the tool's use", async () => {
-    const tools = createNativeTools(env.STORAGE);
+    const tools = composeNativeTools(env.STORAGE);
     const run = (isOwnersSession: boolean, args: Record<string, unknown>) =>
       tools.run("gsv__SessionSend", args, {
         identity: { ...from, key: "agent:main:wa:group:g", isOwnersSession },
@@ -177,8 +177,8 @@ describe("[SS2] who may send, and where", () => {
     });
     expect(of("send")).toEqual([]);
     expect(await run(true, { sessionKey: TO, message: "hi" })).toMatchObject({ ok: true, result: { status: "accepted" } });
-    const { timeoutMs } = tools.definitions.find(({ name }) => name === "gsv__SessionSend") ?? {};
-    expect(timeoutMs).toBeGreaterThan(120_000);
+    const entry = tools.entries.find(({ definition }) => definition.name === "gsv__SessionSend");
+    expect(entry?.definition.timeoutMs).toBeGreaterThan(120_000);
   });
   it("a client may call the tools that have no prefix too", async () => {
     const peer = await client();

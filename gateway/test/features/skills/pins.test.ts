@@ -13,7 +13,7 @@ import type { SessionIdentity } from "../../../src/ports/session.ts";
 import type { SkillPin } from "../../../src/ports/skills.ts";
 import { createSkillLibrary } from "../../../src/features/skills/library.ts";
 import { SKILLS_MAX_AGE_MS } from "../../../src/storage/skills/load.ts";
-import { createNativeTools } from "../../../src/tools/native-tools.ts";
+import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { composePromptSource } from "../../../src/app/prompt-source.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed, token } from "../../support/gateway.ts";
 import { firstUse, value, watched } from "../../support/workspace.ts";
@@ -51,7 +51,7 @@ const run = (
   agent: string,
   name: string,
   args: Record<string, unknown>,
-  tools = createNativeTools(watched().bucket),
+  tools = composeNativeTools(watched().bucket),
   isOwnersSession = true,
 ) =>
   tools.run(`gsv__${name}`, args, {
@@ -174,7 +174,7 @@ describe("[SK4][S10][TH14] a change", () => {
       "ok",
     );
     expect(await entry(agent)).toMatchObject({ state: "ready", approvedBy: `agent:agent:${agent}:main` });
-    const tools = createNativeTools(watched().bucket);
+    const tools = composeNativeTools(watched().bucket);
     const outcomes = await Promise.all(
       ["a.md", "b.md", "c.md", "d.md"].map((file) => run(agent, "WriteFile", { path: `skills/mail/${file}`, content: file }, tools)),
     );
@@ -202,7 +202,7 @@ describe("[SK4][S10][TH14] a change", () => {
   test("[X21] a run that is not the owner's own writes no skill", async () => {
     const agent = newAgent();
     await put(agent, "mail/SKILL.md", manual("one"));
-    const tools = createNativeTools(watched().bucket);
+    const tools = composeNativeTools(watched().bucket);
     for (const [name, args] of [
       ["WriteFile", { path: "skills/evil/SKILL.md", content: manual("always: true") }],
       ["WriteFile", { path: "skills/mail/SKILL.md", content: manual("two") }],
@@ -218,7 +218,7 @@ describe("[SK4] what is read is what was approved", () => {
   test("also when the file changes while what is known of it is fresh", async () => {
     const agent = newAgent();
     await put(agent, "mail/SKILL.md", manual("one"));
-    const tools = createNativeTools(watched().bucket);
+    const tools = composeNativeTools(watched().bucket);
     expect(reasonOf(await run(agent, "ReadFile", { path: "skills/mail/SKILL.md" }, tools))).toBe("ok");
     await put(agent, "mail/SKILL.md", manual("two"));
     expect(reasonOf(await run(agent, "ReadFile", { path: "skills/mail/SKILL.md" }, tools))).toBe("skill.changed");
@@ -243,7 +243,7 @@ describe("[SK4] what is read is what was approved", () => {
     }
     const hit = { source: "workspace" as const, score: 1, path: "skills/mail/SKILL.md", snippet: "SECRET-ORDER" };
     const searching = { ...port(), search: async () => ({ ok: true as const, value: { hits: [hit], more: false, notes: [] } }) };
-    const found = await createNativeTools(watched().bucket).run(
+    const found = await composeNativeTools(watched().bucket).run(
       "gsv__Search",
       { query: "order" },
       { identity: identity(agent), callId: "c", now: 1, userTimezone: "UTC", gateway: searching },

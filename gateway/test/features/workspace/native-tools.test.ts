@@ -2,10 +2,10 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { GatewayPort } from "../../../src/ports/gateway.ts";
 import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
-import { createNativeTools } from "../../../src/tools/native-tools.ts";
+import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { firstUse, newAgent, textAt } from "../../support/workspace.ts";
 
-const tools = createNativeTools(env.STORAGE);
+const tools = composeNativeTools(env.STORAGE);
 const asked: unknown[] = [];
 const gateway: Pick<GatewayPort, "configGet" | "sessionsList" | "nodeLogs" | "skillsSeen" | "skillWriting"> = {
   ...firstUse(),
@@ -44,28 +44,22 @@ const textOf = (outcome: Awaited<ReturnType<typeof run>>): string =>
   outcome.ok ? (outcome.result as { content: { text: string }[] }).content.map(({ text }) => text).join("\n") : `! ${outcome.error.reason}`;
 
 describe("[P5.4] native tools", () => {
-  it("have names that every provider takes, an object schema, and may all run again", () => {
-    expect(tools.definitions.map(({ name }) => name)).toEqual([
-      ...[
-        "ReadFile",
-        "WriteFile",
-        "EditFile",
-        "DeleteFile",
-        "ListFiles",
-        "ConfigGet",
-        "LogsGet",
-        "SessionsList",
-        "SessionSend",
-        "Channels",
-        "Message",
-      ].map((name) => `gsv__${name}`),
-      "gsv__Search",
-      "gsv__Remember",
-      "recall_memory",
-    ]);
-    for (const { name, inputSchema, idempotent, description } of tools.definitions) {
+  it("are registered by their features, have names that every provider takes, an object schema, and may all run again", () => {
+    const definitions = tools.entries.map(({ definition }) => definition);
+    const byFeature = Object.groupBy(tools.entries, ({ feature }) => feature);
+    const names = Object.entries(byFeature).map(([feature, entries = []]) => [feature, entries.map(({ definition }) => definition.name)]);
+    expect(Object.fromEntries(names)).toEqual({
+      workspace: ["gsv__ReadFile", "gsv__WriteFile", "gsv__EditFile", "gsv__DeleteFile", "gsv__ListFiles"],
+      config: ["gsv__ConfigGet"],
+      nodes: ["gsv__LogsGet"],
+      sessions: ["gsv__SessionsList", "gsv__SessionSend"],
+      channels: ["gsv__Channels", "gsv__Message"],
+      search: ["gsv__Search", "gsv__Remember", "recall_memory"],
+    });
+    for (const { name, inputSchema, idempotent, description } of definitions) {
       expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
       expect(inputSchema["type"]).toBe("object");
+      expect(Object.keys(inputSchema["properties"] ?? {})).toEqual(expect.arrayContaining((inputSchema["required"] ?? []) as string[]));
       expect([idempotent, description.length > 20]).toEqual([true, true]);
     }
   });
@@ -236,7 +230,12 @@ describe("[S8] [X8] conversations that are not the owner's own", () => {
     ] as const) {
       expect(reasonOf(await guest(name, args)), name).toBe("auth.forbidden");
     }
-    expect([...tools.forGuests].toSorted()).toEqual(["gsv__ListFiles", "gsv__ReadFile", "gsv__Search"]);
+    const open = tools.entries.filter(({ guests }) => guests !== "none").map(({ definition, guests }) => [definition.name, guests]);
+    expect(open.toSorted()).toEqual([
+      ["gsv__ListFiles", "always"],
+      ["gsv__ReadFile", "always"],
+      ["gsv__Search", "always"],
+    ]);
     for (const path of ["SOUL.md", "skills/mail/SKILL.md", "notes.md", "memory/2026-01-01.md"])
       expect(await textAt(`agents/${agent}/${path}`)).toBe("TEXT");
   });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { asNodeId, type ChannelConfig, type NodeEntry } from "../../../../protocol/gen/types.ts";
-import type { ToolBinding } from "../../ports/run-context.ts";
+import { asNodeId, type ChannelConfig, type NodeEntry } from "../../../protocol/gen/types.ts";
+import { machineEntry } from "../../test/support/tool-entries.ts";
 import { guestToolProblem, isOpenedFor, machinesFor, matches } from "./guest-tools.ts";
-import { canonicalKey, type SessionAddress } from "./session-keys.ts";
+import { canonicalKey, type SessionAddress } from "../kernel/routing/session-keys.ts";
 
 const addressOf = (key: string): SessionAddress => {
   const named = canonicalKey(key, "main");
@@ -15,11 +15,6 @@ const GUEST = addressOf("agent:main:chat:default:dm:anna");
 const GROUP = addressOf("agent:main:chat:group:g1");
 const opened = (guestTools: string[], address = GUEST, channel = "chat") =>
   isOpenedFor(address, { [channel]: { guestTools } satisfies ChannelConfig });
-const binding = (nodeId: string, tool: string): ToolBinding => ({
-  definition: { name: `${nodeId}__${tool}`, description: "", inputSchema: {} },
-  nodeId,
-  ledger: true,
-});
 const node = (nodeId: string): NodeEntry => ({
   nodeId: asNodeId(nodeId),
   online: true,
@@ -28,23 +23,23 @@ const node = (nodeId: string): NodeEntry => ({
   tools: ["Bash", "Read"],
   clientPlatform: "linux",
 });
-const all = { tools: [binding("lap", "Bash"), binding("lap", "Read"), binding("nas", "Read")], nodes: [node("lap"), node("nas")] };
+const all = {
+  tools: [machineEntry("lap", "Bash"), machineEntry("lap", "Read"), machineEntry("nas", "Read")],
+  nodes: [node("lap"), node("nas")],
+};
 
-describe("[X7] tools of machines in other people's conversations", () => {
+describe("[X7] machines' tools in sessions that are not the owner's", () => {
   test("none, unless the owner opened one", () => {
     for (const address of [GUEST, GROUP, addressOf("agent:main:chat:thread:t1"), addressOf("agent:main:dm:anna")]) {
-      assert.deepEqual(machinesFor(false, isOpenedFor(address, undefined), all), { tools: [], nodes: [] });
-      assert.deepEqual(machinesFor(false, isOpenedFor(address, { chat: {} }), all), { tools: [], nodes: [] });
+      assert.deepEqual(machinesFor({ isOwners: false, isOpened: isOpenedFor(address, undefined) }, all), { tools: [], nodes: [] });
+      assert.deepEqual(machinesFor({ isOwners: false, isOpened: isOpenedFor(address, { chat: {} }) }, all), { tools: [], nodes: [] });
     }
   });
-  test("the owner's own conversation has them all, as they are", () => {
-    assert.equal(
-      machinesFor(true, () => false, all),
-      all,
-    );
+  test("the owner's session gets all of them, unchanged", () => {
+    assert.equal(machinesFor({ isOwners: true, isOpened: () => false }, all), all);
   });
-  test("what is opened on the conversation's channel, and of the machine nothing else", () => {
-    const given = machinesFor(false, opened(["lap__Read"]), all);
+  test("a guest's session gets the tools that are opened on its channel, and nothing else of the machine", () => {
+    const given = machinesFor({ isOwners: false, isOpened: opened(["lap__Read"]) }, all);
     assert.deepEqual(
       given.tools.map(({ definition }) => definition.name),
       ["lap__Read"],
@@ -59,20 +54,20 @@ describe("[X7] tools of machines in other people's conversations", () => {
       },
     ]);
   });
-  test("another channel's are not this one's, and a person on several channels has none", () => {
+  test("an entry of another channel opens nothing, and a session over several channels gets nothing", () => {
     assert.equal(opened(["lap__Read"], GUEST, "fax")("lap__Read"), false);
     assert.equal(opened(["*"], addressOf("agent:main:dm:anna"))("lap__Read"), false);
     assert.equal(opened(["*"], addressOf("agent:main:constructor:group:g"), "chat")("lap__Read"), false);
     assert.equal(opened(["*"], GROUP)("lap__Read"), true);
   });
-  test("[S10] no entry opens the gateway's own tools", () => {
+  test("[S10] no entry opens a native tool", () => {
     for (const name of ["gsv__WriteFile", "gsv__EditFile", "gsv__Message", "GSV__ReadFile", "recall_memory"])
       assert.equal(opened(["*", name])(name), false);
   });
 });
 
-describe("entries", () => {
-  test("`*` is any characters, all others are themselves", () => {
+describe("entries of guestTools", () => {
+  test("`*` stands for any characters, every other character for itself", () => {
     const rows: readonly (readonly [string, string, boolean])[] = [
       ["lap__Read", "lap__Read", true],
       ["lap__Read", "lap__ReadAll", false],
@@ -88,7 +83,7 @@ describe("entries", () => {
     ];
     for (const [pattern, name, expected] of rows) assert.equal(matches(pattern, name), expected, `${pattern} ${name}`);
   });
-  test("as a regular expression would have it", () => {
+  test("a match is what a regular expression says", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "*", "."), maxLength: 8 });
     fc.assert(
       fc.property(text, text, (pattern, name) => {
@@ -98,7 +93,7 @@ describe("entries", () => {
       { numRuns: 3000 },
     );
   });
-  test("what can never be opened, or names nothing, is refused in words", () => {
+  test("an entry that can never be opened, or names no machine's tool, is refused in words", () => {
     assert.match(guestToolProblem("gsv__WriteFile") ?? "", /can't be opened/);
     assert.match(guestToolProblem("gsv__*") ?? "", /can't be opened/);
     assert.match(guestToolProblem("Bash") ?? "", /machine__Tool/);

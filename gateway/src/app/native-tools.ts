@@ -1,0 +1,15 @@
+/** Composes the native tools of a list of features and closes the registry. */
+import { createAgentFiles } from "../features/workspace/tool-files.ts";
+import type { FeatureTables } from "../kernel/feature.ts";
+import type { NativeTools } from "../ports/native-tools.ts";
+import type { Bucket } from "../storage/bucket.ts";
+import { createNativeTools } from "../tools/native-tools.ts";
+import { NativeToolList } from "../tools/registry.ts";
+import { FEATURES } from "./features.ts";
+
+/** Throws when two features register one name. */
+export function composeNativeTools(bucket: Bucket, features: readonly FeatureTables[] = FEATURES.definitions): NativeTools {
+  const list = new NativeToolList();
+  for (const { name, tools } of features) list.add(name, tools ?? []);
+  return createNativeTools(list.close(), createAgentFiles(bucket));
+}

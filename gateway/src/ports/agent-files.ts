@@ -1,0 +1,42 @@
+/** The agent's files as native tools use them. A change is made once for a call id, in the name of the session that calls. */
+import type { Media } from "../../../protocol/gen/types.ts";
+import type { NativeToolContext } from "./native-tools.ts";
+import type { Result } from "./result.ts";
+
+export interface FileListing {
+  /** "" for the workspace itself. */
+  readonly path: string;
+  /** Paths from the workspace down, sorted. */
+  readonly files: readonly string[];
+  readonly directories: readonly string[];
+  /** There is more than was listed. */
+  readonly truncated: boolean;
+}
+export interface FileContent {
+  readonly path: string;
+  readonly content: string;
+  /** Bytes. */
+  readonly size: number;
+  /** ISO 8601. */
+  readonly lastModified: string;
+  readonly etag: string;
+}
+export interface FileWritten {
+  readonly path: string;
+  readonly size: number;
+  readonly etag: string;
+}
+/** The new content of a file (`current` is undefined when there is none). An error stops the change, and nothing is written. */
+export type FileChange = (current: string | undefined) => Result<string>;
+
+export interface AgentFiles {
+  list(agentId: string, path: string | undefined): Promise<Result<FileListing>>;
+  /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
+  read(agentId: string, path: string, maxBytes?: number): Promise<Result<FileContent>>;
+  update(path: string, context: NativeToolContext, change: FileChange): Promise<Result<FileWritten>>;
+  delete(path: string, context: NativeToolContext): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
+  /** A skill's file, only as it was approved. Undefined: the path names no skill's file in the bucket. */
+  skill(path: string, context: NativeToolContext): Promise<Result<string> | undefined>;
+  /** Files to send with a message: stored as this session's media, under names that derive from the call id. */
+  outgoing(paths: readonly string[], context: NativeToolContext): Promise<Result<readonly Media[]>>;
+}

@@ -1,0 +1,36 @@
+/** What the tool registry knows of one tool. Plain data: entries of machines' tools travel from the gateway to sessions. */
+import type { ToolDefinition } from "../../../protocol/gen/types.ts";
+import type { ToolTarget } from "./tool-target.ts";
+
+/**
+ * Which sessions that are not the owner's may use a tool (promises S8, X7): none, all of them, or those on a channel for which the
+ * owner opened it (`channels.{name}.guestTools`).
+ */
+export type GuestAllowance = "none" | "always" | "opened";
+
+/** What a call of the tool does at most. The policy decides by it; a tool of unknown effect is `exec`. */
+export type PolicyClass =
+  | "read_private"
+  | "read_public"
+  | "write_workspace"
+  | "write_protected"
+  | "write_files"
+  | "exec"
+  | "egress"
+  | "control";
+
+export interface ToolEntry {
+  /** Full name, JSON Schema of the arguments, whether a call may be repeated, the tool's own time limit. */
+  readonly definition: ToolDefinition;
+  readonly target: ToolTarget;
+  /** The name at the target: a machine knows its tool without the machine's prefix. */
+  readonly tool: string;
+  /** The feature that registered the tool. */
+  readonly feature: string;
+  readonly policyClass: PolicyClass;
+  readonly guests: GuestAllowance;
+  /** The target starts a call id at most once, so dispatching a call again is safe. */
+  readonly ledger: boolean;
+  /** The argument, in ms, by which a call asks for more time than the tool's own limit. */
+  readonly timeoutArgument?: string;
+}

@@ -1,0 +1,72 @@
+/**
+ * Which machines' tools a session that is not the owner's may use (promises X7, S8; gateway rules CH13, CH14). PURE. None, but for
+ * those that the owner opened on the session's channel (`channels.{name}.guestTools`). No configuration opens a native tool.
+ */
+import type { ChannelConfig, NodeEntry } from "../../../protocol/gen/types.ts";
+import type { SessionAddress } from "../kernel/routing/session-keys.ts";
+import type { RunContext } from "../ports/run-context.ts";
+import type { ToolEntry } from "../ports/tool-entry.ts";
+import { mayUse, NATIVE_PREFIX, SEPARATOR, type ToolAccess } from "./registry.ts";
+
+type Channels = Readonly<Record<string, ChannelConfig>> | undefined;
+/** The channel in the session's address. A session that links one person's channels has none. */
+const channelOf = (address: SessionAddress): string | undefined =>
+  address.form === "channel" || address.form === "account" ? address.channel : undefined;
+
+/** Whether the owner opened a machine's tool, by its full name, to sessions with this address. */
+export function isOpenedFor(address: SessionAddress, channels: Channels): (tool: string) => boolean {
+  const channel = channelOf(address);
+  const patterns =
+    channel === undefined || channels === undefined || !Object.hasOwn(channels, channel) ? [] : (channels[channel]?.guestTools ?? []);
+  return (tool) => tool.includes(SEPARATOR) && !isNative(tool) && patterns.some((pattern) => matches(pattern, tool));
+}
+const isNative = (tool: string): boolean => tool.toLowerCase().startsWith(NATIVE_PREFIX);
+
+/** `*` stands for any characters, every other character for itself. Linear in both lengths for each star. */
+export function matches(pattern: string, name: string): boolean {
+  const parts = pattern.split("*");
+  const [first = "", ...rest] = parts;
+  const last = rest.pop();
+  if (last === undefined) return name === first;
+  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last)) return false;
+  const end = name.length - last.length;
+  let at = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found < 0 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+/** What is wrong with an entry of `guestTools`. Undefined: nothing. */
+export function guestToolProblem(pattern: string): string | undefined {
+  const shown = JSON.stringify(pattern.slice(0, 64));
+  if (isNative(pattern))
+    return `${shown} can't be opened to guests: only the owner may use GSV's own tools for files, memory, messages and settings.`;
+  if (!/^[A-Za-z0-9_.*-]+$/.test(pattern) || !(pattern.includes(SEPARATOR) || pattern.includes("*")))
+    return `${shown} does not name a machine's tool. Write machine__Tool, with * for any characters, for example laptop__Read or laptop__*.`;
+  return undefined;
+}
+
+/** The machines and their tools as a run gets them: only tools that the session may use, and of a machine nothing else. */
+export function machinesFor(access: ToolAccess, all: Pick<RunContext, "tools" | "nodes">): Pick<RunContext, "tools" | "nodes"> {
+  if (access.isOwners) return all;
+  const tools = all.tools.filter((entry) => mayUse(entry, access));
+  return { tools, nodes: all.nodes.flatMap((node) => opened(node, tools)) };
+}
+function opened(node: NodeEntry, tools: readonly ToolEntry[]): readonly NodeEntry[] {
+  const own = tools.filter(({ target }) => target.kind === "node" && target.nodeId === node.nodeId).map(({ tool }) => tool);
+  const names = node.tools.filter((tool) => own.includes(tool));
+  if (names.length === 0) return [];
+  const toolCapabilities = Object.fromEntries(Object.entries(node.toolCapabilities).filter(([tool]) => names.includes(tool)));
+  return [
+    {
+      nodeId: node.nodeId,
+      online: node.online,
+      tools: names,
+      toolCapabilities,
+      hostCapabilities: [...new Set(Object.values(toolCapabilities).flat())],
+    },
+  ];
+}
