@@ -17,7 +17,7 @@ async function reported(files: Readonly<Record<string, string>>): Promise<{ read
       return join(folder, name);
     });
     const out = join(folder, "out.json");
-    // Inside a test run, node would otherwise report to the outer runner.
+    // Without this, node reports to the outer test runner.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const reporter = join(ROOT, "scripts", "lib", "test-reporter.ts");
     const args = ["--test", `--test-reporter=${reporter}`, `--test-reporter-destination=${out}`, ...paths];

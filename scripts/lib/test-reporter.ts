@@ -41,7 +41,7 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
     const { data } = event;
     const isSuite = data.details.type === "suite";
     if (event.type === "test:fail") {
-      // A suite fails with its tests; it counts by itself only when a hook broke.
+      // A suite fails with its tests. It counts only when a hook failed.
       const error = event.data.details.error;
       if (isSuite && "failureType" in error && error.failureType === "subtestsFailed") continue;
       failed += 1;

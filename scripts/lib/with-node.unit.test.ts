@@ -18,7 +18,7 @@ mkdir -p "$folder" && ln -s "${node}" "$folder/node" && echo installed >> "$pref
 describe("scripts/with-node", () => {
   let root = "";
   before(() => {
-    // A repository of its own: its .tools is empty.
+    // A separate repository with an empty .tools.
     root = mkdtempSync(join(tmpdir(), "gsv with-node "));
     mkdirSync(join(root, "scripts"));
     mkdirSync(join(root, "bin"));

@@ -1,6 +1,6 @@
 /**
- * What a channel costs: the example channel and the gateway, each in a process of its own, with the platform's program in the bench. The
- * floor of taking a message in is a Durable Object that writes one row for each request.
+ * The cost of a channel: the example channel and the gateway, each in its own process, with the platform's program in the bench. The
+ * lower bound for accepting a message is a Durable Object that writes one row for each request.
  */
 import { ChannelStack } from "../e2e/channel-stack.ts";
 import type { BenchModel } from "./model.ts";
@@ -48,7 +48,7 @@ export async function channels(model: BenchModel, senders: number): Promise<Chan
       if (status !== 200) throw new Error(`a webhook was answered with ${status}`);
     };
 
-    // One after the other; each person's first message makes their conversation and is not counted.
+    // One after the other. The first message of each person creates a conversation and does not count.
     const trips: number[] = [];
     for (let n = 0; n < 60; n++) {
       const answered = model.next();

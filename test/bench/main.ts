@@ -1,6 +1,6 @@
 /**
- * `./scripts/bench [--quick] [--json FILE]`: the table of what GSV costs, beside the floor measured in the same run.
- * It measures; it never fails because a number is bad (exit 1 means that a measurement could not be made).
+ * `./scripts/bench [--quick] [--json FILE]`: prints the costs of GSV beside a lower bound of the same run.
+ * Never fails because of a number: exit status 1 means that a measurement could not be made.
  */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
@@ -231,7 +231,7 @@ async function main(): Promise<void> {
     atMost("binary", statSync(gsv).size / 1048576, "MB", 12);
     atMost("Worker upload, gzip", gzipSync(readFileSync(join(root, "dist/runtime/worker.js"))).length / 1024, "KiB", 384);
     say("channels ...");
-    // A floor of its own, right before: the machine is not always the same. It writes twice for a message; here nine steps are durable.
+    // A separate lower bound right before, because the machine's speed varies. It writes twice for a message; a run here has nine durable steps.
     const senders = quick ? 10 : 50;
     const beside = await startFloor(model.url);
     const takes = await timesOf(senders * 20, (n) => beside.take(JSON.stringify({ id: `queue-${n}`, from: "bench", text: "hello there" })));

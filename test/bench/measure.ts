@@ -138,7 +138,7 @@ export async function toolRoundTrip(system: System, model: BenchModel, session: 
   const samples: number[] = [];
   for (let i = 0; i < count + 5; i++) {
     const final = ended(client, session);
-    // Both are asked for before anything is said: a fast tool brings the second request before anybody looks for it.
+    // Both waits start before the message: a fast tool causes the second request early.
     const asked = model.next();
     const withResult = model.next();
     await system.say(client, session, `[tool ${call}] please`);
@@ -151,8 +151,8 @@ export async function toolRoundTrip(system: System, model: BenchModel, session: 
 }
 
 /**
- * What the gateway asks of the disk for one message, as strace sees it: fsyncs, and objects of the workspace that are looked at.
- * Nothing where strace is not installed or may not look.
+ * Disk operations for one message, counted by strace: fsyncs and reads of workspace objects. Undefined where strace is missing or not
+ * permitted.
  */
 export async function diskCalls(
   system: System,

@@ -1,6 +1,6 @@
 /**
  * The bench's model: an OpenAI-completions server in the bench's own process, so that its timestamps and the client's come from one
- * clock. It answers at once; what it says is fixed by the marker in the last user message:
+ * clock. It answers at once. The marker in the last user message decides the answer:
  *   `[text N]`   N chunks of 32 characters
  *   `[tool NAME JSON]`   one call of that tool, then, when its result is there, `done`
  * It never fails on purpose (test/fakes does that) and never looks at anything but the last messages.
@@ -62,7 +62,7 @@ export class BenchModel {
     const body = Buffer.concat(parts);
     const requestAt = performance.now();
     this.requests++;
-    // Only the tail is looked at: parsing 2,000 messages here would be billed to the gateway.
+    // Reads only the end: parsing 2,000 messages here would count as the gateway's time.
     const tail = body.toString("utf8", Math.max(0, body.length - 65536));
     const lastUser = Math.max(tail.lastIndexOf("[text "), tail.lastIndexOf("[tool "));
     const afterTool = tail.lastIndexOf('"role":"tool"') > lastUser;

@@ -34,7 +34,7 @@ export async function untilReady(url: string, timeoutMs: number): Promise<number
       await response.arrayBuffer();
       if (response.ok) return performance.now() - started;
     } catch {
-      // Not listening yet: that is what we wait for.
+      // Not listening yet.
     }
     if (performance.now() - started > timeoutMs) throw new Error(`${url} did not answer within ${timeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 2));

@@ -90,7 +90,7 @@ export async function startGsv(modelUrl: string): Promise<Gsv> {
   ] as const) {
     await cli("config", "set", path, value);
   }
-  // The commissioning file would make every message of a fresh agent a special case; a person deletes it on the first day.
+  // With BOOTSTRAP.md, every message of a new agent is a special case; users delete it on the first day.
   await cli("workspace", "ls");
   await cli("workspace", "rm", "BOOTSTRAP.md").catch(() => "");
   const url = `http://127.0.0.1:${port}`;

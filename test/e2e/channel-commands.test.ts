@@ -90,7 +90,7 @@ describe("gsv channel and gsv pair", () => {
     assert.ok(!(started.stdout + started.stderr).includes(token));
     await machine.ok("channel", "discord", "stop");
     assert.match(await machine.ok("channel", "discord"), /state +stopped/);
-    // Nothing on stdin: what it has is used again.
+    // Without input on stdin, the stored settings are used again.
     await machine.ok("channel", "start", "discord");
     assert.equal((await channels()).get("discord")?.accounts[0]?.connected, true);
   });

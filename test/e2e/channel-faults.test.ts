@@ -46,7 +46,7 @@ describe("a message from end to end", { concurrency: 1, timeout: 120_000 }, () =
     await stack.say("owner", "o2", "/status");
     const [, status] = await stack.told("owner", 2);
     assert.match(status ?? "", /fake-1/);
-    // A run that is under way is stopped, and says so once.
+    // A running run is stopped and reports it once.
     stack.model.enqueue({ text: `too late ${MARK}`, gate: "never" });
     await stack.say("owner", "o3", `say too late ${MARK}`);
     await until("the model is asked", () => asked("too late") === 1);
@@ -60,7 +60,7 @@ describe("a message from end to end", { concurrency: 1, timeout: 120_000 }, () =
       stack.program.to("owner").some((text) => text.includes("too late")),
       false,
     );
-    // The new conversation knows nothing of the old one.
+    // The new conversation has no messages of the old one.
     const last = stack.model.requests.at(-1);
     assert.equal(JSON.stringify(last?.body["messages"]).includes("good morning"), false);
   });
@@ -165,7 +165,7 @@ describe("kills, cut connections and lost answers", { concurrency: 1, timeout: 6
       await stack.killChannel();
       await stack.bootChannel();
       assert.deepEqual(await stack.told(who, 1), [`after the channel ${id} ${MARK}`]);
-      // What comes next stands after it, once; so nothing came twice in between.
+      // The next answer follows directly, once, so no answer came twice.
       await stack.say(who, `c-${id}-next`, `say next ${MARK}`);
       assert.deepEqual(await stack.told(who, 2), [`after the channel ${id} ${MARK}`, `next ${MARK}`]);
       assert.equal(
@@ -241,7 +241,7 @@ describe("kills, cut connections and lost answers", { concurrency: 1, timeout: 6
     assert.deepEqual(await stack.told(who, 2), [`shown once ${MARK}`, `next ${MARK}`]);
   });
 
-  // A seed that failed once stays in the list.
+  // Seeds that failed once stay in the list.
   const seeds = process.env["GSV_E2E_LONG"] === undefined ? [7] : [7, ...range(20).map((n) => 1_000 + n)];
   for (const seed of seeds)
     it(`[P2][P3][P9][P10] losses on every connection, seed ${seed}: afterwards each message has one answer, in order`, async () => {
@@ -253,7 +253,7 @@ describe("kills, cut connections and lost answers", { concurrency: 1, timeout: 6
       stack.program.onCallback = ({ id }: Shown) => {
         const luck = random();
         if (luck < 0.2) return "lose";
-        // A refusal is no answer; each is tried again.
+        // A refused webhook is sent again.
         if (luck < 0.3 && !lostTwice.has(id)) {
           lostTwice.add(id);
           return "refuse";
@@ -264,7 +264,7 @@ describe("kills, cut connections and lost answers", { concurrency: 1, timeout: 6
         const n = said.push(said.length) - 1;
         for (const who of three) {
           await stack.say(who, `s${n}-${who}`, `say storm ${n} ${MARK}`);
-          // Platforms bring things again, and late.
+          // Platforms repeat and delay webhooks.
           if (random() < 0.3)
             await stack.post({ id: `s${Math.floor(random() * (n + 1))}-${who}`, from: who, text: `say storm ${n} ${MARK}` });
         }
@@ -273,7 +273,7 @@ describe("kills, cut connections and lost answers", { concurrency: 1, timeout: 6
       const allTold = (): boolean => three.every((who) => stack.program.to(who).length >= said.length);
       for (const _ of range(12)) await sayNext();
       await until("the storm has done its part", () => lost() >= 12 || allTold());
-      // How much is lost of what was said so far depends on the pieces in which the system carries it.
+      // How much is lost depends on the pieces in which the system transfers the data.
       while (lost() < 6 && said.length < 18) {
         await sayNext();
         await until("the storm goes on", () => lost() >= 6 || allTold());
@@ -295,7 +295,7 @@ describe("kills, cut connections and lost answers", { concurrency: 1, timeout: 6
     const three = range(3).map(() => person());
     const said: number[] = [];
     let kills = 0;
-    // Since the last kill. What is shown while one of them is still rising brings the next kill as soon as it has risen.
+    // Counts since the last kill. An answer that is shown during a restart causes the next kill right after it.
     let seen = 0;
     let rising: Promise<void> | undefined;
     stack.program.onCallback = () => {
@@ -312,7 +312,7 @@ describe("kills, cut connections and lost answers", { concurrency: 1, timeout: 6
       });
       return "lose";
     };
-    // Ten each; and more, until there were four kills: many answers may come while the gateway is down.
+    // Ten each, and more until there were four kills: many answers may arrive while the gateway is down.
     while (said.length < 10 || (kills < 4 && said.length < 18)) {
       const from = said.length;
       for (const n of range(from === 0 ? 10 : 2)) said.push(from + n);

@@ -28,7 +28,7 @@ export interface Kind {
   readonly flags: readonly string[];
   /** Variables of the deployment. */
   readonly texts?: Readonly<Record<string, string>>;
-  /** A certificate that it trusts. */
+  /** A certificate that the Worker trusts. */
   readonly trusted?: string;
 }
 const EXAMPLE: Kind = { name: "example", className: "ExampleAccount", flags: [] };
@@ -87,16 +87,16 @@ const channel :Workerd.Worker = (
 );
 `;
 
-/** A wire between two processes. Its address stays the same when the other side is restarted. */
+/** A proxy between two processes. Its address stays the same when the other side is restarted. */
 export class Wire {
-  /** Where it leads; absent: nothing listens. */
+  /** Port of the other side; absent: nothing listens. */
   target: number | undefined;
-  /** Chances of each piece of a call, and of each piece of an answer, to be lost together with the connection. */
+  /** Probability that a piece of a call, or of an answer, is lost together with the connection. */
   losesCalls = 0;
   losesAnswers = 0;
   random: () => number = Math.random;
   lost = 0;
-  /** Calls go through, answers don't. */
+  /** Calls pass, answers do not. */
   mute = false;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   readonly #server = createServer((near) => this.#join(near));
@@ -175,7 +175,7 @@ export class ChannelStack {
     this.model = model;
     this.#kind = kind;
   }
-  /** `channel`: its configuration in the gateway. `account`: what it is started with; by default the example's, with a callback. */
+  /** `channel`: its configuration in the gateway. `account`: its start configuration; by default the example's, with a callback. */
   static async start(channel: Json, kind: Kind = EXAMPLE, account?: Json): Promise<ChannelStack> {
     const stack = new ChannelStack(await startFakeModel(), kind);
     for (const name of ["gateway/do", "gateway/files", "channel/do"]) mkdirSync(join(stack.folder, name), { recursive: true });
@@ -197,7 +197,7 @@ export class ChannelStack {
       "rpc",
     ]);
     this.toGateway.target = this.#gateway.ports.get("rpc");
-    // The supervisor's first question, by which sessions go on.
+    // The supervisor's first request, which resumes the sessions.
     await fetch(`${this.#gateway.url}/health`);
   }
   async bootChannel(): Promise<void> {
@@ -220,7 +220,7 @@ export class ChannelStack {
     this.#logs.push(this.#channel?.log ?? "");
     this.#channel = undefined;
   }
-  /** While the channel's process is dead: its store is as it would be after more time. */
+  /** Ages the store of the channel. Only while its process is dead. */
   alter(statement: string): void {
     const objects = join(this.folder, "channel", "do", this.#kind.className);
     for (const name of readdirSync(objects).filter((file) => file.endsWith(".sqlite") && file !== "metadata.sqlite")) {
@@ -236,7 +236,7 @@ export class ChannelStack {
     await Promise.all([this.program.close(), this.model.close()]);
     rmSync(this.folder, { recursive: true, force: true });
   }
-  /** Everything that both processes have ever printed. */
+  /** All output of both processes. */
   get output(): string {
     return [...this.#logs, this.#gateway?.log ?? "", this.#channel?.log ?? ""].join("\n");
   }
@@ -258,7 +258,7 @@ export class ChannelStack {
       client.close();
     }
   }
-  /** One webhook, once. */
+  /** Sends one webhook, once. */
   async post(message: Json): Promise<number> {
     const body = JSON.stringify(message);
     try {
@@ -269,7 +269,7 @@ export class ChannelStack {
       return 0;
     }
   }
-  /** Resolves when it was taken, as every webhook is sent until it is. */
+  /** Sends a webhook until it is accepted. */
   async say(from: string, id: string, text: string, more: Json = {}): Promise<void> {
     await until(`${id} is taken`, async () => (await this.post({ id, from, text, ...more })) === 200);
   }
@@ -282,7 +282,7 @@ export class ChannelStack {
       throw new Error(`${String(error)}; seen: ${JSON.stringify(this.program.to(person))}\n${this.output.slice(-3_000)}`);
     });
   }
-  /** The channel has nothing left to hand over, to send or to say. */
+  /** Waits until the channel has nothing left to hand over or to send. */
   async quiet(): Promise<void> {
     await until(
       "nothing waits",

@@ -12,7 +12,7 @@ describe("after a kill", () => {
   let fake: FakeModel;
   let node: NodeProcess;
   let sessionKey = "";
-  // A machine for each test: a supervisor and a node that see many crashes in a row wait longer and longer, as they should.
+  // A new machine for each test: after several crashes in a row, supervisor and node wait longer and longer.
   beforeEach(async () => {
     fake = await startFakeModel();
     machine = new Machine();
@@ -93,7 +93,7 @@ describe("after a kill", () => {
     fake.enqueue({ text: "lost", gate: `waiting-${sessionKey}` });
     const runs = Array.from({ length: 5 }, () => randomUUID());
     for (const [i, runId] of runs.entries()) await client.say(`say number ${i}`, { sessionKey, runId });
-    // Else the answer that is never given would be that of the call after the kill.
+    // Otherwise the blocked answer would belong to the call after the kill.
     await fake.request(asked + 1);
     await machine.killWorkerd();
     for (const [i, runId] of runs.entries()) assert.equal(await onlyFinal(runId), `number ${i}`);
@@ -176,12 +176,12 @@ describe("after a kill", () => {
     assert.match(await onlyFinal(runId), /not known|unknown|don't know/i);
     writeFileSync(node.file(gate), "");
     node = await machine.node("box", node.workspace);
-    // Another call on the same machine comes after anything that it would have repeated.
+    // A further call on the same node arrives after any repetition.
     assert.match(textOf(await client.ask(command("echo alive"), { sessionKey })), /alive/);
     assert.deepEqual(node.lines(`${gate}.begun`), ["begun"]);
   });
 
-  // More kills in a row would only make the supervisor wait; more runs find more.
+  // More kills in one run only make the supervisor wait; more runs find more.
   const KILLS = 3;
   for (let run = 1; run <= (process.env["GSV_E2E_LONG"] === undefined ? 1 : 20); run++) {
     it(`[P12] [K10] ${KILLS} kills of the gateway at any point of a run of many steps (${run}): every step's command runs once`, async () => {

@@ -137,7 +137,7 @@ describe("a channel that is enabled while the gateway runs", () => {
     const again = await machine.client();
     const texts = JSON.stringify(await transcript(again));
     assert.ok(texts.includes("say before") && texts.includes("say after"), texts);
-    // What it knows survives being away.
+    // Its state survives the time without the channel.
     settings(machine, { version: 1, channels: { example: { enabled: false } } });
     await machine.ok("down");
     await machine.up();
@@ -149,7 +149,7 @@ describe("a channel that is enabled while the gateway runs", () => {
   });
 
   it("a configuration that workerd refuses is rolled back, and the gateway keeps running", async () => {
-    // A script that is none, where the channel's bundle should be.
+    // An invalid script in place of the channel's bundle.
     const runtime = join(machine.folder, "runtime");
     mkdirSync(join(runtime, "channels"), { recursive: true });
     for (const name of readdirSync(RUNTIME)) if (name !== "channels") symlinkSync(join(RUNTIME, name), join(runtime, name));

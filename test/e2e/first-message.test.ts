@@ -46,7 +46,7 @@ describe("the first message", () => {
 
   it("several tools of one answer run, and each result reaches the model", async () => {
     const answer = await machine.ok("chat", "run: echo first\nrun: echo second");
-    // Side by side: which one ends first is anybody's guess.
+    // The tools run at the same time and end in any order.
     assert.match(answer, /first/);
     assert.match(answer, /second/);
   });

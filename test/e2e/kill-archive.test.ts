@@ -66,7 +66,7 @@ describe("an archive", () => {
     assert.ok(stored.length <= 1, `${stored.length} archives of one reset`);
     const state = await get(cell);
     const archived = stored[0] ?? [];
-    // An archive whose reset was not committed is a copy, not a second place.
+    // An archive whose reset was not committed is only a copy.
     const fresh = (state["previousSessionIds"] as string[]).length > 0;
     const users = [...(fresh || messages.length < 2 * TURNS ? archived : []), ...messages]
       .filter(({ role }) => role === "user")

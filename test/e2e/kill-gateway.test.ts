@@ -38,7 +38,7 @@ describe("the gateway, killed", () => {
         const said = cell.word();
         await rig.with(async (client) => {
           client.call("chat.send", { ...said }).catch(() => undefined);
-          // One turn of the loop, so that the frame is on the wire.
+          // One turn of the event loop, so that the frame is written.
           await new Promise(setImmediate);
           spin(delay);
           rig.shoot();
@@ -73,7 +73,7 @@ describe("the gateway, killed", () => {
         arrived: ({ text }) => {
           if (Number(text.at(-1)) !== killed) return undefined;
           killed += 1;
-          // The kill before may not have been seen by the test yet.
+          // The test may not have noticed the earlier kill yet.
           return until("the gateway is up", () => !rig.isShot).then(() => rig.shoot());
         },
       });
@@ -366,7 +366,7 @@ describe("the gateway, killed", () => {
             point < 2
               ? says(`answer ${i}`)
               : callsThenTells({ name: "box__Do", arguments: { cell: cell.name, ...(point === 2 ? { hold: "yes" } : {}) } }),
-          // The request has arrived; the middle of the text; a call runs; the second step; done.
+          // At arrival of the request, in the middle of the text, during a call, in the second step, and after the end.
           arrived: ({ n, results }) => ((n === 1 && point === 0) || (point === 3 && results.length === 1 && n === 2) ? hold() : undefined),
           wrote: ({ n }, { kind }) => (n === 1 && point === 1 && kind === "text" ? hold() : undefined),
         });

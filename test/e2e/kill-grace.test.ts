@@ -73,7 +73,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
       const { cell, seen, tookMs } = await lose("dies", "started", (lost) => lost.die());
       isUnknown(seen, tookMs);
       assert.equal(node("dies").callOf(cell.name)?.starts, 1);
-      // Back again, and its own report of the lost call comes: a note, no run, no second start.
+      // The node reconnects and reports the lost call: a note, no run, no second start.
       await node("dies").join();
       await until("the node may forget the call", () => node("dies").callOf(cell.name)?.state === "released");
       assert.equal(rig.model.turns(cell.name).length, 2);
@@ -174,7 +174,7 @@ describe("nodes that stay away", { concurrency: true }, () => {
         const answered = client.call("tool.invoke", { tool: "own__Do", args: { cell: "own" }, timeoutMs: 60_000 });
         await until("the link is cut", () => own.callOf("own")?.state === "started" && !own.online);
         await own.join();
-        // Another node's loss shows that the grace is over.
+        // The loss of another node shows that the grace is over.
         await lose("clock", "started", (lost) => lost.die());
         assert.deepEqual(own.cancelled, []);
         go();

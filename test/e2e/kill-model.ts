@@ -124,7 +124,7 @@ export async function startCellModel(): Promise<CellModel> {
   const server = createServer((request, response) => {
     const gone = new Promise<void>((resolve) => response.once("close", resolve));
     const done = handle(request, response).catch((error: unknown) => {
-      // 400 is never tried again, so that a mistake in a test is seen at once.
+      // 400 is never retried, so a mistake in a test is noticed at once.
       if (!response.headersSent) response.writeHead(400, { "content-type": "application/json" });
       response.end(JSON.stringify({ error: { message: String(error), type: "invalid_request_error" } }));
     });

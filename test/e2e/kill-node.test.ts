@@ -141,7 +141,7 @@ describe("a command on a real node", () => {
         .map(Number);
       assert.ok(shell !== undefined && shell > 1 && supervisor !== undefined && supervisor > 1);
       await node.kill();
-      // The stub may have exec'd the shell, or be the node itself, which is gone already.
+      // The stub may have become the shell by exec, or be the node itself, which has ended.
       for (const pid of [supervisor, shell]) if (belongsTo(node, pid)) process.kill(pid, "SIGKILL");
       await restarted();
       const seen = await cell.judge();

@@ -89,7 +89,7 @@ export class ScriptedNode {
       const socket = new WebSocket(this.#machine.url);
       const closed = new Promise<void>((resolve) => {
         socket.addEventListener("close", () => resolve());
-        // One that could not be opened is never closed.
+        // A socket that could not be opened gets no close event.
         socket.addEventListener("error", () => resolve());
       });
       socket.addEventListener("open", () => this.#hello(socket));
@@ -132,7 +132,7 @@ export class ScriptedNode {
       assert.equal(frame["ok"], true, data);
       this.#socket = socket;
       this.online = true;
-      // Without a ledger, what an earlier link did not bring over is forgotten.
+      // Without a ledger, results that an earlier link did not deliver are lost.
       for (const call of this.ledger ? this.calls.values() : []) {
         if (call.state === "finished" || call.state === "lost") void this.#deliver(call);
         else if (call.state === "accepted" && !this.#running.has(call.callId)) void this.#run(call);

@@ -37,7 +37,7 @@ export function spin(ms: number): void {
 }
 
 interface Pids {
-  /** Absent between two lives. */
+  /** Absent between two starts. */
   readonly workerdPid?: number;
   readonly supervisorPid: number;
   readonly restarts: number;
@@ -51,7 +51,7 @@ export class Rig {
   readonly #processes: NodeProcess[] = [];
   #shot: { pid: number; restarts: number } | undefined;
   kills = 0;
-  /** When the gateway was last seen to be up again. */
+  /** Time of the last completed restart of the gateway. */
   risenAt = 0;
 
   private constructor(model: CellModel) {
@@ -77,7 +77,7 @@ export class Rig {
     return node;
   }
 
-  /** `gsv node` as a process, connected or not; with `url` it goes another way than straight to the gateway. */
+  /** `gsv node` as a process, connected or not; with `url` it connects through a proxy. */
   realNode(id: string, url?: string): NodeProcess {
     const workspace = join(this.machine.folder, id);
     mkdirSync(workspace, { recursive: true });
@@ -96,7 +96,7 @@ export class Rig {
   #pids(): Pids {
     return JSON.parse(readFileSync(join(this.machine.home, "gateway", "state.json"), "utf8")) as Pids;
   }
-  /** SIGKILL of workerd, now. Does nothing while it is dead already. */
+  /** SIGKILL of workerd, synchronously. Does nothing while it is dead. */
   shoot(): void {
     const { workerdPid: pid, restarts } = this.#pids();
     if (this.#shot !== undefined || pid === undefined) return;
@@ -122,13 +122,13 @@ export class Rig {
     const { workerdPid, supervisorPid } = this.#pids();
     for (const pid of [supervisorPid, workerdPid]) if (pid !== undefined) process.kill(pid, "SIGKILL");
     this.kills += 1;
-    // A port is free when its owner is gone for good.
+    // The port is free only when its owner has ended.
     await until("both are gone", () => ![supervisorPid, workerdPid].some((pid) => pid !== undefined && isAlive(pid)));
     await this.machine.up();
     this.risenAt = Date.now();
     this.#shot = undefined;
   }
-  /** SIGKILL of the supervisor alone, and a start by hand, which replaces the workerd that it left behind. */
+  /** SIGKILL of the supervisor alone and a start by hand, which replaces the orphaned workerd. */
   async orphan(): Promise<void> {
     process.kill(this.#pids().supervisorPid, "SIGKILL");
     this.kills += 1;
@@ -154,7 +154,7 @@ export class Rig {
       client.close();
     }
   }
-  /** Sends a message again and again until it is accepted, as a client that got no answer does. */
+  /** Repeats a message until it is accepted, as a client without an answer does. */
   async insist(said: Said): Promise<void> {
     await until("the message is accepted", () =>
       this.with((client) => client.call("chat.send", { ...said })).catch((error: unknown) => {
@@ -197,7 +197,7 @@ function isAlive(pid: number): boolean {
 }
 const SECRET = "sk-cell-0123456789abcdef0123456789abcdef";
 
-/** A message as it was sent, so that it can be sent again. */
+/** The params of a sent message, so that it can be repeated. */
 export interface Said {
   readonly sessionKey: string;
   readonly message: string;
@@ -260,7 +260,7 @@ export class Cell {
     return client.call("chat.send", { ...this.word(text) });
   }
 
-  /** Waits until the session has nothing left to do, over as many connections as that takes. */
+  /** Waits until the session has nothing left to do, over any number of connections. */
   async settled(): Promise<void> {
     await until(
       `${this.name} is idle`,
@@ -280,7 +280,7 @@ export class Cell {
     );
   }
 
-  /** How it was from the first message on, as the log tells a client that was not there. */
+  /** Events and messages from the first on, as a new client gets them. */
   async look(): Promise<Pick<Seen, "events" | "messages">> {
     return this.#rig.with(async (client) => {
       const replay = await client.call("session.subscribe", { sessionKey: this.sessionKey, afterSeq: 0 });
@@ -328,7 +328,7 @@ export class Cell {
     await this.#judgeRepetition(events.length);
     return { ...seen, ends, text: textOf(ends.at(-1) as Chat) };
   }
-  /** User turns once each and in order; each call has exactly one result, before the next answer; no step was paid for twice but by a kill. */
+  /** Each user turn once and in order; each call has exactly one result before the next answer; no more extra model calls than kills. */
   #judgeHistory(messages: readonly LogMessage[], what: () => string): void {
     const turns = messages.filter(({ role }) => role === "user").map(({ content }) => contentText(content));
     assert.equal(turns.length, this.said.length, what());
@@ -350,7 +350,7 @@ export class Cell {
     const kills = this.#rig.kills - this.#killsBefore;
     assert.ok(asked - answers <= kills, `${asked} model calls for ${answers} answers, with ${kills} kills\n${what()}`);
   }
-  /** Every message, sent again, is the same message. */
+  /** Every message, sent again, is recognised and causes nothing. */
   async #judgeRepetition(events: number): Promise<void> {
     const asked = this.#rig.model.turns(this.name).length;
     await this.#rig.with(async (client) => {

@@ -66,7 +66,7 @@ describe("a call on a node with a ledger", () => {
       once(cell, stage, () => rig.shoot());
       await cell.sayIntoKill();
       await rig.risen();
-      // With the result in, the next model call may be under way already, and is then made again.
+      // The next model call may already have started with the result; then it is made again.
       await isDoneOnce(cell, stage === "acked" ? 3 : 2);
     });
   }
@@ -173,7 +173,7 @@ describe("a call on a node with a ledger", () => {
       node.at[stage] = (call, nth) => {
         if (call.args["cell"] !== `${cell.name}/${stage}` || nth > 1) return undefined;
         there.add(stage);
-        // What is on the wire can't be held; all of it is there when the last one is.
+        // Written frames cannot be held back; when the last has arrived, all have.
         return stage === "sent" ? undefined : back;
       };
     await rig.with(async (client) => {

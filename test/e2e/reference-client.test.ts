@@ -156,7 +156,7 @@ describe("the reference implementation's command-line client", () => {
       assert.equal((await client.request(method, { sessionKey: "agent:main:cli:dm:main" })).ok, true, method);
     }
     const compacted = await client.request("session.compact", { sessionKey: "agent:main:cli:dm:main", keepMessages: 2 });
-    // Never between a tool call and its result, so it may be more than what was asked for.
+    // The cut is never between a tool call and its result, so more messages than requested may remain.
     assert.ok(
       Number(compacted.payload?.["keptMessages"]) >= 2 && Number(compacted.payload?.["trimmedMessages"]) > 0,
       JSON.stringify(compacted),

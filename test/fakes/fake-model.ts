@@ -5,14 +5,14 @@
  *   const fake = await startFakeModel();            in a test
  *   node test/fakes/fake-model.ts --port 0          as a program; prints {"port", "url"} and serves until SIGTERM
  *
- * Anthropic's format is served at `.../messages`, OpenAI's at `.../chat/completions`, whatever comes before.
- * What to answer, first match:
+ * Anthropic's format is served at `.../messages`, OpenAI's at `.../chat/completions` under any prefix.
+ * The answer is the first match of:
  *   1. the queue: `fake.enqueue(script, ...)`, or `POST /__control/script` with one script or a list of them
  *   2. a marker in the last user message: `[[script {"fault":"reset"}]]`
  *   3. after tool results: text that quotes them. Else the phrases below; else `You said: ...`
  *        say TEXT | call NAME {json arguments} (several lines: several calls) | stream N (N words) | loop NAME (calls NAME without end)
- * Control: `POST /__control/gate/NAME` opens a gate, `GET /__control/requests` lists what was asked (`?bodies=0` without bodies),
- * `POST /__control/reset` forgets scripts, gates and requests.
+ * Control: `POST /__control/gate/NAME` opens a gate, `GET /__control/requests` lists requests (`?bodies=0` without bodies),
+ * `POST /__control/reset` clears scripts, gates and requests.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -40,7 +40,7 @@ export type Fault =
   | "crlf"
   /** One byte to a packet. */
   | "dribble"
-  /** Junk behind the end, and the connection stays open. */
+  /** Junk after the end, and the connection stays open. */
   | "garbage_after"
   /** Junk in the middle. */
   | "garbage_midway"
@@ -275,7 +275,7 @@ export async function startFakeModel(options: { port?: number } = {}): Promise<F
       else if (!flowing) await new Promise<void>((resolve) => response.once("drain", resolve).once("close", resolve));
     }
     if (script.fault === "reset_midway") {
-      // What was written must have left before the reset, or it would be thrown away with the connection.
+      // Written data must be sent before the reset, or it is discarded with the connection.
       await new Promise<void>((resolve) => response.write("", () => resolve()));
       await new Promise(setImmediate);
       response.socket?.resetAndDestroy();

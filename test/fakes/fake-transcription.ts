@@ -1,6 +1,6 @@
 /**
  * A fake speech-to-text server for tests: OpenAI's `POST .../audio/transcriptions` over real HTTP on loopback, the real multipart wire.
- * Says `heard N bytes` of what it was given, unless a test enqueues something else. Waits for nothing.
+ * Answers `heard N bytes` unless a test enqueues another text. Never waits.
  */
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -8,7 +8,7 @@ export interface FakeToolCall {
   /** Absent: `call_<n>`, unique for this server. */
   readonly id?: string;
   readonly name: string;
-  /** An object, or raw text where something other than JSON is wanted. */
+  /** An object, or raw text for arguments that are not JSON. */
   readonly arguments?: Readonly<Record<string, unknown>> | string;
 }
 export interface FakeUsage {
