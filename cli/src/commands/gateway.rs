@@ -31,10 +31,10 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         Preparation::Ready(prepared) => prepared,
     };
     if args.foreground {
-        let mut started = Started::preparing(&prepared);
         let port = prepared.port;
         let shown = layout.clone();
-        let mut turn = Some(prepared.into_turn());
+        let (mut started, turn) = prepared.into_started();
+        let mut turn = Some(turn);
         let mode = Mode::Foreground(Box::new(move |pid| {
             // Only the first start is news for the caller; restarts are in the log on stderr.
             if started.pid.replace(pid).is_none() {

@@ -1,20 +1,19 @@
-//! The first admin token. Only its sha256 is kept here; the token goes to the local config and nowhere else.
+//! The first admin token. This file keeps only its sha256; the token itself goes to the local config and nowhere else.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use crate::exit::{Exit, Failure, OrFail, Outcome};
-use crate::paths;
+use super::file;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::units::now_ms;
 
 const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 const ID_CHARS: usize = 10;
 const SECRET_BYTES: usize = 32;
+const REPAIR: &str = "Run `gsv up --new-token` to make another token; tokens and conversations stay.";
 
 /// `bootstrap.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +25,7 @@ pub struct Bootstrap {
     pub created_at: u64,
 }
 
-/// A token that has just been made. Deliberately without `Debug`.
+/// A new token. It has no `Debug`, so it cannot get into a log.
 pub struct NewToken {
     pub token: String,
     pub bootstrap: Bootstrap,
@@ -36,11 +35,8 @@ impl NewToken {
     pub fn generate() -> Outcome<Self> {
         let mut bytes = [0_u8; ID_CHARS + SECRET_BYTES];
         SystemRandom::new().fill(&mut bytes).map_err(|_| {
-            Failure::new(
-                Exit::Bug,
-                "The system gave no random bytes.",
-                "Check that /dev/urandom works.",
-            )
+            let message = "The system gave no random bytes.";
+            Failure::new(Exit::Bug, message, "Check that /dev/urandom works.")
         })?;
         let (id, secret) = bytes.split_at(ID_CHARS);
         let token_id: String = id
@@ -62,37 +58,20 @@ impl NewToken {
 
 impl Bootstrap {
     pub fn read(path: &Path) -> Outcome<Option<Self>> {
-        let meta = match fs::metadata(path) {
-            Ok(meta) => meta,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(error).or_fail(
-                    format_args!("look at {}", path.display()),
-                    "Check the permissions of its folder.",
-                );
-            }
+        let Some(text) = file::read_private(path, REPAIR)? else {
+            return Ok(None);
         };
-        paths::check_private_file(path, &meta)?;
-        let text = fs::read_to_string(path)
-            .or_fail(format_args!("read {}", path.display()), "Check that the file is yours.")?;
-        let parsed: Result<Self, _> = serde_json::from_str(&text);
-        match parsed {
-            Ok(found) if found.sha256.len() == 64 && found.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
-                Ok(Some(found))
-            }
-            _ => Err(Failure::failed(
-                format!("{} is damaged, so the first admin token can't be told.", path.display()),
-                "Run `gsv up --new-token` to make another; tokens and conversations stay.",
-            )),
+        let parsed = serde_json::from_str(&text).ok();
+        let is_whole =
+            |found: &Self| found.sha256.len() == 64 && found.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match parsed.filter(is_whole) {
+            Some(found) => Ok(Some(found)),
+            None => Err(file::unusable(path, "it does not hold the hash of a token", REPAIR)),
         }
     }
 
-    pub fn write(&self, path: &Path) -> Outcome<()> {
-        let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        paths::write_private_file(path, text.as_bytes()).or_fail(
-            format_args!("write {}", path.display()),
-            "Check that the folder is yours and that the disk is not full.",
-        )
+    pub fn write(&self, path: &Path) -> Outcome {
+        file::write(path, serde_json::to_string_pretty(self).unwrap_or_default())
     }
 }
 
@@ -101,17 +80,13 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -134,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn s4_only_the_hash_is_stored_and_a_damaged_file_is_told() {
+    fn s4_only_the_hash_is_stored_and_a_damaged_file_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("bootstrap.json");
         assert_eq!(Bootstrap::read(&path).unwrap(), None);

@@ -1,11 +1,11 @@
-//! workerd's configuration as text. Pure. It holds the hash of the first admin token, never the token. Every channel that
-//! runs is a Worker of its own: it has its own objects and the bucket, and reaches the gateway only at its entry point for
-//! channels.
+//! The configuration of workerd, as text. Pure. It holds the hash of the first admin token, never the token. Each channel is
+//! a Worker of its own, with its own objects and the bucket; it reaches the gateway only at the entry point for channels.
 
 use std::fmt::Write;
 use std::path::Path;
 
-use super::channels::{Channel, Name};
+use super::channel_name::Name;
+use super::channel_run::Channel;
 use super::runtime::Manifest;
 use crate::exit::{Failure, Outcome};
 
@@ -19,17 +19,17 @@ pub struct Settings<'a> {
     pub channels: &'a [Channel],
 }
 
-/// The file in which a channel's script lies beside the configuration.
+/// The file of a channel's script, beside the configuration.
 pub fn channel_script(name: &Name) -> String {
     format!("channel-{name}.js")
 }
 
-/// The file in which a certificate lies that a channel trusts.
+/// The file of a certificate that a channel trusts, beside the configuration.
 pub fn channel_certificate(name: &Name, number: usize) -> String {
     format!("channel-{name}-{number}.pem")
 }
 
-/// The file's content. Scripts and certificates are embedded from the folder that the file is in.
+/// The content of the file. It embeds scripts and certificates from its own folder.
 pub fn config(settings: &Settings) -> Outcome<String> {
     let date = text(&settings.manifest.compatibility_date);
     let flags = texts(&settings.manifest.compatibility_flags);
@@ -47,7 +47,7 @@ pub fn config(settings: &Settings) -> Outcome<String> {
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
-  # Half of the usual: a quarter less memory after a busy hour, for a few per cent of its time.
+  # Half of the default: a quarter less memory after a busy hour, for a few per cent more time.
   v8Flags = ["--max-semi-space-size=8"],
   services = [
     (name = "gsv", worker = .gsv),
@@ -97,7 +97,7 @@ const r2 :Workerd.Worker = (
     ))
 }
 
-/// Hyphens are in no channel's name, so no two services share one.
+/// No channel's name has a hyphen, so no two services have the same name.
 fn service(name: &Name) -> String {
     format!("channel-{name}")
 }
@@ -124,7 +124,7 @@ fn add_worker(out: &mut String, number: usize, channel: &Channel) {
     let key = text(&format!("gsv-channel-{name}-{}", bundle.durable_object));
     let mut vars = String::new();
     for (name, value) in &channel.vars {
-        let _ = write!(vars, ",\n    (name = \"{}\", text = {})", name.as_str(), text(value));
+        let _ = write!(vars, ",\n    (name = \"{name}\", text = {})", text(value));
     }
     let outbound = if channel.certificates.is_empty() {
         String::new()
@@ -162,7 +162,7 @@ fn path(path: &Path) -> Outcome<String> {
     })
 }
 
-/// The inside of a list of text literals.
+/// Text literals, separated by commas.
 fn texts(values: &[String]) -> String {
     values.iter().map(|value| text(value)).collect::<Vec<_>>().join(", ")
 }
@@ -223,7 +223,7 @@ mod tests {
         assert!(config.contains(r#"address = "127.0.0.1:9""#));
         assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
         assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
-        assert!(!config.contains("channel"), "without channels nothing of them is there");
+        assert!(!config.contains("channel"), "no channel is configured");
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
                 durable_object: "Account".into(),
                 bytes: None,
             },
-            vars: BTreeMap::from([("KEY".to_owned().try_into().unwrap(), "a\"b".to_owned())]),
+            vars: BTreeMap::from([("KEY".to_owned(), "a\"b".to_owned())]),
             certificates: vec!["pem".into()],
         };
         let config = written(&[channel]);

@@ -1,19 +1,17 @@
-//! Writes what workerd is started with: `config.capnp`, and beside it the scripts and certificates that it embeds.
+//! Writes the files that workerd starts with: `config.capnp`, and the scripts and certificates that it embeds.
 
 use super::bootstrap::Bootstrap;
 use super::capnp::{self, Settings};
-use super::channels::{self, Channel};
+use super::channel_run::{self, Channel};
+use super::file;
 use super::layout::Layout;
 use super::runtime::{self, Runtime};
-use crate::exit::{OrFail, Outcome};
-use crate::paths;
+use crate::exit::Outcome;
 
-const NEXT: &str = "Check that the disk is not full.";
-
-/// Answers with what is wrong with channels. The caller holds the turn lock.
+/// Returns warnings about channels. The caller holds the turn lock.
 pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstrap) -> Outcome<Vec<String>> {
     runtime.copy_scripts(layout)?;
-    let (channels, warnings) = channels::to_run(layout, runtime);
+    let (channels, warnings) = channel_run::to_run(layout, runtime);
     for channel in &channels {
         embed(layout, runtime, channel)?;
     }
@@ -25,8 +23,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         workspace: &layout.workspace(),
         channels: &channels,
     })?;
-    paths::write_private_file(&layout.config(), config.as_bytes())
-        .or_fail(format_args!("write {}", layout.config().display()), NEXT)?;
+    file::write(&layout.config(), config)?;
     Ok(warnings)
 }
 
@@ -35,8 +32,7 @@ fn embed(layout: &Layout, runtime: &Runtime, channel: &Channel) -> Outcome<()> {
     runtime::copy(&runtime.channel_script(&channel.name), &script)?;
     for (number, certificate) in channel.certificates.iter().enumerate() {
         let path = layout.gateway().join(capnp::channel_certificate(&channel.name, number));
-        paths::write_private_file(&path, certificate.as_bytes())
-            .or_fail(format_args!("write {}", path.display()), NEXT)?;
+        file::write(&path, certificate)?;
     }
     Ok(())
 }

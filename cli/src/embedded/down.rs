@@ -1,4 +1,4 @@
-//! `gsv down`: ends the supervisor and workerd. Safe to repeat; touches only processes that are surely ours.
+//! `gsv down`: ends the supervisor and workerd. Safe to repeat. Signals only processes that are certainly ours.
 
 use std::fs;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::state::{Found, State};
 use crate::exit::{Failure, Outcome};
 
 const PATIENCE: Duration = Duration::from_secs(45);
-/// The supervisor gives workerd a quarter of a second and its log a moment.
+/// The supervisor needs a quarter of a second for workerd, and a second for its log.
 const GRACE: Duration = Duration::from_secs(4);
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
-/// Whether anything was running.
+/// Returns whether anything was running.
 pub fn stop(layout: &Layout) -> Outcome<bool> {
     if !layout.exists() {
         return Ok(false);
@@ -36,7 +36,7 @@ pub fn stop(layout: &Layout) -> Outcome<bool> {
     {
         was_running = true;
         if !workerd.end(ORPHAN_GRACE) {
-            return Err(still_there(&workerd));
+            return Err(does_not_end(&workerd));
         }
     }
     let _ = fs::remove_file(layout.state());
@@ -46,9 +46,9 @@ pub fn stop(layout: &Layout) -> Outcome<bool> {
 fn stop_supervisor(layout: &Layout, supervisor: Option<Process>) -> Outcome<()> {
     let Some(supervisor) = supervisor.filter(Process::is_alive) else {
         return Err(Failure::failed(
-            "The gateway's supervisor runs, but which process it is can't be told.",
+            "The gateway's supervisor runs, but its process is not known.",
             format!(
-                "Find it with `fuser {}`, and end it.",
+                "Find it with `fuser {}`, and kill it.",
                 layout.supervisor_lock().display()
             ),
         ));
@@ -60,13 +60,13 @@ fn stop_supervisor(layout: &Layout, supervisor: Option<Process>) -> Outcome<()> 
     if supervisor.end(Duration::ZERO) {
         Ok(())
     } else {
-        Err(still_there(&supervisor))
+        Err(does_not_end(&supervisor))
     }
 }
 
-fn still_there(process: &Process) -> Failure {
+fn does_not_end(process: &Process) -> Failure {
     Failure::failed(
         format!("Process {} does not end.", process.pid),
-        format!("Look at it with `ps -p {}`; it may wait for a disk.", process.pid),
+        format!("Look at it with `ps -p {}`; it may be waiting for a disk.", process.pid),
     )
 }

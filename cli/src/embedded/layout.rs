@@ -1,4 +1,4 @@
-//! The files of the embedded gateway under the state folder.
+//! The paths of the embedded gateway's files in the state folder.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ impl Layout {
         self.home.join("gateway")
     }
 
-    /// The agent's files, as files: a person edits `agents/main/SOUL.md` here with any editor.
+    /// The agent's files, as plain files: `agents/main/SOUL.md` can be edited with any editor.
     pub fn workspace(&self) -> PathBuf {
         self.home.join("workspace")
     }
@@ -42,7 +42,7 @@ impl Layout {
         self.gateway().join("bootstrap.json")
     }
 
-    /// Which channels run, and with what (`channels.rs`).
+    /// The channels that run, and their settings (`channels.rs`).
     pub fn channels(&self) -> PathBuf {
         self.gateway().join("channels.json")
     }
@@ -51,17 +51,17 @@ impl Layout {
         self.gateway().join("gateway.log")
     }
 
-    /// Held by the supervisor as long as it lives.
+    /// Held by the supervisor while it runs.
     pub fn supervisor_lock(&self) -> PathBuf {
         self.gateway().join("supervisor.lock")
     }
 
-    /// Held by `gsv up` and `gsv down` while they change things, so that two of them take turns.
+    /// Held by `gsv up` and `gsv down` while they work, so that two of them take turns.
     pub fn turn_lock(&self) -> PathBuf {
         self.gateway().join("turn.lock")
     }
 
-    /// Makes every folder, private to this user.
+    /// Makes all folders, private to this user.
     pub fn ensure(&self) -> Outcome<()> {
         for dir in [&self.home, &self.gateway(), &self.workspace(), &self.durable()] {
             paths::ensure_private_dir(dir)?;

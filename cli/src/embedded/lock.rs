@@ -1,4 +1,4 @@
-//! Exclusive lock files. A lock ends with the process that holds it, so it can't be stale.
+//! Exclusive lock files. A lock ends with the process that holds it, so it is never stale.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// `None` when another process holds it.
+    /// `None` when another process holds the lock.
     pub fn try_take(path: &Path) -> Outcome<Option<Self>> {
         let mut options = OpenOptions::new();
         let file = options
@@ -38,7 +38,7 @@ impl Lock {
                 return Err(error).or_fail(format_args!("lock {}", path.display()), NEXT);
             }
         }
-        // Who holds it, for `down` when the state file is damaged. The lock itself never depends on it.
+        // For `down`, when the state file is damaged. The lock itself does not depend on the content.
         let me = serde_json::to_vec(&Process::current()).unwrap_or_default();
         let written = file.set_len(0).and_then(|()| file.write_all(&me));
         written.or_fail(
@@ -48,7 +48,7 @@ impl Lock {
         Ok(Some(Self { _file: file }))
     }
 
-    /// Waits for it.
+    /// Waits for the lock.
     pub fn take(path: &Path, patience: Duration) -> Outcome<Self> {
         let deadline = Instant::now() + patience;
         loop {
@@ -58,8 +58,8 @@ impl Lock {
             if Instant::now() >= deadline {
                 return Err(Failure::new(
                     crate::exit::Exit::TryLater,
-                    "Another `gsv up` or `gsv down` is at work and does not end.",
-                    "Look for it with `ps`, end it, and try again.",
+                    "Another `gsv up` or `gsv down` is running and does not end.",
+                    "Find it with `ps`, kill it, and try again.",
                 ));
             }
             thread::sleep(RETRY);
@@ -71,7 +71,7 @@ pub fn is_held(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// Whether the lock came free in time.
+/// Returns whether the lock is free in time.
 pub fn wait_until_free(path: &Path, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     while is_held(path) {
@@ -83,7 +83,7 @@ pub fn wait_until_free(path: &Path, patience: Duration) -> bool {
     true
 }
 
-/// Who holds a lock, as it wrote itself down.
+/// The process that holds a lock, as it wrote itself into the file.
 pub fn holder(path: &Path) -> Option<Process> {
     let mut text = String::new();
     fs::File::open(path).ok()?.take(4_096).read_to_string(&mut text).ok()?;

@@ -1,4 +1,4 @@
-//! The gateway's log file: lines with a time, kept to a bounded size by rotation. The gateway itself redacts secrets.
+//! The gateway's log file: lines with a time, and rotation at a size. The gateway itself redacts secrets.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::units::{now_ms, timestamp};
 
 const FILE_BYTES: u64 = 10 * 1024 * 1024;
-/// Files in all, the current one included.
+/// All files, the current one included.
 const FILES: usize = 5;
 /// A longer line is cut, so that one line can't fill the disk.
 const LINE_BYTES: usize = 16 * 1024;
@@ -41,7 +41,7 @@ impl Log {
         })
     }
 
-    /// One line from `source`. A log that can't be written stops nothing.
+    /// Writes one line from `source`. Best effort: a log that cannot be written stops nothing.
     pub fn line(&mut self, source: &str, text: &str) {
         let text = text.trim_end();
         let mut end = text.len().min(LINE_BYTES);
@@ -76,7 +76,7 @@ impl Log {
     }
 }
 
-/// For appending; made private.
+/// Opens a private file for appending.
 pub fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
@@ -87,17 +87,17 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Where the log ends now: a mark for `tail_since`.
+/// The present end of the log: a mark for `tail_since`.
 pub fn end(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |meta| meta.len())
 }
 
-/// The last lines that were written after a mark.
+/// The last lines after a mark.
 pub fn tail_since(path: &Path, mark: u64, lines: usize) -> Vec<String> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
-        // After a rotation the mark is beyond the end; then everything is new.
+        // After a rotation the mark is beyond the end: everything is new.
         let from = if mark <= len { mark } else { 0 };
         file.seek(SeekFrom::Start(from.max(len.saturating_sub(TAIL_BYTES))))?;
         let mut bytes = Vec::new();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_came_after_the_mark_is_shown() {
+    fn only_lines_after_the_mark_are_shown() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("gateway.log");
         let mut log = Log::open(&path, false).unwrap();

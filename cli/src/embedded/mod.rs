@@ -1,18 +1,23 @@
-//! The gateway on this machine: the Worker bundle on workerd, kept alive by a supervisor process.
+//! The gateway on this machine: the Worker bundle on workerd, kept running by a supervisor process.
 //!
-//! `up` prepares the state folder and starts the supervisor; the supervisor (`supervisor`) runs workerd, watches it and
-//! says in `state.json` what it knows; `down` and `status` read that. Locks say who runs, never pid files: a lock ends
-//! with its process. Nothing here talks the wire protocol; the only request is `GET /health`.
+//! `up` prepares the state folder and starts the supervisor. The supervisor (`supervisor`) runs workerd (`worker`) and
+//! writes what it knows to `state.json`; `down` and `status` read that file. Locks tell which process runs, never pid
+//! files: a lock ends with its process. Nothing here speaks the wire protocol; the only request is `GET /health`.
 
 pub mod bootstrap;
 pub mod capnp;
+pub mod channel_file;
+pub mod channel_name;
+pub mod channel_run;
 pub mod channels;
 pub mod configure;
 pub mod down;
+pub mod file;
 pub mod health;
 pub mod layout;
 pub mod lock;
 pub mod log;
+pub mod login;
 pub mod ports;
 pub mod process;
 pub mod reload;
@@ -21,6 +26,7 @@ pub mod runtime;
 pub mod state;
 pub mod supervisor;
 pub mod up;
+pub mod worker;
 
 pub const DEFAULT_PORT: u16 = 8787;
 

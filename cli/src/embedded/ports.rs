@@ -1,4 +1,4 @@
-//! Who listens on a port of this machine, as far as the system tells.
+//! Checks that a port of this machine is free, and finds the process that listens on it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use super::process::describe;
 use crate::exit::{Failure, Outcome};
 
-/// A workerd that was killed keeps its port until the system has cleaned up after it.
+/// A killed workerd keeps its port until the system has cleaned up.
 const DYING: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Fails with the name of the program that has the port, if it can be told. Waits a moment for one that is on its way out:
-/// such a one can't be told.
+/// Fails with the name of the program that listens on the port, if the system tells it. Without a name the program may be
+/// ending, so the port gets some time to become free.
 pub fn ensure_free(port: u16) -> Outcome<()> {
     let give_up = Instant::now() + DYING;
     loop {
@@ -30,14 +30,14 @@ pub fn ensure_free(port: u16) -> Outcome<()> {
                 return Err(Failure::failed(
                     format!("Port {port} is in use by {who}."),
                     format!(
-                        "End it, or choose another port: `gsv up --port {}`.",
+                        "Stop it, or choose another port: `gsv up --port {}`.",
                         if port == u16::MAX { port - 1 } else { port + 1 }
                     ),
                 ));
             }
             Err(error) => {
                 return Err(Failure::failed(
-                    format!("Port {port} can't be used: {error}."),
+                    format!("Port {port} cannot be used: {error}."),
                     "Choose another: `gsv up --port 8788`.",
                 ));
             }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_sockets_is_read() {
+    fn listening_sockets_are_found_in_the_table() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
              0: 0100007F:2253 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4242 1\n\
              1: 0100007F:2253 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 4243 1\n";

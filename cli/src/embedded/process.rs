@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 const POLL: Duration = Duration::from_millis(5);
 
-/// One process, for as long as it lives.
+/// One process, until it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Process {
     pub pid: u32,
     /// As the system counts it; only ever compared for equality.
     pub started: String,
-    /// Start times begin anew with each boot.
+    /// Start times are counted from the boot.
     pub boot_id: String,
 }
 
@@ -45,7 +45,7 @@ impl Process {
         if self.is_alive()
             && let Some(pid) = pid(self.pid)
         {
-            // It may have ended since; then there is nothing to do.
+            // Best effort: it may have ended meanwhile.
             let _ = kill_process(pid, signal);
         }
     }
@@ -54,12 +54,12 @@ impl Process {
         self.signal(Signal::TERM);
     }
 
-    /// Asks a supervisor to take up its configuration anew.
+    /// Asks a supervisor to load its configuration again.
     pub fn reload(&self) {
         self.signal(Signal::USR1);
     }
 
-    /// TERM, then KILL after `grace`. Whether it is gone.
+    /// Sends TERM, then KILL after `grace`. Returns whether the process is gone.
     pub fn end(&self, grace: Duration) -> bool {
         self.signal(Signal::TERM);
         if self.wait_gone(grace) {
@@ -85,7 +85,7 @@ fn pid(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
-/// `None` when there is no such process, or it has ended and only waits to be reaped.
+/// `None` when there is no such process, or when it is a zombie.
 fn start_time(pid: u32) -> Option<String> {
     if cfg!(target_os = "linux") {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -114,7 +114,7 @@ fn boot_id() -> String {
             .trim()
             .to_owned();
     }
-    // Start times are calendar times there, which differ between boots by themselves.
+    // Start times are calendar times there, so they differ between boots.
     String::new()
 }
 
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_known_by_its_start_time_and_boot() {
+    fn a_process_is_identified_by_pid_start_time_and_boot() {
         let me = Process::current();
         assert!(me.is_alive());
         assert!(

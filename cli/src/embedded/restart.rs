@@ -1,14 +1,14 @@
-//! When to start workerd again after it died, and when to give up. Pure: time is an argument.
+//! Decides when to restart workerd after a crash, and when to give up. Pure: time is an argument.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
-/// After a life that had become ready the gateway works: it is only a matter of being there again soon.
+/// A gateway that was ready works, so it is restarted sooner.
 const LONGEST_DELAY_AFTER_READY: Duration = Duration::from_secs(1);
-/// So many deaths within the window, none after a life that had become ready, are no accident.
-const MOST_CRASHES: usize = 10;
+/// So many crashes within the window, none of them after the gateway was ready, end the restarts.
+pub const MOST_CRASHES: usize = 10;
 const WINDOW: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Verdict {
 #[derive(Debug, Default)]
 pub struct RestartPolicy {
     crashes: VecDeque<Duration>,
-    /// Deaths since the last life that had become ready.
+    /// Crashes since the gateway was ready the last time.
     in_a_row: usize,
 }
 
@@ -39,7 +39,7 @@ impl RestartPolicy {
         if self.crashes.len().min(self.in_a_row) >= MOST_CRASHES {
             return Verdict::GiveUp;
         }
-        // What lies before the window is forgotten, and no delay needs more deaths than these.
+        // No delay depends on more crashes than these.
         if self.crashes.len() > MOST_CRASHES {
             self.crashes.pop_front();
         }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn p12_a_gateway_that_worked_is_started_again_however_often_it_is_killed() {
+    fn p12_a_gateway_that_worked_is_restarted_however_often_it_is_killed() {
         let mut policy = RestartPolicy::default();
         for kill in 0..1_000 {
             let verdict = policy.crashed(Duration::from_secs(kill), true);
@@ -80,16 +80,16 @@ mod tests {
                 "{kill}: {verdict:?}"
             );
         }
-        // It stops working: then the same number of lives as ever is enough.
-        let mut lives = 0;
+        // Once it no longer becomes ready, the usual number of crashes is enough.
+        let mut restarts = 0;
         while policy.crashed(Duration::from_secs(1_000), false) != Verdict::GiveUp {
-            lives += 1;
+            restarts += 1;
         }
-        assert_eq!(lives, MOST_CRASHES - 1);
+        assert_eq!(restarts, MOST_CRASHES - 1);
     }
 
     #[test]
-    fn a_crash_now_and_then_is_always_mended_at_once() {
+    fn rare_crashes_always_get_the_shortest_delay() {
         let mut policy = RestartPolicy::default();
         for crash in 0..100 {
             assert_eq!(policy.crashed(WINDOW * crash, false), Verdict::RetryIn(FIRST_DELAY));

@@ -1,5 +1,5 @@
-//! The runtime folder: the Worker bundle, the R2 worker, workerd and a manifest. Found, checked, and its scripts copied
-//! beside the state, so that a restart after a crash runs what was started even while the folder is being replaced.
+//! The runtime folder: the Worker bundle, the R2 worker, workerd and a manifest. Finds and checks it, and copies its scripts
+//! beside the state: a restart after a crash then runs the same scripts, even while the folder is being replaced.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::channels::Name;
+use super::channel_name::Name;
+use super::file;
 use super::layout::Layout;
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::paths;
 
 pub const SCRIPTS: [&str; 2] = ["worker.js", "r2.js"];
 
-/// What the bundle says of itself.
+/// `manifest.json` of the bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -28,7 +28,7 @@ pub struct Manifest {
     pub channels: BTreeMap<Name, ChannelBundle>,
 }
 
-/// What a channel's Worker needs, as its own `wrangler.jsonc` says it.
+/// Settings of a channel's Worker, from its own `wrangler.jsonc`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelBundle {
@@ -37,7 +37,7 @@ pub struct ChannelBundle {
     pub compatibility_flags: Vec<String>,
     /// The class of its accounts.
     pub durable_object: String,
-    /// Of its script.
+    /// The size of its script.
     #[serde(default)]
     pub bytes: Option<u64>,
 }
@@ -53,12 +53,12 @@ impl Runtime {
         self.dir.join("workerd")
     }
 
-    /// A channel's script. Whether it is there is for the caller to see.
+    /// A channel's script, which may be missing.
     pub fn channel_script(&self, name: &Name) -> PathBuf {
         self.dir.join("channels").join(format!("{name}.js"))
     }
 
-    /// The first of the places that has a manifest.
+    /// The first of the usual folders that has a manifest.
     pub fn find(layout: &Layout) -> Outcome<Self> {
         let places = places(layout);
         if let Some(dir) = places.iter().find(|dir| dir.join("manifest.json").is_file()) {
@@ -112,7 +112,7 @@ impl Runtime {
     }
 }
 
-/// Leaves a copy that is the same already alone.
+/// Does not touch a copy that is the same already.
 pub fn copy(from: &Path, to: &Path) -> Outcome<()> {
     let content = fs::read(from).or_fail(
         format_args!("read {}", from.display()),
@@ -121,10 +121,7 @@ pub fn copy(from: &Path, to: &Path) -> Outcome<()> {
     if fs::read(to).is_ok_and(|present| present == content) {
         return Ok(());
     }
-    paths::write_private_file(to, &content).or_fail(
-        format_args!("write {}", to.display()),
-        "Check that the disk is not full.",
-    )
+    file::write(to, content)
 }
 
 fn places(layout: &Layout) -> Vec<PathBuf> {
@@ -166,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_files_are_named() {
         let dir = runtime_dir(r#"{"version":"1","compatibilityDate":"2026-11-01"}"#);
         fs::remove_file(dir.path().join("r2.js")).unwrap();
         assert!(Runtime::open(dir.path()).unwrap_err().message.contains("has no r2.js"));

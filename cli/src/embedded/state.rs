@@ -1,23 +1,33 @@
-//! `state.json`: what the supervisor knows, for `status`, `up` and `down`. A hint, never a lock: who runs is told by the
-//! lock file and by the processes themselves.
+//! `state.json`: what the supervisor knows, for `status`, `up` and `down`. A hint, never a lock: only the lock file and the
+//! processes themselves tell what runs.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::file;
+use super::layout::Layout;
+use super::lock;
 use super::process::Process;
-use crate::exit::{OrFail, Outcome};
-use crate::paths;
+use super::runtime::Runtime;
+use crate::exit::Outcome;
+use crate::units::now_ms;
+
+/// Longer than the supervisor's own limit for a start, so that its reason arrives.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+const POLL: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// workerd has been started and has not answered yet.
+    /// workerd was started and has not answered yet.
     Starting,
     Ready,
-    /// workerd died and will be started again.
+    /// workerd died and will be restarted.
     Restarting,
     /// The supervisor has ended; `reason` says why.
     Failed,
@@ -35,23 +45,22 @@ pub struct State {
     pub workerd_start: Option<String>,
     pub boot_id: String,
     pub port: u16,
-    /// Of the bundle that runs.
+    /// The version of the bundle that runs.
     pub version: String,
     pub started_at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_at: Option<u64>,
     pub restarts: u32,
-    /// How often it has taken up a new configuration. Absent: the supervisor is too old to do that.
+    /// How often a new configuration was loaded. Absent: the supervisor is too old to do that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reloads: Option<u32>,
-    /// Where its runtime is.
+    /// The folder of its runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What a look at the file gave.
 #[derive(Debug, PartialEq)]
 pub enum Found {
     State(Box<State>),
@@ -60,6 +69,50 @@ pub enum Found {
 }
 
 impl State {
+    /// The first state of a supervisor, which is this process.
+    pub fn starting(port: u16, runtime: &Runtime) -> Self {
+        let me = Process::current();
+        Self {
+            phase: Phase::Starting,
+            supervisor_pid: me.pid,
+            supervisor_start: me.started,
+            workerd_pid: None,
+            workerd_start: None,
+            boot_id: me.boot_id,
+            port,
+            version: runtime.manifest.version.clone(),
+            started_at: now_ms(),
+            ready_at: None,
+            restarts: 0,
+            reloads: Some(0),
+            runtime: Some(runtime.dir.clone()),
+            reason: None,
+        }
+    }
+
+    /// Polls the state until `is_wanted`. `None` when that takes too long, when `is_hopeless`, or when the supervisor ends.
+    pub fn wait(
+        layout: &Layout,
+        is_wanted: impl Fn(&Self) -> bool,
+        mut is_hopeless: impl FnMut(&Self) -> bool,
+    ) -> Option<Box<Self>> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Found::State(state) = Self::read(&layout.state()) {
+                if is_wanted(&state) {
+                    return Some(state);
+                }
+                if is_hopeless(&state) {
+                    return None;
+                }
+            }
+            if Instant::now() > deadline || !lock::is_held(&layout.supervisor_lock()) {
+                return None;
+            }
+            thread::sleep(POLL);
+        }
+    }
+
     pub fn read(path: &Path) -> Found {
         match fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_or(Found::Damaged, |state| Found::State(Box::new(state))),
@@ -69,11 +122,7 @@ impl State {
     }
 
     pub fn write(&self, path: &Path) -> Outcome<()> {
-        let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        paths::write_private_file(path, text.as_bytes()).or_fail(
-            format_args!("write {}", path.display()),
-            "Check that the disk is not full.",
-        )
+        file::write(path, serde_json::to_string_pretty(self).unwrap_or_default())
     }
 
     pub fn supervisor(&self) -> Process {

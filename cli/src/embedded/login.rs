@@ -1,0 +1,99 @@
+//! The first admin token of the gateway on this machine, and the local config that goes with it. Never loses a token: the
+//! config is written before its hash.
+
+use std::path::PathBuf;
+
+use super::bootstrap::{Bootstrap, NewToken};
+use super::layout::Layout;
+use super::url;
+use crate::config::{Config, Key};
+use crate::exit::Outcome;
+
+/// What happened to the local config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    /// It was right already.
+    Kept,
+    /// Address and token of this gateway were stored. An earlier token is in the backup.
+    Stored { backup: Option<PathBuf> },
+    /// It belongs to another gateway and was not changed. This is the only time that the token is shown.
+    Elsewhere { url: String, token: String },
+    /// It has no token, and only the hash of the first token is known.
+    TokenLost,
+}
+
+/// Finds or makes the first admin token, and writes the local config if it does not belong to another gateway.
+pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap, Login)> {
+    let path = layout.bootstrap();
+    let mut config = Config::load()?;
+    let here = url(port);
+    let elsewhere = config.get(Key::Url).filter(|url| !is_loopback(url)).map(str::to_owned);
+    if !new_token && let Some(bootstrap) = Bootstrap::read(&path)? {
+        if elsewhere.is_some() {
+            return Ok((bootstrap, Login::Kept));
+        }
+        if config.get(Key::Token).is_none() {
+            return Ok((bootstrap, Login::TokenLost));
+        }
+        if config.get(Key::Url) == Some(here.as_str()) {
+            return Ok((bootstrap, Login::Kept));
+        }
+        config.set(Key::Url, &here)?;
+        config.save()?;
+        return Ok((bootstrap, Login::Stored { backup: None }));
+    }
+    let NewToken { token, bootstrap } = NewToken::generate()?;
+    let login = if let Some(url) = elsewhere {
+        Login::Elsewhere { url, token }
+    } else {
+        // The token may belong to another state folder, so it is kept in a backup.
+        let had_token = config.get(Key::Token).is_some();
+        let backup = had_token.then(|| config.back_up()).transpose()?;
+        config.set(Key::Url, &here)?;
+        config.set(Key::Token, &token)?;
+        // The token first, its hash second: an interruption between the two loses no token.
+        config.save()?;
+        Login::Stored { backup }
+    };
+    bootstrap.write(&path)?;
+    Ok((bootstrap, login))
+}
+
+/// Whether an address is on this machine.
+pub fn is_loopback(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_addresses_are_recognised() {
+        for url in [
+            "ws://127.0.0.1:8787/ws",
+            "http://localhost/",
+            "ws://[::1]:1/ws",
+            "ws://127.9.9.9",
+        ] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in [
+            "wss://gsv.example.workers.dev/ws",
+            "ws://127.0.0.1.evil.com/",
+            "ws://localhost.evil.com",
+            "ws://[2001:db8::1]/",
+        ] {
+            assert!(!is_loopback(url), "{url}");
+        }
+    }
+}

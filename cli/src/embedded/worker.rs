@@ -1,0 +1,120 @@
+//! One workerd process: starts it, copies its output into the log, and stops it. Never restarts it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::layout::Layout;
+use super::log::Log;
+use super::process::Process;
+use super::runtime::Runtime;
+use crate::exit::{OrFail, Outcome};
+
+/// workerd has nothing to finish: all state is on disk already.
+const STOP_GRACE: Duration = Duration::from_millis(250);
+/// For the last output after the end of the process.
+const OUTPUT_GRACE: Duration = Duration::from_secs(1);
+const LINE_BYTES: u64 = 64 * 1024;
+const KILL_SIGNAL: i32 = 9;
+
+#[derive(Clone)]
+pub struct SharedLog(Arc<Mutex<Log>>);
+
+impl SharedLog {
+    pub fn new(log: Log) -> Self {
+        Self(Arc::new(Mutex::new(log)))
+    }
+
+    pub fn line(&self, source: &str, text: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).line(source, text);
+    }
+}
+
+pub struct Worker {
+    child: Child,
+    output: [JoinHandle<()>; 2],
+}
+
+impl Worker {
+    pub fn start(layout: &Layout, runtime: &Runtime, log: &SharedLog) -> Outcome<Self> {
+        let workerd = runtime.workerd();
+        let mut child = Command::new(&workerd)
+            .arg("serve")
+            .arg(layout.config())
+            .current_dir(layout.gateway())
+            .env_remove("GSV_TOKEN")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .or_fail(
+                format_args!("start {}", workerd.display()),
+                "It needs Linux with glibc 2.27 or newer, or macOS, on 64 bits. Install the runtime again.",
+            )?;
+        let output = [
+            tokio::spawn(copy_lines(child.stdout.take(), log.clone())),
+            tokio::spawn(copy_lines(child.stderr.take(), log.clone())),
+        ];
+        Ok(Self { child, output })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id().unwrap_or_default()
+    }
+
+    /// Waits for the end of the process. May be cancelled.
+    pub async fn wait(&mut self) -> Option<ExitStatus> {
+        self.child.wait().await.ok()
+    }
+
+    /// The exit status, if the process has ended.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Writes the last output, and gives the cause of the end in words.
+    pub async fn died(self, status: Option<ExitStatus>) -> String {
+        flush(self.output).await;
+        let (code, signal) = status.map_or((None, None), |status| (status.code(), status.signal()));
+        match (code, signal) {
+            (Some(code), _) => format!("ended with status {code}"),
+            (None, Some(KILL_SIGNAL)) => "was killed (signal 9; by hand, or out of memory)".to_owned(),
+            (None, Some(signal)) => format!("was ended by signal {signal}"),
+            (None, None) => "ended".to_owned(),
+        }
+    }
+
+    pub async fn stop(mut self) {
+        if let Some(pid) = self.child.id() {
+            Process::of(pid).terminate();
+        }
+        if timeout(STOP_GRACE, self.child.wait()).await.is_err() {
+            let _ = self.child.kill().await;
+        }
+        flush(self.output).await;
+    }
+}
+
+async fn flush(output: [JoinHandle<()>; 2]) {
+    for copying in output {
+        let _ = timeout(OUTPUT_GRACE, copying).await;
+    }
+}
+
+/// Copies a stream of workerd into the log, line by line.
+async fn copy_lines(stream: Option<impl AsyncRead + Unpin>, log: SharedLog) {
+    let Some(stream) = stream else { return };
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    while let Ok(1..) = (&mut reader).take(LINE_BYTES).read_until(b'\n', &mut line).await {
+        log.line("workerd", &String::from_utf8_lossy(&line));
+        line.clear();
+    }
+}
