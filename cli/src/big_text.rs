@@ -1,4 +1,4 @@
-//! Short codes in letters three lines high, to be read across a desk. Pure.
+//! Short codes in large letters, three lines high. Pure.
 
 /// Five rows of five dots each.
 type Glyph = [u8; 5];
@@ -46,7 +46,7 @@ const GLYPHS: [(char, Glyph); 37] = [
     ('-', [0b00000, 0b00000, 0b01110, 0b00000, 0b00000]),
 ];
 
-/// Three lines of at most `width` columns. Nothing when it does not fit, or has characters without a glyph.
+/// Three lines of at most `width` columns. `None` when the text does not fit, or has a character without a glyph.
 pub fn big(text: &str, width: usize) -> Option<[String; 3]> {
     let glyphs: Vec<&Glyph> = text
         .chars()
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_shown_big_where_it_fits() {
+    fn a_code_that_fits_is_shown_in_large_letters() {
         let lines = big("AB-12", 80).unwrap();
         insta::assert_snapshot!(lines.join("\n"), @r"
         ▄▀▀▀▄ █▀▀▀▄        ▄█   ▀▀▀▀▄

@@ -1,5 +1,5 @@
-//! From flags, environment and local config to a connected link, and from its errors to failures. Holds the token only
-//! in memory.
+//! Connects to the gateway with flags, environment and local config, and turns the link's errors into failures. Keeps the
+//! token in memory only.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure, Outcome};
 
 pub const DEFAULT_SESSION: &str = "agent:main:cli:dm:main";
 
-/// Where to connect, and as whom.
+/// The gateway's address and a token for it.
 #[derive(Clone)]
 pub struct Account {
     pub url: String,
@@ -22,7 +22,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Flags and environment first, then the local config. A missing address is this machine's.
+    /// Flags and environment first, then the local config. Without an address: the gateway on this machine.
     pub fn find(global: &Global, config: &Config) -> Outcome<Self> {
         let url = find_url(global, config)?;
         let token = given(global.token.as_deref()).or_else(|| config.get(Key::Token));
@@ -36,19 +36,19 @@ impl Account {
         })
     }
 
-    /// A client that ends with its first lost connection: for one question and its answer.
+    /// A client for requests and their answers, until the connection is lost.
     pub async fn connect(&self) -> Outcome<Client> {
         let (link, events) = self.open(false).await?;
         Ok(Client { link, _events: events })
     }
 
-    /// A client that reconnects for as long as it lives.
+    /// A link that reconnects until it is closed.
     pub async fn connect_lasting(&self) -> Outcome<(Link, Events)> {
         self.open(true).await
     }
 
     async fn open(&self, reconnect: bool) -> Outcome<(Link, Events)> {
-        // A name of its own: two command lines at once must not replace each other (SPEC.md H4).
+        // A unique id: two command lines at once must not replace each other (SPEC.md H4).
         let id = format!("cli-{:08x}{:08x}", std::process::id(), fastrand::u32(..));
         let mut options = Options::new(&self.url, Mode::Client, id);
         options.token = Some(self.token.clone());
@@ -74,7 +74,7 @@ pub fn find_url(global: &Global, config: &Config) -> Outcome<String> {
     Ok(url.to_owned())
 }
 
-/// The gateway on this machine, at the port that it has.
+/// The gateway on this machine, at its present port.
 fn local_url() -> String {
     let port = Layout::find()
         .ok()
@@ -88,7 +88,7 @@ fn local_url() -> String {
 fn no_token() -> Failure {
     Failure::new(
         Exit::Auth,
-        "There is no token for the gateway.",
+        "No token for the gateway is set.",
         "Run `gsv up` to start a gateway on this machine and get one, or set one: `gsv local-config set token -`.",
     )
 }
@@ -108,10 +108,10 @@ pub fn link_failure(error: &LinkError) -> Failure {
     }
 }
 
-/// One connection for a command's questions.
+/// One connection for the requests of a command.
 pub struct Client {
     link: Link,
-    /// Kept so that the link never waits for a reader; nothing is followed, so nothing of interest comes.
+    /// Kept so that the link does not wait for a reader. A client without subscriptions gets no events that matter.
     _events: Events,
 }
 
@@ -136,17 +136,17 @@ impl Client {
     }
 }
 
-/// What a lasting link says before it is up for the first time: then there is nothing to wait for.
+/// The failure of a link that has not been connected yet: then waiting for a reconnect makes no sense.
 pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
     match event {
         LinkEvent::Fatal(error) => Some(link_failure(error)),
-        // Without a next attempt the reason follows, as the last event.
+        // Without another attempt, the last event has the reason.
         LinkEvent::Disconnected {
             reason,
             retry_in: Some(_),
         } => Some(Failure::new(
             Exit::TryLater,
-            format!("The gateway at {url} can't be reached: {reason}."),
+            format!("The gateway at {url} cannot be reached: {reason}."),
             "Is it running? Start it with `gsv up`, or set another address with `gsv local-config set url ...`.",
         )),
         _ => None,

@@ -1,5 +1,5 @@
-//! A block of lines at the cursor that is drawn again in its own place. Pure: gives what to write. Between two calls nothing
-//! else may write to the terminal, except after `leave` or `wipe`.
+//! A block of lines that is redrawn in its own place. Pure: every method returns what to write. Between two calls nothing else
+//! may write to the terminal, except after `wipe`.
 
 use std::fmt::Write;
 
@@ -14,11 +14,11 @@ pub struct InPlace {
 }
 
 impl InPlace {
-    /// Shows these lines in the place of the last ones. None may be wider than the terminal, nor all together higher.
+    /// Replaces the lines. They must fit into the terminal.
     pub fn show(&mut self, lines: Vec<String>, width: usize) -> String {
         let mut paint = String::new();
         if width == self.width && lines.len() == self.lines.len() {
-            // Only what differs, so that nothing flickers.
+            // Only changed lines are written, so that nothing flickers.
             let Some(first) = lines.iter().zip(&self.lines).position(|(new, old)| new != old) else {
                 return paint;
             };
@@ -41,7 +41,7 @@ impl InPlace {
         paint
     }
 
-    /// Takes the block off the screen, whose width may have changed.
+    /// Removes the block from the screen. The width of the terminal may have changed.
     pub fn wipe(&mut self, width: usize) -> String {
         let up: usize = self.lines.iter().map(|line| rows(&clean(line), width)).sum();
         self.lines.clear();
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_drawn_again() {
+    fn only_changed_lines_are_redrawn() {
         let mut block = InPlace::default();
         assert_eq!(block.show(lines(&["a", "b", "c"]), 80), "a\r\nb\r\nc\r\n");
         assert_eq!(block.show(lines(&["a", "b", "c"]), 80), "");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrower_terminal_has_folded_the_lines() {
+    fn wrapped_lines_of_a_narrower_terminal_are_counted() {
         let mut block = InPlace::default();
         block.show(lines(&["\u{1b}[1m0123456789\u{1b}[0m", "b"]), 80);
         assert_eq!(block.show(lines(&["a", "b"]), 5), "\r\u{1b}[3A\u{1b}[Ja\r\nb\r\n");

@@ -1,12 +1,12 @@
-//! The `gsv` command line: reads what was typed, runs one command, and ends with its exit status. Starts no runtime and
-//! reads no file before a command needs it.
+//! The `gsv` command line: reads the arguments, runs one command, and ends with its exit status. Starts no runtime and reads
+//! no file before a command needs it.
 
 #![cfg_attr(
     test,
     allow(
         clippy::unwrap_used,
         clippy::expect_used,
-        reason = "a test that can't go on has failed"
+        reason = "a test that cannot continue has failed"
     )
 )]
 
@@ -47,7 +47,7 @@ use crate::output::Output;
 fn main() -> ExitCode {
     let mut typed = std::env::args_os().skip(1);
     if typed.next().is_some_and(|first| first == commands::node::SUPERVISE) {
-        // Not for people: a node starts this to watch one command, and passes paths that must not be parsed.
+        // Internal: a node starts this to watch one command, and passes paths that must not be parsed.
         return gsv_node::supervise_main(typed);
     }
     // clap prints its own errors and help, and ends with 2 or 0.
@@ -97,7 +97,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
     }
 }
 
-/// Runs a command that talks to somebody, on this one thread.
+/// Runs a command that needs the network, on this one thread.
 pub(crate) fn block_on(command: impl Future<Output = Outcome>) -> Outcome {
     run_on(Builder::new_current_thread().enable_all().build(), command)
 }
@@ -106,7 +106,7 @@ fn run_on(runtime: io::Result<Runtime>, command: impl Future<Output = Outcome>) 
     let runtime = runtime.map_err(|error| {
         Failure::new(
             Exit::Bug,
-            format!("The runtime can't be started: {error}."),
+            format!("The async runtime cannot be started: {error}."),
             "Check the limits of this process (`ulimit -a`).",
         )
     })?;

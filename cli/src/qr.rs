@@ -1,13 +1,13 @@
-//! QR codes as lines of a terminal: a cell holds two modules, one above the other. Pure.
+//! QR codes as lines of a terminal: each cell shows two modules, one above the other. Pure.
 //!
-//! With colour the code is black on white whatever the terminal's own colours are. Without, it is drawn for a dark terminal:
-//! what is light in the code is ink.
+//! With colour the code is black on white, independent of the terminal's colours. Without colour it is drawn for a dark
+//! terminal: the light modules are ink.
 
 use fast_qr::{ECL, QRBuilder};
 
-/// Light modules around the code. The standard wants four; phones read two.
+/// Light modules around the code. The standard asks for four; phones can read two.
 const QUIET: [usize; 2] = [4, 2];
-/// Black on white, by numbers that no colour scheme changes.
+/// Black on white, by colour numbers that no colour scheme changes.
 const BLACK_ON_WHITE: &str = "\u{1b}[38;5;16;48;5;231m";
 const PLAIN: &str = "\u{1b}[0m";
 
@@ -17,7 +17,7 @@ pub struct Code {
     dark: Vec<bool>,
 }
 
-/// What a terminal would have to be.
+/// The size that the terminal needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooSmall {
     pub columns: usize,
@@ -25,9 +25,9 @@ pub struct TooSmall {
 }
 
 impl Code {
-    /// Nothing when `text` is more than a QR code holds.
+    /// `None` when `text` is too long for a QR code.
     pub fn new(text: &str) -> Option<Self> {
-        // A screen is clean and near: the smallest code is the easiest to read.
+        // A screen needs little error correction, and the smallest code is the easiest to read.
         let code = QRBuilder::new(text).ecl(ECL::L).build().ok()?;
         let dark = code.data[..code.size * code.size]
             .iter()
@@ -36,7 +36,7 @@ impl Code {
         Some(Self { size: code.size, dark })
     }
 
-    /// The lines of the code, with as much of a margin as there is room for.
+    /// The lines of the code, with the largest margin that fits.
     pub fn lines(&self, columns: usize, rows: usize, colour: bool) -> Result<Vec<String>, TooSmall> {
         let needs = |quiet: usize| TooSmall {
             columns: self.size + 2 * quiet,
@@ -59,7 +59,7 @@ impl Code {
             .map(|y| {
                 let cells: String = (0..side)
                     .map(|x| {
-                        // Ink is dark on white, and light on a dark terminal.
+                        // Dark ink with colour, light ink without.
                         let ink = |y| self.is_dark(x, y, quiet) == colour;
                         match (ink(y), ink(y + 1)) {
                             (true, true) => '█',
@@ -92,7 +92,7 @@ mod tests {
     use crate::clean::clean;
     use crate::width::columns;
 
-    /// As long as the one of a real login.
+    /// As long as the text of a real login.
     fn text() -> String {
         format!(
             "https://wa.me/settings/linked_devices#2@{},{},{},{},1",
@@ -103,7 +103,7 @@ mod tests {
         )
     }
 
-    /// What a camera reads off the screen.
+    /// The texts that a camera reads from the screen.
     fn read(lines: &[String], ink_is_dark: bool) -> Vec<String> {
         const SCALE: usize = 4;
         let cells: Vec<Vec<char>> = lines.iter().map(|line| clean(line).chars().collect()).collect();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_can_be_read_on_dark_and_on_light_terminals() {
+    fn codes_can_be_read_on_dark_and_on_light_terminals() {
         for text in [text(), "x".to_owned(), "https://example.org/é".to_owned()] {
             let code = Code::new(&text).unwrap();
             for colour in [true, false] {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_or_says_what_it_needs() {
+    fn a_code_fits_or_names_the_size_that_it_needs() {
         let code = Code::new(&text()).unwrap();
         let lines = code.lines(80, 45, true).unwrap();
         assert!(lines.iter().all(|line| columns(&clean(line)) <= 80) && lines.len() <= 45);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_code_holds_is_no_code() {
+    fn a_text_that_is_too_long_has_no_code() {
         assert!(Code::new(&"x".repeat(5_000)).is_none());
     }
 }

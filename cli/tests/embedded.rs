@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that can't go on has failed"
+    reason = "a test that cannot continue has failed"
 )]
 
 mod common;
@@ -116,7 +116,7 @@ fn a_lost_first_token_can_be_replaced() {
 }
 
 #[test]
-fn a_config_of_another_gateway_is_left_alone() {
+fn a_config_of_another_gateway_is_not_changed() {
     let gateway = Embedded::new();
     let config = "url = \"wss://gsv.example.com/ws\"\ntoken = \"gsv_client_abc_def\"\n";
     gateway.home.write_config(config);
@@ -126,11 +126,11 @@ fn a_config_of_another_gateway_is_left_alone() {
 }
 
 #[test]
-fn p12_a_killed_workerd_is_started_again_with_its_state() {
+fn p12_a_killed_workerd_is_restarted_with_its_state() {
     let gateway = Embedded::new();
     gateway.up().ok();
     assert_eq!(gateway.get("/count").unwrap()["n"], 1);
-    for life in 2..4 {
+    for count in 2..4 {
         let pid = gateway.pid("workerdPid").unwrap();
         kill(pid);
         wait_for("the restart", || {
@@ -138,7 +138,7 @@ fn p12_a_killed_workerd_is_started_again_with_its_state() {
                 .pid("workerdPid")
                 .filter(|now| *now != pid && gateway.state().unwrap()["phase"] == "ready")
         });
-        assert_eq!(gateway.get("/count").unwrap()["n"], life);
+        assert_eq!(gateway.get("/count").unwrap()["n"], count);
     }
     assert_eq!(gateway.state().unwrap()["restarts"], 2);
     let log = fs::read_to_string(gateway.home.state().join("gateway/gateway.log")).unwrap();
@@ -146,7 +146,7 @@ fn p12_a_killed_workerd_is_started_again_with_its_state() {
 }
 
 #[test]
-fn a_workerd_that_can_not_start_for_a_while_is_tried_again() {
+fn a_workerd_that_fails_to_start_for_a_while_is_retried() {
     let gateway = Embedded::new();
     let good = gateway.home.root().join("good");
     fs::write(&good, "").unwrap();
@@ -171,7 +171,7 @@ fn a_workerd_that_can_not_start_for_a_while_is_tried_again() {
 }
 
 #[test]
-fn a_killed_supervisor_is_noticed_and_mended() {
+fn a_killed_supervisor_is_noticed_and_replaced() {
     let gateway = Embedded::new();
     gateway.up().ok();
     let (supervisor, workerd) = (
@@ -183,7 +183,7 @@ fn a_killed_supervisor_is_noticed_and_mended() {
     let status = gateway.gsv(&["status", "--json"]);
     assert_eq!(status.json()["gateway"]["state"], "orphaned", "{status:?}");
     gateway.up().ok();
-    assert!(!is_alive(workerd), "the orphan makes room");
+    assert!(!is_alive(workerd), "the orphan is ended");
     assert_ne!(gateway.pid("supervisorPid"), Some(supervisor));
     assert_eq!(gateway.get("/health").unwrap()["ok"], true);
 
@@ -222,7 +222,7 @@ fn two_ups_at_once_make_one_gateway() {
 }
 
 #[test]
-fn a_busy_port_is_named() {
+fn a_busy_port_is_reported_with_its_process() {
     let gateway = Embedded::new();
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -244,7 +244,7 @@ fn a_busy_port_is_named() {
 }
 
 #[test]
-fn a_missing_runtime_says_where_it_was_looked_for() {
+fn a_missing_runtime_is_reported_with_the_folders_that_were_searched() {
     let mut gateway = Embedded::new();
     gateway.runtime = gateway.home.root().join("nowhere");
     let run = gateway.up().failed(1);
@@ -278,13 +278,13 @@ fn s20_a_state_folder_that_others_can_change_is_refused() {
     fs::set_permissions(gateway.home.state(), fs::Permissions::from_mode(0o500)).unwrap();
     let run = gateway.up();
     if run.code != Some(0) {
-        // Root may write anywhere; anyone else is told.
+        // Root may write anywhere; other users get the error.
         assert!(run.stderr.contains("can't be written"), "{}", run.stderr);
     }
 }
 
 #[test]
-fn in_the_foreground_it_ends_with_the_signal() {
+fn in_the_foreground_the_gateway_ends_with_the_signal() {
     let gateway = Embedded::new();
     let mut child = gateway
         .command()
@@ -313,7 +313,7 @@ fn in_the_foreground_it_ends_with_the_signal() {
 }
 
 #[test]
-fn status_and_doctor_tell_that_nothing_runs() {
+fn status_and_doctor_report_that_no_gateway_runs() {
     let gateway = Embedded::new();
     let status = gateway.gsv(&["status"]).failed(1);
     assert!(status.stderr.contains("gsv up"), "{status:?}");

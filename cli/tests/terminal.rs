@@ -1,9 +1,9 @@
-//! `gsv chat` on a terminal: the prompt, Markdown, and what Ctrl-C does.
+//! `gsv chat` on a terminal: the prompt, Markdown, and Ctrl-C.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that can't go on has failed"
+    reason = "a test that cannot continue has failed"
 )]
 
 mod common;
@@ -111,15 +111,15 @@ fn p14_ctrl_c_during_a_run_stops_the_run_and_not_the_program() {
 }
 
 #[test]
-fn what_happens_meanwhile_is_shown_above_the_prompt() {
+fn t19_news_of_the_session_are_shown_above_the_prompt() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
     connection.chat(
         "of-another-client",
-        &whole("final", 1, 1, 1, "An answer\u{1b}[2J to somebody else"),
+        &whole("final", 1, 1, 1, "An answer\u{1b}[2J to another client"),
     );
-    terminal.shows("An answer to somebody else");
+    terminal.shows("An answer to another client");
     let note = json!({"sessionKey": SESSION, "kind": "note", "text": "laptop has gone"});
     connection.event("session", &note);
     terminal.shows("laptop has gone");
@@ -147,7 +147,7 @@ fn what_happens_meanwhile_is_shown_above_the_prompt() {
 }
 
 #[test]
-fn without_colour_nothing_is_coloured() {
+fn no_color_switches_colours_off() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let mut command = home.command();

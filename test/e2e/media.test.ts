@@ -94,7 +94,7 @@ describe("[P5.6] files", () => {
     const asked = fake.requests.length;
     const { code, stderr } = await machine.gsv(["chat", "--attach", "missing.png", "hello"]);
     assert.equal(code, 2);
-    assert.match(stderr, /missing\.png can't be read/);
+    assert.match(stderr, /missing\.png cannot be read/);
     assert.equal(fake.requests.length, asked);
   });
 });

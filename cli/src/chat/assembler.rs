@@ -1,30 +1,29 @@
-//! From the events of one run to what is to be shown, exactly once (SPEC.md C3 to C5). Pure.
+//! Turns the events of one run into what to show, exactly once (SPEC.md C3 to C5). Pure.
 //!
-//! Deltas may come late, twice, out of order, or not at all; log events may be replayed after a reconnect. What is shown
-//! is always a beginning of what the gateway says, and in the end all of it: `partial.message` and `final.message` are the
-//! truth. When a new attempt says the same again it is shown on from where the old one stopped; when it says something
-//! else, the view is told to start again.
+//! Deltas may be late, repeated, out of order or lost; log events may be replayed after a reconnect. The shown text is always
+//! a prefix of the gateway's text, and in the end all of it: `partial.message` and `final.message` decide. A new attempt with
+//! the same text continues the shown text; one with another text makes the view start again.
 
 use std::collections::{BTreeMap, HashSet};
 
 use gsv_protocol::types::{ChatEvent, ChatMessage, ChatState, ChatTool, ChatToolPhase, Usage};
 use serde_json::Value;
 
-/// Deltas that wait for an earlier one; more are dropped, and the log event brings their text.
+/// Deltas that wait for an earlier one. Further ones are dropped; the log event has their text.
 const MAX_PENDING: usize = 4_096;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Show {
-    /// Continues the text.
+    /// The text goes on.
     Text(String),
-    /// What was shown of the present text is void; it begins again.
+    /// The shown part of this text is wrong; the text starts again.
     Restart,
-    /// The text of this step is whole.
+    /// The text of this step is complete.
     EndOfText,
-    /// The gateway began a model call anew.
+    /// The gateway repeats a model call.
     Resuming,
     Tool(ChatTool),
-    /// The run waits, or goes on: a sentence.
+    /// The run waits or continues, in words.
     Status(String),
     /// The run waits for a decision.
     Paused(String),
@@ -38,7 +37,7 @@ pub enum Ending {
     Aborted,
 }
 
-/// What makes a log event the same one.
+/// The identity of a log event.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct EventKey {
     seq: u64,
@@ -46,7 +45,7 @@ struct EventKey {
     call: Option<(String, ChatToolPhase)>,
 }
 
-/// A place in a run: which model call, and which try of it.
+/// A position in a run: the model call and its attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct At {
     step: u32,
@@ -57,21 +56,21 @@ struct At {
 pub struct Assembler {
     seen: HashSet<EventKey>,
     at: Option<At>,
-    /// Steps up to this one are whole.
+    /// Steps up to this one are complete.
     settled: Option<u32>,
-    /// The present attempt's text, as far as it is known without a hole.
+    /// The text of the present attempt, up to the first gap.
     text: String,
-    /// Its length in UTF-16 units, in which offsets count.
+    /// Its length in UTF-16 units, the unit of offsets.
     units: u64,
-    /// What the view has of this step. Always either equal to `text`, or longer and beginning with it.
+    /// The text that the view shows for this step. It equals `text` or begins with it.
     shown: String,
-    /// Deltas beyond a hole, by offset.
+    /// Deltas after a gap, by offset.
     pending: BTreeMap<u64, String>,
     ended: bool,
 }
 
 impl Assembler {
-    /// Whether a log event was taken before. Events without a number are not of the log and never repeat by themselves.
+    /// Whether a log event was seen before. Events without a number are not in the log and are never replayed.
     pub fn is_repeated(&mut self, event: &ChatEvent) -> bool {
         let Some(seq) = event.session_seq else { return false };
         let call = event.tool.as_ref().map(|tool| (tool.call_id.0.clone(), tool.phase));
@@ -82,7 +81,7 @@ impl Assembler {
         })
     }
 
-    /// One event of the run that has not been taken before.
+    /// Takes one event of the run that was not seen before.
     pub fn take(&mut self, event: &ChatEvent) -> Vec<Show> {
         let mut out = Vec::new();
         if self.ended {
@@ -125,7 +124,7 @@ impl Assembler {
         out
     }
 
-    /// The text of the model call under way, from `session.subscribe`.
+    /// Takes the text of the current model call, from `session.subscribe`.
     pub fn snapshot(&mut self, step: u32, attempt: u32, text: &str) -> Vec<Show> {
         let mut out = Vec::new();
         if !self.ended {
@@ -134,7 +133,7 @@ impl Assembler {
         out
     }
 
-    /// Gateways that name no step count one by themselves.
+    /// For a gateway that names no steps, counts them.
     fn place(&self, event: &ChatEvent) -> At {
         let next = self.settled.map_or(0, |settled| settled.saturating_add(1));
         let present = self.at.map_or(next, |at| at.step.max(next));
@@ -167,7 +166,7 @@ impl Assembler {
         }
     }
 
-    /// Moves on to a later place. What was shown of an unfinished one stays until it proves wrong.
+    /// Moves on to a later position. The text of an unfinished one stays on the screen until it proves wrong.
     fn enter(&mut self, at: At, out: &mut Vec<Show>) {
         if self.at == Some(at) {
             return;
@@ -175,7 +174,7 @@ impl Assembler {
         if self.at.is_some_and(|present| present.step == at.step) {
             out.push(Show::Resuming);
         } else if !self.shown.is_empty() && self.shown.trim().is_empty() {
-            // A step that said nothing but white space has no event with its text.
+            // A step with nothing but white space has no event with its text.
             self.shown.clear();
             out.push(Show::EndOfText);
         }
@@ -185,7 +184,7 @@ impl Assembler {
         self.pending.clear();
     }
 
-    /// Adds what of `text`, which begins at `offset`, is new.
+    /// Adds the new part of `text`, which begins at `offset`.
     fn append(&mut self, offset: u64, text: &str, out: &mut Vec<Show>) {
         let Some(new) = skip_units(text, self.units - offset) else {
             return;
@@ -198,7 +197,7 @@ impl Assembler {
         self.units += new.encode_utf16().count() as u64;
         let ahead = &self.shown.as_bytes()[from..];
         if ahead.starts_with(new.as_bytes()) {
-            // The new attempt says what is shown already.
+            // The new attempt repeats the shown text.
         } else if let Some(rest) = new.as_bytes().strip_prefix(ahead) {
             let rest = new[new.len() - rest.len()..].to_owned();
             self.shown.push_str(&rest);
@@ -210,7 +209,7 @@ impl Assembler {
         }
     }
 
-    /// The whole text of a step, from a log event.
+    /// Takes the complete text of a step, from a log event.
     fn settle(&mut self, at: At, event: &ChatEvent, out: &mut Vec<Show>) {
         if self.settled.is_some_and(|settled| at.step <= settled) {
             return;
@@ -259,7 +258,7 @@ fn words(event: &ChatEvent) -> Option<String> {
         .filter(|text| !text.trim().is_empty())
 }
 
-/// The text blocks of a message, one after the other.
+/// The text blocks of a message, joined.
 pub fn message_text(message: &ChatMessage) -> String {
     let text = |block: &serde_json::Map<String, Value>| match block.get("type").and_then(Value::as_str) {
         Some("text") => block.get("text").and_then(Value::as_str).map(str::to_owned),
@@ -268,7 +267,7 @@ pub fn message_text(message: &ChatMessage) -> String {
     message.content.iter().filter_map(text).collect()
 }
 
-/// `text` without its first `units` UTF-16 units. `None` when it is not that long, or the border is inside a character.
+/// `text` without its first `units` UTF-16 units. `None` when it is shorter, or when the cut is inside a character.
 fn skip_units(text: &str, units: u64) -> Option<&str> {
     let mut left = units;
     for (at, c) in text.char_indices() {

@@ -21,7 +21,7 @@ fn whole(state: &str, seq: u64, step: u32, attempt: u32, text: &str) -> ChatEven
     )
 }
 
-/// A view: finished texts, and the one that is being written.
+/// A view: the finished texts and the open one.
 #[derive(Default, Debug)]
 struct Screen {
     texts: Vec<String>,
@@ -91,7 +91,7 @@ fn c4_a_repeated_delta_adds_nothing_and_an_overlapping_one_only_its_end() {
 }
 
 #[test]
-fn c4_a_new_attempt_with_the_same_text_goes_on_where_the_old_one_stopped() {
+fn c4_a_new_attempt_with_the_same_text_continues_the_old_one() {
     let screen = play(&[
         delta(1, 1, 0, "Hello"),
         delta(1, 2, 0, "Hel"),
@@ -116,7 +116,7 @@ fn c4_a_new_attempt_with_another_text_replaces_it() {
 }
 
 #[test]
-fn c4_the_final_message_is_the_truth() {
+fn c4_the_final_message_replaces_a_wrong_text() {
     let screen = play(&[delta(1, 1, 0, "Wrong"), whole("final", 5, 1, 1, "Right")]);
     assert_eq!((screen.texts, screen.restarts), (vec!["Right".to_owned()], 1));
     let screen = play(&[delta(1, 1, 0, "Right and more"), whole("final", 5, 1, 1, "Right")]);
@@ -124,7 +124,7 @@ fn c4_the_final_message_is_the_truth() {
 }
 
 #[test]
-fn c4_deltas_of_a_finished_step_are_late() {
+fn c4_deltas_of_a_finished_step_are_ignored() {
     let screen = play(&[
         whole("partial", 3, 1, 1, "First"),
         delta(1, 1, 0, "First"),
@@ -138,7 +138,7 @@ fn c4_deltas_of_a_finished_step_are_late() {
 }
 
 #[test]
-fn c3_several_events_of_one_log_row_are_all_taken_and_none_twice() {
+fn c3_several_events_of_one_log_row_are_each_taken_once() {
     let tool = |id: &str, phase: &str| {
         event(
             &json!({"state": "tool", "sessionSeq": 4, "tool": {"callId": id, "name": "laptop__Bash", "phase": phase}}),
@@ -166,7 +166,7 @@ fn c3_exactly_one_event_ends_a_run() {
 }
 
 #[test]
-fn a_gateway_without_steps_is_understood() {
+fn a_gateway_that_names_no_steps_is_understood() {
     let bare = |state: &str, text: &str| {
         event(&json!({"state": state, "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}))
     };
@@ -181,7 +181,7 @@ fn a_step_without_text_shows_none() {
 }
 
 #[test]
-fn a_step_of_white_space_alone_takes_nothing_back() {
+fn a_step_with_only_white_space_removes_nothing() {
     let screen = play(&[
         delta(1, 1, 0, "\n"),
         delta(2, 1, 0, "Hello"),
@@ -214,7 +214,7 @@ fn deltas_of(step: u32, attempt: u32, text: &str, piece: usize) -> Vec<ChatEvent
 #[derive(Debug, Clone)]
 struct Step {
     text: String,
-    /// Texts of attempts that were broken off, and after how many deltas.
+    /// Texts of failed attempts, and after how many deltas they failed.
     failed: Vec<(String, usize)>,
     piece: usize,
 }
@@ -228,7 +228,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// What a gateway sends: per step the broken attempts, the good one, and the log event with the whole text.
+/// The events of a gateway: for each step the failed attempts, the good one, and the log event with the complete text.
 fn script(steps: &[Step]) -> Vec<ChatEvent> {
     let mut events = Vec::new();
     for (index, step) in steps.iter().enumerate() {
@@ -246,7 +246,7 @@ fn script(steps: &[Step]) -> Vec<ChatEvent> {
 }
 
 proptest! {
-    /// Deltas may be lost, doubled and delayed, log events replayed: each step's text is there once, and whole.
+    /// Deltas may be lost, repeated and delayed, log events replayed: each step's text is shown once, and complete.
     #[test]
     fn c1_to_c5_any_loss_replay_and_order_of_deltas_gives_each_text_exactly_once(
         steps in prop::collection::vec(step(), 1..4),
@@ -284,7 +284,7 @@ proptest! {
         prop_assert_eq!(screen.ends, 1);
     }
 
-    /// Without losses nothing is ever taken back, however the text is cut.
+    /// Without losses no text is removed, wherever it is cut.
     #[test]
     fn c4_an_undisturbed_run_never_restarts(texts in prop::collection::vec("[ab😀é\n]{1,12}", 1..4), piece in 1_usize..4) {
         let steps: Vec<Step> = texts.into_iter().map(|text| Step { text, failed: Vec::new(), piece }).collect();
@@ -293,7 +293,7 @@ proptest! {
         prop_assert_eq!(screen.texts, steps.into_iter().map(|step| step.text).collect::<Vec<_>>());
     }
 
-    /// While an attempt comes in order, what is shown is a beginning of it or of what was shown before it.
+    /// A snapshot and the deltas around it give the text once.
     #[test]
     fn c4_a_snapshot_and_the_deltas_after_it_join(text in "[ab😀é\n]{0,20}", at in 0_usize..20, piece in 1_usize..4) {
         let deltas = deltas_of(1, 1, &text, piece);

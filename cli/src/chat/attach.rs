@@ -1,5 +1,5 @@
-//! Files that go with a message: looked at before anything is sent, uploaded over HTTP, then named in the message. The
-//! gateway has the last word on what a file is.
+//! Attached files: checked before anything is sent, uploaded over HTTP, then named in the message. The gateway decides what
+//! type a file has.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -20,15 +20,15 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::units::bytes;
 
-/// An upload that takes longer than this shows how far it is.
+/// An upload that takes longer shows its progress.
 const SHOW_EVERY: Duration = Duration::from_secs(2);
-/// For 25 MiB over a slow line.
+/// Enough for 25 MiB over a slow connection.
 const WITHIN: Duration = Duration::from_secs(600);
-/// An upload may be sent again: its id makes it one file.
+/// An upload is safe to repeat: its id makes it one file.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A file that may be attached.
+/// A file that can be attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
     pub path: PathBuf,
@@ -37,51 +37,48 @@ pub struct Chosen {
     pub mime: &'static str,
 }
 
-/// At most `LIMITS.attachments` files, each one there, readable, not empty and not too large.
+/// Checks the files: at most `LIMITS.attachments`, each readable, not empty and not too large.
 pub fn choose(paths: &[PathBuf]) -> Outcome<Vec<Chosen>> {
     let most = usize::try_from(limits::ATTACHMENTS).unwrap_or(usize::MAX);
     if paths.len() > most {
         return Err(Failure::usage(
-            format!(
-                "{} files are too many; at most {most} go with one message.",
-                paths.len()
-            ),
-            "Send the rest with another message.",
+            format!("{} files are too many; a message takes at most {most}.", paths.len()),
+            "Send the others with another message.",
         ));
     }
-    paths.iter().map(|path| look(path)).collect()
+    paths.iter().map(|path| check(path)).collect()
 }
 
-fn look(path: &Path) -> Outcome<Chosen> {
+fn check(path: &Path) -> Outcome<Chosen> {
     let shown = path.display();
     let unreadable = |error: &std::io::Error| {
         Failure::usage(
-            format!("The file {shown} can't be read: {error}."),
-            "Check its name and permissions; nothing was sent.",
+            format!("The file {shown} cannot be read: {error}."),
+            "Check its name and permissions. Nothing was sent.",
         )
     };
     let metadata = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
     if !metadata.is_file() {
         return Err(Failure::usage(
             format!("{shown} is not a file."),
-            "Name a file; a folder can be packed first (tar, zip).",
+            "Name a file. Pack a folder first (tar, zip).",
         ));
     }
     let size = metadata.len();
     if size == 0 {
         return Err(Failure::usage(
             format!("The file {shown} is empty."),
-            "Nothing was sent.",
+            "Attach a file that is not empty. Nothing was sent.",
         ));
     }
     if size > limits::MEDIA_BYTES {
         return Err(Failure::usage(
             format!(
-                "The file {shown} has {}; at most {} can be sent.",
+                "The file {shown} has {}; the limit is {}.",
                 bytes(size),
                 bytes(limits::MEDIA_BYTES)
             ),
-            "Make it smaller, or put it on a machine that runs `gsv node` and name it there.",
+            "Make it smaller, or keep it on a machine that runs `gsv node` and tell the agent its path.",
         ));
     }
     let mut head = Vec::with_capacity(16);
@@ -104,7 +101,7 @@ fn look(path: &Path) -> Outcome<Chosen> {
     })
 }
 
-/// By the first bytes, else by the ending; the gateway looks again.
+/// The MIME type by the first bytes, else by the extension. The gateway checks again.
 fn kind(head: &[u8], extension: &str) -> &'static str {
     match head {
         [0x89, b'P', b'N', b'G', ..] => return "image/png",
@@ -139,7 +136,7 @@ fn kind(head: &[u8], extension: &str) -> &'static str {
     }
 }
 
-/// Uploads the files one by one. What went up stays until the session is reset; a message that fails can be sent again.
+/// Uploads the files one by one. They stay until the session is reset, so a message that fails can be sent again.
 pub async fn upload_all(
     account: &Account,
     session: &str,
@@ -187,8 +184,8 @@ async fn attempt(
 ) -> Outcome<Result<MediaUploaded, LinkError>> {
     let source = File::open(&file.path).map_err(|error| {
         Failure::failed(
-            format!("The file {} can't be read any more: {error}.", file.path.display()),
-            "Nothing was sent.",
+            format!("The file {} can no longer be read: {error}.", file.path.display()),
+            "Check its permissions. Nothing was sent.",
         )
     })?;
     let sent = Arc::new(AtomicU64::new(0));
@@ -225,8 +222,11 @@ fn failure(file: &Chosen, error: &LinkError) -> Failure {
     if matches!(error, LinkError::BadAnswer { .. }) {
         return Failure::new(
             Exit::Failed,
-            format!("The gateway can't take files: {}.", why.message.trim_end_matches('.')),
-            "Update the gateway, and try again.",
+            format!(
+                "The gateway does not accept files: {}.",
+                why.message.trim_end_matches('.')
+            ),
+            "Update the gateway, then try again.",
         );
     }
     Failure {
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn p5_6_files_are_looked_at_before_anything_is_sent() {
+    fn p5_6_files_are_checked_before_anything_is_sent() {
         let home = tempfile::tempdir().unwrap();
         let path = |name: &str| home.path().join(name);
         std::fs::write(path("a.bin"), b"\x89PNG\r\n\x1a\nrest").unwrap();
@@ -253,10 +253,10 @@ mod tests {
             ("a.bin", "image/png", 12)
         );
         for (paths, says) in [
-            (vec![path("missing")], "can't be read"),
+            (vec![path("missing")], "cannot be read"),
             (vec![home.path().to_owned()], "is not a file"),
             (vec![path("empty")], "is empty"),
-            (vec![path("big")], "at most 25"),
+            (vec![path("big")], "the limit is 25"),
             (vec![path("a.bin"); 17], "at most 16"),
         ] {
             let failure = choose(&paths).unwrap_err();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_what_its_bytes_say_else_what_its_ending_says() {
+    fn the_type_comes_from_the_bytes_else_from_the_extension() {
         assert_eq!(kind(b"\xff\xd8\xff\xe0", "png"), "image/jpeg");
         assert_eq!(kind(b"hello", "md"), "text/markdown");
         assert_eq!(kind(b"OggS", "ogg"), "audio/ogg");

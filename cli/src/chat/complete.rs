@@ -1,4 +1,4 @@
-//! The prompt's editor: completion of commands, and lines that go on. Pure but for rustyline's traits.
+//! Commands of the prompt: their completion, and messages of several lines. Pure, except for rustyline's traits.
 
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
@@ -7,18 +7,18 @@ use rustyline::hint::Hinter;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
-/// What the gateway understands, and what this program does itself.
+/// Commands of the gateway and of this program.
 const COMMANDS: [(&str, &str); 13] = [
-    ("/help", "what there is"),
-    ("/status", "the session's state"),
+    ("/help", "show all commands"),
+    ("/status", "show status"),
     ("/stop", "stop the run"),
-    ("/new", "start afresh"),
-    ("/reset", "start afresh"),
-    ("/compact ", "keep only the last messages"),
+    ("/new", "archive this conversation and start a new one"),
+    ("/reset", "archive this conversation and start a new one"),
+    ("/compact ", "archive older messages and keep the last ones"),
     ("/model ", "show or change the model"),
-    ("/think ", "how long the model thinks"),
-    ("/approve", "allow what is asked"),
-    ("/deny", "refuse what is asked"),
+    ("/think ", "set how long the model thinks"),
+    ("/approve", "allow the call that waits"),
+    ("/deny", "refuse the call that waits"),
     ("/attach ", "send a file with the next message"),
     ("/quit", "leave"),
     ("/exit", "leave"),
@@ -46,7 +46,7 @@ impl Completer for Editor {
 
 impl Validator for Editor {
     fn validate(&self, context: &mut ValidationContext<'_>) -> Result<ValidationResult, ReadlineError> {
-        Ok(if goes_on(context.input()) {
+        Ok(if is_continued(context.input()) {
             ValidationResult::Incomplete
         } else {
             ValidationResult::Valid(None)
@@ -77,14 +77,14 @@ fn candidates(typed: &str) -> Vec<Pair> {
         .collect()
 }
 
-/// Whether the gateway or this program takes it as a command; any other `/word` is text.
+/// Whether the text is a command. Any other `/word` is a message.
 pub fn is_command(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     COMMANDS.iter().any(|(name, _)| name.trim_end() == word)
 }
 
-/// A backslash at the end, or a code fence that is not closed.
-pub fn goes_on(input: &str) -> bool {
+/// Whether the message has another line: after a backslash at the end, or in an open code fence.
+pub fn is_continued(input: &str) -> bool {
     let fences = input
         .lines()
         .filter(|line| line.trim_start().starts_with("```"))
@@ -92,7 +92,7 @@ pub fn goes_on(input: &str) -> bool {
     fences % 2 == 1 || (input.ends_with('\\') && !input.ends_with("\\\\"))
 }
 
-/// The message as it is sent: a backslash before a line end is only the way to type it.
+/// The message to send: without the backslashes that continued a line.
 pub fn message(input: &str) -> String {
     input.replace("\\\n", "\n").trim().to_owned()
 }
@@ -118,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_or_an_open_fence_goes_on() {
-        assert!(goes_on("one\\"));
-        assert!(!goes_on("one\\\ntwo"));
-        assert!(!goes_on("path\\\\"));
-        assert!(goes_on("look:\n```sh\nls"));
-        assert!(!goes_on("look:\n```sh\nls\n```"));
+    fn a_backslash_or_an_open_fence_continues_the_message() {
+        assert!(is_continued("one\\"));
+        assert!(!is_continued("one\\\ntwo"));
+        assert!(!is_continued("path\\\\"));
+        assert!(is_continued("look:\n```sh\nls"));
+        assert!(!is_continued("look:\n```sh\nls\n```"));
         assert_eq!(message("one\\\ntwo\n"), "one\ntwo");
     }
 }

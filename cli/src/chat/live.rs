@@ -1,6 +1,6 @@
-//! Markdown on a terminal while it is being written: whole blocks are rendered for good, the open one is shown as plain
-//! text below them and replaced when it is whole. Pure: every method gives what to write. Between two calls nothing else
-//! may write to the terminal, except after `pause`.
+//! Markdown on a terminal while it arrives: complete blocks are rendered, and the open block is plain text below them until it
+//! is complete. Pure: every method returns what to write. Between two calls nothing else may write to the terminal, except
+//! after `pause`.
 
 use std::fmt::Write;
 
@@ -11,20 +11,19 @@ use crate::width::rows;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
-    pub width: usize,
+    pub look: Look,
     pub height: usize,
-    pub colour: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct Live {
-    /// Source that is not rendered for good.
+    /// Source that is not rendered yet.
     open: String,
-    /// What is on the screen for it; the cursor is at its end.
+    /// Its plain text on the screen; the cursor is at the end.
     tail: String,
-    /// The tail has grown beyond the screen and can't be replaced: this block stays as it is.
+    /// The tail is longer than the screen and cannot be replaced: this block stays plain text.
     raw: bool,
-    /// Some of this text is rendered for good.
+    /// A part of this text is rendered.
     begun: bool,
 }
 
@@ -46,11 +45,11 @@ impl Live {
             paint.push_str(&tail);
         }
         self.tail = tail;
-        self.raw |= rows(&self.tail, screen.width) >= screen.height;
+        self.raw |= rows(&self.tail, screen.look.width) >= screen.height;
         paint
     }
 
-    /// What was shown is void. Whether some of it could not be taken off the screen.
+    /// Removes the shown text. Also returns whether a part of it had to stay on the screen.
     pub fn restart(&mut self, screen: Screen) -> (String, bool) {
         let mut paint = String::new();
         self.wipe(&mut paint, screen);
@@ -59,7 +58,7 @@ impl Live {
         (paint, left)
     }
 
-    /// The text is whole.
+    /// The text is complete.
     pub fn end(&mut self, screen: Screen) -> String {
         let mut paint = String::new();
         self.commit(&mut paint, screen);
@@ -67,7 +66,7 @@ impl Live {
         paint
     }
 
-    /// Makes room for a line of something else. `resume` brings the open block back below it.
+    /// Removes the open block, so that other lines can be written. `resume` shows it again below them.
     pub fn pause(&mut self, screen: Screen) -> String {
         let mut paint = String::new();
         if self.raw {
@@ -86,7 +85,7 @@ impl Live {
         self.tail.clone()
     }
 
-    /// The open source as plain text, a blank line before it unless it is the first.
+    /// The open source as plain text, after a blank line unless it is the first block.
     fn wanted(&self) -> String {
         let plain = clean(&self.open).replace('\t', "    ");
         let plain = plain.trim_matches('\n');
@@ -97,7 +96,7 @@ impl Live {
         }
     }
 
-    /// Writes the open source for good.
+    /// Renders the open source.
     fn commit(&mut self, paint: &mut String, screen: Screen) {
         if self.raw {
             let tail = self.wanted();
@@ -106,13 +105,7 @@ impl Live {
             self.begun = true;
         } else {
             self.wipe(paint, screen);
-            let rendered = render(
-                &self.open,
-                Look {
-                    width: screen.width,
-                    colour: screen.colour,
-                },
-            );
+            let rendered = render(&self.open, screen.look);
             if !rendered.is_empty() {
                 if std::mem::replace(&mut self.begun, true) {
                     paint.push('\n');
@@ -125,7 +118,7 @@ impl Live {
         self.raw = false;
     }
 
-    /// Takes the tail off the screen, the cursor to where it began; one that is too long stays and is left behind.
+    /// Removes the tail from the screen and moves the cursor to its beginning. A tail that is too long stays.
     fn wipe(&mut self, paint: &mut String, screen: Screen) {
         if self.tail.is_empty() {
             return;
@@ -134,7 +127,7 @@ impl Live {
             paint.push('\n');
         } else {
             paint.push('\r');
-            let up = rows(&self.tail, screen.width) - 1;
+            let up = rows(&self.tail, screen.look.width) - 1;
             if up > 0 {
                 let _ = write!(paint, "\u{1b}[{up}A");
             }

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A terminal as far as it matters here: it wraps, scrolls never (its lines are kept), and knows `CSI n A` and `CSI J`.
+/// A small terminal: it wraps, keeps all its lines, and knows `CSI n A` and `CSI J`.
 struct Terminal {
     width: usize,
     lines: Vec<Vec<char>>,
@@ -81,21 +81,15 @@ impl Terminal {
     }
 }
 
-const SCREEN: Screen = Screen {
+const LOOK: Look = Look {
     width: 30,
-    height: 12,
     colour: false,
 };
+const SCREEN: Screen = Screen { look: LOOK, height: 12 };
 
 fn rendered(source: &str) -> String {
-    let text = render(
-        source,
-        Look {
-            width: SCREEN.width,
-            colour: false,
-        },
-    );
-    text.trim_end_matches('\n')
+    render(source, LOOK)
+        .trim_end_matches('\n')
         .lines()
         .map(str::trim_end)
         .collect::<Vec<_>>()
@@ -103,7 +97,7 @@ fn rendered(source: &str) -> String {
 }
 
 #[test]
-fn the_open_block_is_shown_plain_and_replaced_when_whole() {
+fn the_open_block_is_plain_text_until_it_is_complete() {
     let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
     terminal.write(&live.text("# Ti", SCREEN));
     assert_eq!(terminal.text(), "# Ti");
@@ -115,7 +109,7 @@ fn the_open_block_is_shown_plain_and_replaced_when_whole() {
 }
 
 #[test]
-fn a_line_beside_the_text_moves_it_down() {
+fn a_note_moves_the_open_block_down() {
     let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
     terminal.write(&live.text("Hello **wor", SCREEN));
     terminal.write(&live.pause(SCREEN));
@@ -127,7 +121,7 @@ fn a_line_beside_the_text_moves_it_down() {
 }
 
 #[test]
-fn c4_a_restart_takes_back_what_is_not_rendered_for_good() {
+fn c4_a_restart_removes_the_text_that_is_not_rendered() {
     let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
     terminal.write(&live.text("Wrong from the beginning to the end", SCREEN));
     let (paint, left) = live.restart(SCREEN);
@@ -143,7 +137,7 @@ fn c4_a_restart_takes_back_what_is_not_rendered_for_good() {
 }
 
 #[test]
-fn a_block_longer_than_the_screen_is_written_through() {
+fn a_block_longer_than_the_screen_stays_plain_text() {
     let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
     let code: Vec<String> = (0..40).map(|number| format!("line {number}")).collect();
     let source = format!("```\n{}\n```\n\nafter", code.join("\n"));
@@ -159,14 +153,14 @@ fn a_block_longer_than_the_screen_is_written_through() {
 }
 
 proptest! {
-    /// However the text is cut, the screen ends up with the same as if it had come at once.
+    /// Wherever the text is cut, the screen ends up with the same text.
     #[test]
     fn the_pieces_do_not_matter(
         blocks in prop::collection::vec("[a-d*` ]{1,40}|- [a-d]{1,5}\n- [a-d ]{1,20}|```\n[a-d]{1,9}\n```\n|# [a-d]{1,9}", 1..5),
         sizes in prop::collection::vec(1_usize..9, 1..20),
     ) {
         let source = blocks.join("\n\n");
-        let (mut live, mut terminal) = (Live::default(), Terminal::new(SCREEN.width));
+        let (mut live, mut terminal) = (Live::default(), Terminal::new(LOOK.width));
         let mut rest = source.as_str();
         for size in sizes.iter().cycle() {
             if rest.is_empty() {
@@ -177,7 +171,7 @@ proptest! {
             rest = after;
         }
         terminal.write(&live.end(SCREEN));
-        let (mut once, mut reference) = (Live::default(), Terminal::new(SCREEN.width));
+        let (mut once, mut reference) = (Live::default(), Terminal::new(LOOK.width));
         reference.write(&once.text(&source, SCREEN));
         reference.write(&once.end(SCREEN));
         prop_assert_eq!(terminal.text(), reference.text());
@@ -185,7 +179,7 @@ proptest! {
 }
 
 #[test]
-fn one_block_looks_as_the_renderer_says() {
+fn a_block_in_pieces_looks_like_the_rendered_block() {
     let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
     let source = "- one\n- two with more words than fit into a line";
     for piece in source.split_inclusive(' ') {

@@ -1,6 +1,6 @@
-//! How much of a Markdown text that is still growing can be rendered for good. Pure.
+//! Finds the part of a growing Markdown text whose rendering is final. Pure.
 
-/// How much of a growing text is made of whole blocks: what comes later can't change how they look.
+/// The length of the complete blocks at the beginning of a growing text: later text cannot change how they look.
 pub fn stable_prefix(text: &str) -> usize {
     let mut stable = 0;
     let mut fence: Option<(char, usize)> = None;
@@ -53,7 +53,7 @@ pub fn stable_prefix(text: &str) -> usize {
     stable
 }
 
-/// Whether a line begins a list item, or will when more of it comes.
+/// Whether a line begins a list item, or may begin one when it grows.
 fn may_be_item(line: &str) -> bool {
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let rest = match line.strip_prefix(['-', '*', '+']) {
@@ -70,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn whole_blocks_are_stable_and_open_ones_are_not() {
+    fn complete_blocks_are_stable_and_open_blocks_are_not() {
         for (text, stable) in [
             ("", ""),
             ("open par", ""),

@@ -63,7 +63,7 @@ pub enum Effect {
     End(Outcome),
 }
 
-/// What the user gets to see.
+/// What the view shows.
 #[derive(Debug, PartialEq)]
 pub enum Draw {
     Sent(ChatSendResult),

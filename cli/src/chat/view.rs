@@ -12,6 +12,7 @@ use super::live::{Live, Screen};
 use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line};
 use crate::exit::{Exit, Outcome};
+use crate::markdown::Look;
 use crate::output::{Output, Style};
 use crate::units;
 
@@ -173,11 +174,9 @@ fn usage_line(usage: Option<&Usage>, took: Duration) -> String {
 
 fn screen(out: Output) -> Screen {
     let (width, height) = out.size();
-    Screen {
-        width,
-        height,
-        colour: out.colour(),
-    }
+    let colour = out.colour();
+    let look = Look { width, colour };
+    Screen { look, height }
 }
 
 /// `● laptop__Bash uname -a …` for a call that starts, `● laptop__Bash ok 12 ms` for one that has ended.

@@ -1,4 +1,4 @@
-//! A gateway that a test plays by hand, frame by frame. Blocking, one thread: the test's own.
+//! A gateway that a test plays frame by frame. Blocking, in the thread of the test.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
@@ -36,7 +36,7 @@ impl FakeGateway {
         Self { listener, port }
     }
 
-    /// A home whose local config leads here.
+    /// A home whose local config has the address of this gateway.
     pub fn home(&self) -> Home {
         let home = Home::new();
         home.write_config(&format!("url = \"{}\"\ntoken = \"{TOKEN}\"\n", self.url()));
@@ -47,13 +47,13 @@ impl FakeGateway {
         format!("ws://127.0.0.1:{}/ws", self.port)
     }
 
-    /// The next client, its `connect` read and not answered.
+    /// The next client. Its `connect` is read and not answered.
     pub fn greet(&self) -> (Connection, Request) {
         let deadline = Instant::now() + DEADLINE;
         let stream = loop {
             match self.listener.accept() {
                 Ok((stream, _)) => break stream,
-                Err(_) => assert!(Instant::now() < deadline, "nobody connected"),
+                Err(_) => assert!(Instant::now() < deadline, "no client connected"),
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
         };
@@ -70,7 +70,7 @@ impl FakeGateway {
         (connection, request)
     }
 
-    /// The next client, let in.
+    /// The next client, accepted.
     pub fn accept(&self) -> Connection {
         let (mut connection, request) = self.greet();
         let features = json!({"methods": [], "events": []});
@@ -82,7 +82,7 @@ impl FakeGateway {
         connection
     }
 
-    /// The next client, kept out.
+    /// The next client, refused.
     pub fn refuse(&self, code: u32, reason: &str, message: &str, close: u16) {
         let (mut connection, request) = self.greet();
         connection.error(&request, code, reason, message);
@@ -135,7 +135,7 @@ impl Connection {
         self.event("chat", &chat(run, fields));
     }
 
-    /// Reads `chat.send`, answers that it has started, and gives its run.
+    /// Reads `chat.send`, answers that the run has started, and returns its id.
     pub fn started(&mut self, seq: u64) -> String {
         let request = self.expect("chat.send");
         let run = request.params["runId"].as_str().unwrap().to_owned();
@@ -152,11 +152,11 @@ impl Connection {
             reason: reason.to_owned().into(),
         };
         self.socket.close(Some(frame)).unwrap();
-        // Until the other side has closed too.
+        // Until the other side has closed as well.
         while self.socket.read().is_ok() {}
     }
 
-    /// The cable is cut.
+    /// Breaks the connection without a close frame.
     pub fn cut(self) {
         let stream = self.socket.get_ref();
         stream.shutdown(std::net::Shutdown::Both).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests of the built binary share: a home of their own, and running `gsv` in it.
+//! Helpers for tests of the built binary: a home for each test, and `gsv` in it.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod fake_gateway;
@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Nothing in a test takes longer, unless something is broken.
+/// A test that takes longer has failed.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 pub struct Home {
@@ -31,7 +31,7 @@ pub struct Run {
 impl Run {
     /// The JSON on stdout.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON on stdout ({error}): {self:?}"))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("stdout is not JSON ({error}): {self:?}"))
     }
 
     pub fn json_lines(&self) -> Vec<serde_json::Value> {
@@ -83,7 +83,7 @@ impl Home {
         fs::set_permissions(self.config_file(), fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// `gsv` with nothing of the machine's own settings.
+    /// `gsv` without the settings of this machine.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gsv"));
         command
@@ -116,7 +116,7 @@ impl Home {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Who ends without having read is judged by what it said, not by our write.
+        // A command may end before it has read its input; its output decides.
         if let Err(error) = child.stdin.take().unwrap().write_all(input.as_bytes()) {
             assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{error}");
         }
@@ -139,7 +139,7 @@ pub fn wait_for<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
     try_wait_for(ask).unwrap_or_else(|| panic!("{what} did not happen"))
 }
 
-/// Asks until there is an answer; none when it takes too long.
+/// Asks until there is an answer. `None` when that takes too long.
 pub fn try_wait_for<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + DEADLINE;
     loop {

@@ -47,12 +47,12 @@ pub fn workerd() -> PathBuf {
     .map(|name| modules.join(name).join("bin/workerd"))
     .find(|path| path.is_file());
     found
-        .expect("workerd is not there: run `npm ci` at the root of the repository first")
+        .expect("workerd is missing: run `npm ci` at the root of the repository first")
         .canonicalize()
         .unwrap()
 }
 
-/// A gateway of a test's own. Stopped when dropped.
+/// A gateway for one test. Stopped when dropped.
 pub struct Embedded {
     pub home: Home,
     pub runtime: PathBuf,
@@ -75,7 +75,7 @@ impl Embedded {
         }
     }
 
-    /// A script in place of workerd.
+    /// Replaces workerd by a script.
     pub fn replace_workerd(&self, script: &str) {
         fs::remove_file(self.runtime.join("workerd")).unwrap();
         fs::write(self.runtime.join("workerd"), script).unwrap();
@@ -114,7 +114,7 @@ impl Embedded {
         self.state()?.get(name)?.as_u64()
     }
 
-    /// The body of a GET, or nothing when nobody answers with 200.
+    /// The body of a GET, or `None` without an answer with status 200.
     pub fn get(&self, path: &str) -> Option<serde_json::Value> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         write!(
@@ -152,7 +152,7 @@ pub fn kill(pid: u64) {
 }
 
 pub fn is_alive(pid: u64) -> bool {
-    // A process that has ended and waits for its parent is gone.
+    // A zombie has ended.
     std::process::Command::new("ps")
         .args(["-o", "state=", "-p", &pid.to_string()])
         .output()

@@ -1,4 +1,4 @@
-//! A program on a terminal of its own, whose keys the test presses and whose screen it reads.
+//! A program on its own pseudo terminal: the test types and reads the screen.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::{Home, try_wait_for};
 
-/// A program on a terminal of its own.
+/// A program on its own pseudo terminal.
 pub struct Terminal {
     pub child: Child,
     keyboard: File,
@@ -23,7 +23,7 @@ impl Terminal {
         Self::sized(command, 0, 0)
     }
 
-    /// On a terminal of this size; one of 0 does not say its size.
+    /// Starts on a terminal of this size. A terminal of size 0 does not tell its size.
     pub fn sized(mut command: Command, columns: u16, rows: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -44,7 +44,7 @@ impl Terminal {
         let shown = Arc::clone(&screen);
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // A character may come in two pieces.
+            // A character may arrive in two pieces.
             let mut rest = Vec::new();
             while let Ok(count @ 1..) = output.read(&mut bytes) {
                 rest.extend_from_slice(&bytes[..count]);
@@ -82,12 +82,12 @@ impl Terminal {
         modes.local_modes.contains(rustix::termios::LocalModes::ECHO)
     }
 
-    /// What was shown and not yet waited for.
+    /// The output that no test has waited for.
     pub fn rest(&self) -> String {
         self.screen.lock().unwrap().clone()
     }
 
-    /// Waits until `text` is shown after what was shown before, and forgets all up to it.
+    /// Waits until `text` is shown, and drops the output up to it.
     #[track_caller]
     pub fn shows(&self, text: &str) -> String {
         try_wait_for(|| {
@@ -111,7 +111,7 @@ impl Terminal {
     }
 }
 
-/// Takes what is text out of `bytes`; the beginning of a character stays in it.
+/// Takes the text out of `bytes`; the beginning of an incomplete character stays.
 fn whole_text(bytes: &mut Vec<u8>) -> String {
     let whole = match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -133,7 +133,7 @@ fn resize(terminal: impl std::os::fd::AsFd, columns: u16, rows: u16) {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // After a failed test it would wait for ever.
+        // After a failed test it would run forever.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
