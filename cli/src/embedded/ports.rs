@@ -1,12 +1,12 @@
-//! Checks that a port of this machine is free, and finds the process that listens on it.
+//! Checks that a port of this machine is free, and names the process that listens on it.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::process::describe;
+use listeners::Protocol;
+
 use crate::exit::{Failure, Outcome};
 
 /// A killed workerd keeps its port until the system has cleaned up.
@@ -21,12 +21,13 @@ pub fn ensure_free(port: u16) -> Outcome<()> {
         match TcpListener::bind(("127.0.0.1", port)) {
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                let owner = listener(port);
+                let owner = listeners::get_process_by_port(port, Protocol::TCP).ok();
                 if owner.is_none() && Instant::now() < give_up {
                     sleep(LOOK_AGAIN);
                     continue;
                 }
-                let who = owner.map_or_else(|| "another program".to_owned(), describe);
+                let owner = owner.map(|process| format!("process {} ({})", process.pid, process.name));
+                let who = owner.as_deref().unwrap_or("another program");
                 return Err(Failure::failed(
                     format!("Port {port} is in use by {who}."),
                     format!(
@@ -43,40 +44,6 @@ pub fn ensure_free(port: u16) -> Outcome<()> {
             }
         }
     }
-}
-
-/// The pid of the process that listens on 127.0.0.1 or on all addresses. Linux only, and only for one's own processes.
-fn listener(port: u16) -> Option<u32> {
-    let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
-        .iter()
-        .filter_map(|path| fs::read_to_string(path).ok())
-        .flat_map(|table| listening_inodes(&table, port))
-        .map(|inode| format!("socket:[{inode}]"))
-        .collect();
-    if inodes.is_empty() {
-        return None;
-    }
-    let processes = fs::read_dir("/proc").ok()?;
-    processes.flatten().find_map(|process| {
-        let pid: u32 = process.file_name().to_str()?.parse().ok()?;
-        let files = fs::read_dir(process.path().join("fd")).ok()?;
-        let has = files.flatten().any(|file| {
-            fs::read_link(file.path())
-                .is_ok_and(|target| inodes.iter().any(|inode| target.as_os_str() == inode.as_str()))
-        });
-        has.then_some(pid)
-    })
-}
-
-/// Inodes of the sockets in state LISTEN (0A) on a port, from the text of `/proc/net/tcp`.
-fn listening_inodes(table: &str, port: u16) -> Vec<String> {
-    let suffix = format!(":{port:04X}");
-    let lines = table.lines().skip(1).filter_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
-        (local.ends_with(&suffix) && *state == "0A").then(|| (*inode).to_owned())
-    });
-    lines.collect()
 }
 
 #[cfg(test)]
@@ -101,13 +68,5 @@ mod tests {
         assert!(failure.next.contains("--port"));
         drop(listener);
         ensure_free(port).unwrap();
-    }
-
-    #[test]
-    fn listening_sockets_are_found_in_the_table() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-             0: 0100007F:2253 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4242 1\n\
-             1: 0100007F:2253 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 4243 1\n";
-        assert_eq!(listening_inodes(table, 8787), ["4242"]);
     }
 }

@@ -118,17 +118,6 @@ fn boot_id() -> String {
     String::new()
 }
 
-/// A short name for a pid, for messages: `1234 (workerd)`.
-pub fn describe(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let name = name.trim();
-    if name.is_empty() {
-        format!("process {pid}")
-    } else {
-        format!("process {pid} ({name})")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,13 +6,14 @@ use serde::Serialize;
 
 use super::scan::Scan;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// In the order in which one file decides for its whole skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// The agent has no file of that name.
-    New,
     /// The agent has the same file.
     Same,
+    /// The agent has no file of that name.
+    New,
     /// The agent has another file of that name, which is replaced.
     Replace,
     /// The agent has another file of that name, which stays.
@@ -79,52 +80,43 @@ pub fn plan(scan: &Scan, present: &Presents, fresh: bool) -> Vec<Row> {
         Some(_) if fresh => Action::New,
         Some(_) => Action::Replace,
     };
+    let row = |path: String, action: Action, source: Source| Row {
+        path,
+        size_bytes: None,
+        action,
+        why: None,
+        source,
+    };
     let mut rows = Vec::new();
     for (at, file) in scan.files.iter().enumerate() {
+        let action = action(&file.path, &file.content);
         rows.push(Row {
-            path: file.path.clone(),
             size_bytes: Some(file.content.len() as u64),
-            action: action(&file.path, &file.content),
-            why: None,
-            source: Source::File(at),
+            ..row(file.path.clone(), action, Source::File(at))
         });
     }
     for (at, skill) in scan.skills.iter().enumerate() {
-        let actions: Vec<Action> = skill
+        let path = format!("skills/{}/", skill.name);
+        let actions = skill
             .files
             .iter()
-            .map(|file| action(&format!("skills/{}/{}", skill.name, file.path), &file.content))
-            .collect();
-        let whole = if actions.iter().all(|action| *action == Action::Same) {
-            Action::Same
-        } else if actions.contains(&Action::Replace) {
-            Action::Replace
-        } else {
-            Action::New
-        };
+            .map(|file| action(&format!("{path}{}", file.path), &file.content));
+        // A skill is replaced when one of its files is; it is unchanged when all are.
+        let action = actions.max().unwrap_or(Action::Same);
         rows.push(Row {
-            path: format!("skills/{}/", skill.name),
             size_bytes: Some(skill.files.iter().map(|file| file.content.len() as u64).sum()),
-            action: whole,
-            why: None,
-            source: Source::Skill(at),
+            ..row(path, action, Source::Skill(at))
         });
     }
     if scan.has_identity() && !scan.has(BOOTSTRAP) && present.contains_key(BOOTSTRAP) {
         rows.push(Row {
-            path: BOOTSTRAP.to_owned(),
-            size_bytes: None,
-            action: Action::Remove,
             why: Some("the imported files have an identity".to_owned()),
-            source: Source::None,
+            ..row(BOOTSTRAP.to_owned(), Action::Remove, Source::None)
         });
     }
     rows.extend(scan.skipped.iter().map(|skipped| Row {
-        path: skipped.path.clone(),
-        size_bytes: None,
-        action: Action::Left,
         why: Some(skipped.why.clone()),
-        source: Source::None,
+        ..row(skipped.path.clone(), Action::Left, Source::None)
     }));
     rows
 }
