@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ impl NewToken {
             .iter()
             .map(|byte| char::from(BASE32[usize::from(byte % 32)]))
             .collect();
-        let token = format!("gsv_admin_{token_id}_{}", hex(secret));
+        let token = format!("gsv_admin_{token_id}_{}", HEXLOWER.encode(secret));
         let sha256 = sha256_hex(token.as_bytes());
         Ok(Self {
             token,
@@ -76,11 +77,7 @@ impl Bootstrap {
 }
 
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    hex(digest(&SHA256, bytes).as_ref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(digest(&SHA256, bytes).as_ref())
 }
 
 #[cfg(test)]

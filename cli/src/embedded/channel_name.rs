@@ -27,7 +27,7 @@ impl TryFrom<String> for Name {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text.len() <= MAX_BYTES && is_word(&text, |byte| byte.is_ascii_lowercase()) {
+        if text.len() <= MAX_BYTES && is_word(&text, u8::is_ascii_lowercase) {
             Ok(Self(text))
         } else {
             Err("a channel's name consists of a-z, 0-9 and _, and begins with a letter")
