@@ -111,7 +111,7 @@ fn p14_ctrl_c_during_a_run_stops_the_run_and_not_the_program() {
 }
 
 #[test]
-fn t19_news_of_the_session_are_shown_above_the_prompt() {
+fn th19_news_of_the_session_are_shown_above_the_prompt() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
