@@ -57,8 +57,12 @@ export function blank(text: string, what: { comments: boolean; strings: boolean 
 const under = (file: string, ...folders: readonly string[]): boolean => folders.some((folder) => file.startsWith(folder));
 const isTest = (file: string): boolean => /\.test\.tsx?$/.test(file) || /(^|\/)test\//.test(file);
 
-const PURE_FOLDERS = ["gateway/src/session/machine/", "gateway/src/calls/", "gateway/src/kernel/routing/"];
-const isPure = (file: string): boolean => !isTest(file) && (under(file, ...PURE_FOLDERS) || /(^|\/)map-[a-z-]+\.ts$/.test(file));
+/** Folders that are pure as a whole. */
+const PURE_FOLDERS = ["gateway/src/session/machine/", "gateway/src/kernel/routing/", "gateway/src/prompt/"];
+/** The comment at the top of a file. */
+const headOf = (text: string): string => /^\s*\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? "";
+const isPure = (file: string, text = ""): boolean =>
+  !isTest(file) && (under(file, ...PURE_FOLDERS) || /(^|\/)map-[a-z-]+\.ts$/.test(file) || /\bPURE\b/.test(headOf(text)));
 /** What code without clock, chance, network and runtime can't contain. */
 const IMPURE: readonly (readonly [RegExp, string])[] = [
   [/\bawait\b|\basync\b/, "waits"],
@@ -74,9 +78,12 @@ export function typescriptFindings(sources: Sources): Finding[] {
   for (const [file, text] of sources) {
     if (!/\.[cm]?ts$|\.js$/.test(file) || /(^|\/)gen\//.test(file)) continue;
     for (const imported of importsOf(file, text)) {
-      for (const [rule, message] of importProblems(file, imported)) findings.push({ rule, file, line: imported.line, message });
+      const target = imported.target === undefined ? undefined : sources.get(imported.target);
+      for (const [rule, message] of importProblems({ file, text, target }, imported))
+        findings.push({ rule, file, line: imported.line, message });
     }
-    if (isPure(file)) {
+    if (under(file, "gateway/src/features/") && !isTest(file)) findings.push(...wholeKernel(file, text));
+    if (isPure(file, text)) {
       const code = blank(text, { comments: true, strings: true });
       for (const [index, line] of code.split("\n").entries()) {
         for (const [pattern, does] of IMPURE)
@@ -93,7 +100,16 @@ export function typescriptFindings(sources: Sources): Finding[] {
   return findings;
 }
 
-function* importProblems(file: string, { specifier, target, typeOnly }: Import): Generator<readonly [rule: string, message: string]> {
+interface Importer {
+  readonly file: string;
+  readonly text: string;
+  /** Text of the imported file, where it is known. */
+  readonly target: string | undefined;
+}
+function* importProblems(
+  { file, text, target: targetText }: Importer,
+  { specifier, target, typeOnly }: Import,
+): Generator<readonly [rule: string, message: string]> {
   if (target !== undefined && !/\.(ts|js|json|wasm)$/.test(specifier))
     yield ["imports", `"${specifier}" has no extension. Write ${specifier}.ts.`];
   if (isTest(file)) return;
@@ -105,61 +121,68 @@ function* importProblems(file: string, { specifier, target, typeOnly }: Import):
     if (!under(to, "protocol/gen/", "protocol/runtime/", "channels/kit/", `${own}/`))
       yield ["2", "A channel imports protocol/gen, protocol/runtime, channels/kit and itself, nothing else."];
   }
-  if (isPure(file)) {
-    if (specifier.startsWith("cloudflare:") || specifier.startsWith("node:")) yield ["3", `Pure code does not import ${specifier}.`];
-    if (
-      target !== undefined &&
-      !typeOnly &&
-      under(to, "gateway/") &&
-      !isPure(to) &&
-      !under(to, "gateway/src/ports/") &&
-      !under(to, "gateway/src/kernel/config/")
-    ) {
+  if (isPure(file, text)) {
+    if (specifier.startsWith("cloudflare:") || (specifier.startsWith("node:") && specifier !== "node:path"))
+      yield ["3", `Pure code does not import ${specifier}.`];
+    if (target !== undefined && !typeOnly && under(to, "gateway/") && !isPure(to, targetText) && !under(to, "gateway/src/ports/"))
       yield ["3", `Pure code imports ${to}, which is not pure. Take what it gives as an argument, or import the type only.`];
-    }
   }
-  if (under(to, "gateway/src/platform/") && !typeOnly && !mayUsePlatform(file)) {
+  if (under(to, "gateway/src/platform/") && !typeOnly && !mayUsePlatform(file, to)) {
     yield [
       "4",
-      "Only shells (*-do.ts), worker.ts, http/, effects/ and the durable tables (registry/, store/) import platform/. Take a port as an argument, or import the type only.",
+      "Only shells (*-do.ts), app/, effects/ and stores (store.ts, *-store.ts) import platform/. Take a port as an argument, or import the type only.",
     ];
   }
-  if (specifier.startsWith("cloudflare:") && !typeOnly && under(file, "gateway/src/") && !mayUsePlatform(file))
-    yield ["4", `Only the shells, worker.ts, http/ and platform/ import ${specifier}.`];
-  if (
-    under(file, "gateway/src/session/") &&
-    under(to, "gateway/src/kernel/", "gateway/src/features/", "gateway/src/app/") &&
-    !allowedForNow(file, to)
-  )
-    yield ["5", "session/ knows the gateway only through ports/."];
-  if (
-    under(file, "gateway/src/kernel/") &&
-    under(to, "gateway/src/features/", "gateway/src/app/", "gateway/src/session/") &&
-    !allowedForNow(file, to)
-  )
-    yield ["5", "The kernel imports no feature, no session and nothing of app/."];
-  if (under(file, "gateway/src/") && !under(file, "gateway/src/app/") && under(to, "gateway/src/app/") && !allowedForNow(file, to))
-    yield ["5", "Only app/ imports app/."];
+  if (specifier.startsWith("cloudflare:") && !typeOnly && under(file, "gateway/src/") && !mayUseRuntime(file))
+    yield ["4", `Only the shells, app/ and platform/ import ${specifier}.`];
+  if (under(file, "gateway/src/") && target !== undefined) yield* layerProblems(file, to);
   if (under(to, "gateway/packs/") && !under(file, "gateway/packs/")) yield ["7", "Core never imports packs."];
   // The HTTP contract is no schema: it is given its validators from outside and runs as it stands.
   if (under(file, "gateway/src/", "channels/") && under(to, "protocol/src/") && to !== "protocol/src/http.ts")
     yield ["9", "Import the generated protocol/gen/, not the schemas."];
 }
-/** Imports that stand until the features are separated. */
-const FOR_NOW: readonly RegExp[] = [/^gateway\/src\/(kernel|features|platform)\//, /^gateway\/src\/session\/search-view/];
-const allowedForNow = (file: string, _to: string): boolean => FOR_NOW.some((pattern) => pattern.test(file));
-/** Shells and drivers, and the durable tables, which are a thin layer over platform/sql. */
-const mayUsePlatform = (file: string): boolean =>
-  file.endsWith("-do.ts") ||
-  under(
-    file,
-    "gateway/src/platform/",
-    "gateway/src/app/",
-    "gateway/src/kernel/",
-    "gateway/src/features/",
-    "gateway/src/session/effects/",
-    "gateway/src/session/store/",
-  );
+/** A feature that takes all of the kernel's ports has declared nothing. */
+function wholeKernel(file: string, text: string): Finding[] {
+  const code = blank(text, { comments: true, strings: true });
+  return code
+    .split("\n")
+    .flatMap((line, index) =>
+      /(?<!Pick<)\bKernelPorts\b/.test(line) && !/^\s*import\b/.test(line)
+        ? [{ rule: "6", file, line: index + 1, message: 'Declare the ports that the feature uses: Pick<KernelPorts, "config" | "now">.' }]
+        : [],
+    );
+}
+
+const layerOf = (file: string): string => file.split("/")[2] ?? "";
+const featureOf = (file: string): string => file.split("/")[3] ?? "";
+/** Layers of gateway/src that know no feature, no kernel and no session. */
+const BELOW = ["ports", "storage", "models", "prompt", "tools", "platform", "calls"];
+
+function* layerProblems(file: string, to: string): Generator<readonly [rule: string, message: string]> {
+  const [from, target] = [layerOf(file), layerOf(to)];
+  if (!under(to, "gateway/src/")) return;
+  if (target === "app" && from !== "app") yield ["5", "Only app/ imports app/."];
+  else if (from === "features" && target === "features" && featureOf(file) !== featureOf(to))
+    yield ["5", "A feature does not import another feature. Share a port (ports/), or move what both need below them (storage/, prompt/)."];
+  else if (from === "features" && target === "session") yield ["5", "A feature knows sessions only through ports/."];
+  else if (from === "kernel" && (target === "features" || target === "session"))
+    yield ["5", "The kernel imports no feature and no session."];
+  else if (from === "session" && (target === "kernel" || target === "features"))
+    yield ["5", "session/ knows the gateway only through ports/."];
+  else if (BELOW.includes(from) && (target === "features" || target === "kernel" || target === "session"))
+    yield ["5", `${from}/ lies below the kernel, the features and the sessions, and imports none of them.`];
+}
+
+/** Shells and drivers. */
+const mayUseRuntime = (file: string): boolean =>
+  file.endsWith("-do.ts") || under(file, "gateway/src/platform/", "gateway/src/app/", "gateway/src/session/effects/");
+/** The durable tables are a thin layer over platform/sql; `connections.ts` is the one over sockets. */
+const mayUsePlatform = (file: string, to: string): boolean =>
+  mayUseRuntime(file) ||
+  under(file, "gateway/src/session/store/") ||
+  /(?:^|\/|-)store\.ts$/.test(file) ||
+  (file === "gateway/src/kernel/connections.ts" && /\/(?:sockets|ids)\.ts$/.test(to)) ||
+  (file === "gateway/src/kernel/migrations.ts" && to.endsWith("/sql.ts"));
 
 /** gsv-protocol <- gsv-link, gsv-tools <- gsv-node <- gsv-napi, gsv. */
 const RUST_MAY_USE: Readonly<Record<string, readonly string[]>> = {

@@ -15,6 +15,17 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("gateway/src/models/client.ts", "cloudflare:workers"), ["4"]);
     assert.deepEqual(imports("gateway/src/session/effects/deliver.ts", "../../features/nodes/links.ts", "type "), ["5"]);
     assert.deepEqual(imports("gateway/src/session/driver.ts", "../kernel/dispatcher.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/kernel/dispatcher.ts", "../features/nodes/index.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/kernel/dispatcher.ts", "../session/driver.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../sessions/store.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../session/driver.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../app/features.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/storage/keys.ts", "../kernel/naming.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/tools/arguments.ts", "../features/workspace/tools.ts", "type "), ["5"]);
+    assert.deepEqual(rulesOf("gateway/src/features/nodes/index.ts", "export const create = (ports: KernelPorts) => ports;\n"), ["6"]);
+    assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../platform/sql.ts"), ["4"]);
+    assert.deepEqual(imports("gateway/src/kernel/handshake.ts", "../platform/ids.ts"), ["4"]);
+    assert.deepEqual(imports("gateway/src/kernel/connections.ts", "../platform/sql.ts"), ["4"]);
     assert.deepEqual(imports("gateway/src/app/worker.ts", "../../packs/commerce/index.ts"), ["7"]);
     assert.deepEqual(imports("gateway/src/app/worker.ts", "../../../protocol/src/chat.ts"), ["9"]);
     assert.deepEqual(imports("gateway/src/app/worker.ts", "./env"), ["imports"]);
@@ -26,6 +37,13 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "./phase/idle.ts"), []);
     assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "../store/state.ts", "type "), []);
     assert.deepEqual(imports("gateway/src/app/session-do.ts", "../platform/sql.ts"), []);
+    assert.deepEqual(imports("gateway/src/features/nodes/store.ts", "../../platform/sql.ts"), []);
+    assert.deepEqual(imports("gateway/src/features/skills/pin-store.ts", "../../platform/sql.ts"), []);
+    assert.deepEqual(imports("gateway/src/kernel/connections.ts", "../platform/sockets.ts"), []);
+    assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "./store.ts"), []);
+    assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../kernel/naming.ts"), []);
+    assert.deepEqual(imports("gateway/src/app/features.ts", "../features/nodes/index.ts"), []);
+    assert.deepEqual(rulesOf("gateway/src/features/nodes/index.ts", 'type Ports = Pick<KernelPorts, "now">;\n'), []);
     assert.deepEqual(imports("gateway/src/session/store/log.ts", "../../platform/sql.ts", "type "), []);
     assert.deepEqual(imports("gateway/test/session/a.test.ts", "../../src/platform/sql.ts"), []);
   });
@@ -45,6 +63,16 @@ describe("rules of dependency", () => {
       assert.deepEqual(rulesOf("channels/discord/map-inbound.ts", `const a = () => ${code}`), ["3"], code);
       assert.deepEqual(rulesOf("gateway/src/session/store/a.ts", `const a = () => ${code}`), [], code);
     }
+    assert.deepEqual(rulesOf("gateway/src/features/channels/access.ts", "/** Access. PURE. */\nconst a = () => Date.now()"), ["3"]);
+    assert.deepEqual(rulesOf("gateway/src/features/channels/access.ts", "/** Access. */\nconst a = () => Date.now()"), []);
+    const importing = (head: string): string[] => {
+      const sources = new Map([
+        ["gateway/src/features/channels/access.ts", '/** Access. PURE. */\nimport { x } from "./other.ts";\n'],
+        ["gateway/src/features/channels/other.ts", `/** ${head} */\nexport const x = 1;\n`],
+      ]);
+      return typescriptFindings(sources).map(({ rule }) => rule);
+    };
+    assert.deepEqual([importing("Data."), importing("Data. PURE.")], [["3"], []]);
     for (const code of ["new Date(now)", "// Date.now()", "/* await */ 1", '"await Math.random()"']) {
       assert.deepEqual(rulesOf("gateway/src/session/machine/a.ts", `const a = () => ${code}`), [], code);
     }

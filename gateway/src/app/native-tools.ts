@@ -1,4 +1,5 @@
 /** Composes the native tools of a list of features and closes the registry. */
+import { readSkillFile } from "../features/skills/read.ts";
 import { createAgentFiles } from "../features/workspace/tool-files.ts";
 import type { FeatureTables } from "../kernel/feature.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
@@ -11,5 +12,6 @@ import { FEATURES } from "./features.ts";
 export function composeNativeTools(bucket: Bucket, features: readonly FeatureTables[] = FEATURES.definitions): NativeTools {
   const list = new NativeToolList();
   for (const { name, tools } of features) list.add(name, tools ?? []);
-  return createNativeTools(list.close(), createAgentFiles(bucket));
+  const files = createAgentFiles(bucket, (path, { identity, gateway, now }) => readSkillFile(bucket, gateway, identity.agentId, path, now));
+  return createNativeTools(list.close(), files);
 }

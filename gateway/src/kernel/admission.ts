@@ -9,7 +9,7 @@ import type { Result } from "../ports/result.ts";
 import { scopesOf } from "./authorise.ts";
 import { FailureWindow } from "./limits.ts";
 import { fail } from "./outcome.ts";
-import type { TokenGrant, Tokens } from "./tokens.ts";
+import type { TokenGrant, Tokens } from "./token-store.ts";
 
 export interface UpgradeFacts {
   readonly method: string;

@@ -1,11 +1,11 @@
 /**
- * Who may do what. Pure: reads the contract's method table and a token's record, nothing that a frame says of its sender. Denies
+ * Who may do what. PURE: reads the contract's method table and a token's record, nothing that a frame says of its sender. Denies
  * whatever is not granted (gateway rule A1, promises S3).
  */
 import { EVENTS, type EventName, METHODS, type MethodName, type Scope } from "../../../protocol/gen/methods.ts";
 import type { ClientInfo, Mode, TokenKind } from "../../../protocol/gen/types.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
-import type { TokenGrant } from "./tokens.ts";
+import type { TokenGrant } from "./token-store.ts";
 
 /** What a connection is, from its token's record. */
 export interface Principal {

@@ -1,4 +1,4 @@
-/** The text of event frames. Pure. A payload is written once, however many connections get it; each adds its own number. */
+/** The text of event frames. PURE. A payload is written once, however many connections get it; each adds its own number. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventName } from "../../../protocol/gen/methods.ts";
 import { nestsDeeper, utf8Bytes } from "../../../protocol/runtime/codec.ts";

@@ -7,11 +7,11 @@ import type { ConnectParams } from "../../../protocol/gen/types.ts";
 import type { Migration } from "../platform/sql.ts";
 import type { Result } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
+import type { NamedSession } from "../ports/sessions.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Participant } from "./alarms.ts";
 import type { Principal } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
-import type { SessionAddress } from "./routing/session-keys.ts";
 
 /** Who sent a request, and the id that its answer carries. */
 export interface Caller {
@@ -32,7 +32,7 @@ export interface RunContextSession {
   /** As the session wrote it. */
   readonly sessionKey: string;
   /** Undefined: the key is invalid, and such a session gets nothing. */
-  readonly named: { readonly key: string; readonly address: SessionAddress } | undefined;
+  readonly named: NamedSession | undefined;
   readonly agentId: string;
 }
 

@@ -1,4 +1,4 @@
-/** The id of a request in a text that is no good frame, so that its sender can still be answered (wire rule F1). Pure. */
+/** The id of a request in a text that is no good frame, so that its sender can still be answered (wire rule F1). PURE. */
 
 /** Nobody hides an id further in than this. */
 const SEARCHED_CHARS = 65_536;

@@ -10,7 +10,7 @@ import type { Database } from "../platform/sql.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import { Admission } from "./admission.ts";
 import { Alarms, type AlarmStorage } from "./alarms.ts";
-import { Audit } from "./audit.ts";
+import { Audit } from "./audit-store.ts";
 import { Config } from "./config/store.ts";
 import { type Connection, Connections } from "./connections.ts";
 import type { Feature } from "./feature.ts";
@@ -19,7 +19,7 @@ import { CLOSE } from "./handshake.ts";
 import type { Ids, KernelPorts } from "./ports.ts";
 import { canonicalKey } from "./routing/session-keys.ts";
 import { SocketServer } from "./socket-server.ts";
-import { Tokens } from "./tokens.ts";
+import { Tokens } from "./token-store.ts";
 
 /** What the Durable Object gives. */
 export interface KernelHost {

@@ -1,4 +1,4 @@
-/** Failures as values, and what they look like on the wire. Pure. */
+/** Failures as values, and what they look like on the wire. PURE. */
 import { ERRORS, type ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { ErrorShape } from "../../../protocol/gen/types.ts";
 import type { GsvError, Result } from "../ports/result.ts";

@@ -1,10 +1,10 @@
 /** What the kernel offers to features. A feature declares the few members that it uses, with `Pick`. Types only. */
 import type { Logger } from "../platform/log.ts";
 import type { Database } from "../platform/sql.ts";
-import type { Audit } from "./audit.ts";
+import type { Audit } from "./audit-store.ts";
 import type { Config } from "./config/store.ts";
 import type { Connections } from "./connections.ts";
-import type { Tokens } from "./tokens.ts";
+import type { Tokens } from "./token-store.ts";
 
 /** Random names and digests. */
 export interface Ids {

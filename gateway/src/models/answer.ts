@@ -1,6 +1,6 @@
 /**
- * From pi-ai's events to a committed answer. Collects what an answer is made of and decides at its end whether it is
- * one. Never yields a tool call whose arguments did not come whole (promises P5).
+ * From pi-ai's events to a committed answer. PURE. Collects the parts of an answer and decides at its end whether it is valid. Never
+ * yields a tool call whose arguments are incomplete (promise P5).
  */
 import type { AssistantMessage as PiAssistant, AssistantMessageEvent, Usage as PiUsage } from "@mariozechner/pi-ai";
 import { repairJson } from "@mariozechner/pi-ai/utils/json-parse";

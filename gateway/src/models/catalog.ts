@@ -1,7 +1,7 @@
 /**
- * What is known about providers and models: where they are, which wire they speak, how much fits, what it costs.
- * Data and look-ups only. A provider or model that is not here works all the same, by `model.baseUrl`, `providers.*`
- * and the safe defaults below. Prices are US dollars for a million tokens: input, output, cache read, cache write.
+ * Known providers and models: addresses, wires, context windows, prices. PURE: data and look-ups. A provider or model that is not here
+ * works too, by `model.baseUrl`, `providers.*` and the defaults below. Prices are US dollars for a million tokens: input, output, cache
+ * read, cache write.
  */
 import type { ModelPrice, ModelWire } from "../../../protocol/gen/types.ts";
 

@@ -1,6 +1,6 @@
 /**
  * The first meeting with the demo model: it reads its own prompt, and one kind of sentence ("your name is Ada and I am Sam").
- * Then it does what BOOTSTRAP.md asks for, with real tools: writes IDENTITY.md, USER.md and SOUL.md, deletes BOOTSTRAP.md. Pure.
+ * Then it does what BOOTSTRAP.md asks for, with real tools: writes IDENTITY.md, USER.md and SOUL.md, deletes BOOTSTRAP.md. PURE.
  */
 import type { ToolResultMessage } from "../ports/messages.ts";
 

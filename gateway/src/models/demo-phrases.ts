@@ -1,5 +1,5 @@
 /**
- * What the demo model understands. Pure: text in, a plan out.
+ * What the demo model understands. PURE: text in, a plan out.
  *
  *   say TEXT                 answers TEXT
  *   run: COMMAND             runs a command on the first connected machine (`run@NAME: COMMAND` on that one)

@@ -1,5 +1,5 @@
 /**
- * How many tokens something takes, where no provider has said it (product P5.3: characters / 4 x 1.2). Pure, and cheap enough
+ * How many tokens something takes, where no provider has said it (product P5.3: characters / 4 x 1.2). PURE, and cheap enough
  * for every model call. An estimate: never for money.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";

@@ -1,5 +1,5 @@
 /**
- * What went wrong in a model call, as the contract's reasons and as sentences (promises P5). Pure.
+ * What went wrong in a model call, as the contract's reasons and as sentences (promises P5). PURE.
  * Never lets a key, a header's value or a provider's control characters into a message.
  */
 import { getOverflowPatterns } from "@mariozechner/pi-ai/utils/overflow";

@@ -1,6 +1,6 @@
 /**
  * From a model's name and the configuration to what a call needs: address, wire, key, headers, limits, price.
- * Pure. Says in plain words what to set when something is missing; never puts a key or a header's value into a message.
+ * PURE. Says in plain words what to set when something is missing; never puts a key or a header's value into a message.
  */
 import type { ModelPrice, ModelRef, ModelWire } from "../../../protocol/gen/types.ts";
 import type { GsvError, Result } from "../ports/result.ts";

@@ -6,7 +6,7 @@
  *  - Errors inside a stream, and garbage, become faults with their data instead of a parser's message.
  *  - OpenAI-compatible servers number their calls carelessly (one id or index for several calls, none at all): each
  *    call gets its own index and an id that no other call of the answer has.
- * Pure text in, text out. Knows nothing of time, sockets or what the answer means.
+ * PURE text in, text out. Knows nothing of time, sockets or what the answer means.
  */
 import type { ModelWire } from "../../../protocol/gen/types.ts";
 import type { Fault } from "./failure.ts";

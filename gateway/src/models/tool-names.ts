@@ -1,7 +1,7 @@
 /**
  * Tool names on a provider's wire. Providers take `[A-Za-z0-9_-]{1,64}`; ours may be longer and have dots (node ids do).
  * A name that does not fit is sent under a stand-in that depends on the name alone, so that history and requests agree
- * and prompts stay byte-identical. Pure.
+ * and prompts stay byte-identical. PURE.
  */
 const FITS = /^[A-Za-z0-9_-]{1,64}$/;
 

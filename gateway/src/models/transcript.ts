@@ -1,6 +1,6 @@
 /**
  * Our messages as pi-ai's transcript. Shallow: texts, images and arguments are shared, never copied, since a long
- * history is converted at every call. Pure.
+ * history is converted at every call. PURE.
  *
  * Tool call ids come from providers, and some give every answer's first call the same one. Sent to a stricter provider
  * that would be refused for ever, so a repeated id is made unique here, together with its result.

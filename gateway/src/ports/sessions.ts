@@ -1,7 +1,15 @@
 /** What the sessions feature offers to other features: which sessions exist, whose they are, and the way to ask one. */
-import type { SessionAddress } from "../kernel/routing/session-keys.ts";
+import type { PeerKind } from "../../../protocol/gen/types.ts";
 import type { SearchableSession } from "./search.ts";
 import type { SessionIdentity, SessionPort } from "./session.ts";
+
+/** What a session key says. `kernel/routing/session-keys.ts` reads and writes keys. */
+export type SessionAddress =
+  | { readonly form: "main"; readonly agentId: string }
+  | { readonly form: "peer"; readonly agentId: string; readonly peer: string }
+  | { readonly form: "cron"; readonly agentId: string; readonly jobId: string }
+  | { readonly form: "channel"; readonly agentId: string; readonly channel: string; readonly kind: PeerKind; readonly peer: string }
+  | { readonly form: "account"; readonly agentId: string; readonly channel: string; readonly accountId: string; readonly peer: string };
 
 /** A session by its canonical key, parsed. */
 export interface NamedSession {

@@ -1,5 +1,5 @@
 /**
- * The system prompt, from files and what the session knows (product P5.2, storage layout). Pure: no clock, no reading.
+ * The system prompt, from files and what the session knows (product P5.2, storage layout). PURE: no clock, no reading.
  *
  * Sections come in the layout's twelve rows, or in the bootstrap order while BOOTSTRAP.md is there. Each knows its context
  * layer (P9.2). The same inputs give the same bytes, and dates go no finer than the day, so that providers' caches hold.

@@ -1,5 +1,5 @@
 /**
- * Civil dates in a time zone, from a moment that is given. Pure; a zone that does not exist counts as UTC.
+ * Civil dates in a time zone, from a moment that is given. PURE; a zone that does not exist counts as UTC.
  */
 export interface LocalDay {
   /** YYYY-MM-DD */

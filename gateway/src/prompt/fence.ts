@@ -1,5 +1,5 @@
 /**
- * How text of others stands in a system prompt without being taken for the prompt's own structure. Pure.
+ * How text of others stands in a system prompt without being taken for the prompt's own structure. PURE.
  *
  * What was handed on, said before or remembered (context layers 4 to 6) stands in fences. The mark depends on the text
  * alone, so that a prompt stays byte-identical while nothing changed, and never occurs in the text, so that nothing inside

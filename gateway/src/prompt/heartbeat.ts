@@ -1,6 +1,6 @@
 /**
  * Whether HEARTBEAT.md says anything. By the storage layout it does not when it has only white space, headings with no
- * text under them, HTML comments and horizontal rules. Pure.
+ * text under them, HTML comments and horizontal rules. PURE.
  */
 const HEADING = /^#{1,6}(\s|$)/;
 const RULE = /^(?:-(?:\s*-){2,}|\*(?:\s*\*){2,}|_(?:\s*_){2,})$/;

@@ -1,6 +1,6 @@
 /**
  * Characters that a person does not see but a model reads: controls, direction marks, zero-width ones, tags. Finds them and shows
- * them. Pure; never removes anything silently.
+ * them. PURE; never removes anything silently.
  */
 
 /** Alone, each of these can make a text read otherwise than it looks. Line ends and tabs are not among them. */

@@ -1,7 +1,7 @@
 /**
  * What each section of a system prompt is: its context layer (product P9.2) and where its text may come from. And the check,
  * made at every assembly, that no layer speaks for one above it. Structural: looks at where text comes from and at what
- * stands outside of fences, never at what it says. Pure.
+ * stands outside of fences, never at what it says. PURE.
  */
 
 import { codeAfter } from "./fence.ts";

@@ -1,6 +1,6 @@
 /**
  * The one module that knows where things are in the bucket (the storage layout). Every key is made here, from names that
- * were checked here. Pure; never reads or writes anything.
+ * were checked here. PURE; never reads or writes anything.
  *
  *   agents/{agentId}/{path}                                    the agent's workspace
  *   agents/{agentId}/memory/{YYYY-MM-DD}.md                    daily memory

@@ -1,5 +1,5 @@
 /**
- * What a file is: by its first bytes where they tell, else by what its sender says, else nothing more than bytes. Pure; never trusts a
+ * What a file is: by its first bytes where they tell, else by what its sender says, else nothing more than bytes. PURE; never trusts a
  * sender about images, because what is called an image is handed to models and viewers.
  */
 import type { MediaBlock } from "../ports/messages.ts";

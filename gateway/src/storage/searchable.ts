@@ -1,5 +1,5 @@
 /**
- * What of a message can be found: its text, what is said in its recordings, and what its tool calls were asked to do. Pure, and
+ * What of a message can be found: its text, what is said in its recordings, and what its tool calls were asked to do. PURE, and
  * trusts nothing: archives come from the bucket, where anyone may have put them. Thoughts and bytes of files are not searched.
  */
 

@@ -1,4 +1,4 @@
-/** A message that is too large for an answer, shortened visibly: its long texts are cut. Pure. */
+/** A message that is too large for an answer, shortened visibly: its long texts are cut. PURE. */
 import { answerBytes } from "./text-page.ts";
 
 const STEPS = [65_536, 8_192, 1_024, 128] as const;

@@ -1,4 +1,4 @@
-/** A long text in parts that each fit an answer. Pure. Offsets are bytes of UTF-8, always between two characters. */
+/** A long text in parts that each fit an answer. PURE. Offsets are bytes of UTF-8, always between two characters. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 
 /** What an answer may carry beside its envelope, so that it fits a frame. */

@@ -3,8 +3,8 @@
  * those that the owner opened on the session's channel (`channels.{name}.guestTools`). No configuration opens a native tool.
  */
 import type { ChannelConfig, NodeEntry } from "../../../protocol/gen/types.ts";
-import type { SessionAddress } from "../kernel/routing/session-keys.ts";
 import type { RunContext } from "../ports/run-context.ts";
+import type { SessionAddress } from "../ports/sessions.ts";
 import type { ToolEntry } from "../ports/tool-entry.ts";
 import { mayUse, NATIVE_PREFIX, SEPARATOR, type ToolAccess } from "./registry.ts";
 

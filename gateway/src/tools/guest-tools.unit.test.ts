@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { asNodeId, type ChannelConfig, type NodeEntry } from "../../../protocol/gen/types.ts";
 import { machineEntry } from "../../test/support/tool-entries.ts";
 import { guestToolProblem, isOpenedFor, machinesFor, matches } from "./guest-tools.ts";
-import { canonicalKey, type SessionAddress } from "../kernel/routing/session-keys.ts";
+import { canonicalKey } from "../kernel/routing/session-keys.ts";
+import type { SessionAddress } from "../ports/sessions.ts";
 
 const addressOf = (key: string): SessionAddress => {
   const named = canonicalKey(key, "main");

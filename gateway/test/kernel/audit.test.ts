@@ -1,7 +1,7 @@
 import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AuditEntry } from "../../../protocol/gen/types.ts";
-import { Audit } from "../../src/kernel/audit.ts";
+import { Audit } from "../../src/kernel/audit-store.ts";
 import { client, fakeSessions, gateway, node, type Peer, seed, sha256 } from "../support/gateway.ts";
 
 let admin: Peer;

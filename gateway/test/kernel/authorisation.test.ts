@@ -2,7 +2,7 @@
 import { reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { METHODS, type MethodName } from "../../../protocol/gen/methods.ts";
-import { Tokens } from "../../src/kernel/tokens.ts";
+import { Tokens } from "../../src/kernel/token-store.ts";
 import { ADMIN, type Asked, connectParams, fakeSessions, gateway, open, type Peer, seed, TOOLS, token } from "../support/gateway.ts";
 
 /** What each kind of caller is, written down here a second time: a change of `authorise.ts` must be meant. */

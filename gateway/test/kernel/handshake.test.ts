@@ -2,7 +2,7 @@ import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { checkConnectResult } from "../../../protocol/gen/validators/checks.js";
-import { Tokens } from "../../src/kernel/tokens.ts";
+import { Tokens } from "../../src/kernel/token-store.ts";
 import {
   ADMIN,
   client,

@@ -7,7 +7,7 @@ import type { EventName, MethodName } from "../../../protocol/gen/methods.ts";
 import type { Env } from "../../src/platform/env.ts";
 import type { Gateway } from "../../src/app/gateway-do.ts";
 import { parts } from "../../src/app/compose.ts";
-import { Tokens } from "../../src/kernel/tokens.ts";
+import { Tokens } from "../../src/kernel/token-store.ts";
 import worker from "../../src/app/worker.ts";
 import type { GatewayPort } from "../../src/ports/gateway.ts";
 import type { SessionPort } from "../../src/ports/session.ts";

@@ -1,4 +1,4 @@
-/** Under which Host names an embedded gateway answers (promise TH9). Pure. */
+/** Under which Host names an embedded gateway answers (promise TH9). PURE. */
 
 /**
  * Whether an embedded gateway may be reached under this Host: a page of another domain that was made to resolve to this machine still

@@ -1,5 +1,5 @@
 /**
- * Who may talk to the agent over a channel (product P3.4, promises S6-S8, X7, X8, X15). Pure; denies by default.
+ * Who may talk to the agent over a channel (product P3.4, promises S6-S8, X7, X8, X15). PURE; denies by default.
  *
  * A person is (channel, account, the platform's exact id). Names that people give themselves count for nothing. A phone number
  * counts only where the channel itself says that an id is one. Whoever is not the owner has a conversation of their own, without

@@ -1,5 +1,5 @@
 /**
- * What of a conversation is only to be known, and begins no run (promises P2, W22). Pure. A thumb under an answer is no question, a typo
+ * What of a conversation is only to be known, and begins no run (promises P2, W22). PURE. A thumb under an answer is no question, a typo
  * that was mended is not asked a second time, and what is more than a day late may have settled itself: the agent sees all of it with
  * the next message that it answers.
  */

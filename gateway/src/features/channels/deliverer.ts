@@ -14,7 +14,7 @@ import type { ChannelRef } from "../../ports/channels.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import { sentence } from "../../ports/result.ts";
 import type { Config } from "../../kernel/config/store.ts";
-import type { Deliveries, Delivery } from "./deliveries.ts";
+import type { Deliveries, Delivery } from "./delivery-store.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 

@@ -1,5 +1,5 @@
 /**
- * A platform's message as the model gets it (promises X16, TH1, TH17). Pure. What people say is text; what they are called, what they
+ * A platform's message as the model gets it (promises X16, TH1, TH17). PURE. What people say is text; what they are called, what they
  * quote and what they send along is data in JSON, on lines of its own that no message can forge, because a message's own lines are
  * marked as soon as they could be taken for one.
  */

@@ -6,13 +6,13 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ChannelRef, ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
-import { Channels } from "./accounts.ts";
-import { Deliveries } from "./deliveries.ts";
+import { Channels } from "./account-store.ts";
+import { Deliveries } from "./delivery-store.ts";
 import { ChannelHub } from "./hub.ts";
 import { channelMethods } from "./methods.ts";
 import { CHANNEL_HISTORY } from "./migrations.ts";
-import { Pairings } from "./pairings.ts";
-import { Peers } from "./peers.ts";
+import { Pairings } from "./pairing-store.ts";
+import { Peers } from "./peer-store.ts";
 import { CHANNEL_TOOLS } from "./tools.ts";
 import { wakeChannels } from "./wake.ts";
 

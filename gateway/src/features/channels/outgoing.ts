@@ -12,12 +12,12 @@ import type { ChannelMessage, ChannelMessageSent, ChannelPlaces } from "../../po
 import type { Result } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import { fence } from "../../prompt/fence.ts";
-import type { Audit } from "../../kernel/audit.ts";
+import type { Audit } from "../../kernel/audit-store.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
-import type { Pairings } from "./pairings.ts";
-import type { PeerRecord, Peers } from "./peers.ts";
+import type { Pairings } from "./pairing-store.ts";
+import type { PeerRecord, Peers } from "./peer-store.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { canonicalKey, normaliseId } from "../../kernel/routing/session-keys.ts";
 

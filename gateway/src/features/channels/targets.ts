@@ -1,5 +1,5 @@
 /**
- * Where the agent may say something of itself (promises X9, P9; gateway rules CH19-CH21), and how such a place is called. Pure. It may
+ * Where the agent may say something of itself (promises X9, P9; gateway rules CH19-CH21), and how such a place is called. PURE. It may
  * write to people and groups that it talks with already, and to those whom the configuration names; never to a stranger, and never
  * "to the last one".
  */

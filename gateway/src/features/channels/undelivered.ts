@@ -1,6 +1,6 @@
 /**
  * What people and models are told of messages that did not get to a platform, or may not have come from one (promises P9, P10), and
- * the names of deliveries, by which that is found. Pure. What platforms and people say is data in it: one line, without what deceives,
+ * the names of deliveries, by which that is found. PURE. What platforms and people say is data in it: one line, without what deceives,
  * names only as JSON.
  */
 import type { ChannelGap, Peer } from "../../../../protocol/gen/types.ts";

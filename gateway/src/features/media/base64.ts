@@ -1,4 +1,4 @@
-/** base64 (RFC 4648, section 4) read strictly and written. Pure; what is not exactly base64 is refused, never repaired. */
+/** base64 (RFC 4648, section 4) read strictly and written. PURE; what is not exactly base64 is refused, never repaired. */
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -9,7 +9,7 @@ import { scopesOf } from "../../kernel/authorise.ts";
 import { FailureWindow } from "../../kernel/limits.ts";
 import { writableSession } from "../../kernel/naming.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
-import type { TokenGrant } from "../../kernel/tokens.ts";
+import type { TokenGrant } from "../../kernel/token-store.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";

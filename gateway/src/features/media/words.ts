@@ -1,4 +1,4 @@
-/** What the model is told about files that it can't be shown as they are. Names and types stand in JSON: they are data, never prose. Pure. */
+/** What the model is told about files that it can't be shown as they are. Names and types stand in JSON: they are data, never prose. PURE. */
 import { fence } from "../../prompt/fence.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
 

@@ -9,7 +9,7 @@ import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import type { Result } from "../../ports/result.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import type { Connections } from "../../kernel/connections.ts";
-import type { PendingCall, PendingCalls } from "./pending-calls.ts";
+import type { PendingCall, PendingCalls } from "./pending-call-store.ts";
 import { clientCallId } from "../../kernel/routing/call-ids.ts";
 
 export interface ClientCallPorts {

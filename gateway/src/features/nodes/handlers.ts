@@ -7,7 +7,7 @@ import type { NativeTools } from "../../ports/native-tools.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { NodeLinks } from "./links.ts";
-import type { Nodes } from "./registry.ts";
+import type { Nodes } from "./store.ts";
 
 export interface NodeServices extends SessionsPort, Pick<KernelPorts, "config" | "connections" | "ids"> {
   readonly nodes: Nodes;

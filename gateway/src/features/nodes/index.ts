@@ -15,8 +15,8 @@ import { bindHandlers, type NodeServices } from "./handlers.ts";
 import { NodeLinks } from "./links.ts";
 import { NODE_HISTORY } from "./migrations.ts";
 import { logNode, nodeMethods } from "./node-methods.ts";
-import { PendingCalls } from "./pending-calls.ts";
-import { nodeProblem, Nodes } from "./registry.ts";
+import { PendingCalls } from "./pending-call-store.ts";
+import { nodeProblem, Nodes } from "./store.ts";
 import { toolMethods } from "./tool-methods.ts";
 import { NODE_TOOLS } from "./tools.ts";
 

@@ -8,7 +8,7 @@ import type { ToolEntry } from "../../ports/tool-entry.ts";
 import type { NodeChange } from "../../ports/session.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
-import { MAX_WAITING, type Nodes } from "./registry.ts";
+import { MAX_WAITING, type Nodes } from "./store.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import { machineEntries, ToolRegistry } from "../../tools/registry.ts";

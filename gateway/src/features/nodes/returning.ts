@@ -1,6 +1,6 @@
 /**
  * Machines that were connected when the gateway's last life ended without a word: they are about to come back, so for a moment they are
- * not treated as gone (promises P12). Pure: who is meant and when it is over comes from outside.
+ * not treated as gone (promises P12). PURE: who is meant and when it is over comes from outside.
  */
 export class Returning {
   readonly #waiting = new Map<string, { readonly arrived: Promise<void>; readonly resolve: () => void }>();

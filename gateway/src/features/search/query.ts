@@ -1,5 +1,5 @@
 /**
- * What a person or a model types into a search, as an FTS5 expression. Pure. Understands words (all must occur), `"a phrase"`,
+ * What a person or a model types into a search, as an FTS5 expression. PURE. Understands words (all must occur), `"a phrase"`,
  * `OR`, `-word` and `word*`; everything else is text. Each word goes into the expression as a quoted string, so nothing that is
  * typed can ever be read as FTS5's own syntax.
  */

@@ -1,6 +1,6 @@
 /**
  * Text on its way into the index and out of it: words of scripts that put no spaces between them, places of a bounded size, and
- * the line that is shown of a hit. Pure.
+ * the line that is shown of a hit. PURE.
  *
  * The index's tokenizer takes a run of letters for one word. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese would so become
  * one word a sentence. Their characters are set apart by an invisible separator, in the index and in queries alike: each is a word,

@@ -1,5 +1,5 @@
 /**
- * Whether a skill may be used now, and why not (product P5.5). Pure. The stages, each with its reason: what the owner says of it, its
+ * Whether a skill may be used now, and why not (product P5.5). PURE. The stages, each with its reason: what the owner says of it, its
  * front matter, whether it is what was approved, and what machines must be able to do.
  */
 import type { NodeId, SkillEntryConfig, SkillState } from "../../../../protocol/gen/types.ts";

@@ -1,4 +1,4 @@
-/** Whether a skill is what was approved. Pure. */
+/** Whether a skill is what was approved. PURE. */
 import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
 import type { Approval } from "./eligibility.ts";
 import type { SkillFolder } from "../../storage/skills/folder.ts";

@@ -10,14 +10,16 @@ import type { AgentFiles } from "../../ports/agent-files.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import type { Result } from "../../ports/result.ts";
 import { sha256Of, skillPath } from "../../storage/skills/folder.ts";
-import { readSkillFile } from "../skills/read.ts";
 import { Turns } from "../../storage/turns.ts";
 import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
 import { contentTypeOf, fileKey, parsePath } from "../../storage/keys.ts";
 import { putMedia } from "../../storage/media-objects.ts";
 import { type ChangeOptions, createWorkspaceStore } from "../../storage/workspace/store.ts";
 
-export function createAgentFiles(bucket: Bucket): AgentFiles {
+/** A file of a skill, only as it was approved; undefined when the path is not inside a skill. `path` is checked already. */
+export type ReadSkill = (path: string, context: NativeToolContext) => Promise<Result<string> | undefined>;
+
+export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill): AgentFiles {
   const turns = new Turns();
   const store = createWorkspaceStore(bucket);
   /** A change in the session's name. Changes of one skill's files wait for each other. */
@@ -41,9 +43,9 @@ export function createAgentFiles(bucket: Bucket): AgentFiles {
     update: (path, context, next) =>
       change(path, context, (options) => store.update(context.identity.agentId, path, next, context.callId, options)),
     delete: (path, context) => change(path, context, (options) => store.delete(context.identity.agentId, path, options)),
-    async skill(given, { identity, gateway, now }) {
+    async skill(given, context) {
       const path = parsePath(given);
-      return path.ok ? readSkillFile(bucket, gateway, identity.agentId, path.value, now) : undefined;
+      return path.ok ? readSkill(path.value, context) : undefined;
     },
     async outgoing(paths, context) {
       const out: Media[] = [];

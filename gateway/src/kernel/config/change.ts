@@ -1,4 +1,4 @@
-/** Changing and reading the configuration by path. Pure: takes what is set, gives what would be set, or why not. */
+/** Changing and reading the configuration by path. PURE: takes what is set, gives what would be set, or why not. */
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";

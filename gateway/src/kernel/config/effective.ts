@@ -1,4 +1,4 @@
-/** What is in force: the defaults with what a person has set laid over them. Pure. */
+/** What is in force: the defaults with what a person has set laid over them. PURE. */
 import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";

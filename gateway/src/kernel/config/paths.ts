@@ -1,5 +1,5 @@
 /**
- * Setting names: `model.provider`, `agents.list[0].model.id`, `identityLinks["a.b"]`. Pure. Names that JavaScript gives a meaning
+ * Setting names: `model.provider`, `agents.list[0].model.id`, `identityLinks["a.b"]`. PURE. Names that JavaScript gives a meaning
  * (`__proto__`, `constructor`, `prototype`) are never part of a path.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The shape of the configuration, walked by path: which settings exist, what fits one, which one was probably meant. Pure. It
+ * The shape of the configuration, walked by path: which settings exist, what fits one, which one was probably meant. PURE. It
  * looks only at the contract's own table, so that a name from outside never reaches a prototype.
  */
 import { EXPLAIN_TABLE } from "../../../../protocol/gen/explain-table.ts";

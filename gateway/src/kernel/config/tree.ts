@@ -1,4 +1,4 @@
-/** Reading, changing and merging plain trees by path. Pure: a change makes a new tree. Only own properties are ever seen. */
+/** Reading, changing and merging plain trees by path. PURE: a change makes a new tree. Only own properties are ever seen. */
 
 export type Tree = Readonly<Record<string, unknown>>;
 export const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);

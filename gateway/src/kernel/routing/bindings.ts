@@ -1,10 +1,12 @@
 /**
- * From where a message comes to which agent answers it, in which session (product P3.1). Pure: everything that is configured
+ * From where a message comes to which agent answers it, in which session (product P3.1). PURE: everything that is configured
  * comes in as an argument. The first binding that matches decides; without one the default agent answers.
  */
 import type { AgentBinding, DmScope } from "../../../../protocol/gen/types.ts";
 import { type IdentityLinks, type Peer, peerName, phoneOf, e164 } from "./identity-links.ts";
-import { buildKey, normaliseId, type PeerKind, type SessionAddress } from "./session-keys.ts";
+import type { PeerKind } from "../../../../protocol/gen/types.ts";
+import type { SessionAddress } from "../../ports/sessions.ts";
+import { buildKey, normaliseId } from "./session-keys.ts";
 
 /** Where a message comes from. */
 export interface Origin {

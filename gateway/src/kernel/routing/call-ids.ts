@@ -1,6 +1,6 @@
 /**
  * Call ids: who a tool result belongs to. A session's are `{ref}/{run}/{step}/{index}` (gateway rule G1); the gateway's own, for
- * tools that a client called itself, are `gw/{tokenId}/{name}`. A ref has ten characters, so the two never meet. Pure.
+ * tools that a client called itself, are `gw/{tokenId}/{name}`. A ref has ten characters, so the two never meet. PURE.
  */
 
 export type CallOwner = { readonly kind: "session"; readonly ref: string } | { readonly kind: "gateway" };

@@ -1,5 +1,5 @@
 /**
- * Who is who across channels (product P3.1): `session.identityLinks` names a person and the ids that are theirs. Pure.
+ * Who is who across channels (product P3.1): `session.identityLinks` names a person and the ids that are theirs. PURE.
  *
  *   +31612345678        that number, on any channel, where the platform itself says that the id is a phone number
  *   discord:123         that id on that channel alone, exactly as the platform spells it

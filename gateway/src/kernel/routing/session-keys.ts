@@ -1,5 +1,5 @@
 /**
- * Session keys (product P3.1): the canonical names of conversations. Pure. A key has one canonical spelling, and two
+ * Session keys (product P3.1): the canonical names of conversations. PURE. A key has one canonical spelling, and two
  * different conversations never share one: whatever a platform calls a peer is percent-encoded, never folded.
  *
  *   agent:{agentId}:{mainKey}                        the main conversation
@@ -10,14 +10,8 @@
  *
  * The number of segments tells these apart, and a segment never contains a colon.
  */
-
-export type PeerKind = "dm" | "group" | "channel" | "thread";
-export type SessionAddress =
-  | { readonly form: "main"; readonly agentId: string }
-  | { readonly form: "peer"; readonly agentId: string; readonly peer: string }
-  | { readonly form: "cron"; readonly agentId: string; readonly jobId: string }
-  | { readonly form: "channel"; readonly agentId: string; readonly channel: string; readonly kind: PeerKind; readonly peer: string }
-  | { readonly form: "account"; readonly agentId: string; readonly channel: string; readonly accountId: string; readonly peer: string };
+import type { PeerKind } from "../../../../protocol/gen/types.ts";
+import type { SessionAddress } from "../../ports/sessions.ts";
 
 export type KeyOutcome =
   | { readonly ok: true; readonly key: string; readonly address: SessionAddress }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { buildKey, canonicalKey, decodeSegment, encodeSegment, isOwnersOwn, normaliseId, type SessionAddress } from "./session-keys.ts";
+import type { SessionAddress } from "../../ports/sessions.ts";
+import { buildKey, canonicalKey, decodeSegment, encodeSegment, isOwnersOwn, normaliseId } from "./session-keys.ts";
 
 const RUNS = { numRuns: 20_000 };
 /** Whatever a platform may call somebody, with what is dangerous in keys well represented. */

@@ -1,6 +1,6 @@
 /**
- * A skill as a folder of files: its names, its digest, and which one of a name counts. Pure but for the digest. The digest covers the
- * path and the content of every file, so that nothing of a skill can change without it.
+ * A skill as a folder of files: its names, its digest, and which skill of a name counts. The digest covers the path and the content of
+ * every file, so that no part of a skill can change without it. Asynchronous only because hashing is.
  */
 import type { SkillFile } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";

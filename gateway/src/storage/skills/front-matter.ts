@@ -1,5 +1,5 @@
 /**
- * The head of a SKILL.md: YAML 1.2 between two lines `---`, checked against the contract. Pure; never throws, never follows an alias,
+ * The head of a SKILL.md: YAML 1.2 between two lines `---`, checked against the contract. PURE; never throws, never follows an alias,
  * never runs anything. What is wrong is said with its line; values are not repeated.
  */
 import { isMap, isNode, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";

@@ -1,5 +1,5 @@
 /**
- * Which files of an agent are more than files, and who may change them (promises S10). Pure; the one place that says so.
+ * Which files of an agent are more than files, and who may change them (promises S10). PURE; the one place that says so.
  *
  *   sealed     sessions/, results/: what happened. Nobody writes or deletes there through the workspace, so that no transcript
  *              is forged; reset, compaction and long results put theirs by themselves.

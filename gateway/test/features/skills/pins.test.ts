@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { asAgentId, type AuditListResult, type SkillEntry, type SkillsReport } from "../../../../protocol/gen/types.ts";
-import { Audit } from "../../../src/kernel/audit.ts";
+import { Audit } from "../../../src/kernel/audit-store.ts";
 import { Config } from "../../../src/kernel/config/store.ts";
 import { SkillPins } from "../../../src/features/skills/pin-store.ts";
 import { SkillService } from "../../../src/features/skills/service.ts";
