@@ -93,7 +93,7 @@ async function workerdTests(paths: readonly string[], log: string, report: strin
 async function bundles(log: string, report: string): Promise<Outcome> {
   const result = await run(process.execPath, [join(ROOT, "scripts", "build.ts"), "--report", report], { cwd: ROOT, logFile: log });
   const json = read(report);
-  if (json === "") return judged(null, result.code);
+  if (json === "") return result.code === 0 ? judged(null, 0) : fromCommand(result, "scripts/build.ts", BUILT);
   const { bundles: all, problems } = JSON.parse(json) as { bundles: readonly object[]; problems: readonly string[] };
   const failed = problems.length;
   return judged({ passed: all.length - failed, failed, skipped: 0, failures: problems }, result.code);
