@@ -259,7 +259,7 @@ export class R2 extends DurableObject<Env> {
       throw error;
     }
     const stat = await this.#disk.stat(names);
-    // Somebody deleted or changed the file in this very moment: what is there now is theirs.
+    // The file was deleted or changed in the meantime; the other change stays.
     if (stat === null || stat.size !== bytes) {
       this.#forgetIntent(key);
       throw new R2Failure(503, CODE.internal, "The file was changed while it was being written. Try again.");

@@ -24,7 +24,7 @@ import { RawWorkerd, bundle } from "../test/support/raw-workerd.ts";
 const here = dirname(fileURLToPath(import.meta.url));
 const md5 = (text: string): string => createHash("md5").update(text).digest("hex");
 
-/** `FS` of the bucket is `files`, or a service that stops for ever before or after a write of a key with `hang-...` in it. */
+/** `FS` of the bucket is `files`, or a service that never answers before or after a write of a key with `hang-...` in it. */
 const config = (fs: "files" | "hanging"): string => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
@@ -178,7 +178,7 @@ describe("the embedded bucket", () => {
       );
     });
 
-    it("a deleted file is gone, and a put makes it anew", async () => {
+    it("a deleted file is gone, and a put creates it again", async () => {
       await bucket.put("person/gone.md", "x");
       rmSync(bucket.file("person/gone.md"));
       assert.equal(await bucket.get("person/gone.md"), null);

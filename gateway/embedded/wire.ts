@@ -304,7 +304,7 @@ export function answer(json: unknown, body?: ReadableStream<Uint8Array> | Uint8A
     return new Response(whole, { headers });
   }
   const { readable, writable } = new FixedLengthStream(head.length + bodyBytes);
-  // A reader that goes away ends the copy; there is nobody left to tell.
+  // A reader that disconnects ends the copy, and there is no receiver for the error.
   copyAfter(head, body, writable).catch(() => undefined);
   return new Response(readable, { headers });
 }

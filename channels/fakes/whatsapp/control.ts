@@ -2,7 +2,29 @@
  * Controls the fake WhatsApp over HTTP: one path per action, parameters as JSON, validated because people type them. Serves only this
  * machine.
  */
-import type { FakeWhatsApp } from "./server.ts";
+import type { Linking } from "./linking.ts";
+import type { Person, Shown } from "./party.ts";
+import type { Note, Say, SayMedia } from "./types.ts";
+
+/** The actions of the server that this controls. */
+export interface Controlled {
+  readonly url: string;
+  readonly rootHex: string;
+  readonly tls: { readonly cert: string };
+  readonly account: { readonly pn: string };
+  readonly linking: Pick<Linking, "scan" | "type">;
+  readonly log: readonly Note[];
+  refuseLogin: string | undefined;
+  dropAfterNextMessage: boolean | string;
+  addPeer(person: Person): unknown;
+  addGroup(id: string, subject: string, members: readonly string[]): void;
+  say(pn: string, message: string, options?: Say): Promise<string>;
+  sayToSelf(text: string): Promise<string>;
+  sayFile(pn: string, bytes: Uint8Array, media: SayMedia): Promise<string>;
+  shown(pn: string): readonly Shown[];
+  disconnect(reason: number): void;
+  drop(): void;
+}
 
 type Wish = Readonly<Record<string, unknown>>;
 class BadWish extends Error {}
@@ -20,7 +42,7 @@ const where = (wish: Wish): { group?: string; byLid?: boolean; id?: string } => 
 });
 const KINDS = ["image", "video", "audio", "document"] as const;
 
-const WISHES: Readonly<Record<string, (fake: FakeWhatsApp, wish: Wish) => unknown>> = {
+const WISHES: Readonly<Record<string, (fake: Controlled, wish: Wish) => unknown>> = {
   /** What a client needs: the URL and the root key. */
   "/about": (fake) => ({ url: fake.url, noiseRoot: fake.rootHex, certificate: fake.tls.cert, phone: fake.account.pn }),
   "/people": (fake, wish) => {
@@ -64,11 +86,7 @@ const WISHES: Readonly<Record<string, (fake: FakeWhatsApp, wish: Wish) => unknow
   },
 };
 
-export async function control(
-  fake: FakeWhatsApp,
-  path: string,
-  body: unknown,
-): Promise<{ readonly status: number; readonly body: unknown }> {
+export async function control(fake: Controlled, path: string, body: unknown): Promise<{ readonly status: number; readonly body: unknown }> {
   const wish = Object.hasOwn(WISHES, path) ? WISHES[path] : undefined;
   if (!wish) return { status: 404, body: { error: `there is no ${path}; there are ${Object.keys(WISHES).join(", ")}` } };
   try {

@@ -15,7 +15,8 @@ import {
   proto,
 } from "@whiskeysockets/baileys";
 import curve from "libsignal/src/curve.js";
-import type { Connection, FakeWhatsApp } from "./server.ts";
+import type { Bot, Party } from "./party.ts";
+import type { Connection } from "./types.ts";
 
 const SERVER = "s.whatsapp.net";
 const bytesOf = (node: BinaryNode | undefined, name: string): Buffer =>
@@ -28,13 +29,22 @@ interface ByCode {
   finish: { readonly own: { readonly private: Uint8Array }; readonly companion: Uint8Array } | undefined;
 }
 
+/** What linking needs of the server. */
+export interface LinkingHost {
+  readonly account: { readonly pn: string; readonly lid: string; readonly device: number };
+  readonly phone: Party;
+  readonly peers: ReadonlyMap<string, Party>;
+  bot: Bot | undefined;
+  note(kind: string, fields?: Readonly<Record<string, unknown>>): void;
+  send(connection: Connection, node: BinaryNode): void;
+}
 export class Linking {
-  readonly #server: FakeWhatsApp;
+  readonly #server: LinkingHost;
   #connection: Connection | undefined;
   #refs: readonly string[] = [];
   #byCode: ByCode | undefined;
 
-  constructor(server: FakeWhatsApp) {
+  constructor(server: LinkingHost) {
     this.#server = server;
   }
   begin(connection: Connection, registration: proto.ClientPayload.IDevicePairingRegistrationData): void {

@@ -14,7 +14,6 @@ import {
   getBinaryNodeChildren,
   getMediaKeys,
   jidDecode,
-  type MediaType,
   proto,
   sha256,
 } from "@whiskeysockets/baileys";
@@ -24,36 +23,9 @@ import { control } from "./control.ts";
 import { Linking } from "./linking.ts";
 import { NoiseServer, serverIdentity, type ServerIdentity } from "./noise-server.ts";
 import { type Bot, Party, type Person, type Shown } from "./party.ts";
+import type { Connection, Note, Say, SayMedia } from "./types.ts";
 
 const SERVER = "s.whatsapp.net";
-export interface Note {
-  readonly kind: string;
-  readonly at: number;
-  readonly [more: string]: unknown;
-}
-export interface Connection {
-  readonly ws: WebSocket;
-  readonly noise: NoiseServer;
-  state: "hello" | "finish" | "open";
-  registration: proto.ClientPayload.IDevicePairingRegistrationData | undefined;
-  flushed: boolean;
-}
-export interface Say {
-  readonly group?: string;
-  /** Addressed by LID, like new chats. */
-  readonly byLid?: boolean;
-  /** Also sends the other id. Default: true. */
-  readonly tellOther?: boolean;
-  readonly id?: string;
-  readonly sentAt?: number;
-  /** Arrives damaged; intact when the device requests it again. */
-  readonly damaged?: boolean;
-}
-export interface SayMedia extends Say {
-  readonly kind: Extract<MediaType, "image" | "video" | "audio" | "document">;
-  readonly mimetype: string;
-  readonly more?: Readonly<Record<string, unknown>>;
-}
 const seconds = (): number => Math.floor(Date.now() / 1000);
 const children = (node: BinaryNode): readonly BinaryNode[] => (Array.isArray(node.content) ? node.content : []);
 const bytesOf = (node: BinaryNode | undefined): Buffer => Buffer.from((node?.content as Uint8Array | undefined) ?? []);
