@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "03643bba37c877b6";
+export const PROTOCOL_FINGERPRINT = "0a00c9e2c5c768eb";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -914,7 +914,7 @@ export const METHODS = {
 } as const satisfies Record<string, MethodInfo>;
 
 export const EVENTS = {
-  /** What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has none: it only shows early what a later log event says in full; on a new (step, attempt) the text shown so far is replaced. */
+  /** What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far. */
   "chat": { payload: "ChatEvent", to: ["client"] },
   /** The gateway asks a node for its log. */
   "logs.get": { payload: "LogsGetEvent", to: ["node"] },

@@ -629,25 +629,109 @@ export type ChatAbortResult = {
   pendingToolsCancelled: number;
 };
 
-/** Payload of the `chat` event. */
-export type ChatEvent = {
+/** ChatEvent where `state` is `delta`. */
+export type ChatEventDelta = {
+  state: "delta";
   runId?: RunId;
   sessionKey: SessionKey;
-  state: ChatState;
-  text?: string;
-  message?: ChatMessage;
-  error?: string;
-  /** At most 64 characters. */
-  reason?: string;
-  usage?: Usage;
-  tool?: ChatTool;
-  sessionSeq?: number;
+  text: string;
   /** 0 to 100000. */
   step?: number;
   /** 0 to 100000. */
   attempt?: number;
   offset?: number;
 };
+/** ChatEvent where `state` is `partial`. */
+export type ChatEventPartial = {
+  state: "partial";
+  runId?: RunId;
+  sessionKey: SessionKey;
+  message: ChatMessage;
+  usage?: Usage;
+  sessionSeq?: number;
+  /** 0 to 100000. */
+  step?: number;
+  /** 0 to 100000. */
+  attempt?: number;
+};
+/** ChatEvent where `state` is `tool`. */
+export type ChatEventTool = {
+  state: "tool";
+  runId?: RunId;
+  sessionKey: SessionKey;
+  tool: ChatTool;
+  /** At most 64 characters. */
+  reason?: string;
+  sessionSeq?: number;
+  /** 0 to 100000. */
+  step?: number;
+  /** 0 to 100000. */
+  attempt?: number;
+};
+/** ChatEvent where `state` is `status`. */
+export type ChatEventStatus = {
+  state: "status";
+  runId?: RunId;
+  sessionKey: SessionKey;
+  text: string;
+  /** 0 to 100000. */
+  step?: number;
+};
+/** ChatEvent where `state` is `paused`. */
+export type ChatEventPaused = {
+  state: "paused";
+  runId?: RunId;
+  sessionKey: SessionKey;
+  text?: string;
+  sessionSeq?: number;
+  /** 0 to 100000. */
+  step?: number;
+};
+/** ChatEvent where `state` is `final`. */
+export type ChatEventFinal = {
+  state: "final";
+  runId?: RunId;
+  sessionKey: SessionKey;
+  message: ChatMessage;
+  usage?: Usage;
+  sessionSeq?: number;
+  /** 0 to 100000. */
+  step?: number;
+  /** 0 to 100000. */
+  attempt?: number;
+};
+/** ChatEvent where `state` is `error`. */
+export type ChatEventError = {
+  state: "error";
+  runId?: RunId;
+  sessionKey: SessionKey;
+  error?: string;
+  /** At most 64 characters. */
+  reason?: string;
+  usage?: Usage;
+  sessionSeq?: number;
+};
+/** ChatEvent where `state` is `aborted`. */
+export type ChatEventAborted = {
+  state: "aborted";
+  runId?: RunId;
+  sessionKey: SessionKey;
+  error?: string;
+  /** At most 64 characters. */
+  reason?: string;
+  usage?: Usage;
+  sessionSeq?: number;
+};
+/** Payload of the `chat` event. */
+export type ChatEvent =
+  | ChatEventDelta
+  | ChatEventPartial
+  | ChatEventTool
+  | ChatEventStatus
+  | ChatEventPaused
+  | ChatEventFinal
+  | ChatEventError
+  | ChatEventAborted;
 
 /** A message as clients get it; `content` is a list of blocks, `{type: "text", text}` and others. */
 export type ChatMessage = {

@@ -108,23 +108,30 @@ export const ChatMessage = struct(
   },
 );
 
-event("chat", {
-  doc: "What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has none: it only shows early what a later log event says in full; on a new (step, attempt) the text shown so far is replaced.",
-  payload: {
-    runId: t.optional(RunId),
-    sessionKey: SessionKey,
-    state: ChatState,
-    text: t.optional(t.text()),
-    message: t.optional(ChatMessage),
-    error: t.optional(t.text()),
-    reason: t.optional(t.string(64)),
-    usage: t.optional(Usage),
-    tool: t.optional(ChatTool),
-    sessionSeq: t.optional(t.int()),
-    step: t.optional(t.int(0, 100000)),
-    attempt: t.optional(t.int(0, 100000)),
+const place = { step: t.optional(t.int(0, 100000)), attempt: t.optional(t.int(0, 100000)) };
+const about = { runId: t.optional(RunId), sessionKey: SessionKey };
+/** The place in the session's log. */
+const logged = { sessionSeq: t.optional(t.int()) };
+
+const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
+  delta: {
+    ...about,
+    text: t.text(),
+    ...place,
     /** UTF-16 units of this (step, attempt) that came before `text`. */
     offset: t.optional(t.int()),
   },
+  partial: { ...about, message: ChatMessage, usage: t.optional(Usage), ...logged, ...place },
+  tool: { ...about, tool: ChatTool, reason: t.optional(t.string(64)), ...logged, ...place },
+  status: { ...about, text: t.text(), step: place.step },
+  paused: { ...about, text: t.optional(t.text()), ...logged, step: place.step },
+  final: { ...about, message: ChatMessage, usage: t.optional(Usage), ...logged, ...place },
+  error: { ...about, error: t.optional(t.text()), reason: t.optional(t.string(64)), usage: t.optional(Usage), ...logged },
+  aborted: { ...about, error: t.optional(t.text()), reason: t.optional(t.string(64)), usage: t.optional(Usage), ...logged },
+});
+
+event("chat", {
+  doc: "What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.",
+  payload: ChatEvent,
   to: ["client"],
 });

@@ -145,6 +145,44 @@ for (const [what, edit, expected] of refused) {
   });
 }
 
+/** A struct that is only sent, as the union by one of its fields that it may become. */
+const asUnion = (schema: Json, edit: (arms: Json[]) => void = () => undefined): void => {
+  const properties = at(schema, "$defs", "ThingDrawnEvent", "properties");
+  set(properties, "kind", { $ref: "#/$defs/Color" });
+  const arm = (value: string, more: object): unknown => ({
+    type: "object",
+    properties: { kind: { const: value }, shape: properties["shape"], ...more },
+    required: ["kind", "shape"],
+  });
+  const arms = JSON.parse(JSON.stringify([arm("red", { at: properties["at"] }), arm("blue", {})])) as Json[];
+  edit(arms);
+  set(at(schema, "$defs"), "ThingDrawnEvent", { "x-kind": "tagged", "x-tag": "kind", oneOf: arms });
+};
+/** The released version whose event has the fields of both arms. */
+const asStruct = (schema: Json): void => {
+  set(at(schema, "$defs", "ThingDrawnEvent", "properties"), "kind", { $ref: "#/$defs/Color" });
+  set(at(schema, "$defs", "ThingDrawnEvent"), "required", ["shape", "kind"]);
+};
+const split = (edit?: (arms: Json[]) => void): string[] => {
+  const [before, after] = [structuredClone(released) as Json, structuredClone(released) as Json];
+  asStruct(before);
+  asUnion(after, edit);
+  return breaks(before, after);
+};
+
+test("[P21] passes: a struct that is only sent becomes a union by one of its fields", () => assert.deepEqual(split(), []));
+test("[P21] refused: a union in place of a struct whose arm lacks a required field", () => {
+  assert.match(split(([arm]) => arm && without(arm.required, "shape")).join(), /ThingDrawnEvent\(red\)\.shape is not required/);
+});
+test("[P21] refused: a union in place of a struct that loses a field or changes its type", () => {
+  assert.match(split(([arm]) => arm && drop(at(arm, "properties"), "at")).join(), /ThingDrawnEvent\.at was removed/);
+  assert.match(split(([arm]) => arm && set(at(arm, "properties", "at"), "type", "string")).join(), /at: type was "integer", is "string"/);
+});
+test("[P21] refused: a union in place of a struct that callers send", () => {
+  const problems = changed((schema) => set(at(schema, "$defs", "ThingGetParams"), "x-kind", "tagged"));
+  assert.match(problems.join(), /ThingGetParams: was "struct", is "tagged"/);
+});
+
 const accepted: readonly (readonly [string, (schema: Json) => void])[] = [
   ["nothing changes", () => undefined],
   ["a type is added", (s) => set(at(s, "$defs"), "Newcomer", { "x-kind": "struct", type: "object", properties: {}, required: [] })],

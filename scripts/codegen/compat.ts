@@ -86,6 +86,10 @@ function directionsOf(schema: Json): Map<string, Direction> {
 }
 
 function compareType(path: string, before: Json, after: Json, direction: Direction, problems: string[]): void {
+  if (before["x-kind"] === "struct" && after["x-kind"] === "tagged" && !direction.in) {
+    compareSplit(path, before, after, problems);
+    return;
+  }
   if (before["x-kind"] !== after["x-kind"]) {
     problems.push(`${path}: was ${show(before["x-kind"])}, is ${show(after["x-kind"])}`);
     return;
@@ -107,6 +111,31 @@ function compareType(path: string, before: Json, after: Json, direction: Directi
     if (other === undefined) problems.push(`${path}: the arm ${tag}=${value} was removed or renamed`);
     else compareNode(`${path}(${value})`, arm, other, direction, problems);
   }
+}
+
+/**
+ * A struct that is only sent may become a union by one of its enum fields: each arm then says exactly which of the old fields it
+ * has. Older readers go on working when every arm has all required fields and no field has another type.
+ */
+function compareSplit(path: string, before: Json, after: Json, problems: string[]): void {
+  const tag = String(after["x-tag"]);
+  const fields = object(before["properties"]);
+  const required = strings(before["required"]).filter((name) => name !== tag);
+  if (fields[tag] === undefined) problems.push(`${path}: ${tag} is new; older readers expect a struct without it`);
+  const found = new Set([tag]);
+  for (const item of list(after["oneOf"])) {
+    const arm = object(item);
+    const properties = object(arm["properties"]);
+    const at = `${path}(${String(object(properties[tag])["const"])})`;
+    const armRequired = new Set(strings(arm["required"]));
+    for (const name of required) if (!armRequired.has(name)) problems.push(`${at}.${name} is not required; older readers rely on it`);
+    for (const [name, old] of Object.entries(fields)) {
+      if (name === tag || properties[name] === undefined) continue;
+      found.add(name);
+      compareNode(`${at}.${name}`, object(old), object(properties[name]), { in: false, out: true }, problems);
+    }
+  }
+  for (const name of Object.keys(fields)) if (!found.has(name)) problems.push(`${path}.${name} was removed or renamed`);
 }
 
 function compareNode(path: string, before: Json, after: Json, direction: Direction, problems: string[]): void {

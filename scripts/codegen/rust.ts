@@ -165,8 +165,24 @@ class TypeWriter {
     };
     return (
       `${doc(type.doc)}${this.derives(type)}#[serde(tag = ${str(type.tag)}, rename_all_fields = "camelCase")]\n` +
-      `pub enum ${type.name} {\n${type.arms.map(arm).join("")}}\n`
+      `pub enum ${type.name} {\n${type.arms.map(arm).join("")}}\n${this.sharedFields(type, [...variants.values()])}`
     );
+  }
+
+  /** Readers for the fields that every arm has. */
+  sharedFields(type: TaggedDef, variants: readonly string[]): string {
+    const [first, ...others] = type.arms;
+    const shared = (first?.fields ?? []).filter((field) =>
+      others.every((arm) => arm.fields.some((other) => JSON.stringify(other) === JSON.stringify(field))),
+    );
+    const readers = shared.map((field) => {
+      const name = fieldName(field.name);
+      const target = this.node(field.node, type.name, field.name);
+      const arms = variants.map((variant) => `Self::${variant} { ${name}, .. }`).join(" | ");
+      const [result, value] = field.required ? [`&${target}`, name] : [`Option<&${target}>`, `${name}.as_ref()`];
+      return `${doc(fieldDoc(field.node))}#[must_use]\npub fn ${name}(&self) -> ${result} {\nmatch self { ${arms} => ${value} }\n}\n`;
+    });
+    return readers.length === 0 ? "" : `\nimpl ${type.name} {\n${readers.join("\n")}}\n`;
   }
 
   type(type: TypeDef): string {

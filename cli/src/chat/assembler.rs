@@ -5,8 +5,9 @@
 //! the same text continues the shown text; one with another text makes the view start again.
 
 use std::collections::{BTreeMap, HashSet};
+use std::mem::{Discriminant, discriminant};
 
-use gsv_protocol::types::{ChatEvent, ChatMessage, ChatState, ChatTool, ChatToolPhase, Usage};
+use gsv_protocol::types::{ChatEvent, ChatMessage, ChatTool, ChatToolPhase, Usage};
 use serde_json::Value;
 
 /// Deltas that wait for an earlier one. Further ones are dropped; the log event has their text.
@@ -41,7 +42,7 @@ pub enum Ending {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct EventKey {
     seq: u64,
-    state: ChatState,
+    state: Discriminant<ChatEvent>,
     call: Option<(String, ChatToolPhase)>,
 }
 
@@ -72,11 +73,14 @@ pub struct Assembler {
 impl Assembler {
     /// Whether a log event was seen before. Events without a number are not in the log and are never replayed.
     pub fn is_repeated(&mut self, event: &ChatEvent) -> bool {
-        let Some(seq) = event.session_seq else { return false };
-        let call = event.tool.as_ref().map(|tool| (tool.call_id.0.clone(), tool.phase));
+        let Some(seq) = session_seq(event) else { return false };
+        let call = match event {
+            ChatEvent::Tool { tool, .. } => Some((tool.call_id.0.clone(), tool.phase)),
+            _ => None,
+        };
         !self.seen.insert(EventKey {
             seq,
-            state: event.state,
+            state: discriminant(event),
             call,
         })
     }
@@ -87,39 +91,44 @@ impl Assembler {
         if self.ended {
             return out;
         }
-        match event.state {
-            ChatState::Delta => {
-                let at = self.place(event);
-                self.delta(at, event.offset, event.text.as_deref().unwrap_or_default(), &mut out);
+        match event {
+            ChatEvent::Delta {
+                text,
+                step,
+                attempt,
+                offset,
+                ..
+            } => {
+                let at = self.place(*step, *attempt);
+                self.delta(at, *offset, text, &mut out);
             }
-            ChatState::Partial => {
-                let at = self.place(event);
-                self.settle(at, event, &mut out);
+            ChatEvent::Partial {
+                message, step, attempt, ..
+            } => {
+                let at = self.place(*step, *attempt);
+                self.settle(at, &message_text(message), &mut out);
             }
-            ChatState::Final => {
-                let at = self.place(event);
-                self.settle(at, event, &mut out);
-                self.end(
-                    Ending::Final {
-                        usage: event.usage.clone(),
-                    },
-                    &mut out,
-                );
+            ChatEvent::Final {
+                message,
+                usage,
+                step,
+                attempt,
+                ..
+            } => {
+                let at = self.place(*step, *attempt);
+                self.settle(at, &message_text(message), &mut out);
+                self.end(Ending::Final { usage: usage.clone() }, &mut out);
             }
-            ChatState::Error => {
-                let message = event.error.clone().or_else(|| event.text.clone()).unwrap_or_default();
-                self.end(
-                    Ending::Error {
-                        message,
-                        reason: event.reason.clone(),
-                    },
-                    &mut out,
-                );
+            ChatEvent::Error { error, reason, .. } => {
+                let message = error.clone().unwrap_or_default();
+                let reason = reason.clone();
+                self.end(Ending::Error { message, reason }, &mut out);
             }
-            ChatState::Aborted => self.end(Ending::Aborted, &mut out),
-            ChatState::Tool => out.extend(event.tool.clone().map(Show::Tool)),
-            ChatState::Status => out.extend(words(event).map(Show::Status)),
-            ChatState::Paused => out.push(Show::Paused(words(event).unwrap_or_default())),
+            ChatEvent::Aborted { .. } => self.end(Ending::Aborted, &mut out),
+            ChatEvent::Tool { tool, .. } => out.push(Show::Tool(tool.clone())),
+            ChatEvent::Status { text, .. } if text.trim().is_empty() => {}
+            ChatEvent::Status { text, .. } => out.push(Show::Status(text.clone())),
+            ChatEvent::Paused { text, .. } => out.push(Show::Paused(text.clone().unwrap_or_default())),
         }
         out
     }
@@ -134,13 +143,11 @@ impl Assembler {
     }
 
     /// For a gateway that names no steps, counts them.
-    fn place(&self, event: &ChatEvent) -> At {
+    fn place(&self, step: Option<u32>, attempt: Option<u32>) -> At {
         let next = self.settled.map_or(0, |settled| settled.saturating_add(1));
         let present = self.at.map_or(next, |at| at.step.max(next));
-        let step = event.step.unwrap_or(present);
-        let attempt = event
-            .attempt
-            .unwrap_or_else(|| self.at.filter(|at| at.step == step).map_or(0, |at| at.attempt));
+        let step = step.unwrap_or(present);
+        let attempt = attempt.unwrap_or_else(|| self.at.filter(|at| at.step == step).map_or(0, |at| at.attempt));
         At { step, attempt }
     }
 
@@ -210,16 +217,10 @@ impl Assembler {
     }
 
     /// Takes the complete text of a step, from a log event.
-    fn settle(&mut self, at: At, event: &ChatEvent, out: &mut Vec<Show>) {
+    fn settle(&mut self, at: At, full: &str, out: &mut Vec<Show>) {
         if self.settled.is_some_and(|settled| at.step <= settled) {
             return;
         }
-        let full = event
-            .message
-            .as_ref()
-            .map(message_text)
-            .or_else(|| event.text.clone())
-            .unwrap_or_default();
         if let Some(rest) = full.strip_prefix(self.shown.as_str()) {
             if !rest.is_empty() {
                 out.push(Show::Text(rest.to_owned()));
@@ -227,7 +228,7 @@ impl Assembler {
         } else {
             out.push(Show::Restart);
             if !full.is_empty() {
-                out.push(Show::Text(full.clone()));
+                out.push(Show::Text(full.to_owned()));
             }
         }
         if !full.is_empty() {
@@ -250,12 +251,17 @@ impl Assembler {
     }
 }
 
-fn words(event: &ChatEvent) -> Option<String> {
-    event
-        .text
-        .clone()
-        .or_else(|| event.message.as_ref().map(message_text))
-        .filter(|text| !text.trim().is_empty())
+/// The event's place in the session's log; `None` for events that are not of the log.
+pub fn session_seq(event: &ChatEvent) -> Option<u64> {
+    match event {
+        ChatEvent::Delta { .. } | ChatEvent::Status { .. } => None,
+        ChatEvent::Partial { session_seq, .. }
+        | ChatEvent::Tool { session_seq, .. }
+        | ChatEvent::Paused { session_seq, .. }
+        | ChatEvent::Final { session_seq, .. }
+        | ChatEvent::Error { session_seq, .. }
+        | ChatEvent::Aborted { session_seq, .. } => *session_seq,
+    }
 }
 
 /// The text blocks of a message, joined.

@@ -195,7 +195,10 @@ fn a_step_with_only_white_space_removes_nothing() {
 
 #[test]
 fn keys_of_sessions_are_opaque() {
-    assert_eq!(delta(1, 1, 0, "").session_key, SessionKey("agent:main:main".to_owned()));
+    assert_eq!(
+        delta(1, 1, 0, "").session_key(),
+        &SessionKey("agent:main:main".to_owned())
+    );
 }
 
 /// One attempt of a step: its text, cut into deltas.
@@ -257,7 +260,7 @@ proptest! {
         let mut sent: Vec<ChatEvent> = Vec::new();
         let mut delayed: Vec<ChatEvent> = Vec::new();
         for (event, fate) in script.iter().zip(fates.iter().cycle()) {
-            if event.state == ChatState::Delta {
+            if matches!(event, ChatEvent::Delta { .. }) {
                 match fate {
                     0 => continue,
                     1 => delayed.push(event.clone()),
@@ -298,7 +301,13 @@ proptest! {
     fn c4_a_snapshot_and_the_deltas_after_it_join(text in "[ab😀é\n]{0,20}", at in 0_usize..20, piece in 1_usize..4) {
         let deltas = deltas_of(1, 1, &text, piece);
         let at = at.min(deltas.len());
-        let known: String = deltas[..at].iter().filter_map(|event| event.text.clone()).collect();
+        let known: String = deltas[..at]
+        .iter()
+        .filter_map(|event| match event {
+            ChatEvent::Delta { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
         let mut screen = Screen::default();
         let mut assembler = Assembler::default();
         for event in &deltas[..at / 2] {

@@ -7,6 +7,7 @@ use gsv_protocol::{Event, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::assembler::session_seq;
 use crate::client::link_failure;
 use crate::exit::{Exit, Failure};
 
@@ -117,7 +118,7 @@ impl Followed {
     pub fn is_new(&mut self, news: &News) -> bool {
         self.note_link(news);
         let (key, seq) = match news {
-            News::Chat(event) => (&event.session_key, event.session_seq),
+            News::Chat(event) => (event.session_key(), session_seq(event)),
             News::Session(event) => (&event.session_key, event.session_seq),
             _ => return true,
         };

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use gsv_protocol::types::ChatState;
+use gsv_protocol::types::ChatEvent;
 use tokio::signal::unix::Signal;
 
 use super::assembler::message_text;
@@ -171,9 +171,9 @@ fn headline(news: &News) -> Option<String> {
         News::Connected => CONNECTED.to_owned(),
         News::Ended(_) => String::new(),
         News::Session(event) => event.text.clone().unwrap_or_default(),
-        News::Chat(event) => match (event.state, &event.message, &event.error) {
-            (ChatState::Final, Some(message), _) => message_text(message),
-            (ChatState::Error, _, error) => {
+        News::Chat(event) => match &**event {
+            ChatEvent::Final { message, .. } => message_text(message),
+            ChatEvent::Error { error, .. } => {
                 let why = error.as_deref().unwrap_or("the gateway gave no reason");
                 format!("a run failed: {why}")
             }

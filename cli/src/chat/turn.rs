@@ -12,7 +12,7 @@ use gsv_protocol::types::{
     SessionSubscribeParams, SessionSubscribeResult, Usage,
 };
 
-use super::assembler::{Assembler, Ending, Show};
+use super::assembler::{Assembler, Ending, Show, session_seq};
 use super::followed::{Followed, News};
 use super::outcomes;
 use crate::client::link_failure;
@@ -216,15 +216,15 @@ impl<'a> Turn<'a> {
     }
 
     fn chat(&mut self, event: ChatEvent, now: Duration) -> Outcome<Goes> {
-        let is_ours = event.run_id.as_ref() == Some(&self.run);
+        let is_ours = event.run_id() == Some(&self.run);
         if is_ours {
-            self.followed.learn_name(&event.session_key);
+            self.followed.learn_name(event.session_key());
         }
-        if !self.followed.concerns(&event.session_key) {
+        if !self.followed.concerns(event.session_key()) {
             return Ok(Goes::On);
         }
-        self.followed.note_seq(event.session_seq);
-        let is_another_run = event.run_id.is_some() && !is_ours;
+        self.followed.note_seq(session_seq(&event));
+        let is_another_run = event.run_id().is_some() && !is_ours;
         if is_another_run || self.assembler.is_repeated(&event) {
             return Ok(Goes::On);
         }

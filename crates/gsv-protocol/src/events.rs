@@ -39,7 +39,7 @@ impl_string_enum!(EventName { Chat => "chat", LogsGet => "logs.get", Presence =>
 /// An event as it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has none: it only shows early what a later log event says in full; on a new (step, attempt) the text shown so far is replaced.
+    /// What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.
     Chat(Box<types::ChatEvent>),
     /// The gateway asks a node for its log.
     LogsGet(Box<types::LogsGetEvent>),

@@ -908,35 +908,158 @@ pub struct ChatAbortResult {
 
 /// Payload of the `chat` event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ChatEvent {
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<RunId>,
-    pub session_key: SessionKey,
-    pub state: ChatState,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub message: Option<ChatMessage>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// At most 64 characters.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub tool: Option<ChatTool>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub session_seq: Option<u64>,
-    /// 0 to 100000.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub step: Option<u32>,
-    /// 0 to 100000.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u32>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub offset: Option<u64>,
+#[serde(tag = "state", rename_all_fields = "camelCase")]
+pub enum ChatEvent {
+    #[serde(rename = "delta")]
+    Delta {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        text: String,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        step: Option<u32>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        offset: Option<u64>,
+    },
+    #[serde(rename = "partial")]
+    Partial {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        message: ChatMessage,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_seq: Option<u64>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        step: Option<u32>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+    },
+    #[serde(rename = "tool")]
+    Tool {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        tool: ChatTool,
+        /// At most 64 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_seq: Option<u64>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        step: Option<u32>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+    },
+    #[serde(rename = "status")]
+    Status {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        text: String,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        step: Option<u32>,
+    },
+    #[serde(rename = "paused")]
+    Paused {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_seq: Option<u64>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        step: Option<u32>,
+    },
+    #[serde(rename = "final")]
+    Final {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        message: ChatMessage,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_seq: Option<u64>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        step: Option<u32>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+    },
+    #[serde(rename = "error")]
+    Error {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// At most 64 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_seq: Option<u64>,
+    },
+    #[serde(rename = "aborted")]
+    Aborted {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// At most 64 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_seq: Option<u64>,
+    },
+}
+
+impl ChatEvent {
+    #[must_use]
+    pub fn run_id(&self) -> Option<&RunId> {
+        match self {
+            Self::Delta { run_id, .. }
+            | Self::Partial { run_id, .. }
+            | Self::Tool { run_id, .. }
+            | Self::Status { run_id, .. }
+            | Self::Paused { run_id, .. }
+            | Self::Final { run_id, .. }
+            | Self::Error { run_id, .. }
+            | Self::Aborted { run_id, .. } => run_id.as_ref(),
+        }
+    }
+
+    #[must_use]
+    pub fn session_key(&self) -> &SessionKey {
+        match self {
+            Self::Delta { session_key, .. }
+            | Self::Partial { session_key, .. }
+            | Self::Tool { session_key, .. }
+            | Self::Status { session_key, .. }
+            | Self::Paused { session_key, .. }
+            | Self::Final { session_key, .. }
+            | Self::Error { session_key, .. }
+            | Self::Aborted { session_key, .. } => session_key,
+        }
+    }
 }
 
 /// A message as clients get it; `content` is a list of blocks, `{type: "text", text}` and others.

@@ -14,6 +14,9 @@ export type SessionNews =
   | { readonly event: "chat"; readonly payload: ChatEvent }
   | { readonly event: "session"; readonly payload: SessionEvent };
 
+/** The event's place in the session's log; undefined for events that are not of the log. */
+export const sessionSeqOf = ({ payload }: SessionNews): number | undefined => ("sessionSeq" in payload ? payload.sessionSeq : undefined);
+
 /** Public methods of the Gateway Durable Object for sessions. */
 export interface GatewayPort {
   /** Null when `knownVersion` still holds. */

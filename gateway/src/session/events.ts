@@ -18,7 +18,9 @@ export function rowEvents(sessionKey: string, row: LogRow): readonly SessionNews
       return [notice(sessionKey, row)];
   }
 }
-type ChatFields = Omit<ChatEvent, "sessionKey" | "runId">;
+/** A variant of the event without the fields that every variant has. */
+type FieldsOf<Event> = Event extends ChatEvent ? Omit<Event, "sessionKey" | "runId"> : never;
+type ChatFields = FieldsOf<ChatEvent>;
 function chat(sessionKey: string, row: Pick<LogRow, "runId">, fields: ChatFields): SessionNews {
   return {
     event: "chat",

@@ -47,10 +47,22 @@ function bench(): {
 }
 const delta = (offset: number, text: string, attempt = 0) => ({ runId: "r", step: 1, attempt, offset, text });
 const texts = (news: readonly SessionNews[]): unknown[] =>
-  news.map(({ payload }) => ("state" in payload ? [payload.state, payload.text, payload.offset] : payload.kind));
+  news.map(({ payload }) =>
+    "kind" in payload
+      ? payload.kind
+      : payload.state === "delta"
+        ? ["delta", payload.text, payload.offset]
+        : [payload.state, undefined, undefined],
+  );
 const note = (sessionSeq: number): SessionNews => ({
   event: "chat",
-  payload: { sessionKey: asSessionKey("agent:main:main"), runId: asRunId("r"), state: "final", sessionSeq },
+  payload: {
+    sessionKey: asSessionKey("agent:main:main"),
+    runId: asRunId("r"),
+    state: "final",
+    message: { role: "assistant", content: [] },
+    sessionSeq,
+  },
 });
 
 describe("the way of events to clients", () => {

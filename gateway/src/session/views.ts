@@ -10,7 +10,7 @@ import {
   type SessionStatsResult,
   type SessionSubscribeResult,
 } from "../../../protocol/gen/types.ts";
-import type { SessionNews } from "../ports/gateway.ts";
+import { type SessionNews, sessionSeqOf } from "../ports/gateway.ts";
 import type { Result } from "../ports/result.ts";
 import { fitting } from "../storage/shorten.ts";
 import { rowEvents } from "./events.ts";
@@ -141,7 +141,7 @@ export function eventsView(
       const last = rows.at(-1);
       if (!last) break;
       for (const news of rows.flatMap((row) => rowEvents(key, row))) {
-        if ((news.payload.sessionSeq ?? 0) <= afterSeq) continue;
+        if ((sessionSeqOf(news) ?? 0) <= afterSeq) continue;
         bytes += jsonBytes(news);
         if (bytes > ANSWER_BYTES || events.length >= 2 * LIMITS.eventRing) return TOO_OLD;
         events.push(news);

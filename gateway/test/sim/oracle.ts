@@ -1,5 +1,5 @@
 /** What must be true of any history: checked on the disk after each commit, and on everything once the world has come to rest. */
-import type { SessionNews } from "../../src/ports/gateway.ts";
+import { sessionSeqOf } from "../../src/ports/gateway.ts";
 import { isMediaBlock, type Message } from "../../src/ports/messages.ts";
 import { rowEvents } from "../../src/session/events.ts";
 import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
@@ -240,7 +240,7 @@ function checkClients(world: World, rows: readonly LogRow[]): void {
   const got: string[] = [];
   let last = 0;
   for (const news of world.received) {
-    const seq = seqOf(news);
+    const seq = sessionSeqOf(news);
     if (seq === undefined || seq <= last) continue;
     last = seq;
     got.push(JSON.stringify(news));
@@ -252,4 +252,3 @@ function checkClients(world: World, rows: readonly LogRow[]): void {
     );
   }
 }
-const seqOf = (news: SessionNews): number | undefined => news.payload.sessionSeq;

@@ -2,6 +2,7 @@
  * Who waits for the end of a run: woken by the very event that ends it, never by another run's. Memory only; whoever waits looks
  * into the session too, before and after, because a life may end in between. No sockets, no clock of its own.
  */
+import type { ChatEvent } from "../../../../protocol/gen/types.ts";
 import type { SessionNews } from "../../ports/gateway.ts";
 import type { RunEnd } from "../../ports/session.ts";
 
@@ -36,16 +37,9 @@ export class RunWaits {
     if (this.#waiting.size === 0) return;
     for (const item of news) {
       if (item.event !== "chat" || item.payload.runId === undefined) continue;
-      const { runId, state, message, error } = item.payload;
-      const waiting = this.#waiting.get(nameOf(sessionKey, runId));
-      if (waiting === undefined) continue;
-      const end: Ended | undefined =
-        state === "final"
-          ? { state, text: textOf(message?.content) }
-          : state === "error" || state === "aborted"
-            ? { state, error: error ?? "" }
-            : undefined;
-      if (end !== undefined) for (const wake of waiting) wake(end);
+      const waiting = this.#waiting.get(nameOf(sessionKey, item.payload.runId));
+      const end = waiting === undefined ? undefined : endOf(item.payload);
+      if (waiting !== undefined && end !== undefined) for (const wake of waiting) wake(end);
     }
   }
 }
@@ -54,6 +48,17 @@ function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
   return content.map((block: unknown) => (isText(block) ? block.text : "")).join("");
+}
+function endOf(payload: ChatEvent): Ended | undefined {
+  switch (payload.state) {
+    case "final":
+      return { state: payload.state, text: textOf(payload.message.content) };
+    case "error":
+    case "aborted":
+      return { state: payload.state, error: payload.error ?? "" };
+    default:
+      return undefined;
+  }
 }
 const isText = (block: unknown): block is { readonly text: string } =>
   typeof block === "object" && block !== null && "text" in block && typeof block.text === "string";

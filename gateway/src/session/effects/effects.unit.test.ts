@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
 import type { Origin } from "../../ports/origin.ts";
-import type { GatewayPort, SessionNews } from "../../ports/gateway.ts";
+import { type GatewayPort, type SessionNews, sessionSeqOf } from "../../ports/gateway.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
 import type { RunContext } from "../../ports/run-context.ts";
@@ -392,7 +392,7 @@ describe("Deliver", () => {
         state: () => base,
         rows: () => [],
         news: (news: readonly SessionNews[]) => {
-          if (up) sent.push(news.map(({ payload }) => payload.sessionSeq));
+          if (up) sent.push(news.map(sessionSeqOf));
           return Promise.resolve(up);
         },
         commit: (event) => events.push(event),
@@ -433,10 +433,7 @@ describe("Deliver", () => {
       1,
     );
     await deliverer.deliver({ type: "Deliver", id: "deliver/3", upto: 3 }, flight({ inherited: true }));
-    assert.deepEqual(
-      sent.map(({ payload }) => payload.sessionSeq),
-      [2, 3],
-    );
+    assert.deepEqual(sent.map(sessionSeqOf), [2, 3]);
   });
 });
 
