@@ -1,6 +1,6 @@
 /**
- * The rules of dependency (README.md, "Who may import whom") over the text of the sources. Pure: takes texts, gives findings.
- * `dependency-rules.unit.test.ts` has one breach of each rule, so that a rule which no longer bites is seen.
+ * The rules of dependency (README.md, "Who may import whom"). PURE: takes texts, gives findings.
+ * `dependency-rules.unit.test.ts` has one breach of each rule, so that a check which finds nothing any more is noticed.
  */
 import { posix } from "node:path";
 
@@ -44,12 +44,12 @@ export function importsOf(file: string, text: string): Import[] {
   ];
 }
 
-/** Comments, and with `strings` also their contents, become spaces; lines stay where they are. */
+/** Replaces comments, and with `strings` the contents of strings, by spaces. Lines keep their numbers. */
 export function blank(text: string, what: { comments: boolean; strings: boolean }): string {
   const spaces = (part: string): string => part.replaceAll(/[^\n]/g, " ");
   return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, (part) => {
     if (part.startsWith("/")) return what.comments ? spaces(part) : part;
-    // A template may hold code; what is between its braces stays.
+    // Code inside the braces of a template is kept.
     return what.strings ? part.replaceAll(/\$\{[^}]*\}|[^\n]/g, (piece) => (piece.length > 1 ? piece : " ")) : part;
   });
 }
@@ -63,14 +63,14 @@ const PURE_FOLDERS = ["gateway/src/session/machine/", "gateway/src/kernel/routin
 const headOf = (text: string): string => /^\s*\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? "";
 const isPure = (file: string, text = ""): boolean =>
   !isTest(file) && (under(file, ...PURE_FOLDERS) || /(^|\/)map-[a-z-]+\.ts$/.test(file) || /\bPURE\b/.test(headOf(text)));
-/** What code without clock, chance, network and runtime can't contain. */
+/** What pure code must not contain. */
 const IMPURE: readonly (readonly [RegExp, string])[] = [
   [/\bawait\b|\basync\b/, "waits"],
   [/\bDate\.now\b|\bnew Date\(\s*\)|(?<!new )(?<![.\w])Date\(/, "reads the clock"],
   [/\bperformance\.now\b/, "reads the clock"],
-  [/\bMath\.random\b|\bcrypto\./, "uses chance"],
-  [/\bprocess\.|\bglobalThis\b/, "looks at its surroundings"],
-  [/\bfetch\(|\bsetTimeout\b|\bsetInterval\b|\bqueueMicrotask\b/, "acts on the outside"],
+  [/\bMath\.random\b|\bcrypto\./, "uses randomness"],
+  [/\bprocess\.|\bglobalThis\b/, "reads the environment"],
+  [/\bfetch\(|\bsetTimeout\b|\bsetInterval\b|\bqueueMicrotask\b/, "acts on the outside world"],
 ];
 
 export function typescriptFindings(sources: Sources): Finding[] {
@@ -137,11 +137,11 @@ function* importProblems(
     yield ["4", `Only the shells, app/ and platform/ import ${specifier}.`];
   if (under(file, "gateway/src/") && target !== undefined) yield* layerProblems(file, to);
   if (under(to, "gateway/packs/") && !under(file, "gateway/packs/")) yield ["7", "Core never imports packs."];
-  // The HTTP contract is no schema: it is given its validators from outside and runs as it stands.
+  // The HTTP contract is no schema: it takes its validators as arguments and needs no generation.
   if (under(file, "gateway/src/", "channels/") && under(to, "protocol/src/") && to !== "protocol/src/http.ts")
     yield ["9", "Import the generated protocol/gen/, not the schemas."];
 }
-/** A feature that takes all of the kernel's ports has declared nothing. */
+/** A feature must not take all of the kernel's ports. */
 function wholeKernel(file: string, text: string): Finding[] {
   const code = blank(text, { comments: true, strings: true });
   return code
@@ -205,7 +205,7 @@ export function rustFindings(packages: readonly RustPackage[], sources: Sources)
         rule: "8",
         file,
         line: 1,
-        message: `${name} has no place in the order of crates yet: give it one in scripts/check/dependency-rules.ts.`,
+        message: `${name} is missing in the order of crates. Add it in scripts/check/dependency-rules.ts.`,
       });
       continue;
     }
@@ -213,16 +213,16 @@ export function rustFindings(packages: readonly RustPackage[], sources: Sources)
       if (ours.has(dependency) && !allowed.includes(dependency))
         findings.push({ rule: "8", file, line: 1, message: `${name} must not depend on ${dependency}.` });
       if (dependency === "anyhow" && name !== "gsv")
-        findings.push({ rule: "8", file, line: 1, message: "Crates name their errors (thiserror); anyhow is for the command line only." });
+        findings.push({ rule: "8", file, line: 1, message: "Crates define their errors (thiserror). Only the command line uses anyhow." });
     }
   }
   for (const [file, text] of sources) {
     if (!/^crates\/[a-z-]+\/src\/machine\/.*\.rs$/.test(file)) continue;
     const code = blank(text, { comments: true, strings: false });
     for (const [index, line] of code.split("\n").entries()) {
-      if (/\btokio\b/.test(line)) findings.push({ rule: "8", file, line: index + 1, message: "The pure machine has no tokio." });
+      if (/\btokio\b/.test(line)) findings.push({ rule: "8", file, line: index + 1, message: "The pure machine does not use tokio." });
       if (/\b(?:Instant|SystemTime)::now\b/.test(line))
-        findings.push({ rule: "8", file, line: index + 1, message: "The pure machine reads no clock: time is an argument." });
+        findings.push({ rule: "8", file, line: index + 1, message: "The pure machine does not read the clock. Time is an argument." });
     }
   }
   return findings;

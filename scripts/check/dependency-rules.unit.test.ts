@@ -6,7 +6,7 @@ const rulesOf = (file: string, text: string): string[] => [...new Set(typescript
 const imports = (file: string, specifier: string, type = ""): string[] => rulesOf(file, `import ${type}{ x } from "${specifier}";\n`);
 
 describe("rules of dependency", () => {
-  it("every rule bites", () => {
+  it("each rule finds its breach", () => {
     assert.deepEqual(imports("protocol/src/a.ts", "../../gateway/src/b.ts"), ["1"]);
     assert.deepEqual(imports("channels/discord/worker.ts", "../../gateway/src/env.ts", "type "), ["2"]);
     assert.deepEqual(imports("channels/discord/worker.ts", "../whatsapp/socket.ts"), ["2"]);
@@ -31,7 +31,7 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("gateway/src/app/worker.ts", "./env"), ["imports"]);
   });
 
-  it("what is allowed passes", () => {
+  it("allowed imports pass", () => {
     assert.deepEqual(imports("channels/discord/worker.ts", "../../protocol/gen/types.ts", "type "), []);
     assert.deepEqual(imports("channels/discord/worker.ts", "../kit/inbox.ts"), []);
     assert.deepEqual(imports("gateway/src/session/machine/reduce.ts", "./phase/idle.ts"), []);
@@ -48,7 +48,7 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("gateway/test/session/a.test.ts", "../../src/platform/sql.ts"), []);
   });
 
-  it("[3] pure code without clock, chance, waiting and surroundings", () => {
+  it("rule 3: pure code does not read the clock, use randomness, wait or read the environment", () => {
     for (const code of [
       "await x;",
       "Date.now()",
@@ -78,7 +78,7 @@ describe("rules of dependency", () => {
     }
   });
 
-  it("imports are found in every form, with their line", () => {
+  it("finds imports of every form, with their line", () => {
     const text = `// import { no } from "comment";\nimport type { A } from "./a.ts";\nimport {\n  b,\n} from "../b.ts";\nimport "./side.ts";\nexport * from "./c.ts";\nconst d = await import("./d.ts");\n`;
     assert.deepEqual(
       importsOf("x/y/z.ts", text).map(({ target, typeOnly, line }) => [target, typeOnly, line]),
@@ -92,11 +92,11 @@ describe("rules of dependency", () => {
     );
   });
 
-  it("blanking keeps lines", () => {
+  it("blanking keeps line numbers", () => {
     assert.equal(blank('a /* 1\n2 */ "b//c" // d', { comments: true, strings: false }), 'a     \n     "b//c"     ');
   });
 
-  it("[8] the order of crates, and a machine without tokio or clock", () => {
+  it("rule 8: the order of crates, and a machine without tokio and clock", () => {
     const packages: RustPackage[] = [
       { name: "gsv-protocol", dependencies: ["serde"] },
       { name: "gsv-link", dependencies: ["gsv-protocol", "tokio"] },
