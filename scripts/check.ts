@@ -8,7 +8,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { circleFindings, circlesOf, type Graph, rustGraph, typescriptGraph } from "./check/circles.ts";
-import { type Finding, type RustPackage, rustFindings, typescriptFindings } from "./check/dependency-rules.ts";
+import { type Finding, type RustPackage, rustFindings, type Sources, typescriptFindings } from "./check/dependency-rules.ts";
 import { languageFindings } from "./check/language.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
 import { privateNameFindings } from "./check/private-names.ts";
@@ -35,8 +35,10 @@ const program = async (command: string, args: readonly string[]): Promise<string
 const shown = (findings: readonly Finding[]): string | null =>
   findings.length === 0 ? null : findings.map(({ file, line, rule, message }) => `${file}:${line} [${rule}] ${message}`).join("\n");
 
-/** The files that git knows or would know, as text. */
-async function sources(): Promise<ReadonlyMap<string, string>> {
+let texts: Promise<Sources> | undefined;
+/** The files that git knows or would know, as text. Read once for all checks, and again for each fix. */
+const sources = (): Promise<Sources> => (texts ??= readSources());
+async function readSources(): Promise<Sources> {
   const { stdout } = await run("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: ROOT });
   const files = stdout.split("\0").filter((file) => file !== "" && existsSync(join(ROOT, file)));
   return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), "utf8")] as const).filter(([, text]) => !text.includes("\0")));
@@ -56,8 +58,8 @@ const shrink = (list: string, still: ReadonlySet<string>): void =>
     )}\n`,
   );
 async function graph(): Promise<Graph> {
-  const texts = await sources();
-  return new Map([...typescriptGraph(texts), ...rustGraph(texts)]);
+  const files = await sources();
+  return new Map([...typescriptGraph(files), ...rustGraph(files)]);
 }
 
 async function rustPackages(): Promise<RustPackage[]> {
@@ -161,7 +163,12 @@ if (process.argv.includes("--rust")) {
   });
 }
 
-if (process.argv.includes("--fix")) for (const { fix } of checks) await fix?.();
+if (process.argv.includes("--fix"))
+  for (const { fix } of checks) {
+    texts = undefined;
+    await fix?.();
+  }
+texts = undefined;
 
 const results = await Promise.all(
   checks.map(async (check) => {
