@@ -139,7 +139,7 @@ describe("a node that comes back", () => {
   test("a caller that can't hand over again says that the call never started", () => {
     const closing = neverStarted(inGrace(LEDGER));
     assert.equal(closing.reason, "node.offline");
-    assert.match(closing.text, /never reached lap/);
+    assert.match(closing.text, /did not reach lap/);
   });
 });
 

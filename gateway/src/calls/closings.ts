@@ -15,7 +15,7 @@ export const notConnected = (call: OpenCall): Closing => ({
 export const neverStarted = (call: OpenCall): Closing => ({
   outcome: "error",
   reason: "node.offline",
-  text: `The call never reached ${machine(call)}, so ${call.name} was not run. Call it again.`,
+  text: `The call did not reach ${machine(call)}, so ${call.name} was not run. Call it again.`,
   mayReportLate: false,
 });
 /** Only for calls that change nothing. */
@@ -55,4 +55,11 @@ export const cancelled = (why: string): Closing => ({
   reason: "tool.cancelled",
   text: `Cancelled: ${why}`,
   mayReportLate: true,
+});
+/** The object that ran the call was restarted, and the call is not run again. */
+export const interrupted = (call: OpenCall): Closing => ({
+  outcome: "unknown",
+  reason: "tool.outcome_unknown",
+  text: `GSV was restarted while ${call.name} was running. It is not known whether ${call.name} took effect: check before you repeat it.`,
+  mayReportLate: false,
 });

@@ -1,247 +1,189 @@
 /**
- * Calls to machines that a client asks for itself: `tool.invoke`, `tool.request`, `logs.get`. Each is a row with a deadline before
- * anything is sent, is answered exactly once, and ends visibly if its machine goes away (promises P6). A session's calls never come here.
+ * Tool calls that clients make: `tool.invoke`, `tool.request`, `logs.get`. Keeps the record of each call (call-store.ts), carries out what
+ * calls/rules.ts rules, and answers exactly once the one who waits. Has no rule of its own about links, grace or deadlines.
  */
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { asCallId, asNodeId, type LedgerCall, type LogsResultParams, type ToolResultParams } from "../../../../protocol/gen/types.ts";
-import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
-import { ERRORS } from "../../../../protocol/gen/errors.ts";
-import type { Result } from "../../ports/result.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import type { LedgerCall } from "../../../../protocol/gen/types.ts";
+import { interrupted, neverStarted, notConnected } from "../../calls/closings.ts";
+import { type CallPlan, nodeOf, planCall } from "../../calls/open-call.ts";
+import { expired, handingOver, mayReport, nodeCame, nodeWent, type Ruling } from "../../calls/rules.ts";
 import type { Connections } from "../../kernel/connections.ts";
-import type { PendingCall, PendingCalls } from "./pending-call-store.ts";
+import { fail, succeed } from "../../kernel/outcome.ts";
 import { clientCallId } from "../../kernel/routing/call-ids.ts";
+import type { Result } from "../../ports/result.ts";
+import { closingAnswer } from "./call-answers.ts";
+import { type CallStore, type ClientCall, tokenOf } from "./call-store.ts";
+import type { CallEvent, NodeDispatch } from "./dispatch.ts";
 
 export interface ClientCallPorts {
-  readonly pending: PendingCalls;
+  readonly store: CallStore;
+  readonly dispatch: NodeDispatch;
   readonly connections: Connections;
   readonly now: () => number;
   readonly freshName: (length: number) => string;
   readonly arm: () => void;
 }
-export interface CallRequest {
-  readonly kind: PendingCall["kind"];
-  readonly conn: string;
-  readonly request: string;
-  readonly token: string;
-  readonly node: string;
-  readonly tool: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly name: string | undefined;
-  readonly repeatable: boolean;
+/** A call as a client asks for it. */
+export interface AskedCall extends Omit<ClientCall, "call" | "ownName">, Omit<CallPlan, "callId" | "index"> {
+  readonly ownName: string | undefined;
+  /** What the target is told about its time. */
   readonly timeoutMs: number;
-  readonly sessionKey?: string;
 }
 
-/** A node has this much longer than a call's own time to say how it ended. */
-const MARGIN_MS = 5000;
-export const LOGS_TIMEOUT_MS = 15_000;
-/** Answers that are waited for in memory (native tools): as connection, because no socket has such a name. */
-const INSIDE = "inside";
+interface OpenedCall {
+  readonly record: ClientCall;
+  /** False: the same call is open already. */
+  readonly isNew: boolean;
+}
 
 export class ClientCalls {
   readonly #ports: ClientCallPorts;
+  /** Answers that are waited for in memory, by call id. */
   readonly #inside = new Map<string, (answer: Result<unknown>) => void>();
 
   constructor(ports: ClientCallPorts) {
     this.#ports = ports;
+    // Native calls ran in the instance that is gone. A client's call is not run again: only the client can tell whether it is still wanted.
+    for (const record of ports.store.native()) this.#end(record, closingAnswer(interrupted(record.call)));
   }
 
-  /** Sends a call to its node. A failure is the answer; otherwise the answer comes later. */
-  start(request: CallRequest): Result<{ readonly callId: string }> {
-    const { pending, connections, now } = this.#ports;
-    const callId = clientCallId(request.token, request.name, this.#ports.freshName(16));
-    const node = connections.node(request.node);
-    if (node === undefined) return fail("node.offline", `The machine ${request.node} is not connected.`);
-    const asked = pending.get(callId);
-    if (asked !== undefined) {
-      // The same call again, most likely after a lost link: whoever asked last gets the answer.
-      this.#answer(asked, fail("tool.cancelled", "The same call was requested again; the newer request gets the answer."));
-      pending.redirect(callId, request.conn, request.request);
-      return succeed({ callId });
+  /** Hands a call to its machine. A failure is the answer; otherwise the answer goes to the waiter later. */
+  start(asked: AskedCall, eventOf: (callId: string) => CallEvent): Result<{ readonly callId: string }> {
+    const opened = this.#open(asked);
+    return opened.ok ? this.#handOver(opened.value, asked, eventOf) : opened;
+  }
+
+  /** As `start`, and waits for the answer in memory. */
+  async ask(asked: AskedCall, eventOf: (callId: string) => CallEvent): Promise<Result<unknown>> {
+    const opened = this.#open(asked);
+    if (!opened.ok) return opened;
+    const answer = this.#answerOf(opened.value.record);
+    const started = this.#handOver(opened.value, asked, eventOf);
+    return started.ok ? answer : started;
+  }
+
+  /** Runs a native call. When the same call is running already, `work` is not started: this waits for the answer of that call. */
+  async run(asked: AskedCall, work: (record: ClientCall) => Promise<Result<unknown>>): Promise<Result<unknown>> {
+    const opened = this.#open(asked);
+    if (!opened.ok) return opened;
+    const { record, isNew } = opened.value;
+    const answer = this.#answerOf(record);
+    if (isNew) {
+      const end = (result: Result<unknown>): void => this.#end(record, result);
+      void work(record).then(end, () => end(fail("internal")));
     }
-    const at = now();
-    const { kind, conn, token, tool, name, repeatable } = request;
-    const row: PendingCall = {
-      call: callId,
-      kind,
-      conn,
-      request: request.request,
-      token,
-      node: request.node,
-      tool,
-      name,
-      repeatable,
-      state: "sent",
-      createdAt: at,
-      deadline: at + request.timeoutMs + MARGIN_MS,
-      graceUntil: undefined,
-    };
-    if (!pending.add(row)) return fail("limit.rate", "Too many tool calls are running.", "Wait for some calls to end, then try again.");
-    const sent =
-      kind === "logs"
-        ? connections.event(node, "logs.get", {
-            callId: asCallId(callId),
-            ...(typeof request.args["lines"] === "number" ? { lines: request.args["lines"] } : {}),
-          })
-        : connections.event(node, "tool.invoke", {
-            callId: asCallId(callId),
-            tool,
-            args: { ...request.args },
-            timeoutMs: request.timeoutMs,
-            ...(request.sessionKey === undefined ? {} : { sessionKey: request.sessionKey }),
-          });
-    if (!sent) {
-      pending.take(callId);
-      return fail("node.offline", `The machine ${request.node} is not connected.`);
+    return answer;
+  }
+
+  #open({ kind, origin, ownName, waiter, timeoutMs: _timeoutMs, ...plan }: AskedCall): Result<OpenedCall> {
+    const { store, now, freshName, arm } = this.#ports;
+    const callId = clientCallId(tokenOf(origin), ownName, freshName(16));
+    const open = store.get(callId);
+    if (open !== undefined) {
+      // The same call again, most likely after a lost link: the newest request gets the answer.
+      this.#answer(open, fail("tool.cancelled", "The same call was asked for again. The answer goes to the newer request."));
+      const record = { ...open, waiter };
+      store.put(record);
+      return succeed({ record, isNew: false });
     }
-    this.#ports.arm();
-    return succeed({ callId });
+    const call = planCall({ ...plan, callId, index: 0 }, now());
+    const record: ClientCall = { call, kind, origin, waiter, ...(ownName === undefined ? {} : { ownName }) };
+    if (!store.add(record)) return fail("limit.rate", "Too many tool calls are open. Wait until some have ended.");
+    arm();
+    return succeed({ record, isNew: true });
+  }
+  #handOver(
+    { record, isNew }: OpenedCall,
+    { timeoutMs }: AskedCall,
+    eventOf: (callId: string) => CallEvent,
+  ): Result<{ readonly callId: string }> {
+    const { call } = record;
+    const { callId } = call;
+    const nodeId = nodeOf(call);
+    if (!isNew || nodeId === undefined) return succeed({ callId });
+    // Committed before the frame leaves (G2): the runtime holds frames back until the rows are on disk.
+    this.#follow(record, handingOver(call));
+    if (this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, eventOf(callId))) return succeed({ callId });
+    // A dead link was found just now, and its loss has answered the call.
+    if (this.#ports.store.take(callId) === undefined) return succeed({ callId });
+    this.#inside.delete(callId);
+    return closingAnswer(notConnected(call));
+  }
+  /** Of a call that has just been opened. */
+  #answerOf({ call }: ClientCall): Promise<Result<unknown>> {
+    const { promise, resolve } = Promise.withResolvers<Result<unknown>>();
+    this.#inside.set(call.callId, resolve);
+    return promise;
   }
 
-  /** A node's log, for something inside the gateway that waits for it. */
-  logs(node: string, lines: number | undefined, token: string): Promise<Result<unknown>> {
-    return new Promise((resolve) => {
-      const request = this.#ports.freshName(16);
-      this.#inside.set(request, resolve);
-      const started = this.start({
-        kind: "logs",
-        conn: INSIDE,
-        request,
-        token,
-        node,
-        tool: "logs",
-        args: lines === undefined ? {} : { lines },
-        name: undefined,
-        repeatable: true,
-        timeoutMs: LOGS_TIMEOUT_MS,
-      });
-      if (started.ok) return;
-      this.#inside.delete(request);
-      resolve(started);
-    });
-  }
-
-  /** True: the call was known and its answer has gone out, or there is nobody left who wants it. */
-  result(nodeId: string, result: ToolResultParams): boolean {
-    const call = this.#take(nodeId, result.callId);
-    if (call === undefined) return false;
-    this.#answer(call, toolAnswer(call, result));
+  /** A machine reports the end of a call. False: it has no such call of a client. */
+  report(nodeId: string, callId: string, kind: ClientCall["kind"], answer: (record: ClientCall) => Result<unknown>): boolean {
+    const record = this.#ports.store.get(callId);
+    if (record === undefined || record.kind !== kind || !mayReport(record.call, { kind: "node", nodeId })) return false;
+    this.#end(record, answer(record));
     return true;
   }
 
-  logsResult(nodeId: string, result: LogsResultParams): boolean {
-    const call = this.#take(nodeId, result.callId);
-    if (call === undefined) return false;
-    const lines = result.lines ?? [];
-    this.#answer(
-      call,
-      result.error === undefined
-        ? succeed({ nodeId: asNodeId(nodeId), lines, count: lines.length, truncated: result.truncated === true })
-        : fail("tool.failed", result.error),
-    );
-    return true;
+  /** The connection that waits for a call of this machine. */
+  waitingConnection(nodeId: string, callId: string): string | undefined {
+    const record = this.#ports.store.get(callId);
+    return record !== undefined && nodeOf(record.call) === nodeId && record.waiter.kind === "client" ? record.waiter.conn : undefined;
   }
 
-  /** The connection that waits for this call, if the node is the one that was asked. */
-  waiter(nodeId: string, callId: string): string | undefined {
-    const call = this.#ports.pending.get(callId);
-    return call?.node === nodeId ? call.conn : undefined;
-  }
-
-  /** The node's link broke: what can't have done harm fails now, the rest waits a moment for the node to come back. */
+  /** The link to a machine broke. */
   nodeWent(nodeId: string): void {
-    const until = this.#ports.now() + LIMITS.nodeGraceMs;
-    for (const call of this.#ports.pending.ofNode(nodeId)) {
-      if (call.repeatable)
-        this.#end(
-          call,
-          fail(
-            "node.offline",
-            `The machine ${nodeId} disconnected during the call, which changes nothing.`,
-            "Repeat the call when the machine is connected again.",
-          ),
-        );
-      else this.#ports.pending.wait(call.call, until);
-    }
+    const now = this.#ports.now();
+    for (const record of this.#ports.store.ofNode(nodeId)) this.#follow(record, nodeWent(record.call, now));
     this.#ports.arm();
   }
-
-  /** The node is back. What its ledger lists goes on; what it has never seen was never started. */
+  /** The machine is connected again. `ledger`: the calls that it still answers for; undefined when it keeps none. */
   nodeCame(nodeId: string, ledger: readonly LedgerCall[] | undefined): void {
-    const states = new Map((ledger ?? []).map(({ callId, state }) => [String(callId), state]));
-    for (const call of this.#ports.pending.ofNode(nodeId)) {
-      if (ledger === undefined)
-        this.#end(call, unknownOutcome(call, "The link to the machine broke during the call, and this machine keeps no record of calls."));
-      else if (!states.has(call.call))
-        this.#end(call, fail("node.offline", `The call did not reach the machine ${nodeId}.`, "Repeat the call."));
-      else this.#ports.pending.goOn(call.call, this.#ports.now() + LIMITS.nodeGraceMs);
+    const now = this.#ports.now();
+    for (const record of this.#ports.store.ofNode(nodeId)) {
+      const ruling = nodeCame(record.call, ledger, now);
+      // A client's call is handed over once: its arguments are not kept, and the client can ask again.
+      if (ruling.type === "hand_over" && !ledger?.some(({ callId }) => callId === record.call.callId))
+        this.#end(record, closingAnswer(neverStarted(record.call)));
+      else {
+        this.#follow(record, ruling);
+        this.#ports.dispatch.remember(nodeId, record.call.callId);
+      }
     }
     this.#ports.arm();
   }
 
   nextDeadline(): number | undefined {
-    return this.#ports.pending.nextDeadline();
+    return this.#ports.store.nextDeadline();
   }
-
-  /** Ends what is over its time. */
+  /** Ends the calls whose time is over, and cancels them on their machines. */
   expire(now: number): void {
-    for (const call of this.#ports.pending.due(now)) {
-      const node = this.#ports.connections.node(call.node);
-      if (node !== undefined && call.kind !== "logs")
-        this.#ports.connections.event(node, "tool.cancel", { callId: asCallId(call.call), reason: "the time is over" });
-      if (call.kind === "logs") this.#end(call, fail("tool.timeout", `The machine ${call.node} did not send its log in time.`));
-      else if (call.state === "waiting")
-        this.#end(call, unknownOutcome(call, `The machine ${call.node} dropped off during the call and has not come back.`));
-      else
-        this.#end(
-          call,
-          call.repeatable
-            ? fail("tool.timeout")
-            : unknownOutcome(call, `The machine ${call.node} did not say in time how the call ended; it was told to stop it.`),
-        );
+    for (const record of this.#ports.store.due(now)) {
+      const closing = expired(record.call, now);
+      if (closing === undefined) continue;
+      const nodeId = nodeOf(record.call);
+      if (nodeId !== undefined && record.kind === "tool") this.#ports.dispatch.cancel(nodeId, [record.call.callId], "the time is over");
+      this.#end(record, closingAnswer(closing));
     }
   }
 
-  #take(nodeId: string, callId: string): PendingCall | undefined {
-    // A result from another machine than the one that was asked is nobody's.
-    return this.#ports.pending.get(callId)?.node === nodeId ? this.#ports.pending.take(callId) : undefined;
+  #follow(record: ClientCall, ruling: Ruling): void {
+    if (ruling.type === "close") this.#end(record, closingAnswer(ruling.closing));
+    else if (ruling.type !== "unchanged") this.#ports.store.put({ ...record, call: ruling.call });
   }
-  #end(call: PendingCall, answer: Result<unknown>): void {
-    if (this.#ports.pending.take(call.call) !== undefined) this.#answer(call, answer);
+  /** Answers the present waiter, once: the row is the right to answer. */
+  #end({ call }: ClientCall, answer: Result<unknown>): void {
+    const record = this.#ports.store.take(call.callId);
+    if (record === undefined) return;
+    const nodeId = nodeOf(record.call);
+    if (nodeId !== undefined) this.#ports.dispatch.ended(nodeId, call.callId);
+    this.#answer(record, answer);
   }
-  #answer(call: PendingCall, answer: Result<unknown>): void {
-    if (call.kind === "request") return;
-    if (call.conn === INSIDE) {
-      this.#inside.get(call.request)?.(answer);
-      this.#inside.delete(call.request);
-      return;
+  #answer({ call, waiter }: ClientCall, answer: Result<unknown>): void {
+    const inside = this.#inside.get(call.callId);
+    this.#inside.delete(call.callId);
+    if (inside !== undefined) inside(answer);
+    else if (waiter.kind === "client") {
+      const connection = this.#ports.connections.byConn(waiter.conn);
+      if (connection !== undefined) this.#ports.connections.answer(connection.socket, waiter.request, answer);
     }
-    const connection = this.#ports.connections.byConn(call.conn);
-    if (connection !== undefined) this.#ports.connections.answer(connection.socket, call.request, answer);
   }
 }
-
-const unknownOutcome = (call: PendingCall, what: string): Result<never> =>
-  call.repeatable
-    ? fail("node.offline", `${what} The call changes nothing.`, "Repeat the call.")
-    : fail("tool.outcome_unknown", `${what} The call may have taken effect.`);
-
-function toolAnswer(call: PendingCall, { result, error, outcome, reason }: ToolResultParams): Result<unknown> {
-  if (error === undefined && (outcome === undefined || outcome === "ok"))
-    return succeed({ ...(result === undefined ? {} : { result }), callId: asCallId(call.name ?? call.call) });
-  const said = error ?? "The machine gave no reason.";
-  return fail(reasonOf(outcome, reason), said);
-}
-
-const OUTCOME_REASONS = {
-  ok: "tool.failed",
-  error: "tool.failed",
-  cancelled: "tool.cancelled",
-  timeout: "tool.timeout",
-  unknown: "tool.outcome_unknown",
-} as const satisfies Record<string, ErrorReason>;
-/** A node's own reason holds when the contract has it. */
-const isReason = (reason: string): reason is ErrorReason => Object.hasOwn(ERRORS, reason);
-const reasonOf = (outcome: ToolResultParams["outcome"], reason: string | undefined): ErrorReason =>
-  reason !== undefined && isReason(reason) ? reason : OUTCOME_REASONS[outcome ?? "error"];

@@ -1,4 +1,4 @@
-/** Machines (nodes): which are known and connected, their tools, and calls that clients make to them. A session's own calls are the session's. */
+/** Machines (nodes): which are known and connected, their tools, and the calls that clients make. A session keeps the records of its own calls. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
@@ -9,14 +9,16 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import type { Result } from "../../ports/result.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import { isOpenedFor, machinesFor } from "../../tools/guest-tools.ts";
-import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
+import type { ToolAccess } from "../../tools/registry.ts";
 import { ClientCalls } from "./client-calls.ts";
-import { bindHandlers, type NodeServices } from "./handlers.ts";
+import { CallStore } from "./call-store.ts";
+import { NodeDispatch } from "./dispatch.ts";
 import { NodeLinks } from "./links.ts";
-import { NODE_HISTORY } from "./migrations.ts";
-import { logNode, nodeMethods } from "./node-methods.ts";
-import { PendingCalls } from "./pending-call-store.ts";
+import { logMethods, NodeLogs } from "./logs.ts";
+import { NODE_HISTORY, NODE_MIGRATIONS } from "./migrations.ts";
+import { nodeMethods } from "./node-methods.ts";
 import { nodeProblem, Nodes } from "./store.ts";
+import { SessionCalls } from "./session-calls.ts";
 import { toolMethods } from "./tool-methods.ts";
 import { NODE_TOOLS } from "./tools.ts";
 
@@ -42,67 +44,74 @@ const RESTART_SETTLED_MS = 100;
 export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly nodesRpc: NodesRpc }> = {
   name: "nodes",
   history: NODE_HISTORY,
+  migrations: NODE_MIGRATIONS,
   tools: NODE_TOOLS,
   create(ports) {
     const { arm, background, config, connections, database, ids, now, sessions, ask } = ports;
     const nodes = new Nodes(database);
-    const calls = new ClientCalls({ pending: new PendingCalls(database), connections, now, arm, freshName: ids.name });
-    const nodeLinks = new NodeLinks({ connections, nodes, sessions, calls: () => calls, ask, now, background, arm });
-    const services: NodeServices = { ...ports, nodes, nodeLinks, calls };
+    const dispatch = new NodeDispatch({ connections, now, arm });
+    const calls = new ClientCalls({ store: new CallStore(database), dispatch, connections, now, arm, freshName: ids.name });
+    const links = new NodeLinks({ connections, nodes, sessions, calls, dispatch, ask, now, background });
     /** What a session may use of machines. Invalid session keys get no tools. */
     const access = (named: NamedSession | undefined): ToolAccess =>
       named === undefined
         ? { isOwners: false, isOpened: () => false }
         : { isOwners: sessions.isOwners(named), isOpened: isOpenedFor(named.address, config.effective().channels) };
-    const known = () => nodes.list((nodeId) => nodeLinks.isExpected(nodeId));
-    if (nodeLinks.returning().length > 0) {
-      // A link that breaks while the object sleeps wakes it too, and explains itself in the event that follows.
-      ports.after(RESTART_SETTLED_MS, () => nodeLinks.tellRestart());
-      ports.after(RETURN_MS, () => nodeLinks.giveUpReturning());
+    const named = (sessionKey: string): NamedSession | undefined => {
+      const found = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
+      return found.ok ? found : undefined;
+    };
+    const sessionCalls = new SessionCalls({
+      dispatch,
+      sessions,
+      ask,
+      audit: ports.audit,
+      access: (sessionKey) => access(named(sessionKey)),
+      arrival: (nodeId) => links.arrival(nodeId),
+    });
+    const logs = new NodeLogs({ calls, connections, nodes });
+    const known = () => nodes.list((nodeId) => links.isExpected(nodeId));
+    if (links.returning().length > 0) {
+      // The first event after a restart may be the end of a link: it comes before this and settles its machine.
+      ports.after(RESTART_SETTLED_MS, () => links.tellRestart());
+      ports.after(RETURN_MS, () => links.giveUpReturning());
     }
     return {
       offers: {
         nodes: { list: known },
         nodesRpc: {
-          /** Checked again here, whatever the run was shown and however long ago: the present configuration decides. */
-          async dispatch(call) {
-            const named = canonicalKey(call.sessionKey, config.mainKey(), config.defaultAgentId());
-            const { isOwners, isOpened } = access(named.ok ? named : undefined);
-            const tool = machineToolName(call.nodeId, call.tool);
-            if (isOwners || isOpened(tool)) return nodeLinks.dispatch(call);
-            await ports.audit.append({ actor: `session:${call.sessionKey}`, action: "tool.dispatch", target: tool, decision: "denied" });
-            return "refused";
-          },
-          cancel: (nodeId, callIds, reason) => nodeLinks.cancel(nodeId, callIds, reason),
-          async logs(nodeId, lines) {
-            const node = logNode(services, nodeId);
-            return node.ok ? calls.logs(node.value, lines, "session") : node;
-          },
+          dispatch: (call) => sessionCalls.dispatch(call),
+          cancel: (nodeId, callIds, reason) => dispatch.cancel(nodeId, callIds, reason),
+          logs: (nodeId, lines) => logs.read(nodeId, lines),
         },
       },
-      methods: { ...bindHandlers(services, nodeMethods), ...bindHandlers(services, toolMethods) },
+      methods: {
+        ...nodeMethods({ connections, nodes, links, sessions, ask }),
+        ...logMethods(logs),
+        ...toolMethods({ ...ports, nodes, links, calls, sessionCalls }),
+      },
       alarms: [
         { name: "client_calls", next: () => calls.nextDeadline(), run: (at) => calls.expire(at) },
-        { name: "node_liveness", next: () => nodeLinks.nextLivenessCheck(), run: (at) => nodeLinks.checkLiveness(at) },
+        { name: "node_liveness", next: () => dispatch.nextLivenessCheck(), run: (at) => dispatch.checkLiveness(at) },
       ],
       runContext({ named }) {
-        return machinesFor(access(named), { tools: nodeLinks.tools(), nodes: known() });
+        return machinesFor(access(named), { tools: links.tools(), nodes: known() });
       },
       // A node that connects, leaves or returns has another connection; nothing else changes what it offers.
       contextVersion() {
         const online = connections.nodes().map((node) => node.conn);
-        return `${nodes.version()}/${online.sort().join(",")}/${nodeLinks.returning().join(",")}`;
+        return `${nodes.version()}/${online.sort().join(",")}/${links.returning().join(",")}`;
       },
       connectProblem: ({ mode, id }, { tools, nodeRuntime }) => (mode === "node" ? nodeProblem(id, tools ?? [], nodeRuntime) : undefined),
       connected(connection, { client, tools, nodeRuntime, ledger }, replaced) {
         const { mode, id } = connection.principal;
         if (mode !== "node") return;
-        const waiting = new Set([...nodes.waiting(id), ...(replaced === undefined ? [] : nodeLinks.refsOf(replaced))]);
+        const waiting = new Set([...nodes.waiting(id), ...(replaced === undefined ? [] : links.refsOf(replaced))]);
         nodes.connected(client, tools ?? [], nodeRuntime, ledger !== undefined, now());
-        nodeLinks.came(connection, ledger?.calls, [...waiting]);
+        links.came(connection, ledger?.calls, [...waiting]);
       },
       gone(connection, reason) {
-        if (connection.principal.mode === "node") nodeLinks.went(connection, reason);
+        if (connection.principal.mode === "node") links.went(connection, reason);
       },
     };
   },

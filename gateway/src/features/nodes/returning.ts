@@ -1,6 +1,6 @@
 /**
- * Machines that were connected when the gateway's last life ended without a word: they are about to come back, so for a moment they are
- * not treated as gone (promises P12). PURE: who is meant and when it is over comes from outside.
+ * PURE. Machines that were connected when the gateway stopped without closing their links. They are expected back, so they do not count
+ * as gone for a moment (promises P12). The caller says which machines, and when the moment is over.
  */
 export class Returning {
   readonly #waiting = new Map<string, { readonly arrived: Promise<void>; readonly resolve: () => void }>();
@@ -18,11 +18,11 @@ export class Returning {
   ids(): readonly string[] {
     return [...this.#waiting.keys()].sort();
   }
-  /** Resolves when it is known whether the machine came back; at once for every other. */
+  /** Resolves when it is known whether the machine came back; at once for any other machine. */
   arrival(nodeId: string): Promise<void> {
     return this.#waiting.get(nodeId)?.arrived ?? Promise.resolve();
   }
-  /** It came back, or it is given up. True: it had been waited for. */
+  /** The machine came back, or is given up. True: it was expected. */
   settle(nodeId: string): boolean {
     const waiting = this.#waiting.get(nodeId);
     this.#waiting.delete(nodeId);

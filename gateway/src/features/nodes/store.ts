@@ -1,6 +1,6 @@
 /**
- * Machines that are or were connected: what they offer, when they were seen, and which conversations wait for one that dropped
- * off. Who is connected now is not kept here: the sockets say so.
+ * Known machines: what they offer, when they were seen, and which sessions wait for one that disconnected. Whether a machine is
+ * connected now is not kept here: the sockets say so.
  */
 import {
   asCapability,
@@ -33,17 +33,17 @@ type Row = {
   waiting: string;
 };
 
-/** More conversations than this don't wait for one machine. */
+/** The largest number of sessions that wait for one machine. */
 export const MAX_WAITING = 512;
-/** Machines that are remembered; the longest unseen goes first. */
+/** The largest number of known machines. The one that was not seen for the longest time goes first. */
 const MAX_NODES = 1000;
 const FORGOTTEN = "nodes-forgotten";
 const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
-/** What is wrong with what a node says of itself; undefined when nothing is. Pure. */
+/** What is wrong with what a node reports about itself. Undefined: nothing. Pure. */
 export function nodeProblem(id: string, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined): string | undefined {
   if (!NODE_ID.test(id)) return "A node's id has 1 to 64 letters, digits, `_`, `.` or `-`, and begins with a letter or digit.";
-  if (id === "gsv") return "A node can't be called gsv: that is what the gateway's own tools are called.";
+  if (id === "gsv") return "A node can't be called gsv: that name belongs to the gateway's own tools.";
   const names = tools.map((tool) => tool.name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return `The tool ${twice} is offered twice.`;
@@ -59,10 +59,10 @@ export function nodeProblem(id: string, tools: readonly ToolDefinition[], runtim
 
 export class Nodes {
   readonly #db: Database;
-  /** Tool lists are large and asked for often; the row is the truth. */
+  /** A cache of the rows: tool lists are large and asked for often. */
   readonly #offers = new Map<string, NodeOffer>();
 
-  /** As stored; this object is the only one that changes it. */
+  /** The stored number; no other code changes it. */
   #forgotten: number | undefined;
 
   constructor(db: Database) {
@@ -92,7 +92,7 @@ export class Nodes {
     this.#offers.set(client.id, { nodeId: client.id, tools, ledger });
   }
 
-  /** `waiting`: refs of conversations with calls that have not ended. */
+  /** `waiting`: refs of sessions with open calls on the machine. */
   disconnected(nodeId: string, waiting: readonly string[], now: number): void {
     run(
       this.#db.sql,
@@ -104,7 +104,7 @@ export class Nodes {
     );
   }
 
-  /** Machines of which a connection was noted and no end of it. */
+  /** Machines whose last connection has no recorded end. */
   neverLeft(): readonly string[] {
     return all<{ id: string }>(
       this.#db.sql,
@@ -116,7 +116,7 @@ export class Nodes {
     return stringList(one<{ waiting: string }>(this.#db.sql, "SELECT waiting FROM nodes WHERE id = ?", nodeId)?.waiting ?? "[]");
   }
 
-  /** Changes when a machine is forgotten; comings and goings show in the sockets. */
+  /** Changes when a machine is forgotten. That a machine connects or leaves shows in the sockets. */
   version(): number {
     this.#forgotten ??= this.#db.kv.get<number>(FORGOTTEN) ?? 0;
     return this.#forgotten;
@@ -153,7 +153,7 @@ export class Nodes {
     }));
   }
 
-  /** True when there was such a node. */
+  /** True: the machine was known. */
   forget(nodeId: string): boolean {
     this.#offers.delete(nodeId);
     const removed = one(this.#db.sql, "DELETE FROM nodes WHERE id = ? RETURNING id", nodeId) !== undefined;

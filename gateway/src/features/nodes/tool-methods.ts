@@ -1,154 +1,161 @@
-/** `tools.list` and `tool.*`: what can be called, calls that clients make themselves, and what machines report of calls. */
+/** `tools.list` and `tool.*`: what can be called, the calls that clients make, and what machines report about calls. */
 import { asCallId, asNodeId } from "../../../../protocol/gen/types.ts";
+import type { Connection } from "../../kernel/connections.ts";
+import { type Handlers, LATER } from "../../kernel/feature.ts";
+import { type Failure, fail, succeed } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { isClientCallName, ownerOf } from "../../kernel/routing/call-ids.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { GatewayPort } from "../../ports/gateway.ts";
+import type { NativeTools } from "../../ports/native-tools.ts";
 import type { Result } from "../../ports/result.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
-import { clientCallId, isClientCallName, ownerOf } from "../../kernel/routing/call-ids.ts";
+import type { SessionDirectory } from "../../ports/sessions.ts";
 import type { ToolEntry } from "../../ports/tool-entry.ts";
 import { callTimes } from "../../tools/call-times.ts";
 import { machineOf, NATIVE_PREFIX, ToolRegistry } from "../../tools/registry.ts";
-import { canonicalKey } from "../../kernel/routing/session-keys.ts";
-import { type Caller, LATER } from "../../kernel/feature.ts";
-import type { NodeHandler, NodeHandlers, NodeServices } from "./handlers.ts";
+import { nativeAnswer, toolAnswer } from "./call-answers.ts";
+import type { Waiter } from "./call-store.ts";
+import type { AskedCall, ClientCalls } from "./client-calls.ts";
+import type { CallEvent } from "./dispatch.ts";
+import type { NodeLinks } from "./links.ts";
+import type { Nodes } from "./store.ts";
+import type { SessionCalls } from "./session-calls.ts";
 
-/** What a client can call now: native tools and the tools of connected machines. */
-const registryOf = ({ native, nodeLinks }: NodeServices): ToolRegistry => new ToolRegistry(native.entries, nodeLinks.tools());
-
-const list: NodeHandler<"tools.list"> = (services, { connection: { principal } }) => {
-  const { entries } = registryOf(services);
-  const shown =
-    principal.mode === "node" ? entries.filter(({ target }) => target.kind === "node" && target.nodeId === principal.id) : entries;
-  return succeed({ tools: shown.map(({ definition }) => definition) });
-};
-
-/** By the exact full name. */
-function find(services: NodeServices, name: string): Result<ToolEntry> {
-  const entry = registryOf(services).find(name);
-  if (entry !== undefined) return succeed(entry);
-  const nodes = services.nodes.list((nodeId) => services.nodeLinks.isExpected(nodeId));
-  const node = machineOf(name, nodes);
-  if (node !== undefined && !node.online) return fail("node.offline", `The machine ${node.nodeId} is not connected.`);
-  if (node !== undefined) return fail("tool.unknown", `The machine ${node.nodeId} has no such tool.`);
-  if (name.startsWith(NATIVE_PREFIX)) return fail("tool.unknown", "The gateway has no such tool.");
-  return fail("tool.unknown", "There is no such tool.", "A tool is named machine__Tool or gsv__Tool. List the tools: `gsv tools list`.");
+export interface ToolMethodPorts extends Pick<KernelPorts, "config" | "connections"> {
+  readonly nodes: Nodes;
+  readonly links: NodeLinks;
+  readonly calls: ClientCalls;
+  readonly sessionCalls: SessionCalls;
+  readonly sessions: SessionDirectory;
+  readonly native: NativeTools;
+  /** The gateway as native tools see it. */
+  readonly port: GatewayPort;
 }
+type Arguments = Readonly<Record<string, unknown>>;
 
-const invoke: NodeHandler<"tool.invoke"> = async (services, caller, params) => {
-  if (params.callId !== undefined && !isClientCallName(params.callId))
-    return fail(
-      "protocol.invalid_params",
-      "callId is a name of your own: 1 to 64 letters, digits, `_`, `.` or `-`, beginning with a letter or digit.",
+const BAD_NAME: Failure = fail(
+  "protocol.invalid_params",
+  "callId is a name of your own: 1 to 64 letters, digits, `_`, `.` or `-`, beginning with a letter or digit.",
+);
+const toolEvent =
+  ({ tool }: ToolEntry, args: Arguments, timeoutMs: number, sessionKey?: string) =>
+  (callId: string): CallEvent => ({
+    event: "tool.invoke",
+    payload: { callId: asCallId(callId), tool, args: { ...args }, timeoutMs, ...(sessionKey === undefined ? {} : { sessionKey }) },
+  });
+
+export function toolMethods(ports: ToolMethodPorts): Handlers {
+  const { config, connections, nodes, links, calls, sessionCalls, sessions, native, port } = ports;
+  /** What a client can call now: native tools and the tools of connected machines. */
+  const registry = (): ToolRegistry => new ToolRegistry(native.entries, links.tools());
+
+  /** By the exact full name. */
+  const find = (name: string): Result<ToolEntry> => {
+    const entry = registry().find(name);
+    if (entry !== undefined) return succeed(entry);
+    const node = machineOf(
+      name,
+      nodes.list((nodeId) => links.isExpected(nodeId)),
     );
-  const found = find(services, params.tool);
-  if (!found.ok) return found;
-  const entry = found.value;
-  const { target, definition } = entry;
-  const args = params.args ?? {};
-  if (target.kind === "native") return runNative(services, caller, params.tool, args, params.callId);
-  await services.nodeLinks.arrival(target.nodeId);
-  const { timeoutMs } = callTimes(entry, args, { wantedMs: params.timeoutMs, configuredMs: services.config.effective().timeouts.toolMs });
-  const { connection, requestId } = caller;
-  const started = services.calls.start({
-    kind: "tool",
-    conn: connection.conn,
-    request: requestId,
-    token: connection.principal.tokenId,
-    node: target.nodeId,
-    tool: entry.tool,
-    args,
-    name: params.callId,
-    repeatable: definition.idempotent === true,
-    timeoutMs,
-  });
-  return started.ok ? LATER : started;
-};
+    if (node !== undefined && !node.online) return fail("node.offline", `The machine ${node.nodeId} is not connected.`);
+    if (node !== undefined) return fail("tool.unknown", `The machine ${node.nodeId} has no such tool.`);
+    if (name.startsWith(NATIVE_PREFIX)) return fail("tool.unknown", "The gateway has no such tool.");
+    return fail("tool.unknown", "There is no such tool.", "A tool is named machine__Tool or gsv__Tool. List the tools: `gsv tools list`.");
+  };
 
-/** The gateway's own tools run for a client as they do in the default agent's main conversation. */
-async function runNative(
-  services: NodeServices,
-  { connection, now }: Caller,
-  tool: string,
-  args: Readonly<Record<string, unknown>>,
-  name: string | undefined,
-): Promise<Result<{ result?: unknown; callId: ReturnType<typeof asCallId> }>> {
-  const callId = clientCallId(connection.principal.tokenId, name, services.ids.name(16));
-  const agentId = services.config.defaultAgentId();
-  const main = canonicalKey(`agent:${agentId}:main`, services.config.mainKey());
-  if (!main.ok) return fail("internal");
-  const identity = services.sessions.lookUp(main, "gw");
-  const ran = await services.native.run(tool, args, {
-    identity,
-    callId,
-    now,
-    userTimezone: services.config.effective().userTimezone,
-    gateway: services.port,
-  });
-  return ran.ok ? succeed({ ...(ran.result === undefined ? {} : { result: ran.result }), callId: asCallId(name ?? callId) }) : ran;
+  const asked = (
+    entry: ToolEntry,
+    { principal }: Connection,
+    args: Arguments,
+    more: { readonly ownName: string | undefined; readonly waiter: Waiter; readonly wantedMs?: number | undefined },
+  ): AskedCall => {
+    const { definition, target, ledger } = entry;
+    const { ownName, waiter, wantedMs } = more;
+    return {
+      kind: "tool",
+      origin: { kind: "client", clientId: principal.id, tokenId: principal.tokenId },
+      ownName,
+      waiter,
+      name: definition.name,
+      target,
+      ledger,
+      idempotent: definition.idempotent === true,
+      ...callTimes(entry, args, { wantedMs, configuredMs: config.effective().timeouts.toolMs }),
+    };
+  };
+
+  /** A native tool runs for a client as in the main session of the default agent. */
+  const runNative = (call: AskedCall, args: Arguments, now: number): Promise<Result<unknown>> => {
+    const main = canonicalKey(`agent:${config.defaultAgentId()}:main`, config.mainKey());
+    if (!main.ok) return Promise.resolve(fail("internal"));
+    const { userTimezone } = config.effective();
+    const identity = sessions.lookUp(main, "gw");
+    return calls.run(call, async (record) => {
+      const { callId } = record.call;
+      return nativeAnswer(record, await native.run(call.name, args, { identity, callId, now, userTimezone, gateway: port }));
+    });
+  };
+
+  return {
+    "tools.list": ({ connection: { principal } }) => {
+      const { entries } = registry();
+      const isOwn = ({ target }: ToolEntry): boolean => target.kind === "node" && target.nodeId === principal.id;
+      const shown = principal.mode === "node" ? entries.filter(isOwn) : entries;
+      return succeed({ tools: shown.map(({ definition }) => definition) });
+    },
+
+    "tool.invoke": async ({ connection, requestId, now }, { tool, args = {}, callId, timeoutMs }) => {
+      if (callId !== undefined && !isClientCallName(callId)) return BAD_NAME;
+      const found = find(tool);
+      if (!found.ok) return found;
+      const entry = found.value;
+      const waiter: Waiter = { kind: "client", conn: connection.conn, request: requestId };
+      const call = asked(entry, connection, args, { ownName: callId, waiter, wantedMs: timeoutMs });
+      if (entry.target.kind === "native") return (await runNative(call, args, now)) as Result<{ result?: unknown }>;
+      await links.arrival(entry.target.nodeId);
+      const started = calls.start(call, toolEvent(entry, args, call.timeoutMs));
+      return started.ok ? LATER : started;
+    },
+
+    /** The call is handed over, and its result is not passed on. Kept for older clients. */
+    "tool.request": ({ connection }, { tool, args, callId, sessionKey }) => {
+      if (!isClientCallName(callId)) return BAD_NAME;
+      const key = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
+      if (!key.ok) return fail("session.bad_key", `This is not a session key: ${key.problem}.`);
+      const found = find(tool);
+      if (!found.ok) return found;
+      const entry = found.value;
+      if (entry.target.kind === "native")
+        return fail("tool.unknown", "Only a machine's tool can be requested.", "Call the gateway's own tools with tool.invoke.");
+      const call = asked(entry, connection, args, { ownName: callId, waiter: { kind: "none" } });
+      const started = calls.start(call, toolEvent(entry, args, call.timeoutMs, key.key));
+      return started.ok ? succeed({ status: "sent" }) : started;
+    },
+
+    "tool.result": async ({ connection: { principal } }, params) => {
+      const owner = ownerOf(params.callId);
+      const isKnown =
+        owner?.kind === "session"
+          ? await sessionCalls.result(principal.id, owner.ref, params)
+          : calls.report(principal.id, params.callId, "tool", (record) => toolAnswer(record, params));
+      return succeed(isKnown ? { ok: true } : { ok: true, dropped: true });
+    },
+
+    "tool.progress": ({ connection }, { callId, phase, chunk }) => {
+      const nodeId = asNodeId(connection.principal.id);
+      const news = { callId, nodeId, phase, ...(chunk === undefined ? {} : { chunk }) };
+      const owner = ownerOf(callId);
+      if (owner?.kind === "gateway") {
+        const conn = calls.waitingConnection(nodeId, callId);
+        const waiter = conn === undefined ? undefined : connections.byConn(conn);
+        if (waiter !== undefined) connections.event(waiter, "tool.progress", news);
+      }
+      // A machine may report only about calls that were handed to it.
+      if (owner?.kind === "session" && connection.calls.has(callId)) {
+        const sessionKey = sessions.keyOf(owner.ref);
+        if (sessionKey !== undefined) connections.publish(sessionKey, [{ event: "tool.progress", payload: { ...news, sessionKey } }]);
+      }
+      return succeed({ ok: true });
+    },
+  };
 }
-
-/** Legacy: the call is sent and nobody waits for its end. */
-const request: NodeHandler<"tool.request"> = (services, { connection, requestId }, params) => {
-  if (!isClientCallName(params.callId))
-    return fail(
-      "protocol.invalid_params",
-      "callId is a name of your own: 1 to 64 letters, digits, `_`, `.` or `-`, beginning with a letter or digit.",
-    );
-  const key = canonicalKey(params.sessionKey, services.config.mainKey(), services.config.defaultAgentId());
-  if (!key.ok) return fail("session.bad_key", `This is not a session key: ${key.problem}.`);
-  const found = find(services, params.tool);
-  if (!found.ok) return found;
-  const entry = found.value;
-  const { target, definition } = entry;
-  if (target.kind === "native")
-    return fail("tool.unknown", "Only a machine's tool can be requested.", "Call the gateway's own tools with tool.invoke.");
-  const { timeoutMs } = callTimes(entry, params.args, { configuredMs: services.config.effective().timeouts.toolMs });
-  const started = services.calls.start({
-    kind: "request",
-    conn: connection.conn,
-    request: requestId,
-    token: connection.principal.tokenId,
-    node: target.nodeId,
-    tool: entry.tool,
-    args: params.args,
-    name: params.callId,
-    repeatable: definition.idempotent === true,
-    timeoutMs,
-    sessionKey: key.key,
-  });
-  return started.ok ? succeed({ status: "sent" }) : started;
-};
-
-const result: NodeHandler<"tool.result"> = async (services, { connection }, params) => {
-  const owner = ownerOf(params.callId);
-  if (owner === undefined) return succeed({ ok: true, dropped: true });
-  const known =
-    owner.kind === "gateway"
-      ? services.calls.result(connection.principal.id, params)
-      : await services.nodeLinks.result(connection, owner.ref, params);
-  return succeed(known ? { ok: true } : { ok: true, dropped: true });
-};
-
-const progress: NodeHandler<"tool.progress"> = (services, { connection }, params) => {
-  const { callId, phase, chunk } = params;
-  const nodeId = asNodeId(connection.principal.id);
-  const news = { callId, nodeId, phase, ...(chunk === undefined ? {} : { chunk }) };
-  const owner = ownerOf(callId);
-  if (owner?.kind === "gateway") {
-    const conn = services.calls.waiter(nodeId, callId);
-    const waiter = conn === undefined ? undefined : services.connections.byConn(conn);
-    if (waiter !== undefined) services.connections.event(waiter, "tool.progress", news);
-  }
-  // Only of a call that was sent to this very machine: a node can't speak of another's.
-  if (owner?.kind === "session" && connection.calls.has(callId)) {
-    const sessionKey = services.sessions.keyOf(owner.ref);
-    if (sessionKey !== undefined) services.connections.publish(sessionKey, [{ event: "tool.progress", payload: { ...news, sessionKey } }]);
-  }
-  return succeed({ ok: true });
-};
-
-export const toolMethods = {
-  "tools.list": list,
-  "tool.invoke": invoke,
-  "tool.request": request,
-  "tool.result": result,
-  "tool.progress": progress,
-} as const satisfies NodeHandlers;

@@ -1,7 +1,9 @@
-/** Machines: their calls, their comings and goings, what clients call themselves. */
+/** Machines: calls of sessions and of clients, links that break and come back, node logs. */
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { planCall } from "../../../src/calls/open-call.ts";
+import { CallStore } from "../../../src/features/nodes/call-store.ts";
 import type { ToolDispatch } from "../../../src/ports/dispatch.ts";
 import {
   type Asked,
@@ -44,8 +46,14 @@ const call = (callId: string, more: Partial<ToolDispatch> = {}): ToolDispatch =>
   timeoutMs: 1000,
   ...more,
 });
-const row = (): Promise<Record<string, unknown>[]> =>
-  runInDurableObject(gateway(), (_gateway, state) => state.storage.sql.exec("SELECT * FROM pending_calls").toArray());
+/** The open calls of clients. */
+const openCalls = (): Promise<Record<string, unknown>[]> =>
+  runInDurableObject(gateway(), (_gateway, state) =>
+    state.storage.sql
+      .exec<{ record: string }>("SELECT record FROM client_calls ORDER BY id")
+      .toArray()
+      .map(({ record }) => (JSON.parse(record) as { call: Record<string, unknown> }).call),
+  );
 /** Moves the clock and lets the alarm go off. */
 async function later(ms: number): Promise<void> {
   const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + ms);
@@ -300,7 +308,7 @@ describe("[P12] after the gateway's life ended without a word", () => {
     expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`))).toBe("offline");
   });
 
-  test("one that said goodbye is not waited for", async () => {
+  test("a machine that closed its link is not waited for", async () => {
     const lap = await node("lap");
     lap.socket.close(1000);
     await admin.event("presence", ({ online }) => online === false);
@@ -356,11 +364,33 @@ describe("tools.list", () => {
   });
 });
 
+describe("[W7] two machines whose tools have one full name", () => {
+  test("one of them has the name, whatever the order in which they connect; the other can't take its calls", async () => {
+    const offer = (name: string) => ({ tools: [{ name, description: "", inputSchema: {} }] });
+    for (const order of [
+      ["a", "a__b"],
+      ["a__b", "a"],
+    ]) {
+      const peers = new Map<string, Peer>();
+      for (const id of order) peers.set(id, await node(id, ADMIN, offer(id === "a" ? "b__Bash" : "Bash")));
+      const listed = (await admin.ok<{ tools: { name: string }[] }>("tools.list")).tools.filter(({ name }) => name === "a__b__Bash");
+      expect(listed).toHaveLength(1);
+      const id = admin.ask("tool.invoke", { tool: "a__b__Bash" });
+      const { callId, tool } = (await until("the call", () => peers.get("a")?.events("tool.invoke")[0])).payload as Record<string, string>;
+      expect(tool).toBe("b__Bash");
+      expect(await peers.get("a__b")?.ok("tool.result", { callId, result: "forged" })).toEqual({ ok: true, dropped: true });
+      await peers.get("a")?.ok("tool.result", { callId, result: "true" });
+      expect((await admin.answer(id)).payload).toMatchObject({ result: "true" });
+      expect(peers.get("a__b")?.events("tool.invoke")).toEqual([]);
+    }
+  });
+});
+
 describe("[P6] tool.invoke by a client", () => {
   const invoked = async (lap: Peer): Promise<{ callId: string; tool: string; args: unknown }> =>
     (await lap.event("tool.invoke")).payload as { callId: string; tool: string; args: unknown };
 
-  test("the answer is the node's result, however long hibernation lasts", async () => {
+  test("the answer is the node's result, also after hibernation", async () => {
     const lap = await node("lap");
     const id = admin.ask("tool.invoke", { tool: "lap__Bash", args: { command: "date" } });
     const { callId, tool, args } = await invoked(lap);
@@ -370,7 +400,7 @@ describe("[P6] tool.invoke by a client", () => {
     expect(await lap.ok("tool.result", { callId, result: { output: "today" }, outcome: "ok" })).toEqual({ ok: true });
     expect(await admin.answer(id)).toMatchObject({ ok: true, payload: { result: { output: "today" } } });
     expect(await lap.ok("tool.result", { callId, result: "again" })).toEqual({ ok: true, dropped: true });
-    expect(await row()).toEqual([]);
+    expect(await openCalls()).toEqual([]);
   });
 
   test("failures keep their reason", async () => {
@@ -391,7 +421,7 @@ describe("[P6] tool.invoke by a client", () => {
     }
   });
 
-  test("unknown tools and machines are told apart", async () => {
+  test("an unknown tool and a machine that is offline have different errors", async () => {
     await node("lap");
     expect((await admin.refused("tool.invoke", { tool: "lap__Nope" })).reason).toBe("tool.unknown");
     expect((await admin.refused("tool.invoke", { tool: "nowhere__Bash" })).reason).toBe("tool.unknown");
@@ -403,7 +433,7 @@ describe("[P6] tool.invoke by a client", () => {
     expect((await admin.refused("tool.invoke", { tool: "gone__Bash" })).reason).toBe("node.offline");
   });
 
-  test("a result from another machine than the one that was asked is nobody's", async () => {
+  test("a result from another machine than the one that was asked is dropped", async () => {
     const [lap, box] = [await node("lap"), await node("box")];
     const id = admin.ask("tool.invoke", { tool: "lap__Bash" });
     const { callId } = await invoked(lap);
@@ -412,7 +442,7 @@ describe("[P6] tool.invoke by a client", () => {
     expect((await admin.answer(id)).payload).toMatchObject({ result: "true" });
   });
 
-  test("[W8] every call has a deadline: cancelled on the node, told as unknown, and gone", async () => {
+  test("[W8] every call has a deadline: it is cancelled on the node, its outcome is unknown, and its record goes", async () => {
     const lap = await node("lap");
     const id = admin.ask("tool.invoke", { tool: "lap__Bash", timeoutMs: 1000 });
     const readId = admin.ask("tool.invoke", { tool: "lap__Read", timeoutMs: 1000 });
@@ -422,21 +452,21 @@ describe("[P6] tool.invoke by a client", () => {
     expect((await admin.answer(id)).error?.reason).toBe("tool.outcome_unknown");
     expect((await admin.answer(readId)).error?.reason).toBe("tool.timeout");
     expect(lap.events("tool.cancel")).toHaveLength(2);
-    expect(await row()).toEqual([]);
+    expect(await openCalls()).toEqual([]);
   });
 
-  test("[W5] the link breaks: reading fails at once, the rest waits and is told as unknown", async () => {
+  test("[W5] the link breaks: a read fails at once, any other call waits, then its outcome is unknown", async () => {
     const lap = await node("lap");
     const [read, bash] = [admin.ask("tool.invoke", { tool: "lap__Read" }), admin.ask("tool.invoke", { tool: "lap__Bash" })];
     await until("both calls", () => lap.events("tool.invoke").length === 2);
     lap.socket.close(1000);
     expect((await admin.answer(read)).error).toMatchObject({ reason: "node.offline", retryable: true });
-    expect(await row()).toMatchObject([{ tool: "Bash", state: "waiting" }]);
+    expect(await openCalls()).toMatchObject([{ name: "lap__Bash", status: "in_grace" }]);
     await later(LIMITS.nodeGraceMs + 1000);
     expect((await admin.answer(bash)).error?.reason).toBe("tool.outcome_unknown");
   });
 
-  test("[K14][K18] the node comes back: what it lists goes on, what it never saw was never started", async () => {
+  test("[K14][K18] the node comes back: a call in its ledger goes on, a call that it never saw was not started", async () => {
     const lap = await node("lap");
     const [one, two] = [
       admin.ask("tool.invoke", { tool: "lap__Bash", callId: "one" }),
@@ -458,26 +488,35 @@ describe("[P6] tool.invoke by a client", () => {
     const { callId } = await invoked(lap);
     lap.socket.close(1000);
     await admin.event("presence", ({ online }) => online === false);
-    expect(await row()).toMatchObject([{ state: "waiting" }]);
+    expect(await openCalls()).toMatchObject([{ status: "in_grace" }]);
     const back = await node("lap", ADMIN, { ledger: { calls: [{ callId, state: "started" }] } });
-    expect(await row()).toMatchObject([{ state: "sent" }]);
+    expect(await openCalls()).toMatchObject([{ status: "dispatched" }]);
     await later(LIMITS.nodeGraceMs + 1000);
     expect(back.events("tool.cancel")).toEqual([]);
     await back.ok("tool.result", { callId, result: "done" });
     expect((await admin.answer(id)).payload).toMatchObject({ result: "done" });
   });
 
-  test("[T4] a node without a ledger that comes back can't know", async () => {
+  test("[T4] [G3] a node without a ledger that comes back can't account for the call: only a result ends the grace", async () => {
     const lap = await node("lap", ADMIN, {});
-    const id = admin.ask("tool.invoke", { tool: "lap__Bash" });
-    await invoked(lap);
+    const [lost, found] = [
+      admin.ask("tool.invoke", { tool: "lap__Bash", callId: "lost" }),
+      admin.ask("tool.invoke", { tool: "lap__Bash", callId: "found" }),
+    ];
+    await until("both calls", () => lap.events("tool.invoke").length === 2);
+    const [, second] = lap.events("tool.invoke").map(({ payload }) => (payload as { callId: string }).callId);
     lap.socket.close(1000);
     await admin.event("presence", ({ online }) => online === false);
-    await node("lap", ADMIN, {});
-    expect((await admin.answer(id)).error?.reason).toBe("tool.outcome_unknown");
+    const back = await node("lap", ADMIN, {});
+    expect(await openCalls()).toMatchObject([{ status: "in_grace" }, { status: "in_grace" }]);
+    await back.ok("tool.result", { callId: second, result: "done" });
+    expect((await admin.answer(found)).payload).toMatchObject({ result: "done" });
+    await later(LIMITS.nodeGraceMs + 1000);
+    expect((await admin.answer(lost)).error?.reason).toBe("tool.outcome_unknown");
+    expect(back.events("tool.invoke")).toEqual([]);
   });
 
-  test("[P1] asked again under the same name, after a lost link: one call, and the answer goes to who asks now", async () => {
+  test("[P1] asked again under the same name, after a lost link: one call, and the newest request gets the answer", async () => {
     const lap = await node("lap");
     const before = await client();
     before.ask("tool.invoke", { tool: "lap__Bash", callId: "deploy-1" });
@@ -490,7 +529,7 @@ describe("[P6] tool.invoke by a client", () => {
     expect((await admin.answer(id)).payload).toEqual({ result: "deployed", callId: "deploy-1" });
   });
 
-  test("[S3] the names of one token's calls can't meet another's, nor a session's", async () => {
+  test("[S3] call names of one token never collide with those of another token or of a session", async () => {
     const lap = await node("lap");
     const other = await client((await token("client")).token);
     admin.ask("tool.invoke", { tool: "lap__Bash", callId: "same" });
@@ -509,7 +548,7 @@ describe("[P6] tool.invoke by a client", () => {
     expect(lap.events("tool.invoke").length).toBe(64);
   });
 
-  test("progress of the call reaches who asked", async () => {
+  test("progress of the call reaches the client that asked", async () => {
     const lap = await node("lap");
     admin.ask("tool.invoke", { tool: "lap__Bash" });
     const { callId } = await invoked(lap);
@@ -517,7 +556,7 @@ describe("[P6] tool.invoke by a client", () => {
     expect((await admin.event("tool.progress")).payload).toEqual({ callId, nodeId: "lap", phase: "output", chunk: "1%" });
   });
 
-  test("the gateway's own tools run for a client too", async () => {
+  test("a client can call native tools", async () => {
     await admin.ok("workspace.write", { path: "notes.md", content: "remember the milk" });
     expect(JSON.stringify(await admin.ok("tool.invoke", { tool: "gsv__ReadFile", args: { path: "notes.md" } }))).toContain(
       "remember the milk",
@@ -525,14 +564,89 @@ describe("[P6] tool.invoke by a client", () => {
     expect((await admin.refused("tool.invoke", { tool: "gsv__ReadFile", args: { path: "../../x" } })).reason).toBe("path.invalid");
   });
 
-  test("[G5] a command may take as long as it says", async () => {
+  describe("[P8] [G7] a native tool, called by a client, has the same record", () => {
+    /** A native call that lasts until the node answers. */
+    const slow = { tool: "gsv__LogsGet", args: { lines: 1 }, callId: "mine" };
+    const natives = async () => (await openCalls()).filter(({ target }) => (target as { kind: string }).kind === "native");
+
+    test("the same name again: one call runs, and the newest request gets the answer", async () => {
+      const lap = await node("lap");
+      const first = admin.ask("tool.invoke", slow);
+      const { callId } = (await lap.event("logs.get")).payload as { callId: string };
+      expect(await natives()).toMatchObject([{ name: "gsv__LogsGet", status: "dispatched" }]);
+      const second = admin.ask("tool.invoke", slow);
+      expect((await admin.answer(first)).error?.reason).toBe("tool.cancelled");
+      await lap.ok("logs.result", { callId, lines: ["x"] });
+      expect((await admin.answer(second)).payload).toMatchObject({ result: { lines: ["x"] }, callId: "mine" });
+      expect(lap.events("logs.get")).toHaveLength(1);
+      expect(await openCalls()).toEqual([]);
+    });
+
+    test("it has a deadline", async () => {
+      const lap = await node("lap");
+      const id = admin.ask("tool.invoke", { ...slow, timeoutMs: 1_000 });
+      await lap.event("logs.get");
+      await later(2_000);
+      expect((await admin.answer(id)).error?.reason).toBe("tool.timeout");
+      expect(await natives()).toEqual([]);
+    });
+
+    test("[P6] a restart ends it: it is not run again, and the client is told", async () => {
+      await runInDurableObject(gateway(), (_gateway, state) => {
+        const [conn] = state.getWebSockets().flatMap((socket) => {
+          const kept = socket.deserializeAttachment() as { conn: string; principal?: { mode: string } };
+          return kept.principal?.mode === "client" ? [kept.conn] : [];
+        });
+        const call = planCall(
+          {
+            callId: "gw/t/mine",
+            index: 0,
+            name: "gsv__WriteFile",
+            target: { kind: "native" },
+            ledger: true,
+            idempotent: true,
+            deadlineMs: 60_000,
+          },
+          Date.now(),
+        );
+        const waiter = { kind: "client", conn: conn ?? "", request: "before" } as const;
+        new CallStore(state.storage).put({ call, kind: "tool", origin: { kind: "gateway" }, waiter });
+      });
+      await evictDurableObject(gateway(), { webSockets: "hibernate" });
+      await admin.ok("sessions.list");
+      expect((await admin.answer("before")).error?.reason).toBe("tool.outcome_unknown");
+      expect(await openCalls()).toEqual([]);
+    });
+  });
+
+  test("[W7] a result of one kind does not end a call of another", async () => {
+    const lap = await node("lap");
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash" });
+    const { callId } = await invoked(lap);
+    expect(await lap.ok("logs.result", { callId, lines: [] })).toEqual({ ok: true, dropped: true });
+    await lap.ok("tool.result", { callId, result: "true" });
+    expect((await admin.answer(id)).payload).toMatchObject({ result: "true" });
+  });
+
+  test("[F6] a machine that stops pinging is cut off while only a client's call is out", async () => {
+    const lap = await node("lap");
+    lap.send("ping");
+    await until("pong", () => lap.texts.includes("pong"));
+    const id = admin.ask("tool.invoke", { tool: "lap__Read", timeoutMs: 600_000 });
+    await invoked(lap);
+    await later(LIMITS.pingIntervalMs * 3 + 1000);
+    expect((await lap.ended()).code).toBe(4008);
+    expect((await admin.answer(id)).error?.reason).toBe("node.offline");
+  });
+
+  test("[G5] a command gets the time that it states", async () => {
     const lap = await node("lap");
     admin.ask("tool.invoke", { tool: "lap__Bash", args: { command: "make", timeout: 600_000 } });
     expect((await lap.event("tool.invoke")).payload).toMatchObject({ timeoutMs: 605_000 });
   });
 });
 
-test("tool.request is sent, and its result is taken though nobody waits", async () => {
+test("tool.request is handed over, and its result is taken though no one waits for it", async () => {
   const lap = await node("lap");
   expect(await admin.ok("tool.request", { callId: "c1", tool: "lap__Bash", args: {}, sessionKey: "main" })).toEqual({ status: "sent" });
   const event = await lap.event("tool.invoke");
@@ -545,7 +659,7 @@ test("tool.request is sent, and its result is taken though nobody waits", async 
 });
 
 describe("logs.get", () => {
-  test("of the node that is named, or of the only one", async () => {
+  test("reads the log of the named node, or of the only one", async () => {
     const lap = await node("lap");
     const id = admin.ask("logs.get", { lines: 2 });
     const { callId, lines } = (await lap.event("logs.get")).payload as { callId: string; lines: number };
@@ -558,7 +672,7 @@ describe("logs.get", () => {
     expect((await admin.refused("logs.get", { nodeId: "nowhere" })).reason).toBe("node.unknown");
   });
 
-  test("a node that does not answer is a timeout", async () => {
+  test("a node that does not answer gives a timeout", async () => {
     await node("lap");
     const id = admin.ask("logs.get");
     await until("the row", () => true);
@@ -567,7 +681,7 @@ describe("logs.get", () => {
     expect((await admin.answer(id)).error?.reason).toBe("tool.timeout");
   });
 
-  test("for native tools the same", async () => {
+  test("a session's native tool reads the same log", async () => {
     expect(await gateway().nodeLogs(undefined, 5)).toMatchObject({ ok: false, error: { reason: "node.offline" } });
     const lap = await node("lap");
     const asked = gateway().nodeLogs(undefined, 5);

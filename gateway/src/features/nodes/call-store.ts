@@ -1,0 +1,96 @@
+/**
+ * Open tool calls of clients (`tool.invoke`, `tool.request`, `logs.get`): rows, so that they outlive hibernation. Each row holds the same
+ * record of a call that a session keeps (calls/open-call.ts), and who waits for its answer. A session's calls are never here.
+ */
+import { dueAt, nodeOf, type OpenCall } from "../../calls/open-call.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { Origin } from "../../ports/origin.ts";
+
+/** Who gets the answer. */
+export type Waiter =
+  /** A request on a connection. */
+  | { readonly kind: "client"; readonly conn: string; readonly request: string }
+  /** Code of this object, in memory: after a restart there is no one to answer. */
+  | { readonly kind: "inside" }
+  /** `tool.request`: the call runs, and its result is not passed on. */
+  | { readonly kind: "none" };
+
+export interface ClientCall {
+  readonly call: OpenCall;
+  /** How the call is handed to its node, and the shape of its answer. */
+  readonly kind: "tool" | "logs";
+  readonly origin: Origin;
+  /** The client's own name for the call; its answer carries it. */
+  readonly ownName?: string;
+  readonly waiter: Waiter;
+}
+
+export const MAX_OPEN_CALLS = 512;
+export const MAX_OPEN_CALLS_PER_TOKEN = 64;
+
+/** Stands in call ids and limits for the token of a caller that is not a client. */
+const NO_TOKEN = "session";
+export const tokenOf = (origin: Origin): string => (origin.kind === "client" ? (origin.tokenId ?? NO_TOKEN) : NO_TOKEN);
+
+type Row = { readonly record: string };
+const recordOf = ({ record }: Row): ClientCall => JSON.parse(record) as ClientCall;
+
+export class CallStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** False: there are too many open calls. */
+  add(record: ClientCall): boolean {
+    const token = tokenOf(record.origin);
+    const count = one<{ n: number; mine: number | null }>(
+      this.#db.sql,
+      "SELECT count(*) AS n, sum(token = ?) AS mine FROM client_calls",
+      token,
+    );
+    if ((count?.n ?? 0) >= MAX_OPEN_CALLS || (count?.mine ?? 0) >= MAX_OPEN_CALLS_PER_TOKEN) return false;
+    this.put(record);
+    return true;
+  }
+
+  put(record: ClientCall): void {
+    const { call, origin } = record;
+    run(
+      this.#db.sql,
+      "INSERT OR REPLACE INTO client_calls(id, token, node, due_at, record) VALUES(?, ?, ?, ?, ?)",
+      call.callId,
+      tokenOf(origin),
+      nodeOf(call) ?? null,
+      dueAt(call),
+      JSON.stringify(record),
+    );
+  }
+
+  get(callId: string): ClientCall | undefined {
+    const row = one<Row>(this.#db.sql, "SELECT record FROM client_calls WHERE id = ?", callId);
+    return row === undefined ? undefined : recordOf(row);
+  }
+
+  /** Removes a call and answers its record. */
+  take(callId: string): ClientCall | undefined {
+    const row = one<Row>(this.#db.sql, "DELETE FROM client_calls WHERE id = ? RETURNING record", callId);
+    return row === undefined ? undefined : recordOf(row);
+  }
+
+  ofNode(nodeId: string): readonly ClientCall[] {
+    return all<Row>(this.#db.sql, "SELECT record FROM client_calls WHERE node = ? ORDER BY due_at, id", nodeId).map(recordOf);
+  }
+  native(): readonly ClientCall[] {
+    return all<Row>(this.#db.sql, "SELECT record FROM client_calls WHERE node IS NULL ORDER BY due_at, id").map(recordOf);
+  }
+
+  /** Calls whose deadline or grace has ended. */
+  due(now: number): readonly ClientCall[] {
+    return all<Row>(this.#db.sql, "SELECT record FROM client_calls WHERE due_at <= ? ORDER BY due_at, id", now).map(recordOf);
+  }
+  nextDeadline(): number | undefined {
+    return one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM client_calls")?.at ?? undefined;
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * Tool calls of sessions on their way through the gateway: checks that the session may use the tool, hands the call to its machine, and
+ * takes the machine's result to the session. The record of the call, its deadline and its outcome are the session's.
+ */
+import { asCallId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
+import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
+import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
+import type { NodeDispatch } from "./dispatch.ts";
+
+export interface SessionCallPorts {
+  readonly dispatch: NodeDispatch;
+  readonly sessions: SessionDirectory;
+  readonly ask: AskSession;
+  readonly audit: Pick<KernelPorts["audit"], "append">;
+  /** What a session may use now, by its key. */
+  readonly access: (sessionKey: string) => ToolAccess;
+  /** Resolves when it is known whether a machine that is about to come back did. */
+  readonly arrival: (nodeId: string) => Promise<void>;
+}
+
+export class SessionCalls {
+  readonly #ports: SessionCallPorts;
+
+  constructor(ports: SessionCallPorts) {
+    this.#ports = ports;
+  }
+
+  /** Access is checked again here, whatever the run was shown and however long ago: the present configuration decides. */
+  async dispatch({ callId, sessionKey, nodeId, tool, args, timeoutMs }: ToolDispatch): Promise<DispatchOutcome> {
+    const { isOwners, isOpened } = this.#ports.access(sessionKey);
+    const name = machineToolName(nodeId, tool);
+    if (!isOwners && !isOpened(name)) {
+      await this.#ports.audit.append({ actor: `session:${sessionKey}`, action: "tool.dispatch", target: name, decision: "denied" });
+      return "refused";
+    }
+    await this.#ports.arrival(nodeId);
+    const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };
+    return this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload }) ? "sent" : "offline";
+  }
+
+  /** A machine reports how a call ended. False: no session has the call, and the machine may forget it. */
+  async result(nodeId: string, ref: string, result: ToolResultParams): Promise<boolean> {
+    const key = this.#ports.sessions.keyOf(ref);
+    if (key === undefined) return false;
+    const taken = await this.#ports.ask(key, (session) => session.toolResult(nodeId, result));
+    // Only now does the session have it: when the call failed on the way, the machine keeps the result and sends it again (W6).
+    this.#ports.dispatch.ended(nodeId, result.callId);
+    return taken !== "unknown";
+  }
+}
