@@ -19,6 +19,8 @@ const state: State = newborn({
   wall: 5,
 });
 const nothing: Omit<Step, "state"> = {
+  cause: "Tick",
+  transitions: [],
   append: [],
   amend: [],
   queue: [],

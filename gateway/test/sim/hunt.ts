@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LogRow } from "../../src/session/machine/log.ts";
+import type { TransitionName } from "../../src/session/machine/transitions.ts";
 import { type Scenario, simulate, SimulationError } from "./simulate.ts";
 
 export interface Tally {
@@ -16,13 +17,16 @@ export interface Tally {
   rows: number;
   compactions: number;
   resets: number;
+  /** How often each transition was taken, over all histories. */
+  readonly transitions: Map<TransitionName, number>;
 }
-export const tally = (): Tally => ({ histories: 0, kills: 0, rows: 0, compactions: 0, resets: 0 });
+export const tally = (): Tally => ({ histories: 0, kills: 0, rows: 0, compactions: 0, resets: 0, transitions: new Map() });
 async function one(scenario: Scenario, sum: Tally): Promise<number> {
   const report = await simulate(scenario);
   sum.histories += 1;
   sum.kills += report.kills;
   sum.rows += report.rows.length;
+  for (const [name, count] of report.transitions) sum.transitions.set(name, (sum.transitions.get(name) ?? 0) + count);
   for (const row of report.rows) {
     if (row.kind !== "notice" || !row.archive) continue;
     if (row.notice === "compacted") sum.compactions += 1;
@@ -65,10 +69,21 @@ export const randomScenario = (seed: number): Scenario => ({
   faults: true,
   actions: true,
   silences: seed % 4 === 0,
+  notes: seed % 2 === 1,
   ...(seed % 3 === 1 ? { window: 400 } : {}),
 });
 export async function random(from: number, seeds: number, sum: Tally): Promise<void> {
   for (let seed = from; seed < from + seeds; seed++) await one(randomScenario(seed), sum);
+}
+
+/** What seldom happens by chance: a full queue, runs that get nowhere, a channel that is gone, notes beside everything else. */
+export async function corners(from: number, seeds: number, sum: Tally): Promise<void> {
+  for (let seed = from; seed < from + seeds; seed++) {
+    await one({ seed, messages: 1, flood: true }, sum);
+    await one({ seed, messages: 3, crashRate: 0.6, faults: true, actions: true, turnover: true }, sum);
+    await one({ seed, messages: 4, channelGone: true }, sum);
+    await one({ seed, messages: 6, notes: true, actions: true, faults: true, turnover: seed % 2 === 0 }, sum);
+  }
 }
 
 /** [P20] A jump of the wall clock ends nothing early: where nothing is slow or broken, every call and every run ends well. */
@@ -94,6 +109,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     await turnovers(3, sum);
     await exhaustive(Number(process.argv[3] ?? 6), sum);
     await jumps(1, 60, sum);
+    await corners(1, 3, sum);
     await random(1, Number(process.argv[2] ?? 300), sum);
     console.log(JSON.stringify({ ok: true, ...sum }));
   } catch (error) {

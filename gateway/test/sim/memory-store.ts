@@ -6,6 +6,7 @@ import type { Step } from "../../src/session/machine/draft.ts";
 import type { Answer } from "../../src/session/machine/event.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../../src/session/machine/state.ts";
+import { type TransitionName, transitionProblem } from "../../src/session/machine/transitions.ts";
 import {
   decodeMessage,
   decodeRow,
@@ -48,7 +49,11 @@ export class MemoryStore implements SessionStore {
   /** Keys of messages in the order in which they were accepted. */
   readonly accepted: string[] = [];
   writes = 0;
+  /** Transitions that committed steps took, and what was wrong with them. */
+  readonly taken = new Map<TransitionName, number>();
+  readonly wrongSteps: string[] = [];
   /** What the transaction at work would add to the above. */
+  #steps: TransitionName[] = [];
   #added: LogRow[] = [];
   #amended: LogRow[] = [];
   #takenIn: string[] = [];
@@ -62,12 +67,14 @@ export class MemoryStore implements SessionStore {
     this.#amended = [];
     this.#takenIn = [];
     this.#learnt = [];
+    this.#steps = [];
     try {
       const result = work();
       this.everything.push(...this.#added);
       for (const row of this.#amended) this.everything[this.everything.findIndex(({ seq }) => seq === row.seq)] = row;
       this.accepted.push(...this.#takenIn);
       this.memories.push(...this.#learnt);
+      for (const name of this.#steps) this.taken.set(name, (this.taken.get(name) ?? 0) + 1);
       return result;
     } catch (error) {
       this.#tables = before;
@@ -113,6 +120,11 @@ export class MemoryStore implements SessionStore {
   write(before: State | undefined, step: Step, seen: SeenEntry | undefined): void {
     if (!this.#inside) throw new Error("a write outside of a transaction");
     this.writes += 1;
+    this.#steps.push(...step.transitions);
+    if (step.state !== before) {
+      const problem = transitionProblem(before?.run.phase ?? "idle", step.cause, step.transitions, step.state.run.phase);
+      if (problem !== undefined) this.wrongSteps.push(problem);
+    }
     const { state, log, queue, results } = this.#tables;
     for (const row of step.append) {
       const stored = encodeRow(row);

@@ -64,13 +64,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[P10] [W9] waiting messages are forgotten when a run ends",
-    file: machine("phase/idle"),
-    find: "  startNext(d);\n}\nexport function startNext",
-    put: "  d.state.queue = { count: 0, bytes: 0 };\n}\nexport function startNext",
+    file: machine("phase/queue"),
+    find: "if (d.atNext && d.state.queue.count > 0) startNext(d);",
+    put: "d.state.queue = { count: 0, bytes: 0 };",
   },
   {
     name: "[P3] a message that comes during a run overtakes",
-    file: machine("phase/idle"),
+    file: machine("phase/queue"),
     find: 'if (state.run.phase === "idle" && reset === undefined) {',
     put: "if (reset === undefined) {",
   },
@@ -82,7 +82,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[P2] what is only to be known is lost when it waits in front of nothing else",
-    file: machine("phase/idle"),
+    file: machine("phase/queue"),
     find: "    takeOff(d, message);\n    enter(d, message.incoming);",
     put: "    takeOff(d, message);\n    if (at.head) enter(d, message.incoming);",
   },
@@ -115,7 +115,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "[P17] a failed archive does not stop the reset",
     file: machine("phase/archiving"),
     find: "  if (run) failedOnce(d, run, event.error);",
-    put: '  if (run?.kind === "reset") {\n    settle(d, event.effectId);\n    freshStart(d, run, undefined);\n    return goOn(d, run);\n  }\n  if (run) failedOnce(d, run, event.error);',
+    put: '  if (run?.kind === "reset") {\n    settle(d, event.effectId);\n    freshStart(d, run, undefined);\n    return archiveOver(d, "resetDone", run);\n  }\n  if (run) failedOnce(d, run, event.error);',
   },
   {
     name: "[P17] compaction cuts between a call and its result",
@@ -138,14 +138,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[P17] a compaction moves on without an archive",
     file: machine("phase/summarizing"),
-    find: 'if (run.kind === "compact") return startStage(d, nextStage(run, "archive"));',
-    put: 'if (run.kind === "compact") {\n    compacted(d, run, "nowhere");\n    return goOn(d, run);\n  }',
+    find: 'if (run.kind === "compact") return startStage(d, "summaryDone", nextStage(run, "archive"));',
+    put: 'if (run.kind === "compact") {\n    d.state.contextFrom = run.upto + 1;\n    d.state.messageCount -= run.count;\n    delete d.state.work;\n    return archiveOver(d, "summaryDone", run);\n  }',
   },
   {
     name: "[R7] the run behind a compaction is forgotten",
     file: machine("phase/turnover"),
-    find: "if (!resume) return becomeIdle(d);",
-    put: "if (!resume || run.attempt >= 0) return becomeIdle(d);",
+    find: "if (!resume) return;",
+    put: "if (!resume || run.attempt >= 0) return;",
   },
   {
     name: "[R3] a stop while room is made leaves the run without an end",
@@ -198,8 +198,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[P9] [W4] only answers are sent to the platform, no errors",
     file: machine("phase/ending"),
-    find: "  reply(d, run, seq);\n  becomeIdle(d);\n}\n/** Returns",
-    put: "  becomeIdle(d);\n}\n/** Returns",
+    find: "  reply(d, run, seq);\n}\n/** Returns",
+    put: "}\n/** Returns",
   },
   {
     name: "[P9] [W10] an answer that could not be handed to the channel is dropped",
@@ -252,9 +252,51 @@ export const MUTANTS: readonly Mutant[] = [
     put: "{ key: this.#ports.freshId() + `e:",
   },
   {
+    name: "[P5.6] a transcript is not stored",
+    file: machine("phase/thinking"),
+    find: "  d.amend.push(row);",
+    put: "",
+  },
+  {
+    name: "[P5.6] a transcript replaces the text of its message",
+    file: "src/session/effects/hear.ts",
+    find: "      heard.push(block);\n      continue;",
+    put: "      continue;",
+  },
+  {
+    name: "a note of the gateway is not told to the model",
+    file: machine("reduce"),
+    find: "...(event.forModel ? { forModel: event.text } : {})",
+    put: "",
+  },
+  {
+    name: "a note of the gateway is taken twice",
+    file: "src/session/session-service.ts",
+    find: "{ key: `n:",
+    put: "{ key: this.#ports.freshId() + `n:",
+  },
+  {
+    name: "a note is in the log, and the model never sees it",
+    file: "src/session/history.ts",
+    find: "this.#notes.push(row.forModel);",
+    put: "",
+  },
+  {
+    name: "the end of a process is dropped when the queue is full",
+    file: machine("phase/queue"),
+    find: 'appendNotice(d, { notice: "note", runId: "", text, forModel: text });',
+    put: "",
+  },
+  {
+    name: "a step takes a transition that its event does not allow",
+    file: machine("phase/acting"),
+    find: '"resultTaken",',
+    put: '"callHandedOver",',
+  },
+  {
     name: "[R5] a reset leaves the run going",
     file: machine("phase/archiving"),
-    find: 'else if (run.phase !== "idle") endByAbort(d, run, "The conversation was reset.");',
+    find: 'endByAbort(d, run, "The conversation was reset.");',
     put: "",
   },
   {

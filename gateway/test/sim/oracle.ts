@@ -4,27 +4,10 @@ import { isMediaBlock, type Message } from "../../src/ports/messages.ts";
 import { rowEvents } from "../../src/session/events.ts";
 import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
 import { textOf } from "../../src/session/machine/text.ts";
+import { historyProblem } from "./history.ts";
 import type { World } from "./world.ts";
 import { IDENTITY, LIMITS_OF_RUN } from "./world.ts";
 
-/** Each call has exactly one result before the next assistant message. The newest answer's calls may still be open. */
-export function historyProblem(rows: readonly LogRow[]): string | undefined {
-  const open = new Set<string>();
-  const answered = new Set<string>();
-  for (const row of rows) {
-    if (row.kind === "user" && open.size > 0) return `the user row ${row.seq} stands between a call and its result`;
-    if (row.kind === "assistant") {
-      if (open.size > 0) return `the answer ${row.seq} came before the results of ${[...open].join(", ")}`;
-      for (const call of row.calls) open.add(call.callId);
-    }
-    if (row.kind === "toolResult") {
-      if (answered.has(row.callId)) return `the call ${row.callId} has two results`;
-      if (!open.delete(row.callId)) return `the row ${row.seq} is a result for ${row.callId}, which is not open`;
-      answered.add(row.callId);
-    }
-  }
-  return undefined;
-}
 const isTerminal = (row: LogRow): boolean =>
   (row.kind === "assistant" && row.calls.length === 0) || (row.kind === "notice" && (row.notice === "error" || row.notice === "aborted"));
 
@@ -38,10 +21,19 @@ export interface Sent {
   readonly routed?: boolean;
   /** It is only to be known: no run answers it. */
   readonly quiet?: boolean;
+  /** How much longer than usual its text is. */
+  readonly extraChars?: number;
   state: "pending" | "accepted" | "refused";
 }
 
-export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly string[]): void {
+/** A note of the gateway that the session has acknowledged. */
+export interface Noted {
+  readonly key: string;
+  readonly text: string;
+  readonly forModel: boolean;
+}
+
+export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly string[], noted: readonly Noted[]): void {
   const bad = (what: string): void => world.problem(what);
   const { disk } = world;
   const rows = disk.everything;
@@ -91,6 +83,14 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
     );
     if (found.length !== 1) bad(`the end of the process ${eventId} is there ${found.length} times`);
   }
+  // Each note is there once, for the model too where it was meant for it.
+  for (const { text, forModel } of noted) {
+    const found = rows.filter((row) => row.kind === "notice" && row.notice === "note" && row.text === text);
+    const [row] = found;
+    if (found.length !== 1) bad(`the note "${text}" is there ${found.length} times`);
+    else if (row?.kind === "notice" && row.forModel !== (forModel ? text : undefined)) bad(`the note "${text}" lost whom it is for`);
+  }
+  checkRecordings(world, rows);
   const history = historyProblem(rows);
   if (history !== undefined) bad(history);
   // [W22] No run takes more steps than it may.
@@ -108,6 +108,20 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   checkClients(world, rows);
 }
 
+/** [P5.6] The recordings of every message that the model answered are text, in the message's own row and with nothing else changed. */
+function checkRecordings(world: World, rows: readonly LogRow[]): void {
+  for (const row of rows) {
+    if (row.kind !== "user" || typeof row.message.content === "string") continue;
+    const answered = rows.some((other) => other.kind === "assistant" && other.runId === row.runId);
+    for (const block of row.message.content) {
+      if (!isMediaBlock(block) || block.type !== "audio") continue;
+      if (answered && block.transcript !== `said in ${block.r2Key}`) world.problem(`the recording ${block.r2Key} was not transcribed`);
+    }
+    if (!textOf(row.message.content.filter((block) => block.type === "text")).startsWith(`say ${row.messageId}`))
+      world.problem(`the text of ${row.messageId} was changed with its recording`);
+  }
+}
+
 /** [P9] [P10] [W4] The end of each run that began on a platform was sent there once; nothing else was, but what became of processes. */
 function checkPlatform(world: World, sent: readonly Sent[], rows: readonly LogRow[]): void {
   const said = [...world.said.values()];
@@ -119,6 +133,11 @@ function checkPlatform(world: World, sent: readonly Sent[], rows: readonly LogRo
   for (const message of sent) {
     const end = rows.find((row) => row.runId === message.runId && isTerminal(row));
     if (!end || message.routed !== true) continue;
+    if (world.channelGone) {
+      if (!rows.some((row) => row.kind === "notice" && row.text.startsWith("An answer could not be sent over")))
+        world.problem(`that the end of ${message.messageId} could not be sent is told to no one`);
+      continue;
+    }
     const text = end.kind === "assistant" ? textOf(end.message.content) : end.kind === "notice" ? end.text : "";
     if (!take(text)) world.problem(`the end of ${message.messageId} was not sent to its platform`);
   }

@@ -1,7 +1,8 @@
 /** One history: people talk, things break, the world calms down, and everything that was promised must be true. */
 import { asCallId, asRunId } from "../../../protocol/gen/types.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
-import { checkAtRest, type Sent } from "./oracle.ts";
+import type { TransitionName } from "../../src/session/machine/transitions.ts";
+import { checkAtRest, type Noted, type Sent } from "./oracle.ts";
 import { IDENTITY, ROUTE, World } from "./world.ts";
 
 export interface Scenario {
@@ -18,6 +19,12 @@ export interface Scenario {
   readonly window?: number;
   /** One compaction and one reset are asked for, whatever else happens. */
   readonly turnover?: boolean;
+  /** Notes of the gateway, some of them for the model too. */
+  readonly notes?: boolean;
+  /** More large messages at once than the queue takes, and a process that ends while it is full. */
+  readonly flood?: boolean;
+  /** The channel that answers go to is not there any more. */
+  readonly channelGone?: boolean;
   /** The only jump of the wall clock, at this moment; without it, faults may bring one. */
   readonly jump?: { readonly atMs: number; readonly byMs: number };
 }
@@ -27,12 +34,19 @@ export interface Report {
   readonly modelCalls: number;
   readonly rows: readonly LogRow[];
   readonly simMs: number;
+  /** How often each transition was taken. */
+  readonly transitions: ReadonlyMap<TransitionName, number>;
 }
 export class SimulationError extends Error {
   override readonly name = "SimulationError";
 }
 const DAY_MS = 86_400_000;
 const BUSY_MS = 60_000;
+/** Together more than `LIMITS.queueBytes`, and small enough at the end to leave no space for anything else. */
+const FLOOD_CHARS: readonly number[] = [
+  ...Array.from({ length: 17 }, () => 250_000),
+  ...[120_000, 60_000, 30_000, 15_000, 7_500, 3_700, 1_800, 900, 450, 225, 110, 55, 25, 1],
+];
 /** After the faults stop, everything ends within this. */
 const CALM_MS = 600_000;
 /** Ten times what the longest takes: a session that runs in circles is found early. */
@@ -51,6 +65,9 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     silences = false,
     window,
     turnover = false,
+    notes = false,
+    flood = false,
+    channelGone = false,
     jump,
   } = scenario;
   const world = new World({
@@ -60,11 +77,13 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     ...(crashAt === undefined ? {} : { crashAt }),
     ...(silences ? { idleMinutes: 1 } : {}),
     ...(window === undefined ? {} : { window }),
+    channelGone,
   });
   const busyMs = silences ? 5 * BUSY_MS : BUSY_MS;
   const { rng, time } = world;
   const sent: Sent[] = [];
   const execs: string[] = [];
+  const noted: Noted[] = [];
   let waiting = 0;
   const fail = (): never => {
     throw new SimulationError(`seed ${seed}${crashAt === undefined ? "" : ` crashAt ${crashAt}`}: ${world.problems.join("\n  ")}`);
@@ -92,7 +111,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
             identity: IDENTITY,
             messageId: message.messageId,
             runId: message.runId,
-            text: `say ${message.messageId}`,
+            text: `say ${message.messageId}${"x".repeat(message.extraChars ?? 0)}`,
             origin: { kind: "client", clientId: "sim" },
             ...(message.routed ? { reply: ROUTE } : {}),
             ...(message.quiet ? { quiet: true } : {}),
@@ -110,11 +129,23 @@ export async function simulate(scenario: Scenario): Promise<Report> {
       },
     );
   // What is planned is still to come: the world is not at rest before.
-  const plan = (work: () => void): void => {
+  const at = (ms: number, work: () => void): void => {
     waiting += 1;
-    time.after(rng.int(0, busyMs), () => {
+    time.after(ms, () => {
       waiting -= 1;
       work();
+    });
+  };
+  const plan = (work: () => void): void => at(rng.int(0, busyMs), work);
+
+  const processEnds = (eventId: string): void => {
+    const once = (): Promise<string> =>
+      world.call((service) => service.execEvent("lap", { eventId, sessionId: eventId, event: "finished", exitCode: 0 }));
+    insist(once, (answer) => {
+      // Before the first message there is no session that a process could belong to.
+      if (answer === "unknown") return;
+      execs.push(eventId);
+      if (rng.chance(0.3)) insist(once, () => {});
     });
   };
 
@@ -147,17 +178,32 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     if (rng.chance(0.2)) plan(() => void world.call((service) => service.patch({ label: "sim" })).catch(() => {}));
     for (let count = rng.int(0, 2); count > 0; count--) {
       const eventId = `x${count}`;
+      plan(() => processEnds(eventId));
+    }
+  }
+  if (notes) {
+    for (let count = rng.int(1, 4); count > 0; count--) {
+      const note: Noted = { key: `note-${count}`, text: `the gateway says ${count}.`, forModel: count % 2 === 0 };
       plan(() => {
-        const once = (): Promise<string> =>
-          world.call((service) => service.execEvent("lap", { eventId, sessionId: eventId, event: "finished", exitCode: 0 }));
-        insist(once, (answer) => {
-          // Before anybody has said anything there is no session that a process could belong to.
-          if (answer === "unknown") return;
-          execs.push(eventId);
+        const once = (): Promise<void> =>
+          world.call((service) =>
+            service.note({ identity: IDENTITY, key: note.key, text: note.text, ...(note.forModel ? { forModel: true } : {}) }),
+          );
+        insist(once, () => {
+          noted.push(note);
           if (rng.chance(0.3)) insist(once, () => {});
         });
       });
     }
+  }
+  if (flood) {
+    for (const [index, extraChars] of FLOOD_CHARS.entries())
+      at(index, () => {
+        const message: Sent = { messageId: `f${index}`, runId: `run-f${index}`, extraChars, state: "pending" };
+        sent.push(message);
+        send(message);
+      });
+    at(FLOOD_CHARS.length + 1, () => processEnds("flooded"));
   }
   if (turnover) {
     plan(() => void world.call((service) => service.compact(undefined)).catch(() => {}));
@@ -200,9 +246,17 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   // Late results and doubles of what has ended already must change nothing any more.
   const until = time.now + 30_000;
   while (time.now < until && time.step()) await settle();
-  checkAtRest(world, sent, execs);
+  checkAtRest(world, sent, execs, noted);
+  for (const problem of world.disk.wrongSteps.slice(0, 3)) world.problem(problem);
   if (world.problems.length > 0) fail();
-  return { borders: world.borders, kills: world.kills, modelCalls: world.modelCalls, rows: world.disk.everything, simMs: time.now };
+  return {
+    borders: world.borders,
+    kills: world.kills,
+    modelCalls: world.modelCalls,
+    rows: world.disk.everything,
+    simMs: time.now,
+    transitions: world.disk.taken,
+  };
 }
 
 function breakNode(world: World): void {

@@ -20,7 +20,7 @@ import { MemoryStore } from "./memory-store.ts";
 import { FakeNode, type NodePorts } from "./nodes.ts";
 import { type Rng, rng } from "./rng.ts";
 import { VirtualTime } from "./time.ts";
-import { historyProblem } from "./oracle.ts";
+import { historyProblem } from "./history.ts";
 
 export interface WorldOptions {
   readonly seed: number;
@@ -34,6 +34,8 @@ export interface WorldOptions {
   readonly idleMinutes?: number;
   /** Tokens of the model's window; so many by default that it never fills. */
   readonly window?: number;
+  /** The channel that answers go to does not exist any more. */
+  readonly channelGone?: boolean;
 }
 const isUnheard = (message: Message): boolean =>
   message.role === "user" &&
@@ -78,6 +80,7 @@ export class World {
   readonly nativeRuns = new Map<string, number>();
   readonly problems: string[] = [];
   faulty: boolean;
+  readonly channelGone: boolean;
   kills = 0;
   borders = 0;
   modelCalls = 0;
@@ -93,6 +96,7 @@ export class World {
     this.#options = options;
     this.rng = rng(options.seed);
     this.faulty = options.faults;
+    this.channelGone = options.channelGone ?? false;
     const ports: NodePorts = {
       time: this.time,
       rng: this.rng,
@@ -326,6 +330,8 @@ export class World {
       skillWriting: () => remote(() => ({ ok: true as const, value: undefined })),
       reply: (call) =>
         remote(() => {
+          if (this.channelGone)
+            return { ok: false as const, error: { reason: "channel.unknown" as const, message: "There is no such channel." } };
           if (call.kind === "send") this.#channel(call.message);
           return { ok: true as const, value: undefined };
         }),
@@ -456,6 +462,7 @@ export class World {
     const problem = requestProblem(request.messages);
     if (problem !== undefined) this.problem(`the model was asked with a broken history: ${problem}`);
     const state = this.disk.load();
+    if (!isDead() && this.#options.window === undefined) this.#checkNotes(request, state?.contextFrom ?? 0);
     if (!isDead() && state?.summary && state.compactions === 0) this.problem("the model was shown the summary of another conversation");
     const said = state && state.messageCount + (state.summary ? 1 : 0);
     if (!isDead() && said !== request.messages.length)
@@ -480,6 +487,15 @@ export class World {
         resolve(this.#outcome(request));
       });
     });
+  }
+  /** What the model is to know is in front of the next message of the user. */
+  #checkNotes({ messages }: ModelRequest, contextFrom: number): void {
+    const rows = this.disk.everything.filter(({ seq }) => seq >= contextFrom);
+    const shown = JSON.stringify(messages);
+    for (const [index, row] of rows.entries()) {
+      if (row.kind !== "notice" || row.forModel === undefined || !rows.slice(index).some(({ kind }) => kind === "user")) continue;
+      if (!shown.includes(JSON.stringify(row.forModel).slice(1, -1))) this.problem(`the model was not shown the note "${row.forModel}"`);
+    }
   }
   /** A call for a summary or memories: slow, failing, wordy or mute, like any other. Each fact is told once. */
   #summary(isDead: () => boolean, request: ModelRequest): Promise<ModelOutcome> {

@@ -3,10 +3,11 @@
  * from outside `reduce` stays a pure function. Nothing here decides anything about runs.
  */
 import type { Usage } from "../../../../protocol/gen/types.ts";
-import type { Answer, ArchiveEnd, Stamp } from "./event.ts";
+import type { Answer, ArchiveEnd, Event, EventBody, Stamp } from "./event.ts";
 import type { Effect } from "./effect.ts";
 import { hasEvent, isMessageRow, type LogRow, type MessageRow, type NoticeRow, seqSpan, type UserRow } from "./log.ts";
 import { deliverEffectId, type QueuedMessage, type State } from "./state.ts";
+import { type TransitionName, transitionOf } from "./transitions.ts";
 
 export type QueueOp =
   | { readonly op: "add"; readonly incoming: QueuedMessage["incoming"]; readonly bytes: number }
@@ -22,6 +23,9 @@ export interface StatusNews {
   readonly step: number;
 }
 export interface Step {
+  readonly cause: EventBody["type"];
+  /** In the order in which they were taken. For the simulator and tests; never stored. */
+  readonly transitions: readonly TransitionName[];
   /** The very same object when nothing has changed; then there is nothing else either, but an answer. */
   readonly state: State;
   readonly append: readonly LogRow[];
@@ -50,14 +54,19 @@ export interface Draft {
   readonly status: StatusNews[];
   readonly ended: ArchiveEnd[];
   answer: Answer | undefined;
-  /** The head of the queue as this step leaves it is not known any more. */
-  headTaken: boolean;
+  readonly cause: EventBody["type"];
+  readonly transitions: TransitionName[];
+  /** A run or an archive has ended in this step, and what waits has not been looked at yet. */
+  atNext: boolean;
 }
 
-export const startDraft = (state: State, at: Stamp): Draft => ({
+export const startDraft = (state: State, event: Event): Draft => ({
   before: state,
   state: { ...state },
-  at,
+  at: event,
+  cause: event.type,
+  transitions: [],
+  atNext: false,
   append: [],
   amend: [],
   queue: [],
@@ -65,8 +74,14 @@ export const startDraft = (state: State, at: Stamp): Draft => ({
   status: [],
   ended: [],
   answer: undefined,
-  headTaken: false,
 });
+
+/** Records a transition. Its phase is set beside. */
+export function take(d: Draft, name: TransitionName): void {
+  d.transitions.push(name);
+  const { to } = transitionOf(name);
+  if (to !== undefined) d.atNext = to === "next";
+}
 
 /** Everything of a row but its number and time. */
 export type RowBody<R extends LogRow = LogRow> = R extends LogRow ? Omit<R, "seq" | "at"> : never;
@@ -131,6 +146,8 @@ export function finishDraft(d: Draft): Step {
   const silent = isSame(before, d.state) && d.append.length === 0 && d.amend.length === 0 && d.queue.length === 0 && d.results.length === 0;
   if (silent)
     return {
+      cause: d.cause,
+      transitions: d.transitions,
       state: before,
       append: [],
       amend: [],
@@ -151,6 +168,8 @@ export function finishDraft(d: Draft): Step {
   const had = new Set(before.outbox.map((effect) => effect.id));
   const has = new Set(d.state.outbox.map((effect) => effect.id));
   return {
+    cause: d.cause,
+    transitions: d.transitions,
     state: d.state,
     append: d.append,
     amend: d.amend,

@@ -4,13 +4,13 @@
  *
  * Completions of effects that are no longer wanted drop themselves, because effects' ids derive from the state.
  */
-import { appendNotice, type Draft, finishDraft, settle, type Step, startDraft } from "./draft.ts";
+import { appendNotice, type Draft, finishDraft, settle, type Step, startDraft, take } from "./draft.ts";
 import type { Event, EventOf } from "./event.ts";
 import { actingTick, actingWoke, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { endByAbort, replyUnbegun } from "./phase/ending.ts";
-import { becomeIdle, execEnded, takeOff, userMessage } from "./phase/idle.ts";
+import { execEnded, startWaiting, takeOff, userMessage } from "./phase/queue.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, modelEffectId, type State } from "./state.ts";
 
@@ -19,6 +19,7 @@ export type { Step } from "./draft.ts";
 export function reduce(state: State, event: Event): Step {
   const d = startDraft(state, event);
   handle(d, event);
+  startWaiting(d);
   return finishDraft(d);
 }
 
@@ -45,6 +46,7 @@ function handle(d: Draft, event: Event): void {
     case "NodeChanged":
       return nodeChanged(d, event);
     case "Delivered":
+      take(d, "delivered");
       d.state.deliveredSeq = Math.max(d.state.deliveredSeq, Math.min(event.upto, d.state.nextSeq - 1));
       return;
     case "EffectDone":
@@ -52,6 +54,7 @@ function handle(d: Draft, event: Event): void {
     case "Parked":
       return parked(d, event);
     case "Noted":
+      take(d, "noted");
       appendNotice(d, { notice: "note", runId: "", text: event.text, ...(event.forModel ? { forModel: event.text } : {}) });
       d.answer = { type: "taken" };
       return;
@@ -89,6 +92,7 @@ function unhandled(event: never): never {
 
 function effectDone(d: Draft, event: EventOf<"EffectDone">): void {
   const effect = d.state.outbox.find((candidate) => candidate.id === event.effectId);
+  if (effect) take(d, "effectDone");
   switch (effect?.type) {
     case "StoreResult":
       d.results.push({ op: "drop", callId: effect.callId });
@@ -106,7 +110,9 @@ function effectDone(d: Draft, event: EventOf<"EffectDone">): void {
 }
 /** Told to people; the effect stays open. */
 function parked(d: Draft, event: EventOf<"Parked">): void {
-  if (d.state.outbox.some((effect) => effect.id === event.effectId)) appendNotice(d, { notice: "note", runId: "", text: event.text });
+  if (!d.state.outbox.some((effect) => effect.id === event.effectId)) return;
+  take(d, "effectParked");
+  appendNotice(d, { notice: "note", runId: "", text: event.text });
 }
 
 /** Rule R3. Named or not: a run that has not begun is taken off the queue, any other id means nothing. */
@@ -115,18 +121,18 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
   const { run } = state;
   const busy = run.phase === "thinking" || run.phase === "acting";
   if (busy && (event.runId === undefined || event.runId === run.runId)) {
+    take(d, "runStopped");
     const cancelled = endByAbort(d, run, "Stopped by the user.");
     d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled };
-    becomeIdle(d);
     return;
   }
   if (run.phase === "archiving" && run.kind === "compact" && (event.runId === undefined || event.runId === run.resume?.runId)) {
     d.answer = { type: "aborted", wasRunning: true, cancelled: 0, ...(run.resume ? { runId: run.resume.runId } : {}) };
     stopCompaction(d, run, "Stopped by the user.");
-    becomeIdle(d);
     return;
   }
   if (event.runId !== undefined && at.named && !at.named.incoming.quiet) {
+    take(d, "waitingMessageStopped");
     takeOff(d, at.named);
     const { seq } = appendNotice(d, {
       notice: "aborted",
@@ -142,6 +148,7 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
 }
 
 function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
+  take(d, "settingsPatched");
   const { state } = d;
   const cleared = new Set(event.clear ?? []);
   const settings = { ...state.settings, ...event.settings };

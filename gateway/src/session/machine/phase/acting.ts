@@ -12,7 +12,7 @@ import {
   type Ruling,
 } from "../../../calls/rules.ts";
 import type { ContentBlock } from "../../../ports/messages.ts";
-import { type Draft, appendMessage, appendNotice, open, settle, status } from "../draft.ts";
+import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES } from "../limits.ts";
 import {
@@ -27,11 +27,13 @@ import {
 } from "../state.ts";
 import { cutMiddle, fitImages, jsonBytes, textOf } from "../text.ts";
 import { cancelOnNodes, closeCall } from "./ending.ts";
-import { nextStep } from "./thinking.ts";
+import type { TransitionName } from "../transitions.ts";
+import { nextStep } from "./steps.ts";
 
 /** The run with other calls; when none is left, the next step. */
-function withCalls(d: Draft, run: Acting, calls: readonly OpenCall[]): void {
-  if (calls.length === 0) return nextStep(d, { ...run, calls, progressAt: d.at.now });
+function withCalls(d: Draft, name: TransitionName, run: Acting, calls: readonly OpenCall[]): void {
+  take(d, name);
+  if (calls.length === 0) return nextStep(d, "lastCallClosed", { ...run, calls, progressAt: d.at.now });
   d.state.run = { ...run, calls, deadline: callsDeadline(calls) };
 }
 export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
@@ -65,6 +67,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
       d.answer = { type: "taken" };
       withCalls(
         d,
+        "resultTaken",
         { ...run, progressAt: d.at.now },
         run.calls.filter((open) => open !== call),
       );
@@ -88,7 +91,8 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
 /** The result of a call that the session had closed: kept and told, never entered as the call's result; starts nothing. */
 function lateNote(d: Draft, closed: ClosedCall, event: EventOf<"ToolResult">): void {
   // A cancelled call that ends as cancelled is no news.
-  if (closed.outcome === "cancelled" && event.outcome === "cancelled") return;
+  if (closed.outcome === "cancelled" && event.outcome === "cancelled") return take(d, "lateResultDropped");
+  take(d, "lateResultNoted");
   const content = textOf(fit(d, closed.callId, event.content, LATE_NOTE_CHARS).filter((block) => block.type === "text"));
   const text = `A late result of ${closed.name} (call ${closed.callId}), which was closed as "${closed.outcome}" before: it ended as "${event.outcome}".\n${content}`;
   appendNotice(d, { notice: "late", runId: closed.runId, text, forModel: text });
@@ -156,7 +160,7 @@ export function toolSent(d: Draft, event: EventOf<"ToolSent">): void {
   if (found?.call.status !== "planned") return;
   settle(d, event.effectId);
   d.answer = { type: "taken" };
-  withCalls(d, found.run, carryOut(d, found.run, only(found.call, handingOver)).calls);
+  withCalls(d, "callHandedOver", found.run, carryOut(d, found.run, only(found.call, handingOver)).calls);
 }
 export function toolOffline(d: Draft, event: EventOf<"ToolOffline">): void {
   const found = openCall(d, event.callId, event.effectId);
@@ -166,7 +170,7 @@ export function toolOffline(d: Draft, event: EventOf<"ToolOffline">): void {
     found.run,
     only(found.call, (call) => nodeOffline(call, event, d.at.now)),
   );
-  if (changed) withCalls(d, found.run, calls);
+  if (changed) withCalls(d, "handOverOffline", found.run, calls);
 }
 /** It is not known whether the node has the call; it may still report within the grace. */
 export function toolUncertain(d: Draft, event: EventOf<"ToolUncertain">): void {
@@ -177,7 +181,7 @@ export function toolUncertain(d: Draft, event: EventOf<"ToolUncertain">): void {
     found.run,
     only(found.call, (call) => handOverUncertain(call, d.at.now)),
   );
-  if (changed) withCalls(d, found.run, calls);
+  if (changed) withCalls(d, "handOverUncertain", found.run, calls);
 }
 
 export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
@@ -199,7 +203,7 @@ export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
       run.step,
       `${nodeId} dropped off during ${waiting.map((call) => call.name).join(", ")}. Waiting ${Math.round(LIMITS.nodeGraceMs / 1000)} s for it.`,
     );
-  if (changed) withCalls(d, run, calls);
+  if (changed) withCalls(d, online ? "nodeCame" : "nodeWent", run, calls);
 }
 
 /** The node still works on calls of ours that nobody waits for: a cancel did not reach it. */
@@ -211,6 +215,7 @@ function cancelUnwanted(d: Draft, nodeId: string, known: NonNullable<EventOf<"No
     ({ callId, state }) =>
       (state === "accepted" || state === "started") && isOwnCallId(d.state, callId) && !open.has(callId) && !asked.has(callId),
   );
+  if (unwanted.length > 0) take(d, "callsCancelledOnNode");
   cancelOnNodes(
     d,
     unwanted.map(({ callId }) => ({ callId, target: { kind: "node", nodeId } })),
@@ -228,11 +233,11 @@ export function actingTick(d: Draft, run: Acting): void {
     const closing = expired(call, now);
     return closing ? { type: "close", closing } : { type: "unchanged" };
   });
-  withCalls(d, run, calls);
+  withCalls(d, "callsExpired", run, calls);
 }
 
 /** The object died, and with it the native calls that ran in it (P8). */
 export function actingWoke(d: Draft, run: Acting): void {
   const { calls, changed } = carryOut(d, run, interrupted);
-  if (changed) withCalls(d, run, calls);
+  if (changed) withCalls(d, "nativeCallsInterrupted", run, calls);
 }

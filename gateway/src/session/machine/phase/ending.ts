@@ -4,7 +4,7 @@ import { cancelled } from "../../../calls/closings.ts";
 import { type Closing, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
-import { type Draft, appendMessage, appendNotice, open, settle } from "../draft.ts";
+import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
 import { CANCEL_CALLS, CLOSED_CALLS, LIMITS, REPLIES_WAITING } from "../limits.ts";
 import {
   type Acting,
@@ -16,13 +16,19 @@ import {
   providerCallId,
   replyName,
 } from "../state.ts";
-import { becomeIdle } from "./idle.ts";
+import type { TransitionName } from "../transitions.ts";
+
+/** Nothing is under way any more; the end of the step starts what waits (`startWaiting`). */
+export function rest(d: Draft, name?: TransitionName): void {
+  if (name !== undefined) take(d, name);
+  d.state.run = { phase: "idle" };
+}
 
 /** The final answer is in the log already, as the row `seq`. */
 export function endWithAnswer(d: Draft, run: ActiveRun, seq: number): void {
+  rest(d, "answered");
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
-  becomeIdle(d);
 }
 /** In the commit that ends the run (promises P9): whoever asked over a platform is told there. */
 function reply(d: Draft, { reply: route, ordinal }: Pick<ActiveRun, "reply" | "ordinal">, seq: number): void {
@@ -38,7 +44,8 @@ function openReply(d: Draft, route: ReplyRoute, id: string, deliveryId: string, 
   // A channel that is away for good must not grow the state without end.
   for (const oldest of waiting.slice(0, -REPLIES_WAITING)) settle(d, oldest.id);
 }
-export function endWithError(d: Draft, run: ActiveRun, error: GsvError): void {
+export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, error: GsvError): void {
+  rest(d, name);
   closeEffects(d, run, "The run ended.");
   const { seq } = appendNotice(d, {
     notice: "error",
@@ -50,10 +57,10 @@ export function endWithError(d: Draft, run: ActiveRun, error: GsvError): void {
   });
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
-  becomeIdle(d);
 }
-/** Returns how many calls were cancelled. The caller says what comes next. */
+/** Returns how many calls were cancelled. */
 export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
+  rest(d);
   const count = closeEffects(d, run, why);
   const { seq } = appendNotice(d, {
     notice: "aborted",

@@ -8,18 +8,18 @@ import { LIMITS, SUMMARY_ATTEMPTS } from "../limits.ts";
 import { archiveEffectId, type Archiving } from "../state.ts";
 import { head } from "../text.ts";
 import type { Usage } from "../../../../../protocol/gen/types.ts";
-import { backoff, current, fits, nextStage, nothingToDo, startStage, startSummary } from "./archiving.ts";
-import { becomeIdle } from "./idle.ts";
-import { freshStart, goOn } from "./turnover.ts";
+import { backoff, current, fits, nextStage, nothingToCompact, startStage, startSummary } from "./archive-stages.ts";
+import { archiveOver, freshStart } from "./turnover.ts";
 
 export function planned(d: Draft, event: EventOf<"Planned">): void {
   const run = current(d, event.effectId);
   if (run?.stage !== "plan") return;
   settle(d, event.effectId);
-  if (event.plan && fits(d, event.plan)) return startSummary(d, { ...run, attempt: run.attempt + 1, restarts: 0 }, event.plan);
+  if (event.plan && fits(d, event.plan))
+    return startSummary(d, "cutPlanned", { ...run, attempt: run.attempt + 1, restarts: 0 }, event.plan);
   delete d.state.work;
-  nothingToDo(d, run, d.state.messageCount);
-  becomeIdle(d);
+  nothingToCompact(d, run, d.state.messageCount);
+  archiveOver(d, "nothingToCut", run);
 }
 
 export function summarized(d: Draft, event: EventOf<"Summarized">): void {
@@ -39,7 +39,7 @@ export function summarized(d: Draft, event: EventOf<"Summarized">): void {
   const went: Archiving = { ...spent(d, run, event.usage), cursor, chunks, plain: !further };
   if (cursor > run.upto) return summaryDone(d, went);
   if (chunks >= LIMITS.compactionChunks) return summaryDone(d, { ...went, plain: true });
-  startStage(d, nextStage(went, "summarize"));
+  startStage(d, "chunkSummarized", nextStage(went, "summarize"));
 }
 
 export function summarizeFailed(d: Draft, event: EventOf<"SummarizeFailed">): void {
@@ -56,7 +56,7 @@ export function summarizeFailed(d: Draft, event: EventOf<"SummarizeFailed">): vo
     run.resume?.step ?? 0,
     `${event.error.message} Trying to summarise again in ${Math.max(1, Math.round(waitMs / 1000))} s.`,
   );
-  startStage(d, { ...run, attempt: run.attempt + 1 }, waitMs);
+  startStage(d, "summaryRetried", { ...run, attempt: run.attempt + 1 }, waitMs);
 }
 /** Started again too often: a note stands in. */
 export function summarizeLost(d: Draft, run: Archiving): void {
@@ -72,7 +72,7 @@ function spent(d: Draft, run: Archiving, usage: Usage | undefined): Archiving {
   return { ...run, resume: { ...resume, progressAt: d.at.now, ...(usage ? { spent: addUsage(resume.spent, usage) } : {}) } };
 }
 function summaryDone(d: Draft, run: Archiving): void {
-  if (run.kind === "compact") return startStage(d, nextStage(run, "archive"));
+  if (run.kind === "compact") return startStage(d, "summaryDone", nextStage(run, "archive"));
   freshStart(d, run, run.archivedTo);
-  goOn(d, run);
+  archiveOver(d, "resetDone", run);
 }

@@ -3,7 +3,7 @@ import { isRepeatable, type OpenCall, planCall } from "../../../calls/open-call.
 import type { AssistantMessage, ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import type { ToolTarget } from "../../../ports/tool-target.ts";
-import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status } from "../draft.ts";
+import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status, take } from "../draft.ts";
 import type { DispatchTool } from "../effect.ts";
 import type { EventOf, ReplyCall } from "../event.ts";
 import { CALL_NAME_CHARS, CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES, PROVIDER_ID_CHARS } from "../limits.ts";
@@ -20,8 +20,8 @@ import {
 } from "../state.ts";
 import { fitAssistant, head, jsonBytes, textOf } from "../text.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
-import { runBase, sameStep, think } from "./idle.ts";
-import { makeRoom } from "./archiving.ts";
+import { makeHeadroom } from "./archive-stages.ts";
+import { nextStep, runBase, sameStep, think } from "./steps.ts";
 
 /** The thinking run that this completion belongs to; undefined drops the completion. */
 function current(d: Draft, effectId: string): Thinking | undefined {
@@ -66,6 +66,7 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
 export function transcribed(d: Draft, { effectId, row }: EventOf<"Transcribed">): void {
   const run = current(d, effectId);
   if (!run || row.seq < d.state.contextFrom || row.seq >= d.state.nextSeq || jsonBytes(row) > LIMITS.rowBytes) return;
+  take(d, "recordingTranscribed");
   d.amend.push(row);
   d.state.run = { ...run, progressAt: d.at.now };
 }
@@ -139,10 +140,11 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
     });
   }
   if (openCalls.length === 0) {
-    nextStep(d, run);
+    nextStep(d, "allCallsRefused", run);
     return;
   }
   for (const effect of effects) open(d, effect);
+  take(d, "callsMade");
   const acting: Acting = { ...runBase(run), phase: "acting", assistantSeq: row.seq, calls: openCalls, deadline: callsDeadline(openCalls) };
   d.state.run = acting;
 }
@@ -198,13 +200,6 @@ function withOwnIds(message: AssistantMessage, calls: readonly ReplyCall[], run:
   return { ...message, content: [...content, ...missing] };
 }
 
-/** All results are there: ask again, unless the run has used up what it may. */
-export function nextStep(d: Draft, run: ActiveRun): void {
-  const over = overBudget(d, run, run.step + 1);
-  if (over) return endWithError(d, run, over);
-  think(d, { ...runBase(run), step: run.step + 1, progressAt: d.at.now });
-}
-
 type Failure = Pick<EventOf<"ModelFailed">, "error" | "retryable" | "retryAfterMs" | "usage" | "budget" | "models" | "streamed" | "plan">;
 export function modelFailed(d: Draft, event: EventOf<"ModelFailed">): void {
   const run = current(d, event.effectId);
@@ -222,42 +217,49 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
     ...(failure.streamed ? { progressAt: d.at.now } : {}),
   };
   if (failure.error.reason === "model.context_overflow") return overflowed(d, run, failure);
-  if (!failure.retryable) return endWithError(d, run, failure.error);
+  if (!failure.retryable) return endWithError(d, "modelGaveUp", run, failure.error);
   const over = overBudget(d, run, run.step);
-  if (over) return endWithError(d, run, over);
-  if (isStuck(d, run)) return endWithError(d, run, noProgress(d, run));
+  if (over) return endWithError(d, "budgetUsedUp", run, over);
+  if (isStuck(d, run)) return endWithError(d, "noProgress", run, noProgress(d, run));
   const tries = run.tries + 1;
   const retryAfter = failure.retryAfterMs ?? 0;
   const attempt = run.attempt + 1;
   if (tries < LIMITS.modelAttempts && retryAfter <= LIMITS.modelRetryAfterMaxMs) {
     const waitMs = Math.max(Math.round(backoff(tries) * (0.75 + d.at.jitter / 2)), retryAfter);
     status(d, run.runId, run.step, `${failure.error.message} Trying again in ${Math.max(1, Math.round(waitMs / 1000))} s.`);
-    return think(d, runBase(run), { ...sameStep(run), attempt, tries, waitMs });
+    return think(d, "modelRetried", runBase(run), { ...sameStep(run), attempt, tries, waitMs });
   }
   if (run.modelIndex + 1 < failure.models) {
     status(d, run.runId, run.step, `${failure.error.message} Trying the next model.`);
     return think(
       d,
+      "nextModelTried",
       { ...runBase(run), modelIndex: run.modelIndex + 1, progressAt: d.at.now },
       { ...sameStep(run), attempt, tries: 0, waitMs: 0 },
     );
   }
-  endWithError(d, run, failure.error);
+  endWithError(d, "modelGaveUp", run, failure.error);
 }
 /** Once in a step: room is made, or, where nothing can leave, the model is shown less. */
 function overflowed(d: Draft, run: Thinking, failure: Failure): void {
   const overflows = (run.overflows ?? 0) + 1;
   if (overflows > 1)
-    return endWithError(d, run, {
+    return endWithError(d, "contextTooLarge", run, {
       reason: "model.context_overflow",
       message:
         "The conversation does not fit the model, although it was made smaller. Send a shorter message, start afresh with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
     });
   const over = overBudget(d, run, run.step);
-  if (over) return endWithError(d, run, over);
+  if (over) return endWithError(d, "budgetUsedUp", run, over);
   const again: Thinking = { ...run, overflows };
-  if (failure.plan && makeRoom(d, again, failure.plan, "overflow")) return;
-  think(d, runBase(run), { ...sameStep(again), attempt: run.attempt + 1, tries: run.tries, compactionTried: true, waitMs: 0 });
+  if (failure.plan && makeHeadroom(d, again, failure.plan, "overflow")) return;
+  think(d, "contextShortened", runBase(run), {
+    ...sameStep(again),
+    attempt: run.attempt + 1,
+    tries: run.tries,
+    compactionTried: true,
+    waitMs: 0,
+  });
 }
 /** There would be no room for an answer: the oldest messages go first, and the run goes on behind them. */
 export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
@@ -265,8 +267,14 @@ export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
   if (!run) return;
   settle(d, event.effectId);
   const known: Thinking = { ...run, budget: event.budget };
-  if (makeRoom(d, known, event.plan, "pressure")) return;
-  think(d, runBase(known), { ...sameStep(known), attempt: run.attempt + 1, tries: run.tries, compactionTried: true, waitMs: 0 });
+  if (makeHeadroom(d, known, event.plan, "pressure")) return;
+  think(d, "contextShortened", runBase(known), {
+    ...sameStep(known),
+    attempt: run.attempt + 1,
+    tries: run.tries,
+    compactionTried: true,
+    waitMs: 0,
+  });
 }
 /** 1, 2, 4, 8 s. */
 const backoff = (tries: number): number => LIMITS.modelBackoffMs * 2 ** (tries - 1);
@@ -280,7 +288,7 @@ export function restartThinking(d: Draft, before: Thinking): void {
   settle(d, modelEffectId(before));
   const run = firstTrouble(d, before);
   const restarts = run.restarts + 1;
-  if (restarts > LIMITS.recoveryAttempts || isStuck(d, run)) return endWithError(d, run, noProgress(d, run));
+  if (restarts > LIMITS.recoveryAttempts || isStuck(d, run)) return endWithError(d, "noProgress", run, noProgress(d, run));
   status(d, run.runId, run.step, "Resuming after an interruption.");
-  think(d, runBase(run), { ...sameStep(run), attempt: run.attempt + 1, tries: run.tries, restarts, waitMs: 0 });
+  think(d, "modelCallRestarted", runBase(run), { ...sameStep(run), attempt: run.attempt + 1, tries: run.tries, restarts, waitMs: 0 });
 }

@@ -4,10 +4,11 @@
  */
 import { type Draft, appendNotice, open } from "../draft.ts";
 import { LIMITS, PREVIOUS_SESSIONS } from "../limits.ts";
-import { type Archiving, mediaEffectId, memoryEffectId, memoryPath, NO_USAGE, type Summary } from "../state.ts";
+import { type Archiving, mediaEffectId, memoryEffectId, memoryPath, NO_USAGE, type Summary, type Thinking } from "../state.ts";
 import { head } from "../text.ts";
-import { endWithError, overBudget } from "./ending.ts";
-import { becomeIdle, runBase, sameStep, think } from "./idle.ts";
+import type { TransitionName } from "../transitions.ts";
+import { endWithError, overBudget, rest } from "./ending.ts";
+import { runBase, sameStep, think } from "./steps.ts";
 
 export function compacted(d: Draft, run: Archiving, key: string): void {
   const { state, at } = d;
@@ -109,11 +110,14 @@ function learn(d: Draft, run: Archiving): string | undefined {
   return memoryPath(date);
 }
 
-/** The archive is over, one way or the other: the run behind it goes on, or whatever waits next. */
-export function goOn(d: Draft, run: Archiving): void {
+/** The archive is over: the run behind it goes on, else whatever waits next. */
+export function archiveOver(d: Draft, name: TransitionName, run: Archiving): void {
+  rest(d, name);
   const { resume } = run;
-  if (!resume) return becomeIdle(d);
-  const over = overBudget(d, { ...resume, phase: "thinking", deadline: run.deadline }, resume.step);
-  if (over) return endWithError(d, { ...resume, phase: "thinking", deadline: run.deadline }, over);
-  think(d, runBase(resume), { ...sameStep(resume), attempt: resume.attempt + 1, tries: resume.tries, compactionTried: true, waitMs: 0 });
+  if (!resume) return;
+  const active: Thinking = { ...resume, phase: "thinking", deadline: run.deadline };
+  const over = overBudget(d, active, resume.step);
+  if (over) return endWithError(d, "budgetUsedUp", active, over);
+  const { attempt, tries } = resume;
+  think(d, "runResumes", runBase(resume), { ...sameStep(resume), attempt: attempt + 1, tries, compactionTried: true, waitMs: 0 });
 }

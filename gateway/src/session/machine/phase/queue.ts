@@ -1,17 +1,20 @@
 /** Taking messages in and starting runs: one message, one run, in order of arrival. Pure. */
-import { type Draft, append, appendNotice, open } from "../draft.ts";
+import { type Draft, append, appendNotice, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
 import { LIMITS } from "../limits.ts";
-import { type ActiveRun, type IncomingMessage, modelEffectId, type QueuedMessage, type Thinking, type WaitingRun } from "../state.ts";
+import type { IncomingMessage, QueuedMessage } from "../state.ts";
 import { textOf } from "../text.ts";
-import { beginArchive } from "./archiving.ts";
+import type { TransitionName } from "../transitions.ts";
+import { beginArchive } from "./archive-stages.ts";
+import { think } from "./steps.ts";
 
 export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   const { state } = d;
   if (!sameIdentity(state.identity, event.identity)) state.identity = event.identity;
   const { incoming } = event;
   if (incoming.quiet && state.run.phase === "idle") {
+    take(d, "quietMessageEnters");
     d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq: enter(d, incoming) };
     return;
   }
@@ -20,7 +23,7 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
       ? event.resetDue
       : undefined;
   if (state.run.phase === "idle" && reset === undefined) {
-    const seq = startRun(d, incoming);
+    const seq = startRun(d, "messageStartsRun", incoming);
     d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq };
     return;
   }
@@ -38,14 +41,17 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   }
   d.answer = { type: "accepted", runId: incoming.runId, queued: true };
   // The message that brought the reset about waits durably like any other; it opens the fresh conversation.
-  if (reset !== undefined) beginArchive(d, { kind: "reset", requestId: d.at.freshId, cause: reset });
+  if (reset === undefined) take(d, "messageWaits");
+  else beginArchive(d, "messageBringsReset", { kind: "reset", requestId: d.at.freshId, cause: reset });
 }
 
-/** A background process ended: the agent is woken. Never refused, since nobody is there to send it again later. */
+/** A background process ended: the agent is woken. Never refused, because no sender would send it again. */
 export function execEnded(d: Draft, event: EventOf<"ExecEnded">): void {
   d.answer = { type: "taken" };
-  if (d.state.run.phase === "idle") startRun(d, event.incoming);
-  else if (!enqueue(d, event.incoming, event.bytes)) {
+  if (d.state.run.phase === "idle") startRun(d, "processEndStartsRun", event.incoming);
+  else if (enqueue(d, event.incoming, event.bytes)) take(d, "processEndWaits");
+  else {
+    take(d, "processEndNoted");
     const { content } = event.incoming.message;
     const text = typeof content === "string" ? content : textOf(content);
     appendNotice(d, { notice: "note", runId: "", text, forModel: text });
@@ -65,14 +71,14 @@ function enter(d: Draft, { runId, messageId, origin, message, directives }: Inco
   return append(d, { kind: "user", runId, messageId, origin, message, ...(Object.keys(directives).length > 0 ? { directives } : {}) }).seq;
 }
 /** The message enters the log and its run begins. Returns its place. */
-function startRun(d: Draft, incoming: IncomingMessage): number {
+function startRun(d: Draft, name: TransitionName, incoming: IncomingMessage): number {
   const { state, at } = d;
   state.runCount += 1;
   state.updatedAt = at.wall;
   const { runId, messageId, origin, directives } = incoming;
   const reply = routeOf(d, incoming);
   const seq = enter(d, incoming);
-  think(d, {
+  think(d, name, {
     ordinal: state.runCount,
     runId,
     messageId,
@@ -88,24 +94,6 @@ function startRun(d: Draft, incoming: IncomingMessage): number {
   return seq;
 }
 
-export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
-export function runBase(run: ActiveRun | WaitingRun): RunBase {
-  const { ordinal, runId, messageId, origin, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget } = run;
-  return {
-    ordinal,
-    runId,
-    messageId,
-    origin,
-    directives,
-    ...(reply ? { reply } : {}),
-    startedAt,
-    progressAt,
-    step,
-    modelIndex,
-    spent,
-    ...(budget ? { budget } : {}),
-  };
-}
 /** The end of a process that was started over a platform is told there. */
 function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | undefined {
   const { state } = d;
@@ -118,60 +106,29 @@ function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | und
   else if (state.lastRoute) delete state.lastRoute;
   return reply;
 }
-export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "compactionTried"> {
-  readonly waitMs: number;
-}
-/** What another attempt at the same step takes along. */
-export const sameStep = ({
-  restarts,
-  overflows,
-  compactionTried,
-}: WaitingRun): Pick<Again, "restarts" | "overflows" | "compactionTried"> => ({
-  restarts,
-  ...(overflows === undefined ? {} : { overflows }),
-  ...(compactionTried === undefined ? {} : { compactionTried }),
-});
-/** The one way into thinking: a new attempt, with its effect and its lease. */
-export function think(d: Draft, base: RunBase, again: Again = { attempt: 0, tries: 0, restarts: 0, waitMs: 0 }): void {
-  const notBefore = d.at.now + again.waitMs;
-  const run: Thinking = {
-    ...base,
-    phase: "thinking",
-    attempt: again.attempt,
-    tries: again.tries,
-    ...sameStep({ ...base, ...again }),
-    deadline: notBefore + LIMITS.leaseMs,
-  };
-  d.state.run = run;
-  open(d, { type: "CallModel", id: modelEffectId(run), notBefore });
-}
-
-/** Idle, with everything taken care of that waited for it: a compaction first, then the next message. */
-export function becomeIdle(d: Draft): void {
-  const { state } = d;
-  state.run = { phase: "idle" };
-  const { afterRun } = state;
+/** Something has ended: a compaction that waits comes first, then the next message of the queue. */
+export function startWaiting(d: Draft): void {
+  if (!d.atNext) return;
+  const { afterRun } = d.state;
   if (afterRun) {
-    delete state.afterRun;
-    beginArchive(d, afterRun);
-    if (d.state.run.phase !== "idle") return;
+    delete d.state.afterRun;
+    beginArchive(d, "waitingCompactionBegins", afterRun);
   }
-  startNext(d);
+  if (d.atNext && d.state.queue.count > 0) startNext(d);
+  if (d.atNext) take(d, "nothingWaits");
 }
-export function startNext(d: Draft): void {
+function startNext(d: Draft): void {
   const { state, at } = d;
-  if (state.run.phase !== "idle" || state.queue.count === 0) return;
-  if (d.headTaken) throw new Error("messages wait, but the store did not give the first one");
-  d.headTaken = true;
+  if (at.quiet.length > 0) take(d, "waitingQuietMessagesEnter");
   for (const message of at.quiet) {
     takeOff(d, message);
     enter(d, message.incoming);
   }
   const { head } = at;
-  if (!head && state.queue.count > 0) throw new Error("messages wait, but the store did not give the first one");
-  if (!head) return;
-  takeOff(d, head);
-  startRun(d, head.incoming);
+  if (head) {
+    takeOff(d, head);
+    startRun(d, "waitingMessageStartsRun", head.incoming);
+  } else if (state.queue.count > 0) throw new Error("messages wait, but the store did not give the first one");
 }
 export function takeOff(d: Draft, { id, bytes }: QueuedMessage): void {
   const { queue } = d.state;

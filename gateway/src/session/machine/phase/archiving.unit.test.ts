@@ -1,0 +1,231 @@
+/** Reset and compaction: how they begin, end and fail. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Step } from "../draft.ts";
+import { ARCHIVE_ATTEMPTS, SUMMARY_ATTEMPTS } from "../limits.ts";
+import type { IncomingMessage } from "../state.ts";
+import { Bench, call, IDENTITY } from "../../../../test/session/machine-bench.ts";
+
+describe("reset and compaction", () => {
+  const talked = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    return b;
+  };
+  test("[R5] [P17] nothing moves before the archive is known to be right", () => {
+    const b = talked();
+    b.apply({ type: "Reset" });
+    assert.equal(b.state.contextFrom, 1);
+    assert.equal(b.archive().ended.length, 0);
+    assert.equal(b.state.contextFrom, 1);
+    const { ended } = b.summarize();
+    assert.equal(ended[0]?.ok, true);
+    assert.equal(b.state.contextFrom, 3);
+    assert.deepEqual(b.state.previousSessionIds, ["s1"]);
+    assert.deepEqual(b.state.usage, { input: 0, output: 0, total: 0, costUsd: 0 });
+    assert.equal(b.state.messageCount, 0);
+    assert.deepEqual(b.notices(), ["reset:"]);
+  });
+  test("[R5] [P17] [W16] a wrong count or a failure removes nothing, and is told after three tries", () => {
+    const b = talked();
+    b.apply({ type: "Reset" });
+    b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 1 });
+    assert.equal(b.state.run.phase, "archiving");
+    let ended: Step["ended"] = [];
+    for (let n = 1; n < ARCHIVE_ATTEMPTS; n++) {
+      ended = b.apply({
+        type: "ArchiveFailed",
+        effectId: b.effect("Archive").id,
+        error: { reason: "storage.failed", message: "The bucket is away." },
+      }).ended;
+    }
+    assert.equal(ended[0]?.ok === false && ended[0].error.reason, "session.archive_failed");
+    assert.equal(b.state.contextFrom, 1);
+    assert.equal(b.state.messageCount, 2);
+    assert.equal(b.state.sessionId, "s1");
+    assert.equal(b.state.run.phase, "idle");
+  });
+  test("[K25] [K26] an archive that was interrupted is made again from the same intent", () => {
+    const b = talked();
+    b.apply({ type: "Reset" });
+    const first = b.state.run;
+    b.now = 5_000;
+    b.apply({ type: "Woke" });
+    const second = b.state.run;
+    assert.ok(first.phase === "archiving" && second.phase === "archiving");
+    assert.deepEqual([second.archivedAt, second.newSessionId, second.upto], [first.archivedAt, first.newSessionId, first.upto]);
+    assert.equal(b.effect("Archive").id, "a1/1");
+    assert.equal(b.apply({ type: "Archived", effectId: "a1/0", key: "k", count: 2 }).append.length, 0);
+  });
+  test("[R5] a reset during a run stops it visibly first", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [call()]);
+    b.apply({ type: "Reset" });
+    assert.deepEqual(b.notices(), ["aborted:run.aborted"]);
+    assert.equal(b.state.run.phase, "archiving");
+  });
+  test("[R6] a compaction during a run waits for its end; a second archive is refused meanwhile", () => {
+    const b = talked();
+    b.say("b");
+    assert.deepEqual(b.apply({ type: "Compact", keep: 1 }).answer, { type: "archiving", requestId: "id4", waits: true });
+    assert.equal(b.apply({ type: "Compact", keep: 1 }).answer?.type, "refused");
+    b.say("c");
+    b.reply("two");
+    assert.equal(b.state.run.phase, "archiving");
+    b.apply({ type: "Planned", effectId: b.effect("Summarize").id, plan: b.plan(3) });
+    b.archive();
+    assert.equal(b.state.messageCount, 3);
+    assert.equal(b.log.at(-1)?.runId, "run-c");
+  });
+  test("an archive of nothing is over at once", () => {
+    const b = talked();
+    const { ended, answer } = b.apply({ type: "Compact", keep: 20 });
+    assert.deepEqual(ended, [
+      {
+        ok: true,
+        kind: "compact",
+        requestId: answer?.type === "archiving" ? answer.requestId : "",
+        trimmed: 0,
+        kept: 2,
+        summarized: false,
+      },
+    ]);
+    assert.equal(b.state.run.phase, "idle");
+  });
+  test("[W18] [R5] the message that a daily reset comes with is durable before it, and opens the fresh conversation", () => {
+    const b = talked();
+    const incoming: IncomingMessage = {
+      messageId: "b",
+      runId: "run-b",
+      origin: { kind: "client", clientId: "o" },
+      message: { role: "user", content: "morning", timestamp: 0 },
+      directives: {},
+    };
+    b.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes: 50, resetDue: "daily" });
+    assert.equal(b.queue.length, 1);
+    assert.equal(b.state.run.phase, "archiving");
+    b.archive();
+    b.summarize();
+    assert.equal(b.state.messageCount, 1);
+    assert.equal(b.log.at(-1)?.runId, "run-b");
+  });
+  test("[R5] when the bucket fails, the message is answered in the old conversation", () => {
+    const b = talked();
+    const incoming: IncomingMessage = {
+      messageId: "b",
+      runId: "run-b",
+      origin: { kind: "client", clientId: "o" },
+      message: { role: "user", content: "morning", timestamp: 0 },
+      directives: {},
+    };
+    b.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes: 50, resetDue: "daily" });
+    for (let n = 0; n < ARCHIVE_ATTEMPTS; n++)
+      b.apply({ type: "ArchiveFailed", effectId: b.effect("Archive").id, error: { reason: "storage.failed", message: "away" } });
+    assert.equal(b.log.at(-1)?.runId, "run-b");
+    assert.equal(b.state.messageCount, 3);
+    b.reply("hello");
+    // Not with every message again while it is away.
+    assert.equal(
+      b.apply({
+        type: "UserMessage",
+        identity: IDENTITY,
+        incoming: { ...incoming, messageId: "c", runId: "run-c" },
+        bytes: 50,
+        resetDue: "daily",
+      }).answer?.type,
+      "accepted",
+    );
+    assert.equal(b.state.run.phase, "thinking");
+  });
+});
+
+describe("reset, step by step", () => {
+  const over = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.apply({ type: "Reset" });
+    return b;
+  };
+  test("[K26] [R5] archive, memories, then one commit: fresh id, zero tokens, media to be deleted; what came meanwhile opens it", () => {
+    const b = over();
+    b.say("b");
+    b.archive("agents/main/sessions/s1.jsonl.gz");
+    assert.deepEqual([b.state.sessionId, b.state.contextFrom], ["s1", 1]);
+    const { ended } = b.summarize({ memories: "- likes tea" });
+    assert.ok(ended[0]?.ok && ended[0].kind === "reset");
+    assert.deepEqual(
+      [ended[0].archived, ended[0].key, ended[0].memoriesTo, ended[0].tokens.total],
+      [2, "agents/main/sessions/s1.jsonl.gz", "memory/2026-03-01.md", 15],
+    );
+    assert.deepEqual([b.state.previousSessionIds, b.state.usage.total, b.state.messageCount], [["s1"], 0, 1]);
+    assert.deepEqual([b.effect("DeleteMedia").before, b.effect("DeleteMedia").from], [1_000_000, 3]);
+    assert.match(b.results.get(b.effect("AppendMemory").id) ?? "", /- likes tea/);
+    assert.equal(b.log.at(-1)?.runId, "run-b");
+  });
+  test("[K26] killed between archive and memories, the archive is not made again", () => {
+    const b = over();
+    b.archive("k1");
+    b.apply({ type: "Woke" });
+    assert.ok(b.effect("Summarize"));
+    const { ended } = b.summarize();
+    assert.ok(ended[0]?.ok && ended[0].key === "k1");
+    assert.equal(b.state.previousSessionIds.length, 1);
+  });
+  test("[R5] memories that can't be extracted are skipped, and the notice says so", () => {
+    const b = over();
+    b.archive();
+    for (let n = 0; n < SUMMARY_ATTEMPTS; n++) b.summaryFails();
+    assert.equal(b.state.sessionId === "s1", false);
+    assert.match(b.log.at(-1)?.kind === "notice" ? (b.log.at(-1) as { text: string }).text : "", /because the model failed/);
+  });
+  test("[S8] memories are extracted only from the owner's session", () => {
+    const b = new Bench();
+    b.state = { ...b.state, identity: { ...IDENTITY, isOwnersSession: false } };
+    const incoming: IncomingMessage = {
+      messageId: "a",
+      runId: "r",
+      origin: { kind: "client", clientId: "o" },
+      message: { role: "user", content: "hi", timestamp: 0 },
+      directives: {},
+    };
+    b.apply({ type: "UserMessage", identity: { ...IDENTITY, isOwnersSession: false }, incoming, bytes: 9 });
+    b.reply("one");
+    b.apply({ type: "Reset" });
+    assert.equal(b.archive().ended[0]?.ok, true);
+  });
+  test("[K27] [W17] extracted memories stay in their row until the daily file has them, and delay nothing", () => {
+    const b = over();
+    b.archive();
+    b.summarize({ memories: "- likes tea" });
+    const { id } = b.effect("AppendMemory");
+    b.say("b");
+    b.reply("two");
+    b.apply({ type: "Parked", effectId: id, text: "The bucket is away." });
+    assert.equal(b.results.size, 1);
+    b.apply({ type: "EffectDone", effectId: id });
+    assert.equal(b.results.size, 0);
+    assert.equal(
+      b.state.outbox.some((effect) => effect.id === id),
+      false,
+    );
+  });
+  test("[R5] a reset drops the summary, and the archive of a conversation that had one counts without it", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.say("b");
+    b.reply("two");
+    b.apply({ type: "Compact" });
+    b.apply({ type: "Planned", effectId: b.effect("Summarize").id, plan: b.plan(3) });
+    b.summarize();
+    b.archive();
+    assert.ok(b.state.summary);
+    b.apply({ type: "Reset" });
+    b.archive();
+    b.summarize();
+    assert.deepEqual([b.state.summary, b.state.compactions], [undefined, 0]);
+  });
+});

@@ -1,0 +1,113 @@
+/** Messages: taken in, queued, and started in order. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { LIMITS } from "../limits.ts";
+import type { IncomingMessage } from "../state.ts";
+import { Bench, IDENTITY } from "../../../../test/session/machine-bench.ts";
+
+describe("messages", () => {
+  test("[P1] an idle session starts a run with the message, and says where it is in the log", () => {
+    const b = new Bench();
+    assert.deepEqual(b.say("a"), { type: "accepted", runId: "run-a", queued: false, seq: 1 });
+    assert.equal(b.state.run.phase, "thinking");
+    assert.equal(b.effect("CallModel").id, "r1/t1/m0");
+  });
+  test("[P3] [C6] messages that come during a run wait in order and each gets a run of its own", () => {
+    const b = new Bench();
+    b.say("a");
+    assert.deepEqual(b.say("b"), { type: "accepted", runId: "run-b", queued: true });
+    b.say("c");
+    b.reply("one");
+    b.reply("two");
+    b.reply("three");
+    assert.deepEqual(
+      b.log.map((row) => (row.kind === "user" ? row.messageId : row.kind)),
+      ["a", "assistant", "b", "assistant", "c", "assistant"],
+    );
+    assert.equal(b.state.run.phase, "idle");
+  });
+  test("[P2] a quiet message enters the log in its place, and no run answers it", () => {
+    const b = new Bench();
+    assert.deepEqual(b.say("late", { quiet: true }), { type: "accepted", runId: "run-late", queued: false, seq: 1 });
+    assert.deepEqual([b.state.run, b.state.runCount], [{ phase: "idle" }, 0]);
+    b.say("a");
+    assert.deepEqual(b.say("q1", { quiet: true }), { type: "accepted", runId: "run-q1", queued: true });
+    b.say("q2", { quiet: true });
+    b.say("b");
+    b.say("q3", { quiet: true });
+    assert.deepEqual(b.apply({ type: "Abort", runId: "run-q1" }).answer, { type: "aborted", wasRunning: false, cancelled: 0 });
+    b.reply("one");
+    b.reply("two");
+    assert.deepEqual(b.state.run, { phase: "idle" });
+    assert.deepEqual(
+      b.log.map((row) => (row.kind === "user" ? row.messageId : row.kind)),
+      ["late", "a", "assistant", "q1", "q2", "b", "assistant", "q3"],
+    );
+    assert.deepEqual([b.queue.length, b.state.queue, b.state.runCount], [0, { count: 0, bytes: 0 }, 2]);
+  });
+  test("[P4] [P19] a message over the limit is refused, one at exactly the limit is accepted", () => {
+    const b = new Bench();
+    b.say("first");
+    for (let n = 0; n < LIMITS.queueMessages; n++) assert.equal(b.say(`m${n}`)?.type, "accepted");
+    const refused = b.say("over");
+    assert.equal(refused?.type === "refused" && refused.error.reason, "session.queue_full");
+    assert.equal(b.queue.length, LIMITS.queueMessages);
+  });
+  test("[P4] [P19] [W19] bytes count too", () => {
+    const b = new Bench();
+    b.say("first");
+    const big = { message: { role: "user" as const, content: "x".repeat(261_900), timestamp: 0 } };
+    let taken = 0;
+    while (b.say(`m${taken}`, big)?.type === "accepted") taken += 1;
+    assert.equal(taken, 16);
+    assert.ok(b.state.queue.bytes <= LIMITS.queueBytes);
+  });
+  test("[W9] [P4] what arrives while an archive is made waits", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.apply({ type: "Reset" });
+    assert.equal(b.say("b")?.type, "accepted");
+    b.archive();
+    b.summarize();
+    assert.equal(b.state.run.phase, "thinking");
+    assert.equal(b.log.at(-1)?.kind, "user");
+  });
+  test("[D2] one message makes two rows, and only the state grows", () => {
+    const b = new Bench();
+    const accepted = b.apply({
+      type: "UserMessage",
+      identity: IDENTITY,
+      incoming: {
+        messageId: "a",
+        runId: "r",
+        origin: { kind: "client", clientId: "o" },
+        message: { role: "user", content: "hi", timestamp: 0 },
+        directives: {},
+      },
+      bytes: 100,
+    });
+    assert.deepEqual([accepted.append.length, accepted.queue.length, accepted.results.length], [1, 0, 0]);
+    const answered = b.reply("hello");
+    assert.equal(answered.append.length, 1);
+    b.published = b.state.nextSeq - 1;
+    const delivered = b.apply({ type: "Delivered", upto: b.published });
+    assert.equal(delivered.append.length, 0);
+    assert.deepEqual(b.state.outbox, []);
+  });
+  test("the end of a background process wakes the agent, and becomes a note when the queue is full", () => {
+    const b = new Bench();
+    const incoming: IncomingMessage = {
+      messageId: "exec:lap:1",
+      runId: "x1",
+      origin: { kind: "node_event", nodeId: "lap" },
+      message: { role: "user", content: "process p ended", timestamp: 0 },
+      directives: {},
+    };
+    b.apply({ type: "ExecEnded", incoming, bytes: 100 });
+    assert.equal(b.state.run.phase, "thinking");
+    for (let n = 0; n < LIMITS.queueMessages; n++) b.say(`m${n}`);
+    assert.equal(b.apply({ type: "ExecEnded", incoming: { ...incoming, messageId: "exec:lap:2" }, bytes: 100 }).answer?.type, "taken");
+    assert.deepEqual(b.notices(), ["note:"]);
+  });
+});

@@ -1,0 +1,61 @@
+/** From one model call of a run to the next: attempts, and the step after the last result. PURE. */
+import { type Draft, open, take } from "../draft.ts";
+import { LIMITS } from "../limits.ts";
+import { type ActiveRun, modelEffectId, type Thinking, type WaitingRun } from "../state.ts";
+import type { TransitionName } from "../transitions.ts";
+import { endWithError, overBudget } from "./ending.ts";
+
+export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
+export function runBase(run: ActiveRun | WaitingRun): RunBase {
+  const { ordinal, runId, messageId, origin, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget } = run;
+  return {
+    ordinal,
+    runId,
+    messageId,
+    origin,
+    directives,
+    ...(reply ? { reply } : {}),
+    startedAt,
+    progressAt,
+    step,
+    modelIndex,
+    spent,
+    ...(budget ? { budget } : {}),
+  };
+}
+export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "compactionTried"> {
+  readonly waitMs: number;
+}
+/** What another attempt at the same step takes along. */
+export const sameStep = ({
+  restarts,
+  overflows,
+  compactionTried,
+}: WaitingRun): Pick<Again, "restarts" | "overflows" | "compactionTried"> => ({
+  restarts,
+  ...(overflows === undefined ? {} : { overflows }),
+  ...(compactionTried === undefined ? {} : { compactionTried }),
+});
+const FIRST: Again = { attempt: 0, tries: 0, restarts: 0, waitMs: 0 };
+/** The one way into thinking: a new attempt, with its effect and its lease. */
+export function think(d: Draft, name: TransitionName, base: RunBase, again: Again = FIRST): void {
+  take(d, name);
+  const notBefore = d.at.now + again.waitMs;
+  const run: Thinking = {
+    ...base,
+    phase: "thinking",
+    attempt: again.attempt,
+    tries: again.tries,
+    ...sameStep({ ...base, ...again }),
+    deadline: notBefore + LIMITS.leaseMs,
+  };
+  d.state.run = run;
+  open(d, { type: "CallModel", id: modelEffectId(run), notBefore });
+}
+
+/** All results are there: the model is called again, unless the run has used up its budget. */
+export function nextStep(d: Draft, name: TransitionName, run: ActiveRun): void {
+  const over = overBudget(d, run, run.step + 1);
+  if (over) return endWithError(d, "budgetUsedUp", run, over);
+  think(d, name, { ...runBase(run), step: run.step + 1, progressAt: d.at.now });
+}

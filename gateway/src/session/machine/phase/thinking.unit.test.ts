@@ -1,0 +1,180 @@
+/** Model calls: answers, failures, retries and budgets. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Usage } from "../../../../../protocol/gen/types.ts";
+import type { AssistantMessage } from "../../../ports/messages.ts";
+import { LIMITS } from "../limits.ts";
+import { Bench, BUDGET, CALL, call, USAGE } from "../../../../test/session/machine-bench.ts";
+
+describe("the model", () => {
+  test("[R2] [P5] four tries with 1, 2, 4 s and a quarter of chance, then an error in plain words", () => {
+    const b = new Bench();
+    b.say("a");
+    for (const [tries, jitter, waitMs] of [
+      [1, 0, 750],
+      [2, 0.5, 2_000],
+      [3, 1, 5_000],
+    ] as const) {
+      b.jitter = jitter;
+      const step = b.fail();
+      assert.equal(b.effect("CallModel").notBefore, b.now + waitMs);
+      assert.equal(b.effect("CallModel").id, `r1/t1/m${tries}`);
+      assert.equal(step.status.length, 1);
+      b.now += waitMs;
+    }
+    b.fail();
+    assert.deepEqual(b.notices(), ["error:model.overloaded"]);
+    assert.equal(b.state.run.phase, "idle");
+  });
+  test("[R2] then the next model gets its own four tries", () => {
+    const b = new Bench();
+    b.say("a");
+    for (let n = 0; n < LIMITS.modelAttempts; n++) b.fail({ models: 2 });
+    assert.equal(b.state.run.phase === "thinking" && b.state.run.modelIndex, 1);
+    for (let n = 0; n < LIMITS.modelAttempts - 1; n++) b.fail({ models: 2 });
+    assert.equal(b.state.run.phase, "thinking");
+    b.fail({ models: 2 });
+    assert.deepEqual(b.notices(), ["error:model.overloaded"]);
+  });
+  test("[R2] a model that is down is not asked first again at the next step", () => {
+    const b = new Bench();
+    b.say("a");
+    for (let n = 0; n < LIMITS.modelAttempts; n++) b.fail({ models: 2 });
+    b.reply("", [call()]);
+    b.result(CALL, "done");
+    assert.equal(b.state.run.phase === "thinking" && b.state.run.modelIndex, 1);
+  });
+  test("[R2] [P5] retry-after is honoured up to 60 s, longer means the next model", () => {
+    const b = new Bench();
+    b.say("a");
+    b.fail({ retryAfterMs: 60_000, models: 2 });
+    assert.equal(b.effect("CallModel").notBefore, 60_000);
+    b.now = 60_000;
+    b.fail({ retryAfterMs: 60_001, models: 2 });
+    assert.equal(b.state.run.phase === "thinking" && b.state.run.modelIndex, 1);
+  });
+  test("[R2] [W4] a failure that is not retryable ends the run at once, visibly", () => {
+    const b = new Bench();
+    b.say("a");
+    b.fail({ retryable: false, reason: "model.auth", models: 3 });
+    assert.deepEqual(b.notices(), ["error:model.auth"]);
+  });
+  test("[P5] an empty answer counts as a failure", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("  ");
+    assert.equal(b.effect("CallModel").id, "r1/t1/m1");
+    assert.equal(b.log.length, 1);
+  });
+  test("[P5] [K7] a completion of an earlier attempt, or a second completion, is dropped", () => {
+    const b = new Bench();
+    b.say("a");
+    const old = b.effect("CallModel").id;
+    b.apply({ type: "Woke" });
+    const before = b.state;
+    const message: AssistantMessage = {
+      role: "assistant",
+      content: [{ type: "text", text: "old" }],
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage: USAGE,
+      stopReason: "stop",
+      timestamp: 0,
+    };
+    b.apply({ type: "ModelReplied", effectId: old, message, calls: [], usage: USAGE, budget: BUDGET });
+    assert.deepEqual(b.state, before);
+    const now = b.effect("CallModel").id;
+    b.reply("new");
+    b.apply({ type: "ModelReplied", effectId: now, message, calls: [], usage: USAGE, budget: BUDGET });
+    assert.equal(b.log.filter((row) => row.kind === "assistant").length, 1);
+  });
+  test("[R4] [P13] [K7] restarts of one step are counted, and the run ends once", () => {
+    const b = new Bench();
+    b.say("a");
+    for (let n = 1; n <= LIMITS.recoveryAttempts; n++) {
+      b.apply({ type: "Woke" });
+      assert.equal(b.effect("CallModel").id, `r1/t1/m${n}`);
+    }
+    b.apply({ type: "Woke" });
+    assert.deepEqual(b.notices(), ["error:run.no_progress"]);
+    b.apply({ type: "Woke" });
+    assert.equal(b.notices().length, 1);
+  });
+  test("[R4] [P13] five minutes without progress, from the first interruption on, end the run", () => {
+    const b = new Bench();
+    b.say("a");
+    // The answer may take longer than that; only what is lost again and again is stuck.
+    b.now = LIMITS.noProgressMs + 60_000;
+    b.apply({ type: "Woke" });
+    assert.equal(b.state.run.phase, "thinking");
+    b.now += LIMITS.noProgressMs;
+    b.apply({ type: "Woke" });
+    assert.equal(b.state.run.phase, "thinking");
+    b.now += 1;
+    b.apply({ type: "Woke" });
+    assert.deepEqual(b.notices(), ["error:run.no_progress"]);
+  });
+  test("[P12] [D4] an expired lease restarts a lost model call, and not one that is still running", () => {
+    const b = new Bench();
+    b.say("a");
+    const id = b.effect("CallModel").id;
+    b.now = LIMITS.leaseMs;
+    b.apply({ type: "Tick", inFlight: [id] });
+    assert.equal(b.effect("CallModel").id, id);
+    b.apply({ type: "Tick", inFlight: [] });
+    assert.equal(b.effect("CallModel").id, "r1/t1/m1");
+  });
+  test("[R2] a retry that had not started yet is not counted after a wake", () => {
+    const b = new Bench();
+    b.say("a");
+    b.fail();
+    const waiting = b.effect("CallModel");
+    b.apply({ type: "Woke" });
+    assert.deepEqual(b.effect("CallModel"), waiting);
+  });
+});
+
+describe("budgets", () => {
+  const run = (budget: typeof BUDGET, usage: Usage = USAGE): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [call()], { budget, usage });
+    return b;
+  };
+  test("[R1] [W22] a run over its steps ends", () => {
+    const b = run({ ...BUDGET, steps: 1 });
+    b.result(CALL, "done");
+    assert.deepEqual(b.notices(), ["error:budget.steps"]);
+    assert.equal(b.say("continue")?.type, "accepted");
+    b.reply("going on");
+  });
+  test("[R1] [P13] a run over its time on the session's clock ends", () => {
+    const b = run({ ...BUDGET, ms: 30_000 });
+    b.now = 30_001;
+    b.result(CALL, "done");
+    assert.deepEqual(b.notices(), ["error:budget.time"]);
+  });
+  test("[R1] a run over its cost ends; exactly the budget is allowed", () => {
+    const at = run({ ...BUDGET, costUsd: 0.5 }, { ...USAGE, costUsd: 0.5 });
+    at.result(CALL, "done");
+    assert.equal(at.state.run.phase, "thinking");
+    const over = run({ ...BUDGET, costUsd: 0.5 }, { ...USAGE, costUsd: 0.51 });
+    over.result(CALL, "done");
+    assert.deepEqual(over.notices(), ["error:budget.cost"]);
+  });
+  test("[R1] the budget also holds between two tries", () => {
+    const b = run({ ...BUDGET, ms: 30_000 });
+    b.result(CALL, "done");
+    b.now = 31_000;
+    b.apply({
+      type: "ModelFailed",
+      effectId: b.effect("CallModel").id,
+      error: { reason: "model.overloaded", message: "x" },
+      retryable: true,
+      models: 1,
+      streamed: true,
+    });
+    assert.deepEqual(b.notices(), ["error:budget.time"]);
+  });
+});

@@ -1,0 +1,62 @@
+/** Events that belong to no phase, settings, and steps that break an invariant. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { EventBody } from "./event.ts";
+import { checkStep, InvariantError } from "./invariants.ts";
+import type { State } from "./state.ts";
+import { Bench, CALL, call } from "../../../test/session/machine-bench.ts";
+
+describe("events and settings", () => {
+  test("[C3] [P11] every event has its own number, and deliveries are recorded with later commits", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("let me look", [call(), call()]);
+    assert.deepEqual(
+      b.log.map((row) => row.seq),
+      [1, 2],
+    );
+    assert.equal(b.state.nextSeq, 5);
+    b.published = 4;
+    b.result(CALL, "one");
+    assert.equal(b.state.deliveredSeq, 4);
+    assert.equal(b.effect("Deliver").upto, 5);
+  });
+  test("an event that changes nothing writes nothing", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.published = 99;
+    const state = b.state;
+    for (const body of [
+      { type: "Tick", inFlight: [] },
+      { type: "Woke" },
+      { type: "NodeChanged", nodeId: "lap", online: false },
+      { type: "EffectDone", effectId: "nope" },
+    ] as const satisfies EventBody[]) {
+      const step = b.apply(body);
+      assert.deepEqual([step.append.length, step.queue.length, step.effects.length], [0, 0, 0], body.type);
+    }
+    assert.deepEqual(b.state, state);
+  });
+  test("settings are set and cleared", () => {
+    const b = new Bench();
+    b.say("a");
+    b.apply({
+      type: "SettingsPatched",
+      settings: { thinkingLevel: "high", maxTokens: 5 },
+      label: "mine",
+      resetPolicy: { mode: "idle" },
+      text: "x",
+    });
+    assert.deepEqual(b.state.settings, { thinkingLevel: "high", maxTokens: 5 });
+    b.apply({ type: "SettingsPatched", clear: ["thinkingLevel", "label", "resetPolicy"], text: "y" });
+    assert.deepEqual([b.state.settings, b.state.label, b.state.resetPolicy], [{ maxTokens: 5 }, undefined, {}]);
+  });
+  test("a step that breaks an invariant is refused", () => {
+    const b = new Bench();
+    b.say("a");
+    const step = b.apply({ type: "Delivered", upto: 0 });
+    const broken: State = { ...b.state, run: { phase: "idle" } };
+    assert.throws(() => checkStep(b.state, { ...step, state: broken }), InvariantError);
+  });
+});

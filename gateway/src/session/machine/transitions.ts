@@ -1,0 +1,118 @@
+/**
+ * PURE. Every transition of the session machine, as data: from which phase, on which event, to which phase. A step records the names
+ * of those it takes (Step.transitions, never stored); the simulator fails when a step takes one that its state and event do not
+ * allow, and when no history takes one of the list.
+ *
+ * `next` is the moment after a run or an archive has ended: the same step goes on with whatever waits, down to `nothingWaits`.
+ */
+import type { EventBody } from "./event.ts";
+import type { Run } from "./state.ts";
+
+type Phase = Run["phase"];
+export type Place = Phase | "next";
+type Cause = EventBody["type"];
+interface Transition {
+  readonly from: readonly Place[];
+  /** Absent: whatever event the step began with. */
+  readonly on?: readonly Cause[];
+  /** Absent: the phase stays as it is. */
+  readonly to?: Place;
+}
+const BUSY = ["thinking", "acting", "archiving"] as const;
+const RUNNING = ["thinking", "acting"] as const;
+const ANY = ["idle", ...BUSY] as const;
+
+export const TRANSITIONS = {
+  // Messages.
+  quietMessageEnters: { from: ["idle"], on: ["UserMessage"] },
+  messageStartsRun: { from: ["idle"], on: ["UserMessage"], to: "thinking" },
+  messageWaits: { from: BUSY, on: ["UserMessage"] },
+  messageBringsReset: { from: ["idle"], on: ["UserMessage"], to: "archiving" },
+  processEndStartsRun: { from: ["idle"], on: ["ExecEnded"], to: "thinking" },
+  processEndWaits: { from: BUSY, on: ["ExecEnded"] },
+  processEndNoted: { from: BUSY, on: ["ExecEnded"] },
+
+  // Model calls.
+  answered: { from: ["thinking"], on: ["ModelReplied"], to: "next" },
+  callsMade: { from: ["thinking"], on: ["ModelReplied"], to: "acting" },
+  allCallsRefused: { from: ["thinking"], on: ["ModelReplied"], to: "thinking" },
+  modelRetried: { from: ["thinking"], on: ["ModelFailed", "ModelReplied"], to: "thinking" },
+  nextModelTried: { from: ["thinking"], on: ["ModelFailed"], to: "thinking" },
+  modelGaveUp: { from: ["thinking"], on: ["ModelFailed", "ModelReplied"], to: "next" },
+  modelCallRestarted: { from: ["thinking"], on: ["Tick", "Woke"], to: "thinking" },
+  noProgress: { from: ["thinking"], on: ["ModelFailed", "ModelReplied", "Tick", "Woke"], to: "next" },
+  recordingTranscribed: { from: ["thinking"], on: ["Transcribed"] },
+  budgetUsedUp: { from: [...RUNNING, "next"], to: "next" },
+
+  // Context budget.
+  contextCompacts: { from: ["thinking"], on: ["ContextFull", "ModelFailed"], to: "archiving" },
+  contextShortened: { from: ["thinking"], on: ["ContextFull", "ModelFailed"], to: "thinking" },
+  contextTooLarge: { from: ["thinking"], on: ["ModelFailed"], to: "next" },
+
+  // Tool calls.
+  callHandedOver: { from: ["acting"], on: ["ToolSent"] },
+  handOverOffline: { from: ["acting"], on: ["ToolOffline"] },
+  handOverUncertain: { from: ["acting"], on: ["ToolUncertain"] },
+  nodeWent: { from: ["acting"], on: ["NodeChanged"] },
+  nodeCame: { from: ["acting"], on: ["NodeChanged"] },
+  callsExpired: { from: ["acting"], on: ["Tick"] },
+  nativeCallsInterrupted: { from: ["acting"], on: ["Woke"] },
+  resultTaken: { from: ["acting"], on: ["ToolResult"] },
+  lastCallClosed: { from: ["acting"], to: "thinking" },
+  lateResultNoted: { from: ANY, on: ["ToolResult"] },
+  lateResultDropped: { from: ANY, on: ["ToolResult"] },
+  callsCancelledOnNode: { from: ANY, on: ["NodeChanged"] },
+
+  // Stopping.
+  runStopped: { from: RUNNING, on: ["Abort", "Reset"], to: "next" },
+  compactionStopped: { from: ["archiving"], on: ["Abort", "Reset"], to: "next" },
+  waitingMessageStopped: { from: BUSY, on: ["Abort"] },
+
+  // Reset and compaction.
+  resetBegins: { from: ["idle", "next"], on: ["Reset"], to: "archiving" },
+  nothingToArchive: { from: ["idle", "next"], on: ["Reset"], to: "next" },
+  compactionBegins: { from: ["idle"], on: ["Compact"], to: "archiving" },
+  compactionWaits: { from: RUNNING, on: ["Compact"] },
+  cutPlanned: { from: ["archiving"], on: ["Planned"], to: "archiving" },
+  nothingToCut: { from: ["archiving"], on: ["Planned"], to: "next" },
+  chunkSummarized: { from: ["archiving"], on: ["Summarized"], to: "archiving" },
+  summaryDone: { from: ["archiving"], to: "archiving" },
+  summaryRetried: { from: ["archiving"], on: ["SummarizeFailed"], to: "archiving" },
+  resetArchived: { from: ["archiving"], on: ["Archived"], to: "archiving" },
+  resetDone: { from: ["archiving"], to: "next" },
+  compactionDone: { from: ["archiving"], on: ["Archived"], to: "next" },
+  archiveRetried: { from: ["archiving"], on: ["Archived", "ArchiveFailed"], to: "archiving" },
+  archiveRestarted: { from: ["archiving"], on: ["Tick", "Woke"], to: "archiving" },
+  archiveGivenUp: { from: ["archiving"], on: ["Archived", "ArchiveFailed", "Tick", "Woke"], to: "next" },
+
+  // What waited.
+  runResumes: { from: ["next"], to: "thinking" },
+  waitingCompactionBegins: { from: ["next"], to: "archiving" },
+  waitingCompactionDropped: { from: ["next"] },
+  waitingQuietMessagesEnter: { from: ["next"] },
+  waitingMessageStartsRun: { from: ["next"], to: "thinking" },
+  nothingWaits: { from: ["next"], to: "idle" },
+
+  // In any phase.
+  delivered: { from: ANY, on: ["Delivered"] },
+  effectDone: { from: ANY, on: ["EffectDone"] },
+  effectParked: { from: ANY, on: ["Parked"] },
+  noted: { from: ANY, on: ["Noted"] },
+  settingsPatched: { from: ANY, on: ["SettingsPatched"] },
+} as const satisfies Readonly<Record<string, Transition>>;
+
+export type TransitionName = keyof typeof TRANSITIONS;
+export const transitionOf = (name: TransitionName): Transition => TRANSITIONS[name];
+
+/** What is wrong with the transitions of a step that changed something. Undefined: they lead from its phase to the one after it. */
+export function transitionProblem(before: Phase, cause: Cause, names: readonly TransitionName[], after: Phase): string | undefined {
+  if (names.length === 0) return `${cause} changed a session in ${before} without a transition`;
+  let at: Place = before;
+  for (const name of names) {
+    const { from, on, to } = transitionOf(name);
+    if (!from.includes(at)) return `${name} was taken from ${at}`;
+    if (on && !on.includes(cause)) return `${name} was taken on ${cause}`;
+    at = to ?? at;
+  }
+  return at === after ? undefined : `${names.join(", ")} lead to ${at}, and the session is ${after}`;
+}
