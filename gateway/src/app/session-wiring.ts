@@ -8,7 +8,7 @@ import { composeNativeTools } from "./native-tools.ts";
 import { createArchives } from "../storage/archives.ts";
 import { createMemoryFiles } from "../features/workspace/memory.ts";
 import { createResultFiles } from "../storage/results.ts";
-import type { SessionParts } from "../session/driver.ts";
+import type { SessionParts } from "../session/session-parts.ts";
 
 function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, ai?: SpeechAi): SessionParts {
   return {

@@ -2,54 +2,31 @@
  * One session at work: the applier, the pump, the clock and the one alarm, wired together. Knows nothing of Durable Objects or of
  * who asks; what the platform gives comes in through `DriverHost`. Decides nothing about runs: the machine does.
  */
-import type { GatewayPort } from "../ports/gateway.ts";
+import { asRunId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
 import type { SessionMedia } from "../ports/media.ts";
-import type { MemoryFiles } from "../ports/memory.ts";
-import type { ModelClient } from "../ports/model.ts";
-import type { NativeTools } from "../ports/native-tools.ts";
-import type { PromptSource } from "../ports/prompt.ts";
 import type { Result } from "../ports/result.ts";
-import type { EffectiveConfig } from "../ports/run-context.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
-import { appendMemory } from "./effects/append-memory.ts";
-import { archive, type ArchiveStore } from "./effects/archive.ts";
 import { ModelCaller } from "./effects/call-model.ts";
-import { cancelTool } from "./effects/cancel-tool.ts";
-import { deleteMedia } from "./effects/delete-media.ts";
 import { Deliverer } from "./effects/deliver.ts";
-import { dispatchTool } from "./effects/dispatch-tool.ts";
-import { inReplyOrder, sendReply } from "./effects/reply.ts";
-import { type ResultFiles, storeResult } from "./effects/store-result.ts";
-import { summarize } from "./effects/summarize.ts";
+import { interpreter } from "./effects/interpret.ts";
+import { inReplyOrder } from "./effects/reply.ts";
 import { History } from "./history.ts";
 import type { Step } from "./machine/draft.ts";
-import type { Effect } from "./machine/effect.ts";
-import type { ArchiveEnd, EventBody } from "./machine/event.ts";
+import type { EventBody } from "./machine/event.ts";
 import { LIMITS } from "./machine/limits.ts";
-import { archiveEffectId, modelEffectId, type State } from "./machine/state.ts";
-import { promptView } from "./prompt-view.ts";
+import type { State } from "./machine/state.ts";
 import { PlatformView } from "./platform-view.ts";
+import { promptView } from "./prompt-view.ts";
 import { Publisher } from "./publisher.ts";
-import { type Flight, type FlightEnd, Pump } from "./pump.ts";
+import { Pump } from "./pump.ts";
 import { modelsFor, RunContexts } from "./run-context.ts";
+import type { SessionParts } from "./session-parts.ts";
 import type { SessionStore } from "./store/session-store.ts";
-import { asRunId, asSessionKey, type SessionPromptResult, type ModelRef } from "../../../protocol/gen/types.ts";
+import { Waits } from "./waits.ts";
+import { isOverdue, nextWake } from "./wake.ts";
 
-/** What the session needs from elsewhere; made in wiring.ts, replaced in tests. */
-export interface SessionParts {
-  readonly gateway: GatewayPort;
-  readonly model: ModelClient;
-  /** Tokens that fit the model, as far as is known. */
-  readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
-  readonly prompts: PromptSource;
-  readonly native: NativeTools;
-  readonly archives: ArchiveStore;
-  readonly files: ResultFiles;
-  readonly memory: MemoryFiles;
-  readonly media: SessionMedia;
-}
 export interface DriverHost {
   readonly store: SessionStore;
   readonly wall: () => number;
@@ -69,8 +46,6 @@ const ALARM_STAY_MS = 600_000;
 const BREATH_MS = 50;
 /** Rows that one step of forgetting looks at. */
 const PRUNE_STEP = 500;
-/** Ends of archives that nobody has asked about yet. */
-const ENDS_KEPT = 16;
 
 /** What exists once there is something to look after. */
 interface Life {
@@ -90,11 +65,7 @@ export class SessionDriver {
   #life: Life | undefined;
   #history: History | undefined;
   #alarmAt: number | undefined;
-  #waiting = new Map<string, (end: ArchiveEnd) => void>();
-  #ends = new Map<string, ArchiveEnd>();
-  readonly #media = new Map<string, number>();
-  readonly #mediaAsked = new Map<string, () => void>();
-  #files: Promise<unknown> = Promise.resolve();
+  readonly waits: Waits;
   #changed: () => void = () => {};
 
   constructor(host: DriverHost, parts: SessionParts) {
@@ -110,6 +81,7 @@ export class SessionDriver {
       committed: (before, step) => this.#committed(before, step),
     });
     this.#view = new PlatformView({ state: () => this.#applier.state, gateway: parts.gateway, now: host.wall, after: host.after });
+    this.waits = new Waits((ms, signal) => this.#sleep(ms, signal));
     this.contexts = new RunContexts(parts.gateway, () => this.#key());
     this.#caller = new ModelCaller({
       state: () => this.#applier.state,
@@ -229,7 +201,20 @@ export class SessionDriver {
     const pump = new Pump({
       outbox: () => inReplyOrder(this.#applier.state?.outbox ?? []),
       now: () => this.#clock.read().now,
-      start: (effect, flight) => this.#start(effect, flight),
+      start: interpreter({
+        parts: this.#parts,
+        store,
+        state: () => this.#applier.state,
+        history: () => this.history,
+        contexts: this.contexts,
+        caller: this.#caller,
+        waits: this.waits,
+        deliver: (effect, flight) => deliverer.deliver(effect, flight),
+        apply: (event) => this.apply(event),
+        wall,
+        sleep: (ms, signal) => this.#sleep(ms, signal),
+        failed: (what, error) => this.#failed(what, error),
+      }),
       keep: this.#host.keep,
       failed: (effect, error) => this.#failed(effect.type, error),
       landed: () => this.#moved(),
@@ -249,7 +234,7 @@ export class SessionDriver {
     deliverer.written(step.append);
     this.#view.moved();
     for (const { runId, text, step: at } of step.status) this.tell(runId, text, at);
-    for (const end of step.ended) this.#archiveEnded(end);
+    for (const end of step.ended) this.waits.archiveEnded(end);
     this.#moved();
   }
   /** For clients that follow live; not in the log. An empty `runId`: about no run. */
@@ -263,133 +248,6 @@ export class SessionDriver {
     this.#life?.pump.sync();
     this.#arm();
     this.#changed();
-  }
-
-  #start(effect: Effect, flight: Flight): Promise<FlightEnd> {
-    const { store } = this.#host;
-    const state = (): State | undefined => this.#applier.state;
-    const commit = (event: EventBody): void => {
-      this.apply(event);
-    };
-    const end = async (event: Promise<EventBody | undefined>): Promise<FlightEnd> => {
-      const body = await event;
-      if (body) commit(body);
-      return "done";
-    };
-    switch (effect.type) {
-      case "CallModel":
-        return end(this.#caller.call(effect, flight));
-      case "DispatchTool":
-        return dispatchTool(effect, flight, {
-          state,
-          row: (seq) => this.history.find(seq),
-          gateway: this.#parts.gateway,
-          native: this.#parts.native,
-          media: this.#parts.media,
-          wall: this.#host.wall,
-          userTimezone: () => this.contexts.known?.config.userTimezone ?? "UTC",
-          commit: (event) => {
-            const { step } = this.apply(event);
-            return step !== undefined && (step.append.length > 0 || step.answer?.type === "taken");
-          },
-        });
-      case "CancelTool":
-        return cancelTool(effect, flight, { gateway: this.#parts.gateway, commit });
-      case "Deliver":
-        return this.#life ? this.#life.deliverer.deliver(effect, flight) : Promise.resolve("done");
-      case "Archive":
-        return end(
-          archive(effect, {
-            state,
-            messages: () => this.history.messageRows(),
-            archives: this.#parts.archives,
-            sleep: (ms, signal) => this.#sleep(ms, signal),
-          }),
-        );
-      case "Summarize":
-        return end(
-          summarize(effect, flight, {
-            state,
-            history: () => this.history,
-            contexts: this.contexts,
-            model: this.#parts.model,
-            contextWindow: this.#parts.contextWindow,
-            wall: this.#host.wall,
-            sleep: (ms, signal) => this.#sleep(ms, signal),
-            failed: (what, error) => this.#failed(what, error),
-          }),
-        );
-      case "AppendMemory":
-        return appendMemory(effect, flight, { state, text: (id) => store.resultText(id), memory: this.#parts.memory, commit });
-      case "DeleteMedia":
-        return this.withFiles(() =>
-          deleteMedia(effect, flight, {
-            state,
-            rows: (from, limit) => store.rows(from, limit),
-            queued: () => store.queued(),
-            media: this.#parts.media,
-            sleep: (ms, signal) => this.#sleep(ms, signal),
-            commit,
-            deleted: (id, count) => this.#mediaGone(id, count),
-          }),
-        );
-      case "Reply":
-        return sendReply(effect, flight, {
-          row: (seq) => store.rowAt(seq),
-          gateway: this.#parts.gateway,
-          wall: this.#host.wall,
-          commit,
-          sleep: (ms, signal) => this.#sleep(ms, signal),
-        });
-      case "StoreResult":
-        return storeResult(effect, flight, { state, text: (callId) => store.resultText(callId), files: this.#parts.files, commit });
-    }
-  }
-
-  // ---------------------------------------------------------------- archives that somebody waits for
-
-  archiveEnd(requestId: string): Promise<ArchiveEnd> {
-    const end = this.#ends.get(requestId);
-    if (end) {
-      this.#ends.delete(requestId);
-      return Promise.resolve(end);
-    }
-    return new Promise((resolve) => this.#waiting.set(requestId, resolve));
-  }
-  #archiveEnded(end: ArchiveEnd): void {
-    const waiting = this.#waiting.get(end.requestId);
-    this.#waiting.delete(end.requestId);
-    if (waiting) return waiting(end);
-    this.#ends.set(end.requestId, end);
-    const oldest = this.#ends.keys().next();
-    if (this.#ends.size > ENDS_KEPT && !oldest.done) this.#ends.delete(oldest.value);
-  }
-
-  /**
-   * One at a time: a message's files are stored and the message is committed, or a reset's files are deleted. Else a deletion could
-   * take the files of a message that nobody knows of yet.
-   */
-  withFiles<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#files.then(work);
-    this.#files = turn.catch(() => {});
-    return turn;
-  }
-  /** How many files a reset's deletion took away; undefined when that is not known in time. Once. */
-  async mediaDeleted(effectId: string, withinMs: number): Promise<number | undefined> {
-    const timer = new AbortController();
-    const told = new Promise<void>((resolve) => this.#mediaAsked.set(effectId, resolve));
-    if (!this.#media.has(effectId)) await Promise.race([told, this.#sleep(withinMs, timer.signal)]);
-    timer.abort();
-    this.#mediaAsked.delete(effectId);
-    const count = this.#media.get(effectId);
-    this.#media.delete(effectId);
-    return count;
-  }
-  #mediaGone(effectId: string, count: number): void {
-    this.#media.set(effectId, count);
-    this.#mediaAsked.get(effectId)?.();
-    const oldest = this.#media.keys().next();
-    if (this.#media.size > ENDS_KEPT && !oldest.done) this.#media.delete(oldest.value);
   }
 
   // ---------------------------------------------------------------- time
@@ -427,30 +285,14 @@ export class SessionDriver {
   #tick(): void {
     const state = this.#applier.state;
     if (!state || !this.#life) return;
-    const { run } = state;
     const { pump } = this.#life;
-    const now = this.#clock.read().now;
-    const held =
-      run.phase === "thinking" ? pump.isRunning(modelEffectId(run)) : run.phase === "archiving" && pump.isRunning(archiveEffectId(run));
-    if (run.phase !== "idle" && now >= run.deadline && !held) this.#applier.apply({ type: "Tick", inFlight: pump.inFlight() });
+    if (isOverdue(state.run, pump, this.#clock.read().now)) this.#applier.apply({ type: "Tick", inFlight: pump.inFlight() });
     pump.sync();
   }
   /** On the session's clock; undefined: nothing waits for time to pass. */
   #nextWake(): number | undefined {
     const state = this.#applier.state;
-    if (!state || !this.#life) return undefined;
-    const { run } = state;
-    const { pump } = this.#life;
-    const now = this.#clock.read().now;
-    const times: number[] = [];
-    // What is under way in memory keeps its lease by being looked at; calls that are out have real deadlines.
-    if (pump.inFlight().length > 0) times.push(now + LIMITS.leaseMs);
-    if (run.phase === "acting") times.push(run.deadline);
-    else if (run.phase === "thinking" && !pump.isRunning(modelEffectId(run))) times.push(run.deadline);
-    else if (run.phase === "archiving" && !pump.isRunning(archiveEffectId(run))) times.push(run.deadline);
-    const start = pump.nextStart();
-    if (start !== undefined) times.push(start);
-    return times.length === 0 ? undefined : Math.min(...times);
+    return state && this.#life && nextWake(state.run, this.#life.pump, this.#clock.read().now);
   }
   /** Lazily (D4): a write only when no alarm is set or one is needed earlier. */
   #arm(): void {

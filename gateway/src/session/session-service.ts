@@ -93,7 +93,7 @@ export class SessionService implements SessionPort {
         return this.#command(input, intake.command);
       case "message":
         return (input.attachments?.length ?? 0) > 0
-          ? this.#inTurn(true, () => this.#driver.withFiles(() => this.#message(input, intake)))
+          ? this.#inTurn(true, () => this.#driver.waits.withFiles(() => this.#message(input, intake)))
           : this.#inTurn(false, () => this.#message(input, intake));
     }
   }
@@ -237,7 +237,7 @@ export class SessionService implements SessionPort {
     if (duplicate) return ok({ status: "command", command, response: "This had been asked for already." });
     if (answer.waits)
       return ok({ status: "command", command, response: "The conversation will be compacted when the present answer is complete." });
-    const end = await this.#driver.archiveEnd(answer.requestId);
+    const end = await this.#driver.waits.archiveEnd(answer.requestId);
     if (!end.ok) return ok({ status: "command", command, error: end.error.message });
     const response =
       end.kind === "reset"
@@ -396,7 +396,7 @@ export class SessionService implements SessionPort {
     if (!end.ok) return end;
     if (end.value.kind !== "reset") throw bug("a reset");
     const { oldSessionId, newSessionId, archived, key, tokens, memoriesTo, mediaEffect } = end.value;
-    const mediaDeleted = await this.#driver.mediaDeleted(mediaEffect, MEDIA_WAIT_MS);
+    const mediaDeleted = await this.#driver.waits.filesDeleted(mediaEffect, MEDIA_WAIT_MS);
     return ok({
       ok: true,
       sessionKey: asSessionKey(this.#driver.state?.identity.key ?? ""),
@@ -428,7 +428,7 @@ export class SessionService implements SessionPort {
     if (!answer) return NOT_FOUND;
     if (answer.type === "refused") return fail(answer.error);
     if (answer.type !== "archiving") throw bug("an archive");
-    const end = await this.#driver.archiveEnd(answer.requestId);
+    const end = await this.#driver.waits.archiveEnd(answer.requestId);
     return end.ok ? ok(end) : fail(end.error);
   }
 

@@ -12,7 +12,7 @@ import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
 import type { RunContext } from "../../src/ports/run-context.ts";
 import type { SessionIdentity, SessionPort } from "../../src/ports/session.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
-import type { SessionParts } from "../../src/session/driver.ts";
+import type { SessionParts } from "../../src/session/session-parts.ts";
 import type { Session } from "../../src/app/session-do.ts";
 import { wiring } from "../../src/app/session-wiring.ts";
 import { createSessionMedia, type SessionMediaDeps } from "../../src/features/media/session-media.ts";

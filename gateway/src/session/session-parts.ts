@@ -1,0 +1,25 @@
+/** What a session needs from elsewhere. */
+import type { ModelRef } from "../../../protocol/gen/types.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
+import type { SessionMedia } from "../ports/media.ts";
+import type { MemoryFiles } from "../ports/memory.ts";
+import type { ModelClient } from "../ports/model.ts";
+import type { NativeTools } from "../ports/native-tools.ts";
+import type { PromptSource } from "../ports/prompt.ts";
+import type { EffectiveConfig } from "../ports/run-context.ts";
+import type { ArchiveStore } from "./effects/archive.ts";
+import type { ResultFiles } from "./effects/store-result.ts";
+
+/** Made in app/session-wiring.ts, replaced in tests. */
+export interface SessionParts {
+  readonly gateway: GatewayPort;
+  readonly model: ModelClient;
+  /** Tokens that fit the model, as far as is known. */
+  readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
+  readonly prompts: PromptSource;
+  readonly native: NativeTools;
+  readonly archives: ArchiveStore;
+  readonly files: ResultFiles;
+  readonly memory: MemoryFiles;
+  readonly media: SessionMedia;
+}

@@ -1,0 +1,67 @@
+/**
+ * What callers of a session wait for in memory: the end of an archive, the count of deleted files. Best effort: a caller whose
+ * session died in between asks again. Also the lock that keeps a deletion of files away from a message that brings some.
+ */
+import type { ArchiveEnd } from "./machine/event.ts";
+
+/** Ends that no caller has asked for yet. */
+const ENDS_KEPT = 16;
+
+export class Waits {
+  readonly #sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly #archives = new Map<string, (end: ArchiveEnd) => void>();
+  readonly #ends = new Map<string, ArchiveEnd>();
+  readonly #deletions = new Map<string, () => void>();
+  readonly #deleted = new Map<string, number>();
+  #files: Promise<unknown> = Promise.resolve();
+
+  constructor(sleep: (ms: number, signal: AbortSignal) => Promise<void>) {
+    this.#sleep = sleep;
+  }
+
+  archiveEnd(requestId: string): Promise<ArchiveEnd> {
+    const end = this.#ends.get(requestId);
+    if (end) {
+      this.#ends.delete(requestId);
+      return Promise.resolve(end);
+    }
+    return new Promise((resolve) => this.#archives.set(requestId, resolve));
+  }
+  archiveEnded(end: ArchiveEnd): void {
+    const waiting = this.#archives.get(end.requestId);
+    this.#archives.delete(end.requestId);
+    if (waiting) return waiting(end);
+    keep(this.#ends, end.requestId, end);
+  }
+
+  /** How many files the effect deleted; undefined when that is not known in time. Answers once. */
+  async filesDeleted(effectId: string, withinMs: number): Promise<number | undefined> {
+    const timer = new AbortController();
+    const told = new Promise<void>((resolve) => this.#deletions.set(effectId, resolve));
+    if (!this.#deleted.has(effectId)) await Promise.race([told, this.#sleep(withinMs, timer.signal)]);
+    timer.abort();
+    this.#deletions.delete(effectId);
+    const count = this.#deleted.get(effectId);
+    this.#deleted.delete(effectId);
+    return count;
+  }
+  deleted(effectId: string, count: number): void {
+    keep(this.#deleted, effectId, count);
+    this.#deletions.get(effectId)?.();
+  }
+
+  /**
+   * One at a time: the files of a message are stored and the message is committed, or the files of an old conversation are deleted.
+   * Else a deletion could take files whose message is not in the log yet.
+   */
+  withFiles<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#files.then(work);
+    this.#files = turn.catch(() => {});
+    return turn;
+  }
+}
+function keep<T>(map: Map<string, T>, key: string, value: T): void {
+  map.set(key, value);
+  const oldest = map.keys().next();
+  if (map.size > ENDS_KEPT && !oldest.done) map.delete(oldest.value);
+}
