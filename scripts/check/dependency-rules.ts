@@ -143,14 +143,14 @@ function* importProblems(
 }
 /** A feature must not take all of the kernel's ports. */
 function wholeKernel(file: string, text: string): Finding[] {
-  const code = blank(text, { comments: true, strings: true });
-  return code
-    .split("\n")
-    .flatMap((line, index) =>
-      /(?<!Pick<)\bKernelPorts\b/.test(line) && !/^\s*import\b/.test(line)
-        ? [{ rule: "6", file, line: index + 1, message: 'Declare the ports that the feature uses: Pick<KernelPorts, "config" | "now">.' }]
-        : [],
-    );
+  const statement = /^import\b[^;]*;/gm;
+  const code = blank(text, { comments: true, strings: true }).replaceAll(statement, (imported) => imported.replaceAll(/[^\n]/g, " "));
+  return [...code.matchAll(/(?<!Pick<\s*)\bKernelPorts\b/g)].map(({ index }) => ({
+    rule: "6",
+    file,
+    line: code.slice(0, index).split("\n").length,
+    message: 'Declare the ports that the feature uses: Pick<KernelPorts, "config" | "now">.',
+  }));
 }
 
 const layerOf = (file: string): string => file.split("/")[2] ?? "";

@@ -1,6 +1,6 @@
 /**
- * The sockets: who is behind each, what each follows, and sending to them. What is known of a socket is kept with it, so that the
- * object can hibernate and wake without anyone noticing. Knows frames, but no method and no rule of who may do what.
+ * The sockets: who is behind each, and sending to them. What is known of a socket is kept with it, so that the object can hibernate and
+ * wake unnoticed. Knows frames, but no method, no subscription and no rule of who may do what.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventName, PayloadOf } from "../../../protocol/gen/methods.ts";
@@ -11,8 +11,7 @@ import { randomName } from "../platform/ids.ts";
 import { bufferedBytes, closeSocket, lastPingAt, remember, sendText, type SocketHost } from "../platform/sockets.ts";
 import type { GsvError, Result } from "../ports/result.ts";
 import type { Principal } from "./authorise.ts";
-import { eventBody } from "./event-frame.ts";
-import { errorShape } from "./outcome.ts";
+import { errorShape, eventBody } from "./frames.ts";
 
 /** Kept with the socket. Changing its shape: raise `v`; sockets of another version are closed and come again. */
 type Kept =
@@ -58,30 +57,20 @@ export interface Connection {
   manyUntil: number;
   /** When it last sent a frame, roughly. */
   seenAt: number;
-  /** Events that wait until the answer that they follow has been sent, by conversation. */
-  readonly held: Map<string, HeldEvent[]>;
   readonly rate: { start: number; count: number };
   /** Binary frames that belonged to nothing. */
   strays: number;
 }
 export type AnyConnection = OpenConnection | Connection;
-export interface HeldEvent {
-  readonly event: EventName;
-  readonly payload: unknown;
-}
 
-export const MAX_FOLLOWS = 64;
-/** Bytes of followed keys: with the rest they must fit what the platform keeps with a socket. */
-const MAX_FOLLOW_CHARS = 8192;
+/** Characters of call ids: with the rest they must fit what the platform keeps with a socket. */
 const MAX_CALL_CHARS = 8192;
-const MAX_HELD = 2000;
 /** A reader that is this far behind is cut off; it comes back and asks for what it missed. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 /** A link that answers pings and has been silent for this long is dead (F6: two misses, and the way). */
 const SILENT_MS = LIMITS.pingIntervalMs * 3;
 /** `seenAt` is remembered at this grain. */
 const SEEN_GRAIN_MS = 15_000;
-const EMPTY: ReadonlySet<Connection> = new Set();
 
 export class Connections {
   readonly #host: SocketHost;
@@ -89,9 +78,12 @@ export class Connections {
   readonly #bySocket = new Map<WebSocket, AnyConnection>();
   readonly #byConn = new Map<string, Connection>();
   readonly #byIdentity = new Map<string, Connection>();
-  readonly #followers = new Map<string, Set<Connection>>();
   readonly #changed = new Set<Connection>();
-  /** Called when a socket was cut off from here without its having been asked for. */
+  /** A connection has a principal, or was restored after a sleep. */
+  onReady: (connection: Connection) => void = () => undefined;
+  /** A connection with a principal is gone, for whatever reason. */
+  onGone: (connection: Connection) => void = () => undefined;
+  /** A socket was cut off from here, without a request to do so. */
   onDropped: (connection: Connection, reason: string) => void = () => undefined;
 
   constructor(host: SocketHost, clock: Clock) {
@@ -122,7 +114,7 @@ export class Connections {
     this.#bySocket.set(connection.socket, connection);
     this.#byConn.set(connection.conn, connection);
     this.#byIdentity.set(identity(connection.principal), connection);
-    for (const key of connection.follows) this.#addFollower(key, connection);
+    this.onReady(connection);
   }
 
   // ------------------------------------------------------------ opening and closing
@@ -160,7 +152,7 @@ export class Connections {
       seenAt,
     };
     this.#index(connection);
-    this.#save(connection);
+    this.save(connection);
     return connection;
   }
 
@@ -179,9 +171,8 @@ export class Connections {
     if (this.#byConn.get(connection.conn) === connection) this.#byConn.delete(connection.conn);
     const key = identity(connection.principal);
     if (this.#byIdentity.get(key) === connection) this.#byIdentity.delete(key);
-    for (const followed of connection.follows) this.#removeFollower(followed, connection);
     this.#changed.delete(connection);
-    connection.held.clear();
+    this.onGone(connection);
     return connection;
   }
 
@@ -192,7 +183,8 @@ export class Connections {
     return connection;
   }
 
-  #drop(connection: Connection, code: number, reason: string): void {
+  /** Cuts a socket off. */
+  drop(connection: Connection, code: number, reason: string): void {
     if (this.close(connection.socket, code, reason) !== undefined) this.onDropped(connection, reason);
   }
 
@@ -229,7 +221,7 @@ export class Connections {
   node(nodeId: string): Connection | undefined {
     const connection = this.byIdentity({ mode: "node", id: asNodeId(nodeId) });
     if (connection === undefined || !this.isSilent(connection)) return connection;
-    this.#drop(connection, 4008, "no sign of life for a minute");
+    this.drop(connection, 4008, "no sign of life for a minute");
     return undefined;
   }
   isOnline(nodeId: string): boolean {
@@ -245,49 +237,6 @@ export class Connections {
     return at !== undefined && this.#clock.now() >= at;
   }
 
-  // ------------------------------------------------------------ following
-
-  followers(key: string): ReadonlySet<Connection> {
-    return this.#followers.get(key) ?? EMPTY;
-  }
-  /** False: it follows as much as it can. */
-  follow(connection: Connection, key: string): boolean {
-    if (connection.follows.has(key)) return true;
-    let characters = key.length;
-    for (const followed of connection.follows) characters += followed.length;
-    if (connection.follows.size >= MAX_FOLLOWS || characters > MAX_FOLLOW_CHARS) return false;
-    connection.follows.add(key);
-    this.#addFollower(key, connection);
-    this.#save(connection);
-    return true;
-  }
-  unfollow(connection: Connection, key: string): void {
-    connection.held.delete(key);
-    if (!connection.follows.delete(key)) return;
-    this.#removeFollower(key, connection);
-    this.#save(connection);
-  }
-  #addFollower(key: string, connection: Connection): void {
-    const set = this.#followers.get(key);
-    if (set === undefined) this.#followers.set(key, new Set([connection]));
-    else set.add(connection);
-  }
-  #removeFollower(key: string, connection: Connection): void {
-    const set = this.#followers.get(key);
-    if (set?.delete(connection) === true && set.size === 0) this.#followers.delete(key);
-  }
-
-  /** From here on events of the conversation wait, until `release`. */
-  hold(connection: Connection, key: string): void {
-    if (!connection.held.has(key)) connection.held.set(key, []);
-  }
-  /** Sends what waited, as far as `wanted` says so. */
-  release(connection: Connection, key: string, wanted: (held: HeldEvent) => boolean): void {
-    const waiting = connection.held.get(key) ?? [];
-    connection.held.delete(key);
-    for (const { event, payload } of waiting) if (wanted({ event, payload })) this.#sendEvent(connection, event, payload);
-  }
-
   // ------------------------------------------------------------ calls on nodes
 
   /** A conversation's call was handed to this node. After `until` nobody waits for it any more. */
@@ -296,11 +245,11 @@ export class Connections {
     for (const known of node.calls.keys()) characters += known.length + 12;
     if (node.calls.has(callId) || characters <= MAX_CALL_CHARS) node.calls.set(callId, until);
     else node.manyUntil = Math.max(node.manyUntil, until);
-    this.#save(node);
+    this.save(node);
   }
   /** The call has ended. */
   callBack(node: Connection, callId: string): void {
-    if (node.calls.delete(callId)) this.#save(node);
+    if (node.calls.delete(callId)) this.save(node);
   }
   hasCalls(node: Connection): boolean {
     return node.calls.size > 0 || node.manyUntil > this.#clock.now();
@@ -317,20 +266,9 @@ export class Connections {
     return this.#sendEvent(connection, event, payload);
   }
 
-  /** Events of a conversation to everyone who follows it. Each payload is written once, whoever gets it. */
-  publish(key: string, news: readonly HeldEvent[]): void {
-    const followers = this.#followers.get(key);
-    if (followers === undefined) return;
-    const texts = news.map(({ event, payload }) => eventBody(event, payload));
-    for (const connection of [...followers]) {
-      const held = connection.held.get(key);
-      if (held !== undefined) {
-        if (held.length + news.length > MAX_HELD) this.#drop(connection, 1013, "too many events wait; connect again");
-        else held.push(...news);
-        continue;
-      }
-      for (const text of texts) if (!this.#sendBody(connection, text)) break;
-    }
+  /** Event texts without numbers (`eventBody`), in order. Stops at the first that cannot be sent. */
+  send(connection: Connection, bodies: readonly string[]): void {
+    for (const body of bodies) if (!this.#sendBody(connection, body)) return;
   }
 
   /** One event to every client. */
@@ -361,13 +299,13 @@ export class Connections {
   #sendBody(connection: Connection, body: string): boolean {
     if (this.#byConn.get(connection.conn) !== connection) return false;
     if (!sendText(connection.socket, `${body},"seq":${connection.seq}}`)) {
-      this.#drop(connection, 1011, "the link is broken");
+      this.drop(connection, 1011, "the link is broken");
       return false;
     }
     connection.seq++;
-    this.#save(connection);
+    this.save(connection);
     if (bufferedBytes(connection.socket) > MAX_BUFFERED_BYTES) {
-      this.#drop(connection, 1013, "too slow; connect again and ask for what you missed");
+      this.drop(connection, 1013, "too slow; connect again and ask for what you missed");
       return false;
     }
     return true;
@@ -387,13 +325,13 @@ export class Connections {
     connection.rate.count++;
     if (now - connection.seenAt >= SEEN_GRAIN_MS || now < connection.seenAt) {
       connection.seenAt = now;
-      this.#save(connection);
+      this.save(connection);
     }
     return connection.rate.count <= most;
   }
 
   /** Remembers a change with the socket, once for all changes of this turn. */
-  #save(connection: Connection): void {
+  save(connection: Connection): void {
     if (this.#changed.size === 0) queueMicrotask(() => this.flush());
     this.#changed.add(connection);
   }
@@ -411,13 +349,13 @@ export class Connections {
         follows: [...connection.follows],
         calls: [...connection.calls],
       };
-      if (!remember(connection.socket, kept)) this.#drop(connection, 1011, "too much to remember; connect again");
+      if (!remember(connection.socket, kept)) this.drop(connection, 1011, "too much to remember; connect again");
     }
     this.#changed.clear();
   }
 }
 
 /** What a connection has only as long as the object is awake. */
-const freshState = (): Pick<Connection, "held" | "rate" | "strays"> => ({ held: new Map(), rate: { start: 0, count: 0 }, strays: 0 });
+const freshState = (): Pick<Connection, "rate" | "strays"> => ({ rate: { start: 0, count: 0 }, strays: 0 });
 
 const identity = ({ mode, id }: Pick<Principal, "mode" | "id">): string => `${mode} ${id}`;

@@ -13,7 +13,7 @@ import { may } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
 import { type Caller, LATER, type Outcome } from "./feature.ts";
 import type { FeatureSet } from "./feature-set.ts";
-import { peekId } from "./frame-id.ts";
+import { peekId } from "./frames.ts";
 import { type Failure, fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 

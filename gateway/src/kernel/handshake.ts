@@ -11,7 +11,7 @@ import { checkConnectParams } from "../../../protocol/gen/validators/checks.js";
 import { decodeFrame, utf8Bytes } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { admit, featuresFor, mayReplace, type Principal, scopesOf } from "./authorise.ts";
-import { peekId, UNKNOWN_ID } from "./frame-id.ts";
+import { peekId, UNKNOWN_ID } from "./frames.ts";
 import { type Admission, TOO_MANY_ATTEMPTS } from "./admission.ts";
 import type { Connection, OpenConnection } from "./connections.ts";
 import type { FeatureSet } from "./feature-set.ts";

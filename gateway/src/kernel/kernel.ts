@@ -15,10 +15,12 @@ import { Config } from "./config/store.ts";
 import { type Connection, Connections } from "./connections.ts";
 import type { Feature } from "./feature.ts";
 import { type FeatureSet, featureSet } from "./feature-set.ts";
+import { Followers } from "./followers.ts";
 import { CLOSE } from "./handshake.ts";
 import type { Ids, KernelPorts } from "./ports.ts";
 import { canonicalKey } from "./routing/session-keys.ts";
 import { SocketServer } from "./socket-server.ts";
+import { Subscriptions } from "./subscriptions.ts";
 import { Tokens } from "./token-store.ts";
 
 /** What the Durable Object gives. */
@@ -57,6 +59,7 @@ export class Kernel {
     const { storage, clock, log, secrets } = host;
     const connections = new Connections(host.sockets, clock);
     connections.onDropped = (connection, reason) => this.#features.gone(connection, reason);
+    const subscriptions = new Subscriptions();
     const config = new Config(storage, (values) => secrets.set(values));
     const tokens = new Tokens(storage);
     const now = (): number => clock.now();
@@ -69,6 +72,8 @@ export class Kernel {
       tokens,
       audit: new Audit(storage, clock),
       connections,
+      followers: new Followers(connections, subscriptions),
+      subscriptions,
       scrub: (text) => secrets.scrub(text),
       contextVersion: () => `${config.version()}/${this.#features.contextVersion()}`,
       arm: () => this.#alarms?.arm(),

@@ -6,11 +6,10 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { checkFrame } from "../../../protocol/gen/validators/checks.js";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { asRunId, asSessionKey, type SessionSubscribeResult } from "../../../protocol/gen/types.ts";
-import { eventBody } from "./event-frame.ts";
 import { isNewerThan } from "../features/sessions/follow.ts";
-import { peekId } from "./frame-id.ts";
+import { errorShape, eventBody, peekId } from "./frames.ts";
 import { FailureWindow } from "./limits.ts";
-import { errorShape, fail } from "./outcome.ts";
+import { fail } from "./outcome.ts";
 
 describe("[F1] the id of a frame that is no good", () => {
   test("is found whatever else is in the frame", () => {

@@ -1,6 +1,5 @@
-/** Failures as values, and what they look like on the wire. PURE. */
+/** Failures as values. PURE. */
 import { ERRORS, type ErrorReason } from "../../../protocol/gen/errors.ts";
-import type { ErrorShape } from "../../../protocol/gen/types.ts";
 import type { GsvError, Result } from "../ports/result.ts";
 
 export type Failure = { readonly ok: false; readonly error: Pick<GsvError, "reason" | "message" | "hint"> };
@@ -10,18 +9,4 @@ export const succeed = <T>(value: T): Result<T> => ({ ok: true, value });
 export function fail(reason: ErrorReason, message?: string, hint?: string): Failure {
   const told = message === undefined ? ERRORS[reason].hint : hint;
   return { ok: false, error: { reason, message: message ?? ERRORS[reason].text, ...(told === undefined ? {} : { hint: told }) } };
-}
-
-/** Errors that came over RPC have lost their type: an unknown reason is a bug of ours. */
-export function errorShape(error: GsvError): ErrorShape {
-  const known = Object.hasOwn(ERRORS, error.reason);
-  const info = known ? ERRORS[error.reason] : ERRORS.internal;
-  return {
-    code: info.code,
-    reason: known ? error.reason : "internal",
-    message: error.message,
-    hint: error.hint ?? info.hint,
-    ...(error.details === undefined ? {} : { details: error.details }),
-    ...(info.retryable ? { retryable: true } : {}),
-  };
 }

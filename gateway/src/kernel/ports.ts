@@ -4,6 +4,8 @@ import type { Database } from "../platform/sql.ts";
 import type { Audit } from "./audit-store.ts";
 import type { Config } from "./config/store.ts";
 import type { Connections } from "./connections.ts";
+import type { Followers } from "./followers.ts";
+import type { Subscriptions } from "./subscriptions.ts";
 import type { Tokens } from "./token-store.ts";
 
 /** Random names and digests. */
@@ -23,6 +25,9 @@ export interface KernelPorts {
   readonly tokens: Tokens;
   readonly audit: Audit;
   readonly connections: Connections;
+  /** What sockets follow. */
+  readonly followers: Followers;
+  readonly subscriptions: Subscriptions;
   /** Masks every stored secret in a text. */
   readonly scrub: (text: string) => string;
   /** Changes when anything changes that a run gets from the gateway (RunContext). */

@@ -24,7 +24,7 @@ import { NODE_TOOLS } from "./tools.ts";
 
 export interface NodePorts
   extends SessionsPort,
-    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now"> {
+    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "subscriptions"> {
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;

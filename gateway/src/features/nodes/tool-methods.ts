@@ -21,7 +21,7 @@ import type { NodeLinks } from "./links.ts";
 import type { Nodes } from "./store.ts";
 import type { SessionCalls } from "./session-calls.ts";
 
-export interface ToolMethodPorts extends Pick<KernelPorts, "config" | "connections"> {
+export interface ToolMethodPorts extends Pick<KernelPorts, "config" | "connections" | "subscriptions"> {
   readonly nodes: Nodes;
   readonly links: NodeLinks;
   readonly calls: ClientCalls;
@@ -45,7 +45,7 @@ const toolEvent =
   });
 
 export function toolMethods(ports: ToolMethodPorts): Handlers {
-  const { config, connections, nodes, links, calls, sessionCalls, sessions, native, port } = ports;
+  const { config, connections, subscriptions, nodes, links, calls, sessionCalls, sessions, native, port } = ports;
   /** What a client can call now: native tools and the tools of connected machines. */
   const registry = (): ToolRegistry => new ToolRegistry(native.entries, links.tools());
 
@@ -153,7 +153,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       // A machine may report only about calls that were handed to it.
       if (owner?.kind === "session" && connection.calls.has(callId)) {
         const sessionKey = sessions.keyOf(owner.ref);
-        if (sessionKey !== undefined) connections.publish(sessionKey, [{ event: "tool.progress", payload: { ...news, sessionKey } }]);
+        if (sessionKey !== undefined) subscriptions.publish(sessionKey, [{ event: "tool.progress", payload: { ...news, sessionKey } }]);
       }
       return succeed({ ok: true });
     },

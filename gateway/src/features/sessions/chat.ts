@@ -7,12 +7,12 @@ import { fail, succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 
-export type ChatPorts = Pick<KernelPorts, "config" | "connections" | "contextVersion" | "ids"> & SessionsPort;
+export type ChatPorts = Pick<KernelPorts, "config" | "contextVersion" | "followers" | "ids"> & SessionsPort;
 
 const tooLong = (text: string): boolean =>
   text.length > LIMITS.messageBytes || (text.length * 3 > LIMITS.messageBytes && utf8Bytes(text) > LIMITS.messageBytes);
 
-export const chatMethods = ({ config, connections, contextVersion, ids, sessions, ask }: ChatPorts): Handlers => ({
+export const chatMethods = ({ config, followers, contextVersion, ids, sessions, ask }: ChatPorts): Handlers => ({
   // No `await` before the session is asked: messages of one sender arrive in the order in which they were sent (promise P3).
   "chat.send": ({ connection, now }, params) => {
     const { message, attachments } = params;
@@ -23,7 +23,7 @@ export const chatMethods = ({ config, connections, contextVersion, ids, sessions
     const { key } = found.value;
     const identity = sessions.takeUp(found.value, now);
     const followed = connection.follows.has(key);
-    if (!connections.follow(connection, key)) return followsTooMany();
+    if (!followers.follow(connection, key)) return followsTooMany();
     // Chosen once: a second try must be the same message.
     const runId = params.runId ?? `run-${ids.name(20)}`;
     const messageId = params.messageId ?? params.runId ?? `msg-${ids.name(20)}`;
@@ -39,7 +39,7 @@ export const chatMethods = ({ config, connections, contextVersion, ids, sessions
       }),
     );
     return answer.then((result) => {
-      if (!result.ok && !followed) connections.unfollow(connection, key);
+      if (!result.ok && !followed) followers.unfollow(connection, key);
       return result;
     });
   },

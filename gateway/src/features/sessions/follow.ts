@@ -5,14 +5,15 @@
 import { asSessionKey, type SessionSubscribeResult } from "../../../../protocol/gen/types.ts";
 import type { EventName } from "../../../../protocol/gen/methods.ts";
 import { type Result, sentence } from "../../ports/result.ts";
-import type { Connection, HeldEvent } from "../../kernel/connections.ts";
+import type { Connection } from "../../kernel/connections.ts";
 import { LATER, type Outcome } from "../../kernel/feature.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NewEvent } from "../../kernel/subscriptions.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { followsTooMany } from "./chat.ts";
 
-export type FollowPorts = Pick<KernelPorts, "connections"> & SessionsPort;
+export type FollowPorts = Pick<KernelPorts, "connections" | "followers"> & SessionsPort;
 
 /** `session.subscribe`: the past is in the answer. */
 export async function followFrom(
@@ -22,10 +23,10 @@ export async function followFrom(
   afterSeq: number | undefined,
   requestId: string,
 ): Promise<Outcome<SessionSubscribeResult>> {
-  const { connections } = ports;
+  const { connections, followers } = ports;
   const before = connection.follows.has(key);
-  if (!connections.follow(connection, key)) return followsTooMany();
-  connections.hold(connection, key);
+  if (!followers.follow(connection, key)) return followsTooMany();
+  followers.hold(connection, key);
   let answer: Result<SessionSubscribeResult> | undefined;
   try {
     answer = await past(ports, key, afterSeq);
@@ -33,16 +34,16 @@ export async function followFrom(
     connections.answer(connection.socket, requestId, answer);
     return LATER;
   } finally {
-    if (answer?.ok !== true && !before) connections.unfollow(connection, key);
-    connections.release(connection, key, answer?.ok === true ? isNewerThan(answer.value) : () => true);
+    if (answer?.ok !== true && !before) followers.unfollow(connection, key);
+    followers.release(connection, key, answer?.ok === true ? isNewerThan(answer.value) : () => true);
   }
 }
 
 /** `connect.resume`: the past comes as events, after hello-ok. */
 export async function resumeFrom(ports: FollowPorts, connection: Connection, key: string, afterSeq: number): Promise<void> {
-  const { connections } = ports;
-  if (!connections.follow(connection, key)) return;
-  connections.hold(connection, key);
+  const { connections, followers } = ports;
+  if (!followers.follow(connection, key)) return;
+  followers.hold(connection, key);
   let answer: Result<SessionSubscribeResult> | undefined;
   try {
     answer = await past(ports, key, afterSeq);
@@ -53,7 +54,7 @@ export async function resumeFrom(ports: FollowPorts, connection: Connection, key
       connections.event(connection, "session", { sessionKey: asSessionKey(key), kind: "note", text });
     }
   } finally {
-    connections.release(connection, key, answer?.ok === true ? isNewerThan(answer.value) : () => true);
+    followers.release(connection, key, answer?.ok === true ? isNewerThan(answer.value) : () => true);
   }
 }
 
@@ -65,7 +66,7 @@ function past({ sessions, ask }: FollowPorts, key: string, afterSeq: number | un
 }
 
 /** Whether a held event says something that the answer does not. */
-export function isNewerThan(answer: SessionSubscribeResult): (held: HeldEvent) => boolean {
+export function isNewerThan(answer: SessionSubscribeResult): (held: NewEvent) => boolean {
   return ({ payload }) => {
     const { sessionSeq, state, runId, step, attempt, offset } = fieldsOf(payload);
     if (typeof sessionSeq === "number") return sessionSeq > answer.seq;

@@ -26,7 +26,10 @@ import { Sessions } from "./store.ts";
 import { SESSION_TOOLS } from "./tools.ts";
 
 export interface SessionsPorts
-  extends Pick<KernelPorts, "background" | "config" | "connections" | "contextVersion" | "database" | "ids" | "log" | "now"> {
+  extends Pick<
+    KernelPorts,
+    "background" | "config" | "connections" | "contextVersion" | "database" | "followers" | "ids" | "log" | "now" | "subscriptions"
+  > {
   readonly bucket: Bucket;
   /** The object of a session, by its canonical key. */
   readonly session: (key: string) => SessionPort;
@@ -48,17 +51,14 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsPort & { 
   create(ports) {
     const sessions = new Sessions(ports.database);
     const ask = askSessions(ports.session, ports.log);
-    const runWaits = new RunWaits();
+    const runWaits = new RunWaits(ports.subscriptions);
     const inner = { ...ports, sessions, ask, runWaits, archives: createArchiveReader(ports.bucket) };
     return {
       offers: {
         sessions,
         ask,
         sessionsRpc: {
-          publish(sessionKey, news) {
-            ports.connections.publish(sessionKey, news);
-            runWaits.saw(sessionKey, news);
-          },
+          publish: (sessionKey, news) => ports.subscriptions.publish(sessionKey, news),
           list: (limit) => sessions.list(0, Math.min(Math.max(1, limit), LIMITS.pageItems)),
           searchable: (agentId, afterKey) => sessions.ofAgent(agentId, afterKey, SEARCHED_SESSIONS),
           send: (input) => sendToSession(inner, input),

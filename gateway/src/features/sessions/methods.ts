@@ -10,12 +10,12 @@ import type { AskSession, NamedSession, Repeat } from "../../ports/sessions.ts";
 import { followFrom } from "./follow.ts";
 import type { Sessions } from "./store.ts";
 
-export interface MethodPorts extends Pick<KernelPorts, "config" | "connections"> {
+export interface MethodPorts extends Pick<KernelPorts, "config" | "connections" | "followers"> {
   readonly sessions: Sessions;
   readonly ask: AskSession;
 }
 
-export function sessionMethods({ config, connections, sessions, ask }: MethodPorts): Handlers {
+export function sessionMethods({ config, connections, followers, sessions, ask }: MethodPorts): Handlers {
   /** A session that exists: it begins with its first message. */
   const existing = (raw: string): Result<NamedSession> => {
     const found = namedSession(config, raw);
@@ -67,12 +67,12 @@ export function sessionMethods({ config, connections, sessions, ask }: MethodPor
       const known = existing(params.sessionKey);
       const found = known.ok ? known : writableSession(config, params.sessionKey);
       if (!found.ok) return found;
-      return followFrom({ connections, sessions, ask }, connection, found.value.key, params.afterSeq, requestId);
+      return followFrom({ connections, followers, sessions, ask }, connection, found.value.key, params.afterSeq, requestId);
     },
     "session.unsubscribe": ({ connection }, params) => {
       const found = namedSession(config, params.sessionKey);
       // An invalid key is not followed either.
-      if (found.ok) connections.unfollow(connection, found.value.key);
+      if (found.ok) followers.unfollow(connection, found.value.key);
       return succeed({ ok: true });
     },
   };

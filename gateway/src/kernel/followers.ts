@@ -1,0 +1,105 @@
+/**
+ * Sockets as subscribers of sessions: what each follows, and events that wait until the answer that they come after has been sent (wire
+ * rule C5). Decides nothing about who may follow.
+ */
+import { eventBody } from "./frames.ts";
+import type { Connection, Connections } from "./connections.ts";
+import type { NewEvent, Sink, Subscriptions } from "./subscriptions.ts";
+
+export const MAX_FOLLOWS = 64;
+/** Characters of followed keys: with the rest they must fit what the platform keeps with a socket. */
+const MAX_FOLLOW_CHARS = 8192;
+/** Events that may wait for one answer. */
+const MAX_HELD = 2000;
+
+interface Follower extends Sink {
+  /** Events that wait, by session. */
+  readonly held: Map<string, NewEvent[]>;
+}
+
+export class Followers {
+  readonly #connections: Connections;
+  readonly #subscriptions: Subscriptions;
+  readonly #bySocket = new Map<Connection, Follower>();
+  /** Texts of published events: each payload is written once, however many sockets get it. */
+  readonly #bodies = new WeakMap<readonly NewEvent[], readonly string[]>();
+
+  constructor(connections: Connections, subscriptions: Subscriptions) {
+    this.#connections = connections;
+    this.#subscriptions = subscriptions;
+    connections.onReady = (connection) => this.#restore(connection);
+    connections.onGone = (connection) => this.#remove(connection);
+    for (const connection of connections.all()) this.#restore(connection);
+  }
+
+  /** False: the connection follows as many sessions as it may. */
+  follow(connection: Connection, key: string): boolean {
+    if (connection.follows.has(key)) return true;
+    let characters = key.length;
+    for (const followed of connection.follows) characters += followed.length;
+    if (connection.follows.size >= MAX_FOLLOWS || characters > MAX_FOLLOW_CHARS) return false;
+    if (!this.#subscriptions.add(key, this.#followerOf(connection))) return false;
+    connection.follows.add(key);
+    this.#connections.save(connection);
+    return true;
+  }
+  unfollow(connection: Connection, key: string): void {
+    const follower = this.#followerOf(connection);
+    follower.held.delete(key);
+    if (!connection.follows.delete(key)) return;
+    this.#subscriptions.remove(key, follower);
+    this.#connections.save(connection);
+  }
+
+  /** From here on events of the session wait, until `release`. */
+  hold(connection: Connection, key: string): void {
+    const { held } = this.#followerOf(connection);
+    if (!held.has(key)) held.set(key, []);
+  }
+  /** Sends the events that waited and that `wanted` accepts. */
+  release(connection: Connection, key: string, wanted: (event: NewEvent) => boolean): void {
+    const { held } = this.#followerOf(connection);
+    const waiting = held.get(key) ?? [];
+    held.delete(key);
+    this.#connections.send(
+      connection,
+      waiting.filter(wanted).map(({ event, payload }) => eventBody(event, payload)),
+    );
+  }
+
+  #followerOf(connection: Connection): Follower {
+    const known = this.#bySocket.get(connection);
+    if (known !== undefined) return known;
+    const held = new Map<string, NewEvent[]>();
+    const follower: Follower = {
+      held,
+      deliver: (key, events) => {
+        const waiting = held.get(key);
+        if (waiting === undefined) this.#connections.send(connection, this.#bodiesOf(events));
+        else if (waiting.length + events.length <= MAX_HELD) waiting.push(...events);
+        else this.#connections.drop(connection, 1013, "too many events wait; connect again");
+      },
+    };
+    this.#bySocket.set(connection, follower);
+    return follower;
+  }
+  #bodiesOf(events: readonly NewEvent[]): readonly string[] {
+    const known = this.#bodies.get(events);
+    if (known !== undefined) return known;
+    const bodies = events.map(({ event, payload }) => eventBody(event, payload));
+    this.#bodies.set(events, bodies);
+    return bodies;
+  }
+
+  /** A connection that slept with the object follows what it followed before. */
+  #restore(connection: Connection): void {
+    for (const key of connection.follows) this.#subscriptions.add(key, this.#followerOf(connection));
+  }
+  #remove(connection: Connection): void {
+    const follower = this.#bySocket.get(connection);
+    if (follower === undefined) return;
+    for (const key of connection.follows) this.#subscriptions.remove(key, follower);
+    follower.held.clear();
+    this.#bySocket.delete(connection);
+  }
+}

@@ -1,0 +1,100 @@
+/** Texts of frames: events, errors, and the id of a frame that cannot be read. PURE. */
+import { ERRORS } from "../../../protocol/gen/errors.ts";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { EventName } from "../../../protocol/gen/methods.ts";
+import type { ErrorShape } from "../../../protocol/gen/types.ts";
+import { nestsDeeper, utf8Bytes } from "../../../protocol/runtime/codec.ts";
+import type { GsvError } from "../ports/result.ts";
+
+// ------------------------------------------------------------ events
+
+/** An event frame without its number and closing brace: it is written once, and each connection adds its own number. */
+export function eventBody(event: EventName, payload: unknown): string {
+  const text = `{"type":"evt","event":${JSON.stringify(event)},"payload":${plainJson(payload)}`;
+  if (fits(text)) return text;
+  return `{"type":"evt","event":${JSON.stringify(event)},"payload":${plainJson(shortened(payload))}`;
+}
+/** Room for the number. */
+const fits = (text: string): boolean =>
+  (text.length * 3 < LIMITS.frameBytes - 64 || utf8Bytes(text) < LIMITS.frameBytes - 64) && !nestsDeeper(text, LIMITS.frameDepth - 1);
+
+/** JSON that strict readers accept: broken surrogate pairs become U+FFFD. */
+function plainJson(value: unknown): string {
+  const text = JSON.stringify(value) ?? "null";
+  if (!/\\ud[89a-f]/.test(text)) return text;
+  return JSON.stringify(value, (_key, item: unknown) => (typeof item === "string" ? item.toWellFormed() : item)) ?? "null";
+}
+
+/** What is left of an event that fits no frame: who and when, not what. Its text is in the session's history. */
+function shortened(payload: unknown): unknown {
+  if (typeof payload !== "object" || payload === null) return {};
+  const small = Object.entries(payload).filter(
+    ([, value]) => typeof value === "number" || typeof value === "boolean" || (typeof value === "string" && value.length <= 1024),
+  );
+  const message = { role: "assistant", content: [{ type: "text", text: "This does not fit a frame. See session.preview." }] };
+  return { ...Object.fromEntries(small), ...("message" in payload ? { message } : {}) };
+}
+
+// ------------------------------------------------------------ errors
+
+/** An error as it travels. An error that crossed RPC may carry an unknown reason, which is a bug of ours: it becomes `internal`. */
+export function errorShape(error: GsvError): ErrorShape {
+  const known = Object.hasOwn(ERRORS, error.reason);
+  const info = known ? ERRORS[error.reason] : ERRORS.internal;
+  return {
+    code: info.code,
+    reason: known ? error.reason : "internal",
+    message: error.message,
+    hint: error.hint ?? info.hint,
+    ...(error.details === undefined ? {} : { details: error.details }),
+    ...(info.retryable ? { retryable: true } : {}),
+  };
+}
+
+// ------------------------------------------------------------ ids of broken frames
+
+/** An id further in than this is not searched for. */
+const SEARCHED_CHARS = 65_536;
+const MAX_ID = 128;
+export const UNKNOWN_ID = "0";
+
+/** The string under `id` at the first level of an object, so that the sender of a broken frame gets an answer (wire rule F1). */
+export function peekId(text: string): string {
+  const end = Math.min(text.length, SEARCHED_CHARS);
+  let depth = 0;
+  let name: string | undefined;
+  for (let at = 0; at < end; at++) {
+    const unit = text[at];
+    if (unit === "{" || unit === "[") depth++;
+    else if (unit === "}" || unit === "]") depth--;
+    else if (unit === ",") name = undefined;
+    else if (unit === '"') {
+      const close = closing(text, at, end);
+      if (close === undefined) return UNKNOWN_ID;
+      if (depth === 1) {
+        const value = unquoted(text.slice(at, close + 1));
+        if (name === "id") return value !== undefined && value !== "" && [...value].length <= MAX_ID ? value : UNKNOWN_ID;
+        name = /^\s*:/.test(text.slice(close + 1, close + 32)) ? value : undefined;
+      }
+      at = close;
+    }
+  }
+  return UNKNOWN_ID;
+}
+
+function closing(text: string, open: number, end: number): number | undefined {
+  for (let at = open + 1; at < end; at++) {
+    if (text[at] === "\\") at++;
+    else if (text[at] === '"') return at;
+  }
+  return undefined;
+}
+
+function unquoted(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "string" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
