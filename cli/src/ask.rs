@@ -1,5 +1,4 @@
-//! Questions to a person at the terminal: yes or no, and secrets, which are never shown. Where nobody can answer, nothing is
-//! assumed.
+//! Questions to a person at the terminal: yes or no, and secrets, which are never shown. Without a terminal nothing is assumed.
 
 use std::io::{self, BufRead, IsTerminal, Read, Stdin};
 
@@ -10,82 +9,76 @@ use crate::output::Output;
 
 const MAX_SECRET_BYTES: usize = 8 * 1024;
 
-/// Whether somebody can be asked.
-pub fn somebody(out: Output) -> bool {
+/// Whether there is a person to ask.
+pub fn is_possible(out: Output) -> bool {
     !out.json && io::stdin().is_terminal()
 }
 
-/// Goes on only after a yes. `nobody` is what is said where nobody can be asked, `nothing` what has not been done after a no.
-pub fn confirm(out: Output, question: &str, nobody: Failure, nothing: &str) -> Outcome {
-    if !somebody(out) {
-        return Err(nobody);
-    }
-    out.note(&format!("{question} [y = yes, anything else stops]"));
+/// The answer in small letters. One that can't be read is empty.
+pub fn answer(out: Output, question: &str) -> String {
+    out.note(question);
     let mut answer = String::new();
-    // What can't be read is no yes.
     let _ = io::stdin().lock().read_line(&mut answer);
-    match answer.trim().to_lowercase().as_str() {
+    answer.trim().to_lowercase()
+}
+
+/// Returns only after a yes. `purpose` completes "re-run with --yes to ..."; `unchanged` says that nothing was done.
+pub fn confirm(out: Output, question: &str, purpose: &str, unchanged: &str) -> Outcome {
+    if !is_possible(out) {
+        return Err(Failure::usage(
+            format!("Not a terminal: re-run with --yes to {purpose}."),
+            "",
+        ));
+    }
+    match answer(out, &format!("{question} [y = yes, anything else stops]")).as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Failure::new(
-            Exit::Interrupted,
-            nothing,
-            "Run it again when you are ready.",
-        )),
+        _ => Err(declined(unchanged)),
     }
 }
 
-/// A secret: typed without being shown, or all of stdin where that is no terminal. Without the line end; may be empty, which means
+/// The person has said no.
+pub fn declined(unchanged: &str) -> Failure {
+    Failure::new(Exit::Interrupted, unchanged, "Run it again when you are ready.")
+}
+
+/// A secret without its line end: typed without being shown, or all of stdin if that is not a terminal. An empty one means
 /// what `if_empty` says.
 pub fn secret(out: Output, what: &str, if_empty: &str) -> Outcome<String> {
     let input = io::stdin();
-    let text = if input.is_terminal() {
-        let hint = if if_empty.is_empty() {
-            String::new()
-        } else {
-            format!("; Enter alone: {if_empty}")
-        };
-        // Hidden first: nothing that is typed at the prompt may be shown.
-        let hidden = Hidden::from(&input).or_fail("hide what is typed", "Pipe it in, or use a file.")?;
-        out.prompt(&format!("{what} (it is not shown{hint}): "));
-        let typed = typed(&input);
-        drop(hidden);
-        out.note("");
-        typed?
-    } else {
+    if !input.is_terminal() {
         if !out.json {
             out.aside(&format!("{what}: read from stdin"));
         }
         let mut bytes = Vec::new();
-        input
-            .lock()
-            .take(MAX_SECRET_BYTES as u64 + 1)
-            .read_to_end(&mut bytes)
-            .or_fail("read stdin", "Try again.")?;
-        bytes
-    };
-    check(text, what)
+        let read = input.lock().take(MAX_SECRET_BYTES as u64 + 1).read_to_end(&mut bytes);
+        read.or_fail("read stdin", "Try again.")?;
+        return check(bytes, what);
+    }
+    let hint = if if_empty.is_empty() { "" } else { "; Enter alone: " };
+    // Hidden first: nothing that is typed at the prompt may be shown.
+    let hidden = Hidden::from(&input).or_fail("hide what is typed", "Pipe it in, or use a file.")?;
+    out.prompt(&format!("{what} (it is not shown{hint}{if_empty}): "));
+    let typed = typed(&input);
+    drop(hidden);
+    out.note("");
+    check(typed?, what)
 }
 
 /// The bytes of a secret as text.
 pub fn check(bytes: Vec<u8>, what: &str) -> Outcome<String> {
-    let wrong = |why: &str| {
-        Failure::usage(
-            format!("{what}: {why}."),
-            "Give the secret alone, as it was given to you.",
-        )
-    };
+    let wrong = |why: &str| Failure::usage(format!("{what}: {why}."), "Give only the secret, as you received it.");
     if bytes.len() > MAX_SECRET_BYTES {
-        return Err(wrong("this is too long"));
+        return Err(wrong("the secret is too long"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| wrong("this is not text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("the secret is not text"))?;
     let text = text.trim();
     if text.chars().any(char::is_control) {
-        return Err(wrong("this has more than one line, or control characters"));
+        return Err(wrong("the secret has more than one line, or control characters"));
     }
     Ok(text.to_owned())
 }
 
-/// Key by key: nothing is echoed, and Ctrl-C comes as a key, so that the terminal is always put back.
+/// Reads key by key: nothing is echoed, and Ctrl-C is a key, so that the terminal is always restored.
 fn typed(input: &Stdin) -> Outcome<Vec<u8>> {
     const INTERRUPT: u8 = 3;
     const END: u8 = 4;
@@ -98,7 +91,7 @@ fn typed(input: &Stdin) -> Outcome<Vec<u8>> {
             INTERRUPT => return Err(Failure::interrupted()),
             CLEAR => line.clear(),
             byte if BACKSPACE.contains(&byte) => {
-                // A whole character, however many bytes it has.
+                // One character may have several bytes.
                 while line.pop().is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000) {}
             }
             byte if line.len() <= MAX_SECRET_BYTES => line.push(byte),
@@ -108,7 +101,7 @@ fn typed(input: &Stdin) -> Outcome<Vec<u8>> {
     Ok(line)
 }
 
-/// As long as it lives, the terminal shows nothing of what is typed.
+/// Until it is dropped, the terminal shows nothing of what is typed.
 struct Hidden {
     input: Stdin,
     before: Termios,
@@ -133,7 +126,7 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // A terminal that has gone needs nothing.
+        // A terminal that is gone needs nothing.
         let _ = tcsetattr(&self.input, OptionalActions::Now, &self.before);
     }
 }

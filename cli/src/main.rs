@@ -33,15 +33,13 @@ mod text_files;
 mod units;
 mod width;
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Cli, Command};
-use crate::commands::Context;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::commands::context::{Context, block_on, run_on};
+use crate::exit::Outcome;
 use crate::output::Output;
 
 fn main() -> ExitCode {
@@ -95,20 +93,4 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Audit(args) => block_on(commands::audit::run(&context, args)),
         Command::Doctor => block_on(commands::doctor::run(&context)),
     }
-}
-
-/// Runs a command that needs the network, on this one thread.
-pub(crate) fn block_on(command: impl Future<Output = Outcome>) -> Outcome {
-    run_on(Builder::new_current_thread().enable_all().build(), command)
-}
-
-fn run_on(runtime: io::Result<Runtime>, command: impl Future<Output = Outcome>) -> Outcome {
-    let runtime = runtime.map_err(|error| {
-        Failure::new(
-            Exit::Bug,
-            format!("The async runtime cannot be started: {error}."),
-            "Check the limits of this process (`ulimit -a`).",
-        )
-    })?;
-    runtime.block_on(command)
 }

@@ -1,9 +1,9 @@
 //! The only file that prints. Data goes to stdout, words to stderr; colour only on a terminal and without `NO_COLOR`.
-//! It knows nothing of the gateway.
+//! It does not know the gateway.
 
 #![allow(
     clippy::unused_self,
-    reason = "who prints must have been given an output, also where it makes no difference yet"
+    reason = "only code that was given an output may print, even where the output makes no difference"
 )]
 
 use std::env;
@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::clean::clean;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::table::Table;
 
 /// Columns assumed when the terminal doesn't say.
@@ -125,7 +125,7 @@ impl Output {
         }
     }
 
-    /// A whole JSON document to stdout.
+    /// A JSON document to stdout.
     pub fn json_document(self, value: &impl Serialize) {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
         self.content(&format!("{text}\n"));
@@ -137,27 +137,45 @@ impl Output {
         self.content(&format!("{text}\n"));
     }
 
-    pub fn table(self, table: &Table) {
-        let width = self.tty.then(|| self.size().0);
-        for (i, line) in table.lines(width).iter().enumerate() {
-            if i == 0 {
-                self.line(&self.paint(Style::Bold, line));
-            } else {
-                self.line(line);
-            }
+    /// The result of a command: as JSON with `--json`, else as `plain` prints it.
+    pub fn show<T: Serialize>(self, result: T, plain: impl FnOnce(T)) {
+        if self.json {
+            self.json_document(&result);
+        } else {
+            plain(result);
         }
     }
 
+    /// The result of a command that changed something: as JSON on stdout with `--json`, else in words on stderr.
+    pub fn done(self, result: &impl Serialize, words: &str) {
+        self.show(result, |_| self.aside(words));
+    }
+
+    /// Whether all of it was shown: on a terminal, cells are cut to fit.
+    pub fn table<const N: usize>(self, table: &Table<N>) -> bool {
+        let whole = table.lines(None);
+        let lines = if self.tty {
+            table.lines(Some(self.size().0))
+        } else {
+            whole.clone()
+        };
+        for (i, line) in lines.iter().enumerate() {
+            let style = if i == 0 { Some(Style::Bold) } else { None };
+            self.line(&style.map_or_else(|| line.clone(), |style| self.paint(style, line)));
+        }
+        lines == whole
+    }
+
     /// `key  value` lines, keys aligned.
-    pub fn fields(self, fields: &[(&str, String)]) {
-        let wide = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    pub fn fields<N: AsRef<str>>(self, fields: &[(N, String)]) {
+        let wide = fields.iter().map(|(name, _)| name.as_ref().len()).max().unwrap_or(0);
         for (name, value) in fields {
-            let name = self.paint(Style::Dim, &format!("{name:wide$}"));
+            let name = self.paint(Style::Dim, &format!("{:wide$}", name.as_ref()));
             self.line(&format!("{name}  {}", clean(value).trim_end()));
         }
     }
 
-    /// Words for a person, on stderr.
+    /// A note for a person, on stderr.
     pub fn note(self, text: &str) {
         write_err(&format!("{text}\n"));
     }
@@ -167,7 +185,7 @@ impl Output {
         write_err(text);
     }
 
-    /// Words that matter less.
+    /// A less important note.
     pub fn aside(self, text: &str) {
         self.note(&self.paint_note(Style::Dim, text));
     }
@@ -177,7 +195,10 @@ impl Output {
     }
 
     pub fn failure(self, failure: &Failure) {
-        let mut text = format!("{} {}", self.paint_note(Style::Red, "error:"), clean(&failure.message));
+        let mut text = clean(&failure.message);
+        if failure.exit != Exit::Interrupted {
+            text = format!("{} {text}", self.paint_note(Style::Red, "error:"));
+        }
         if let Some(reason) = &failure.reason {
             text.push_str(&self.paint_note(Style::Dim, &format!(" [{}]", clean(reason))));
         }
@@ -195,13 +216,13 @@ impl Output {
     }
 }
 
-/// A line for the program that started this one, on stdout. It may have gone; then nobody needs it.
+/// A line for the parent process, on stdout. Best effort: the parent may be gone.
 pub fn report_to_parent(line: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// A line of a log for whoever watches the terminal.
+/// A line of a log, on stderr.
 pub fn echo_log(line: &str) {
     write_err(&clean(line));
 }
@@ -220,12 +241,12 @@ fn write_out(text: &str) {
     }
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // The reader has gone (`gsv ... | head`): there is nobody to work for. Anything else is a lost answer.
+        // The reader is gone (`gsv ... | head`), so there is nothing left to do. Any other error is a lost answer.
         std::process::exit(i32::from(error.kind() != ErrorKind::BrokenPipe));
     }
 }
 
 fn write_err(text: &str) {
-    // Nowhere is left to report that stderr is gone.
+    // Without stderr there is no place to report that it is gone.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -3,9 +3,11 @@
 
 use std::env;
 use std::fs::{self, DirBuilder, Metadata};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use crate::exit::{Failure, OrFail, Outcome};
 
@@ -148,27 +150,12 @@ pub fn shell(path: &Path) -> String {
 
 /// Writes a file so that a reader sees the old or the new one, never a part, and only its owner can read it.
 pub fn write_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-
     let dir = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temp = dir.join(format!(".{name}.{}.{:08x}.tmp", std::process::id(), fastrand::u32(..)));
-    let result = (|| {
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temp)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&temp, path)?;
-        fs::File::open(dir)?.sync_all()
-    })();
-    if result.is_err() {
-        let _ = fs::remove_file(&temp);
-    }
-    result
+    let mut file = NamedTempFile::with_prefix_in(".gsv-", dir)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    fs::File::open(dir)?.sync_all()
 }
 
 #[cfg(test)]

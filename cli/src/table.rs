@@ -8,30 +8,25 @@ const GAP: &str = "  ";
 const CELL_COLUMNS: usize = 60;
 const LEAST_COLUMNS: usize = 8;
 
-#[derive(Debug, Default)]
-pub struct Table {
-    head: Vec<String>,
-    rows: Vec<Vec<String>>,
+/// Rows of cells, the heading first.
+#[derive(Debug)]
+pub struct Table<const N: usize> {
+    rows: Vec<[String; N]>,
 }
 
-impl Table {
-    pub fn new<const N: usize>(head: [&str; N]) -> Self {
+impl<const N: usize> Table<N> {
+    /// Cells may come from anywhere: they are cleaned here.
+    pub fn new(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Self {
+        let rows = std::iter::once(head.map(str::to_owned)).chain(rows);
         Self {
-            head: head.iter().map(|cell| (*cell).to_owned()).collect(),
-            rows: Vec::new(),
+            rows: rows.map(|row| row.map(|cell| one_line(&cell, usize::MAX))).collect(),
         }
     }
 
-    /// Cells may come from anywhere: they are cleaned here.
-    pub fn row<const N: usize>(&mut self, cells: &[String; N]) {
-        self.rows
-            .push(cells.iter().map(|cell| one_line(cell, usize::MAX)).collect());
-    }
-
-    /// The lines, the heading first. `width` is the terminal's, or `None` where output is not one: then nothing is cut.
+    /// The lines, the heading first. `width` is the terminal's in columns; without one, nothing is cut.
     pub fn lines(&self, width: Option<usize>) -> Vec<String> {
-        let last = self.head.len().saturating_sub(1);
-        let mut widths: Vec<usize> = self.head.iter().map(|cell| columns(cell)).collect();
+        let last = N.saturating_sub(1);
+        let mut widths = [0; N];
         for row in &self.rows {
             for (wide, cell) in widths.iter_mut().zip(row) {
                 *wide = (*wide).max(columns(cell));
@@ -46,10 +41,7 @@ impl Table {
                 *wide = (*wide).min(width.saturating_sub(before).max(LEAST_COLUMNS));
             }
         }
-        std::iter::once(&self.head)
-            .chain(&self.rows)
-            .map(|row| line(row, &widths, last))
-            .collect()
+        self.rows.iter().map(|row| line(row, &widths, last)).collect()
     }
 }
 
@@ -71,11 +63,12 @@ fn line(row: &[String], widths: &[usize], last: usize) -> String {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        let mut table = Table::new(["ID", "NOTE"]);
-        table.row(&["a".into(), "short".into()]);
-        table.row(&["longer-id".into(), "a note that does not fit\u{1b}[31m".into()]);
-        table
+    fn table() -> Table<2> {
+        let note = "a note that does not fit\u{1b}[31m";
+        Table::new(
+            ["ID", "NOTE"],
+            [["a".into(), "short".into()], ["longer-id".into(), note.into()]],
+        )
     }
 
     #[test]

@@ -11,35 +11,11 @@ pub fn now_ms() -> u64 {
 
 /// `90d`, `12h`, `30m`, `45s`, `500ms`, and sums like `1h30m`. A bare number is seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    const HELP: &str = "write it like 90d, 12h, 30m, 45s or 1h30m";
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return Err(HELP.to_owned());
+    let text = text.trim();
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text).map_err(|_| "write it like 90d, 12h, 30m, 45s or 1h30m".to_owned()),
     }
-    if let Ok(seconds) = rest.parse::<u64>() {
-        return Ok(Duration::from_secs(seconds));
-    }
-    let mut total_ms = 0_u64;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let (number, after) = rest.split_at(digits);
-        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
-        let (unit, after) = after.split_at(letters);
-        let unit_ms: u64 = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" | "min" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            "w" => 604_800_000,
-            _ => return Err(HELP.to_owned()),
-        };
-        let number: u64 = number.parse().map_err(|_| HELP.to_owned())?;
-        let part = number.checked_mul(unit_ms).and_then(|part| total_ms.checked_add(part));
-        total_ms = part.ok_or_else(|| "this is too long".to_owned())?;
-        rest = after;
-    }
-    Ok(Duration::from_millis(total_ms))
 }
 
 /// `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 20 min`, `4 d 2 h`.
@@ -87,60 +63,34 @@ pub fn ago(then_ms: u64, now_ms: u64) -> String {
 
 /// `2026-11-21`, UTC.
 pub fn date(ms: u64) -> String {
-    let (year, month, day) = civil(ms / 86_400_000);
-    format!("{year:04}-{month:02}-{day:02}")
+    timestamp(ms).split('T').next().unwrap_or_default().to_owned()
 }
 
 /// `2026-11-21 07:42:04 UTC`.
 pub fn time(ms: u64) -> String {
-    format!("{} {} UTC", date(ms), clock(ms))
+    let seconds = timestamp(ms / 1_000 * 1_000);
+    seconds.replace('T', " ").replace(".000Z", " UTC")
 }
 
-/// `2026-11-21T07:42:04.123Z`, for log lines.
+/// `2026-11-21T07:42:04.123Z`, for log lines. A time that no calendar has is the last one that it has.
 pub fn timestamp(ms: u64) -> String {
-    format!("{}T{}.{:03}Z", date(ms), clock(ms), ms % 1_000)
-}
-
-fn clock(ms: u64) -> String {
-    let seconds = ms / 1_000 % 86_400;
-    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds % 3_600 / 60, seconds % 60)
-}
-
-/// Year, month and day of a day since 1970 (the proleptic Gregorian calendar, counted in eras of 400 years from March).
-fn civil(day: u64) -> (u64, u64, u64) {
-    let shifted = day + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
+    /// The end of the year 9999.
+    const LAST_MS: u64 = 253_402_300_799_999;
+    humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(ms.min(LAST_MS))).to_string()
 }
 
 /// `512 B`, `1.5 KiB`, `20 MiB`.
 pub fn bytes(count: u64) -> String {
-    let mut whole = count;
-    let mut tenths = 0;
-    let mut unit = "B";
-    for next in ["KiB", "MiB", "GiB", "TiB"] {
-        if whole < 1_024 {
-            break;
-        }
-        tenths = whole % 1_024 * 10 / 1_024;
-        whole /= 1_024;
-        unit = next;
-    }
-    if unit == "B" || whole >= 10 {
-        format!("{whole} {unit}")
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let (name, bits) = units
+        .into_iter()
+        .find(|(_, bits)| count >> bits > 0)
+        .unwrap_or(("B", 0));
+    let tenths = (u128::from(count) * 10) >> bits;
+    if bits == 0 || tenths >= 100 {
+        format!("{} {name}", tenths / 10)
     } else {
-        format!("{whole}.{tenths} {unit}")
+        format!("{}.{} {name}", tenths / 10, tenths % 10)
     }
 }
 
@@ -175,13 +125,13 @@ mod tests {
         assert_eq!(parse_duration("90d"), Ok(Duration::from_secs(90 * 86_400)));
         assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5_400)));
         assert_eq!(parse_duration("45"), Ok(Duration::from_secs(45)));
+        assert_eq!(parse_duration("1.5h"), Ok(Duration::from_secs(5_400)));
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         for wrong in [
             "",
             "d",
             "5 parsecs",
             "-1s",
-            "1.5h",
             "99999999999999999999d",
             "9999999999999999d",
         ] {

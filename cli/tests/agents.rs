@@ -96,7 +96,7 @@ fn an_agent_is_made_with_what_was_said() {
     })
     .ok();
     assert!(run.stderr.contains("gsv chat --agent work"), "{}", run.stderr);
-    // Nobody is asked.
+    // A wrong id is refused before connecting.
     let home = FakeGateway::new().home();
     let run = home.gsv(["agent", "new", "My Bot"]).failed(2);
     assert!(run.stderr.contains("`my-bot`"), "{}", run.stderr);
@@ -283,12 +283,12 @@ fn what_differs_is_replaced_only_when_that_is_said() {
 }
 
 #[test]
-fn a_folder_with_nothing_of_an_agent_in_it_is_refused_without_asking_anybody() {
+fn a_folder_without_an_agent_is_refused_before_connecting() {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("notes.txt"), "x").unwrap();
     let home = FakeGateway::new().home();
     let run = home.gsv(import(&dir, &[])).failed(2);
-    assert!(run.stderr.contains("nothing of an agent"), "{}", run.stderr);
+    assert!(run.stderr.contains("no files of an agent"), "{}", run.stderr);
 }
 
 #[test]

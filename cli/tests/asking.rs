@@ -1,4 +1,4 @@
-//! What happens on a terminal: codes that are drawn in place, secrets that are not shown, and questions.
+//! Commands on a terminal: codes that are drawn in place, secrets that are not shown, and questions.
 
 #![allow(
     clippy::unwrap_used,
@@ -82,7 +82,7 @@ fn a_qr_code_is_drawn_and_drawn_again_in_its_place() {
     answers(&mut connection, "channel.login", &login("connected", &json!({})));
     answers(&mut connection, "channel.status", &account(true, &done));
     drop(connection);
-    let end = terminal.shows("whatsapp is linked, and connected as +31612345678 (Anna).");
+    let end = terminal.shows("whatsapp is linked and connected as +31612345678 (Anna).");
     // The code is taken off the screen.
     assert!(end.contains("\u{1b}[J"), "{end:?}");
     terminal.ends_with(0);
@@ -107,7 +107,7 @@ fn in_a_small_window_the_code_waits_until_the_window_is_larger() {
 }
 
 #[test]
-fn ctrl_c_leaves_a_login_that_can_be_taken_up_again() {
+fn ctrl_c_leaves_a_login_that_can_be_continued() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let terminal = Terminal::gsv(&home, &["channel", "whatsapp", "login", "--phone", "+31612345678"]);
@@ -122,7 +122,7 @@ fn ctrl_c_leaves_a_login_that_can_be_taken_up_again() {
     assert!(shown.contains("ABCD-EFGH") && shown.contains('█'), "{shown:?}");
     terminal.interrupt();
     drop(connection);
-    terminal.shows("Take it up again: `gsv channel whatsapp login`");
+    terminal.shows("Continue it: `gsv channel whatsapp login`");
     terminal.ends_with(130);
 }
 
@@ -143,7 +143,7 @@ fn without_colour_a_code_has_none() {
 }
 
 #[test]
-fn s5_a_token_that_is_typed_is_not_shown_and_the_terminal_is_put_back() {
+fn s5_a_typed_token_is_not_shown_and_the_terminal_is_restored() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let off = account(false, &json!({"error": "There is no bot token. Make a bot."}));
@@ -152,9 +152,9 @@ fn s5_a_token_that_is_typed_is_not_shown_and_the_terminal_is_put_back() {
     answers(&mut connection, "channel.status", &off);
     drop(connection);
     terminal.shows("There is no bot token. Make a bot.\r\n");
-    terminal.shows("Token of discord (it is not shown; Enter alone: the one that it has): ");
+    terminal.shows("Token of discord (it is not shown; Enter alone: keep the present one): ");
     assert!(!terminal.echoes());
-    // A slip, taken back, and a line begun anew.
+    // A cleared line, and a character that is deleted again.
     terminal.types(&format!("wrong\u{15}{SECRET}é\u{7f}\r"));
     let mut connection = gateway.accept();
     let params = answers(
@@ -171,7 +171,7 @@ fn s5_a_token_that_is_typed_is_not_shown_and_the_terminal_is_put_back() {
     assert!(terminal.echoes());
     terminal.ends_with(0);
 
-    // Ctrl-C: nothing is sent, and the terminal is as it was.
+    // Ctrl-C: nothing is sent, and the terminal is restored.
     let mut terminal = Terminal::gsv(&home, &["channel", "discord", "start"]);
     let mut connection = gateway.accept();
     answers(&mut connection, "channel.status", &off);
@@ -205,17 +205,17 @@ fn asks(args: &[&str], question: &str, look: (&str, &Value), act: (&str, &Value,
 }
 
 #[test]
-fn s6_the_owner_is_let_in_only_after_a_yes() {
+fn s6_the_owner_is_approved_only_after_a_yes() {
     let pairs = json!({"pairs": {"whatsapp:a": {"channel": "whatsapp", "senderId": "a", "senderName": "Owner\u{202e}", "requestedAt": 1,
         "firstMessage": "hi\u{1b}[2J", "code": "K7Q2AB", "waiting": 1}}});
     asks(
         &["pair", "approve", "whatsapp", "K7Q2AB", "--owner"],
-        "Owner[U+202E] (a) on whatsapp will be you: what they write there goes into your own conversation, with your notes and your memory, and the agent does on your machines what they ask.\r\nThey wrote: hi[U+001B][2J\r\nAre you sure that this is you?",
+        "Owner[U+202E] (a) on whatsapp gets your own access: messages from there join your own conversation, with your notes and memory, and the agent uses your machines for them.\r\nTheir first message: hi[U+001B][2J\r\nIs this you?",
         ("pair.list", &pairs),
         (
             "pair.approve",
             &json!({"approved": true, "senderId": "a", "role": "owner"}),
-            "a is let in on whatsapp as you; 1 message",
+            "a is approved on whatsapp as you; 1 waiting message goes",
         ),
     );
 }
@@ -225,7 +225,7 @@ fn a_logout_happens_only_after_a_yes() {
     let on = json!({"connected": true, "authenticated": true, "extra": {"phone": "+31612345678"}});
     asks(
         &["channel", "whatsapp", "logout"],
-        "Log whatsapp, which is +31612345678, out? Its keys are forgotten, and it has to be linked with the phone anew.",
+        "Log out whatsapp (+31612345678)? Its keys are deleted, and it must be linked with the phone again.",
         ("channel.status", &account(true, &on)),
         (
             "channel.logout",
@@ -243,7 +243,7 @@ fn sk4_a_skill_is_approved_only_after_a_yes() {
     });
     asks(
         &["skills", "approve", "mail"],
-        "May the agent use it as it is?",
+        "May the agent use this skill?",
         (
             "skills.show",
             &json!({"skill": skill, "content": "# Mail\n", "files": ["SKILL.md"]}),
@@ -253,7 +253,7 @@ fn sk4_a_skill_is_approved_only_after_a_yes() {
 }
 
 #[test]
-fn in_a_narrow_window_no_reason_is_cut() {
+fn in_a_narrow_window_reasons_are_repeated_in_full() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let why = "Discord does not accept the bot's token any more. Make a new one, and start the channel.";

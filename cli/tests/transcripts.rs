@@ -151,7 +151,8 @@ fn s10_a_restore_is_of_the_last_version_and_only_over_what_was_seen() {
     })
     .ok();
     assert!(
-        run.stderr.contains("SOUL.md is again what was written 2024-02-") && run.stderr.contains("by client:laptop"),
+        run.stderr.contains("SOUL.md restored to the version written 2024-02-")
+            && run.stderr.contains("by client:laptop"),
         "{}",
         run.stderr
     );
@@ -173,11 +174,11 @@ fn s10_a_restore_is_of_the_last_version_and_only_over_what_was_seen() {
             &json!({"path": "SOUL.md", "size": 4, "etag": "e"}),
         );
     });
-    assert!(run.ok().stderr.contains("it was deleted and is back"));
+    assert!(run.ok().stderr.contains("the file was deleted before"));
     let run = played(&["workspace", "restore", "SOUL.md", "now"], |connection| {
         serve(connection, "workspace.log", &json!({"path": "SOUL.md"}), &log());
     });
-    assert!(run.failed(2).stderr.contains("is that already"));
+    assert!(run.failed(2).stderr.contains("has this content already"));
 }
 
 #[test]
@@ -427,7 +428,7 @@ fn p10_a_whole_conversation_is_exported_into_a_private_file_that_replaces_none()
     assert_eq!(mode(&path), 0o600);
     fs::write(&path, "mine").unwrap();
     let refused = home.gsv(["session", "export", "agent:main:main", "-o", name]);
-    assert!(refused.failed(1).stderr.contains("is there already"));
+    assert!(refused.failed(1).stderr.contains("already exists"));
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     let args = [
         "session",

@@ -86,7 +86,7 @@ describe("gsv channel and gsv pair", () => {
     const args = ["channel", "discord", "start", "--config", `apiBase=${apiBase}`, "--token-file", "-"];
     const started = await machine.gsv(args, { input: `${token}\n` });
     assert.equal(started.code, 0, started.stderr);
-    assert.match(started.stderr, /discord is switched on.*discord is connected as gsv/s);
+    assert.match(started.stderr, /Enabling discord .*discord is connected as gsv/s);
     assert.ok(!(started.stdout + started.stderr).includes(token));
     await machine.ok("channel", "discord", "stop");
     assert.match(await machine.ok("channel", "discord"), /state +stopped/);
@@ -131,7 +131,7 @@ describe("gsv channel and gsv pair", () => {
       100,
     );
     assert.match(await machine.ok("pair", "list"), new RegExp(`${pair.code} +Ann .*say hello to Ann`));
-    assert.match(await machine.ok("status"), /whatsapp +connected as \+\d+.*1 person waits to be let in/s);
+    assert.match(await machine.ok("status"), /whatsapp +connected as \+\d+.*1 pairing request/s);
     const letIn = await machine.gsv(["pair", "approve", "whatsapp", pair.code.toLowerCase()]);
     assert.equal(letIn.code, 0, letIn.stderr);
     await until("Ann is answered", async () => JSON.stringify(await wish("shown", { pn: ANN })).includes("hello to Ann"), undefined, 100);

@@ -1,8 +1,7 @@
-//! `gsv agent import`: an agent's files from another program's folder. Shows what it will do, asks before it replaces
-//! anything, and can be run again: what is there already is not sent twice. The folder itself is never changed.
+//! `gsv agent import`: copies an agent's files from another program's folder. Shows the plan, asks before it replaces anything,
+//! and can be run again: unchanged files are not sent twice. The folder itself is never changed.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
 use gsv_protocol::Method;
@@ -14,13 +13,13 @@ use gsv_protocol::types::{
 };
 use serde_json::json;
 
-use super::Context;
-use super::agent::checked_id;
-use super::workspace::read_or_absent;
+use super::context::Context;
+use super::workspace_file::read_or_absent;
 use crate::args::AgentImport;
+use crate::ask;
 use crate::clean::clean;
 use crate::client::Client;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::import::plan::{self, Action, Present, Presents, Row, Source};
 use crate::import::scan::{Scan, scan};
 use crate::output::Output;
@@ -28,25 +27,25 @@ use crate::paths::shell;
 use crate::table::Table;
 use crate::units::bytes;
 
-/// The gateway takes so many questions a minute; then it is asked again until it answers.
+/// The gateway limits requests per minute; then it is asked again until it answers.
 const TRIES: u32 = 30;
 const PAUSE: Duration = Duration::from_secs(3);
 
 pub async fn run(context: &Context, args: AgentImport) -> Outcome {
     let out = context.out;
     let folder = std::fs::canonicalize(&args.dir).unwrap_or_else(|_| args.dir.clone());
-    let agent_id = checked_id(&args.id.unwrap_or_else(|| plan::agent_of(&folder)))?;
+    let agent_id = args.id.unwrap_or_else(|| AgentId(plan::agent_of(&folder)));
     let found = scan(&args.dir)?;
     if found.is_empty() {
+        let skipped = found.skipped.iter().take(10);
         return Err(Failure::usage(
-            format!("There is nothing of an agent in {}.", args.dir.display()),
-            "Name the folder that has SOUL.md, AGENTS.md, MEMORY.md, memory/ or skills/ in it, such as ~/.openclaw/workspace.",
+            format!("There are no files of an agent in {}.", args.dir.display()),
+            "Name the folder that contains SOUL.md, AGENTS.md, MEMORY.md, memory/ or skills/, such as ~/.openclaw/workspace.",
         )
-        .with_lines(found.skipped.iter().take(10).map(|skipped| format!("{} {}", clean(&skipped.path), skipped.why)).collect()));
+        .with_lines(skipped.map(|skipped| format!("{} {}", clean(&skipped.path), skipped.why)).collect()));
     }
-    let client = context.connect().await?;
     let mut import = Import {
-        client,
+        client: context.connect().await?,
         agent_id,
         created: false,
         exists: false,
@@ -66,9 +65,9 @@ pub async fn run(context: &Context, args: AgentImport) -> Outcome {
     import.client.close().await;
     if done.is_err() && import.created {
         out.aside(&format!(
-            "What is imported stays. Run it again to go on: `gsv agent import {} --id {}`",
+            "The imported files stay. Continue with: `gsv agent import {} --id {}`",
             shell(&args.dir),
-            import.agent_id.0
+            import.agent_id
         ));
     }
     done
@@ -84,22 +83,20 @@ struct Import {
 
 impl Import {
     async fn run(&mut self, out: Output, found: &Scan, dry_run: bool, force: bool) -> Outcome {
-        let present = self.look(found).await?;
+        let present = self.present(found).await?;
         self.rows = plan::plan(found, &present, !self.exists);
-        let id = &self.agent_id.0;
         if dry_run {
-            if !out.json {
-                out.table(&table(&self.rows));
-            }
-            let making = if self.exists { "" } else { "makes the agent, " };
-            self.told(
+            self.print_table(out);
+            let create = if self.exists { "" } else { "create the agent, " };
+            let id = &self.agent_id;
+            self.summarize(
                 out,
                 found,
-                &format!("nothing was changed; it would be for agent {id}: {making}"),
+                &format!("nothing was changed; this would do for agent {id}: {create}"),
             );
             return Ok(());
         }
-        self.settle(out, force)?;
+        self.confirm_replacing(out, force)?;
         if !self.exists {
             let params = AgentsCreateParams {
                 agent_id: self.agent_id.clone(),
@@ -113,58 +110,45 @@ impl Import {
             self.created = true;
         }
         let done = self.write(found, &present).await;
-        if !out.json {
-            out.table(&table(&self.rows));
-        }
+        self.print_table(out);
         done?;
-        self.told(out, found, &format!("agent {}: ", self.agent_id.0));
+        self.summarize(out, found, &format!("agent {}: ", self.agent_id));
         if self.rows.iter().any(|row| row.action == Action::Failed) {
             return Err(Failure::failed(
-                "Not everything could be imported; the list says why.",
-                "Mend it and run it again: what is there already is not sent twice.",
+                "Some files could not be imported; the list shows why.",
+                "Fix them and run it again: unchanged files are not sent twice.",
             ));
         }
-        out.aside(&format!("talk to it: `gsv chat --agent {}`", self.agent_id.0));
+        out.aside(&format!("talk to it: `gsv chat --agent {}`", self.agent_id));
         Ok(())
     }
 
-    /// What the agent has of the files that are to come, and its first meeting.
-    async fn look(&mut self, found: &Scan) -> Outcome<Presents> {
+    /// The agent's own version of each file of the import, and of its first meeting.
+    async fn present(&mut self, found: &Scan) -> Outcome<Presents> {
+        let agent = AgentsGetParams {
+            agent_id: self.agent_id.clone(),
+        };
         let mut present = Presents::new();
-        match self
-            .call::<AgentsGet>(AgentsGetParams {
-                agent_id: self.agent_id.clone(),
-            })
-            .await
-        {
-            Ok(_) => self.exists = true,
+        match self.call::<AgentsGet>(agent).await {
             Err(failure) if failure.is(&errors::AGENT_UNKNOWN) => return Ok(present),
-            Err(failure) => return Err(failure),
+            got => got.map(drop)?,
         }
-        let mut paths: BTreeSet<String> = found.files.iter().map(|file| file.path.clone()).collect();
-        for skill in &found.skills {
-            paths.extend(
-                skill
-                    .files
-                    .iter()
-                    .map(|file| format!("skills/{}/{}", skill.name, file.path)),
-            );
-        }
-        paths.insert(plan::BOOTSTRAP.to_owned());
-        let mut folders: BTreeSet<&str> = BTreeSet::new();
-        for path in &paths {
-            folders.insert(path.rsplit_once('/').map_or("", |(folder, _)| folder));
-        }
+        self.exists = true;
+        let skills = found.skills.iter();
+        let skill_files = skills.flat_map(|skill| skill.files.iter().map(|file| skill_path(&skill.name, &file.path)));
+        let files = found.files.iter().map(|file| file.path.clone());
+        let paths: BTreeSet<String> = files.chain(skill_files).chain([plan::BOOTSTRAP.to_owned()]).collect();
+        let folder_of = |path: &String| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let folders: BTreeSet<Option<String>> = paths.iter().map(folder_of).collect();
         let mut there = BTreeSet::new();
-        for folder in folders {
+        for path in folders {
             let params = WorkspaceListParams {
-                path: (!folder.is_empty()).then(|| folder.to_owned()),
+                path,
                 agent_id: Some(self.agent_id.clone()),
             };
             match self.call::<WorkspaceList>(params).await {
-                Ok(listed) => there.extend(listed.files),
                 Err(failure) if failure.is(&errors::PATH_NOT_FOUND) => {}
-                Err(failure) => return Err(failure),
+                listed => there.extend(listed?.files),
             }
         }
         for path in paths.intersection(&there) {
@@ -175,68 +159,49 @@ impl Import {
     }
 
     async fn read(&self, path: &str) -> Outcome<Option<Present>> {
-        let agent_id = Some(self.agent_id.clone());
-        match patiently(|| read_or_absent(&self.client, path, agent_id.clone())).await {
-            Ok(file) => Ok(file.map(|file| Present {
-                content: Some(file.content),
-                etag: file.etag,
-            })),
-            // It is there, and it is none of the texts that are to come.
+        match patiently(|| read_or_absent(&self.client, path, Some(&self.agent_id))).await {
+            // It exists, and differs from every text of the import.
             Err(failure) if failure.is(&errors::FILE_TOO_LARGE) || failure.is(&errors::FILE_BINARY) => {
                 Ok(Some(Present {
                     content: None,
                     etag: None,
                 }))
             }
-            Err(failure) => Err(failure),
+            read => Ok(read?.map(|file| Present {
+                content: Some(file.content),
+                etag: file.etag,
+            })),
         }
     }
 
-    /// Whether files that differ are replaced: asks, where somebody can answer.
-    fn settle(&mut self, out: Output, force: bool) -> Outcome {
-        let differ: Vec<String> = self.rows_to(Action::Replace).map(|row| clean(&row.path)).collect();
+    /// Decides whether files that differ are replaced: asks, if there is a terminal.
+    fn confirm_replacing(&mut self, out: Output, force: bool) -> Outcome {
+        let replaced = self.rows.iter().filter(|row| row.action == Action::Replace);
+        let differ: Vec<String> = replaced.map(|row| clean(&row.path)).collect();
         if differ.is_empty() || force {
             return Ok(());
         }
-        let count = differ.len();
-        if out.json || !io::stdin().is_terminal() {
+        let (id, count) = (&self.agent_id, differ.len());
+        if !ask::is_possible(out) {
             return Err(Failure::usage(
-                format!(
-                    "Agent {} has other versions of {count} of these files. Nothing was changed.",
-                    self.agent_id.0
-                ),
+                format!("Agent {id} has other versions of {count} of these files. Nothing was changed."),
                 "Look with --dry-run; --force replaces them (earlier versions are kept: `gsv workspace log FILE`).",
             )
             .with_lines(differ));
         }
-        out.table(&table(&self.rows));
-        out.note(&format!(
-            "\n{count} of these would replace what agent {} has; earlier versions are kept (`gsv workspace log FILE`).",
-            self.agent_id.0
-        ));
-        out.note("Replace them? [y = yes, n = import the others only, anything else stops]");
-        let mut answer = String::new();
-        let _ = io::stdin().lock().read_line(&mut answer);
-        match answer.trim().to_lowercase().as_str() {
-            "y" | "yes" => Ok(()),
+        self.print_table(out);
+        let question = format!(
+            "\n{count} files of agent {id} would be replaced; earlier versions are kept (`gsv workspace log FILE`).\nReplace them? [y = yes, n = import the others only, anything else stops]"
+        );
+        match ask::answer(out, &question).as_str() {
+            "y" | "yes" => {}
             "n" | "no" => {
-                for row in &mut self.rows {
-                    if row.action == Action::Replace {
-                        row.action = Action::Keep;
-                    }
-                }
-                Ok(())
+                let replaced = self.rows.iter_mut().filter(|row| row.action == Action::Replace);
+                replaced.for_each(|row| row.action = Action::Keep);
             }
-            _ => Err(Failure::new(
-                Exit::Interrupted,
-                "Nothing was changed.",
-                "Run it again when you are ready.",
-            )),
+            _ => return Err(ask::declined("Nothing was changed.")),
         }
-    }
-
-    fn rows_to(&self, action: Action) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(move |row| row.action == action)
+        Ok(())
     }
 
     async fn write(&mut self, found: &Scan, present: &Presents) -> Outcome {
@@ -248,21 +213,22 @@ impl Import {
                     self.put(&file.path, &file.content, present.get(&file.path)).await
                 }
                 (Source::Skill(skill), Action::New | Action::Replace) => self.install(found, skill, present).await,
-                (Source::None, Action::Remove) => self.remove(&row.path).await,
+                (Source::None, Action::Remove) => self.remove(row.path).await,
                 _ => Ok(()),
             };
-            let Err(failure) = done else { continue };
-            if !is_about_the_file(&failure) {
-                return Err(failure);
+            match done {
+                Err(failure) if is_about_the_file(&failure) => {
+                    self.rows[at].action = Action::Failed;
+                    self.rows[at].why = Some(failure.message);
+                }
+                done => done?,
             }
-            self.rows[at].action = Action::Failed;
-            self.rows[at].why = Some(failure.message);
         }
         Ok(())
     }
 
     async fn put(&self, path: &str, content: &str, present: Option<&Present>) -> Outcome {
-        // What was looked at is what is replaced. In an agent that was made just now, nothing is anybody's.
+        // Only the version that was read is replaced. A new agent has no files of its own.
         let if_match = match present {
             Some(present) => present.etag.clone(),
             None if self.created => None,
@@ -279,14 +245,12 @@ impl Import {
 
     async fn install(&self, found: &Scan, at: usize, present: &Presents) -> Outcome {
         let skill = &found.skills[at];
-        let serves = self.client.hello().is_some_and(|hello| {
-            hello
-                .features
-                .methods
-                .iter()
-                .any(|method| method == SkillsInstall::NAME)
-        });
-        if serves {
+        let methods = self
+            .client
+            .hello()
+            .map(|hello| hello.features.methods)
+            .unwrap_or_default();
+        if methods.iter().any(|method| method == SkillsInstall::NAME) {
             let params = SkillsInstallParams {
                 agent_id: Some(self.agent_id.clone()),
                 name: skill.name.clone(),
@@ -297,7 +261,7 @@ impl Import {
             return self.call::<SkillsInstall>(params).await.map(drop);
         }
         for file in &skill.files {
-            let path = format!("skills/{}/{}", skill.name, file.path);
+            let path = skill_path(&skill.name, &file.path);
             let there = present.get(&path);
             if there.is_none_or(|there| there.content.as_ref() != Some(&file.content)) {
                 self.put(&path, &file.content, there).await?;
@@ -306,9 +270,9 @@ impl Import {
         Ok(())
     }
 
-    async fn remove(&self, path: &str) -> Outcome {
+    async fn remove(&self, path: String) -> Outcome {
         let params = WorkspaceDeleteParams {
-            path: path.to_owned(),
+            path,
             agent_id: Some(self.agent_id.clone()),
         };
         match self.call::<WorkspaceDelete>(params).await {
@@ -324,21 +288,40 @@ impl Import {
         patiently(|| self.client.call::<M>(params.clone())).await
     }
 
-    fn told(&self, out: Output, found: &Scan, before: &str) {
+    fn print_table(&self, out: Output) {
+        if out.json {
+            return;
+        }
+        let rows = self.rows.iter().map(|row| {
+            [
+                row.path.clone(),
+                row.size_bytes.map(bytes).unwrap_or_default(),
+                row.action.word().to_owned(),
+                row.why.clone().unwrap_or_default(),
+            ]
+        });
+        out.table(&Table::new(["FILE", "SIZE", "ACTION", "REASON"], rows));
+    }
+
+    fn summarize(&self, out: Output, found: &Scan, before: &str) {
         out.aside(&format!("{before}{}", plan::summary(&self.rows)));
         if found.archives > 0 {
             out.aside(&format!(
-                "{} archived conversations in sessions/ stay where they are: they belong to the other program's sessions",
+                "{} archived conversations in sessions/ are not imported: they belong to the other program's sessions",
                 found.archives
             ));
         }
         if found.hidden > 0 {
-            out.aside(&format!("{} hidden files and folders were passed over", found.hidden));
+            out.aside(&format!("{} hidden files and folders are not imported", found.hidden));
         }
     }
 }
 
-/// Asks again while the gateway says that it was asked too often.
+fn skill_path(skill: &str, file: &str) -> String {
+    format!("skills/{skill}/{file}")
+}
+
+/// Asks again while the gateway answers that it was asked too often.
 async fn patiently<T, F: Future<Output = Outcome<T>>>(mut ask: impl FnMut() -> F) -> Outcome<T> {
     for _ in 1..TRIES {
         match ask().await {
@@ -349,20 +332,7 @@ async fn patiently<T, F: Future<Output = Outcome<T>>>(mut ask: impl FnMut() -> F
     ask().await
 }
 
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(["FILE", "SIZE", "ACTION", "WHY"]);
-    for row in rows {
-        table.row(&[
-            row.path.clone(),
-            row.size_bytes.map(bytes).unwrap_or_default(),
-            row.action.word().to_owned(),
-            row.why.clone().unwrap_or_default(),
-        ]);
-    }
-    table
-}
-
-/// Of this file alone: the others may go well.
+/// Whether the failure is about one file: the import goes on with the others.
 fn is_about_the_file(failure: &Failure) -> bool {
     let reason = failure.reason.as_deref().unwrap_or_default();
     ["path.", "file.", "skill.", "workspace."]

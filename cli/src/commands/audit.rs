@@ -1,29 +1,26 @@
-//! `gsv audit`.
+//! `gsv audit`: who did what.
 
 use gsv_protocol::methods::AuditList;
 use gsv_protocol::types::AuditListParams;
 
-use super::Context;
+use super::context::Context;
 use crate::args::Audit;
 use crate::exit::Outcome;
 use crate::table::Table;
 use crate::units::time;
 
 pub async fn run(context: &Context, args: Audit) -> Outcome {
-    let client = context.connect().await?;
+    let out = context.out;
     let params = AuditListParams {
         limit: args.limit,
         before_seq: args.before,
         action: args.action,
     };
-    let result = client.call::<AuditList>(params).await?;
-    client.close().await;
-    if context.out.json {
-        context.out.json_document(&result);
-    } else {
-        let mut table = Table::new(["SEQ", "TIME", "WHO", "ACTION", "TARGET", "DECISION", "DETAIL"]);
-        for entry in result.entries {
-            table.row(&[
+    let result = context.ask::<AuditList>(params).await?;
+    let intact = result.intact;
+    out.show(result, |result| {
+        let rows = result.entries.into_iter().map(|entry| {
+            [
                 entry.seq.to_string(),
                 time(entry.at),
                 entry.actor,
@@ -31,14 +28,15 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
                 entry.target.unwrap_or_default(),
                 entry.decision.as_str().to_owned(),
                 entry.detail.unwrap_or_default(),
-            ]);
-        }
-        context.out.table(&table);
-    }
-    if !result.intact {
-        context
-            .out
-            .warn("the chain of entries is broken: somebody or something has changed them");
+            ]
+        });
+        out.table(&Table::new(
+            ["SEQ", "TIME", "WHO", "ACTION", "TARGET", "DECISION", "DETAIL"],
+            rows,
+        ));
+    });
+    if !intact {
+        out.warn("the hash chain is broken: entries were changed or removed after they were written");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! `gsv channel login`: begins a login, shows what the phone has to see, and asks until it is clear how it ended. The login itself
-//! lives in the channel: leaving here stops nothing, and the same command takes it up again.
+//! `gsv channel login`: begins a login, shows the code for the phone, and asks until the login has ended. The login itself runs in
+//! the channel: leaving this command does not stop it, and the same command continues it.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use gsv_protocol::types::{ChannelAccount, ChannelLogin as Login, ChannelLoginPar
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Context;
-use super::channel_here::Reached;
-use super::channel_state::{self as state, DEFAULT_ACCOUNT};
+use super::channel_account::{self as account, DEFAULT_ACCOUNT, has_login};
+use super::channel_enable::reach;
+use super::context::Context;
 use super::login_view::{Screen, View};
 use crate::args::ChannelLogin as Args;
 use crate::clean::visible;
@@ -20,48 +20,48 @@ use crate::output::Output;
 use crate::units::now_ms;
 
 const TICK: Duration = Duration::from_secs(1);
-/// The gateway waits for a code for twenty seconds, and may end an old link before.
+/// The gateway waits for a code for twenty seconds, and may end an old link first.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// So long a login lasts when the gateway's clock can't be made out.
+/// The duration of a login if the gateway's clock can't be trusted.
 const USUAL: Duration = Duration::from_secs(120);
 const LONGEST: Duration = Duration::from_secs(600);
-/// From a phone's yes to a connection.
+/// From the phone's confirmation to a connection.
 const SETTLING: Duration = Duration::from_secs(45);
-/// So long a gateway that does not answer is asked again.
-const TROUBLE: Duration = Duration::from_secs(60);
-/// A later end than this is another login's.
+/// A gateway that does not answer is asked again for this long.
+const RETRIES_FOR: Duration = Duration::from_secs(60);
+/// A login that expires later than this is another one.
 const SAME_LOGIN_MS: u64 = 30_000;
 
 pub async fn run(context: &Context, args: Args) -> Outcome {
-    let account = context.account()?;
-    // From here on Ctrl-C leaves in good order.
+    let at = context.account()?;
+    // From here on Ctrl-C ends this command in order.
     let mut interrupts = signal(SignalKind::interrupt()).or_fail("listen for Ctrl-C", "Try again.")?;
     let status = ChannelStatusParams {
         channel: args.which.channel.clone(),
         account_id: args.which.account.clone(),
     };
-    let reached = tokio::select! {
-        reached = Reached::channel(context, &account, status.clone()) => reached?,
+    let (client, reached) = tokio::select! {
+        reached = reach(context.out, &at, status.clone()) => reached?,
         _ = interrupts.recv() => return Err(Failure::interrupted()),
     };
+    let channel = args.which.channel.clone();
     let id = args.which.account.as_deref().unwrap_or(DEFAULT_ACCOUNT);
-    if reached.account.as_ref().is_some_and(has_no_login) {
+    let name = account::name(&channel, id);
+    let command = |verb| account::command(&channel, id, verb);
+    if reached.as_ref().and_then(has_login) == Some(false) {
         return Err(Failure::usage(
-            format!("{} has no login.", state::name(&args.which.channel, id)),
-            format!(
-                "It is let in with a token: {} asks for it.",
-                state::command(&args.which.channel, id, "start")
-            ),
+            format!("{name} has no login."),
+            format!("It needs a token: {} asks for it.", command("start")),
         ));
     }
     let mut session = Session {
         out: context.out,
-        account,
-        client: Some(reached.client),
-        name: state::name(&args.which.channel, id),
-        again: state::command(&args.which.channel, id, "login"),
-        look: state::command(&args.which.channel, id, "status"),
-        by_phone: format!("`gsv channel {} login --phone NUMBER`", args.which.channel),
+        at,
+        client: Some(client),
+        name,
+        login_command: command("login"),
+        status_command: command("status"),
+        by_phone: format!("`gsv channel {channel} login --phone NUMBER`"),
         params: ChannelLoginParams {
             channel: args.which.channel,
             account_id: args.which.account,
@@ -75,40 +75,42 @@ pub async fn run(context: &Context, args: Args) -> Outcome {
         trouble: None,
         linked: false,
     };
-    let result = session.follow(&mut interrupts).await;
+    let end = session.follow(&mut interrupts).await;
     session.view.end(context.out);
-    let result = session.ended(result);
+    let result = session.report(&end?);
     if let Some(client) = session.client {
         client.close().await;
     }
     result
 }
 
-fn has_no_login(account: &ChannelAccount) -> bool {
-    account
-        .capabilities
-        .as_ref()
-        .is_some_and(|capabilities| !capabilities.login)
-}
-
-/// How it ended, unless something failed.
+/// How a login ended without an error.
 enum End {
     Connected {
         account: Option<Box<ChannelAccount>>,
-        news: bool,
+        /// False: the account was linked before this command.
+        is_new: bool,
     },
     Failed(String),
     Expired,
+    /// A person pressed Ctrl-C.
     Left,
+}
+
+enum Step {
+    /// No answer: the screen stays.
+    Same,
+    Expired,
+    Now(Box<Login>),
 }
 
 struct Session {
     out: Output,
-    account: Account,
+    at: Account,
     client: Option<Client>,
     name: String,
-    again: String,
-    look: String,
+    login_command: String,
+    status_command: String,
     by_phone: String,
     params: ChannelLoginParams,
     status: ChannelStatusParams,
@@ -116,20 +118,23 @@ struct Session {
     expires_at: Option<u64>,
     deadline: Option<Instant>,
     trouble: Option<(Instant, Failure)>,
-    /// The phone has said yes.
+    /// The phone has confirmed.
     linked: bool,
 }
 
 impl Session {
     async fn follow(&mut self, interrupts: &mut Signal) -> Outcome<End> {
-        let mut login = tokio::select! {
-            login = self.ask() => login?,
-            _ = interrupts.recv() => return Ok(End::Left),
-        };
-        // Asked once: from here on the login is only looked at.
+        tokio::select! {
+            end = self.watch() => end,
+            _ = interrupts.recv() => Ok(End::Left),
+        }
+    }
+
+    async fn watch(&mut self) -> Outcome<End> {
+        let mut login = self.ask().await?;
+        // A login is forced once; after that it is only followed.
         self.params.force = None;
-        let mut news = true;
-        let mut shown = false;
+        let (mut news, mut shown) = (true, false);
         loop {
             if self.is_another(&login) {
                 return Ok(End::Expired);
@@ -137,7 +142,7 @@ impl Session {
             match login.state {
                 LoginState::Connected => {
                     let account = self.look().await.ok().flatten().map(Box::new);
-                    return Ok(End::Connected { account, news: shown });
+                    return Ok(End::Connected { account, is_new: shown });
                 }
                 LoginState::Failed => return Ok(End::Failed(login.message)),
                 LoginState::Qr | LoginState::Code | LoginState::Connecting => {
@@ -145,15 +150,8 @@ impl Session {
                     shown = true;
                 }
             }
-            tokio::select! {
-                () = tokio::time::sleep(TICK) => {}
-                _ = interrupts.recv() => return Ok(End::Left),
-            }
-            let next = tokio::select! {
-                next = self.step() => next?,
-                _ = interrupts.recv() => return Ok(End::Left),
-            };
-            match next {
+            tokio::time::sleep(TICK).await;
+            match self.step().await? {
                 Step::Same => news = false,
                 Step::Expired => return Ok(End::Expired),
                 Step::Now(next) => {
@@ -164,14 +162,13 @@ impl Session {
         }
     }
 
-    /// Once in a tick. After the end of the time nothing is asked that would begin a login anew.
+    /// Once per tick. After the deadline, only the status is asked, because asking for the login would begin another one.
     async fn step(&mut self) -> Outcome<Step> {
         let over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if over && self.linked {
-            return Ok(Step::Expired);
-        }
-        let asked = if over {
-            match self.look().await {
+        let asked = match (over, self.linked) {
+            (false, _) => self.ask().await,
+            (true, true) => return Ok(Step::Expired),
+            (true, false) => match self.look().await {
                 Ok(Some(account)) if account.authenticated => {
                     self.linked = true;
                     self.deadline = Some(Instant::now() + SETTLING);
@@ -179,9 +176,7 @@ impl Session {
                 }
                 Ok(_) => return Ok(Step::Expired),
                 Err(failure) => Err(failure),
-            }
-        } else {
-            self.ask().await
+            },
         };
         match asked {
             Ok(login) => {
@@ -190,10 +185,10 @@ impl Session {
             }
             Err(failure) if failure.is_refusal() => Err(failure),
             Err(failure) => {
-                // Perhaps it comes back: the login goes on without us.
+                // The gateway may come back: the login continues without this command.
                 self.client = None;
                 let since = self.trouble.as_ref().map_or_else(Instant::now, |(since, _)| *since);
-                if since.elapsed() > TROUBLE {
+                if since.elapsed() > RETRIES_FOR {
                     return Err(failure);
                 }
                 self.trouble = Some((since, failure));
@@ -204,60 +199,49 @@ impl Session {
 
     async fn ask(&mut self) -> Outcome<Login> {
         let params = self.params.clone();
-        let result = self
-            .client()
-            .await?
-            .call_within::<ChannelLogin>(params, PATIENCE)
-            .await?;
+        let client = self.client().await?;
+        let result = client.call_within::<ChannelLogin>(params, PATIENCE).await?;
+        // Some gateways answer only in words.
         let login = result.login.unwrap_or(Login {
-            // A gateway that tells only in words.
             state: LoginState::Connecting,
             qr: None,
             code: None,
             expires_at: None,
             message: result.message,
         });
-        if let (Some(at), false) = (login.expires_at, self.linked) {
-            if self.expires_at.is_none() {
-                self.deadline = Some(Instant::now() + window(at, now_ms()));
-            }
-            self.expires_at = self.expires_at.or(Some(at));
+        if let (Some(at), None, false) = (login.expires_at, self.expires_at, self.linked) {
+            self.deadline = Some(Instant::now() + window(at, now_ms()));
+            self.expires_at = Some(at);
         }
         Ok(login)
     }
 
     async fn look(&mut self) -> Outcome<Option<ChannelAccount>> {
         let params = self.status.clone();
-        let result = self
-            .client()
-            .await?
-            .call_within::<ChannelStatus>(params, PATIENCE)
-            .await?;
+        let client = self.client().await?;
+        let result = client.call_within::<ChannelStatus>(params, PATIENCE).await?;
         Ok(result.accounts.into_iter().next())
     }
 
     async fn client(&mut self) -> Outcome<&Client> {
         let client = match self.client.take() {
             Some(client) => client,
-            None => self.account.connect().await?,
+            None => self.at.connect().await?,
         };
         Ok(self.client.insert(client))
     }
 
-    /// The login that was shown has ended, and asking began another.
+    /// Whether the login that was shown has ended, and asking began another.
     fn is_another(&self, login: &Login) -> bool {
-        match (self.expires_at, login.expires_at) {
-            (Some(first), Some(now)) => now > first.saturating_add(SAME_LOGIN_MS),
-            _ => false,
-        }
+        let both = self.expires_at.zip(login.expires_at);
+        both.is_some_and(|(first, now)| now > first.saturating_add(SAME_LOGIN_MS))
     }
 
     fn show(&mut self, login: &Login, news: bool) {
         let (columns, rows) = self.out.size();
-        let trouble = self
-            .trouble
-            .as_ref()
-            .map(|(_, failure)| format!("The gateway does not answer ({}) Trying again.", failure.message));
+        let trouble = self.trouble.as_ref();
+        let trouble =
+            trouble.map(|(_, failure)| format!("The gateway does not answer ({}) Retrying.", failure.message));
         let screen = Screen {
             columns,
             rows,
@@ -271,58 +255,50 @@ impl Session {
         self.view.show(self.out, login, news, screen);
     }
 
-    /// The last words, on the screen and for programs.
-    fn ended(&self, result: Outcome<End>) -> Outcome {
-        let Self { out, name, again, .. } = self;
-        match result? {
-            End::Connected { account, news } => {
-                let who = account.as_deref().and_then(state::identity);
-                let who_words = who.as_deref().map_or(String::new(), |who| format!(" as {who}"));
-                let message = if news {
-                    format!("{name} is linked, and connected{who_words}.")
+    /// Reports the end on the screen and for programs.
+    fn report(&self, end: &End) -> Outcome {
+        let Self { out, name, .. } = self;
+        let (state, message, more) = match end {
+            End::Connected { account, is_new } => {
+                let who = account.as_deref().and_then(account::identity);
+                let who_words = who.as_deref().map(|who| format!(" as {who}")).unwrap_or_default();
+                let message = if *is_new {
+                    format!("{name} is linked and connected{who_words}.")
                 } else {
-                    format!("{name} is linked already, and connected{who_words}. --force links it anew.")
+                    format!("{name} is already linked and connected{who_words}. --force links it again.")
                 };
-                self.view.ended(*out, "connected", &message, &json!({ "as": who }));
-                if !out.json {
-                    out.note(&message);
-                }
-                if news && !out.json {
-                    out.aside("Write to it from another phone; whoever writes first is in `gsv pair list`.");
-                }
-                Ok(())
+                ("connected", message, json!({ "as": who }))
             }
-            End::Failed(message) => {
-                self.view.ended(*out, "failed", &message, &Value::Null);
-                Err(Failure::failed(visible(&message), format!("{} tells more.", self.look)))
-            }
+            End::Failed(message) => ("failed", visible(message), Value::Null),
             End::Expired => {
-                let message =
-                    format!("The login of {name} was not finished in time, and its code is of no use any more.");
-                self.view.ended(*out, "expired", &message, &Value::Null);
-                Err(Failure::new(Exit::TryLater, message, format!("Begin again: {again}")))
+                let message = format!("The login of {name} has expired, and its code is no longer valid.");
+                ("expired", message, Value::Null)
             }
             End::Left => {
-                let message = format!("The login of {name} goes on without this command until its code expires.");
-                self.view.ended(*out, "left", &message, &Value::Null);
-                Err(Failure::new(
-                    Exit::Interrupted,
-                    message,
-                    format!("Take it up again: {again}"),
-                ))
+                let message = format!("The login of {name} continues without this command until its code expires.");
+                ("left", message, Value::Null)
             }
-        }
+        };
+        self.view.ended(*out, state, &message, &more);
+        let (exit, next) = match end {
+            End::Connected { is_new, .. } => {
+                if !out.json {
+                    out.note(&message);
+                    if *is_new {
+                        out.aside("Write to it from another phone; `gsv pair list` shows the pairing request.");
+                    }
+                }
+                return Ok(());
+            }
+            End::Failed(_) => (Exit::Failed, format!("Details: {}", self.status_command)),
+            End::Expired => (Exit::TryLater, format!("Start again: {}", self.login_command)),
+            End::Left => (Exit::Interrupted, format!("Continue it: {}", self.login_command)),
+        };
+        Err(Failure::new(exit, message, next))
     }
 }
 
-enum Step {
-    /// Nobody answered: what is shown stays.
-    Same,
-    Expired,
-    Now(Box<Login>),
-}
-
-/// How long until then, by clocks that may differ.
+/// The time until a login expires, by clocks that may differ.
 fn window(expires_at: u64, now: u64) -> Duration {
     let left = Duration::from_millis(expires_at.saturating_sub(now));
     if left.is_zero() || left > LONGEST { USUAL } else { left }

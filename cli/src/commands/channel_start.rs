@@ -1,5 +1,5 @@
-//! `gsv channel start`: settings and secrets go to the channel, then it is watched until it is clear whether it connects. A
-//! secret comes from a file, from stdin or from a hidden prompt; it is never an argument, and never shown.
+//! `gsv channel start`: sends settings and secrets to the channel, and waits until it connects or reports why not. A secret comes
+//! from a file, from stdin or from a hidden prompt; it is never an argument, and never shown.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,9 +11,9 @@ use gsv_protocol::methods::{ChannelStart, ChannelStatus};
 use gsv_protocol::types::{ChannelAccount, ChannelStartParams, ChannelStatusParams};
 use serde_json::{Map, Value, json};
 
-use super::Context;
-use super::channel_here::Reached;
-use super::channel_state::{self as state, Standing};
+use super::channel_account::{self as account, Standing, has_login};
+use super::channel_enable::reach;
+use super::context::Context;
 use crate::args::ChannelStart as Args;
 use crate::ask;
 use crate::clean::visible;
@@ -23,38 +23,35 @@ use crate::units::now_ms;
 
 const TOKEN: &str = "token";
 const MAX_FILE_BYTES: u64 = 64 * 1024;
-/// A platform is reached in a second or two, or not at all.
+/// A platform answers within a second or two, or not at all.
 const WATCHED: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 pub async fn run(context: &Context, args: Args) -> Outcome {
     let out = context.out;
-    let channel = args.which.channel.clone();
+    let mut config = settings(out, &args)?;
     let status = ChannelStatusParams {
-        channel: channel.clone(),
+        channel: args.which.channel.clone(),
         account_id: args.which.account.clone(),
     };
-    let mut config = settings(out, &args)?;
     let at = context.account()?;
-    let reached = Reached::channel(context, &at, status.clone()).await?;
-    let mut client = reached.client;
-    let unknown = reached.account.filter(wants_token).filter(|_| config.is_empty());
-    if let Some(account) = unknown {
+    let (mut client, reached) = reach(out, &at, status.clone()).await?;
+    if let Some(account) = reached.filter(|account| config.is_empty() && wants_token(account)) {
         client.close().await;
-        // It knows where its tokens come from.
-        if let Some(error) = account.error.filter(|_| ask::somebody(out)) {
+        // The channel's error names the place where its tokens come from.
+        if let Some(error) = account.error.filter(|_| ask::is_possible(out)) {
             out.note(&visible(&error));
         }
-        let token = ask::secret(out, &format!("Token of {channel}"), "the one that it has")?;
+        let token = ask::secret(out, &format!("Token of {}", status.channel), "keep the present one")?;
         if !token.is_empty() {
             config.insert(TOKEN.to_owned(), Value::String(token));
         }
-        // Somebody may have looked for it for a while: a connection of its own.
+        // Typing may take minutes, so the start has a connection of its own.
         client = at.connect().await?;
     }
     let params = ChannelStartParams {
-        channel: channel.clone(),
-        account_id: args.which.account.clone(),
+        channel: status.channel.clone(),
+        account_id: status.account_id.clone(),
         config: (!config.is_empty()).then_some(config),
     };
     client.call::<ChannelStart>(params).await?;
@@ -62,82 +59,66 @@ pub async fn run(context: &Context, args: Args) -> Outcome {
     let account = loop {
         let accounts = client.call::<ChannelStatus>(status.clone()).await?.accounts;
         let account = accounts.into_iter().next();
-        let settled = account
+        let connecting = account
             .as_ref()
-            .is_none_or(|account| Standing::of(account) != Standing::Connecting);
-        if settled || began.elapsed() > WATCHED {
+            .is_some_and(|account| Standing::of(account) == Standing::Connecting);
+        if !connecting || began.elapsed() > WATCHED {
             break account;
         }
         tokio::time::sleep(LOOK_EVERY).await;
     };
     client.close().await;
-    tell(out, &channel, account.as_ref())
+    report(out, &status.channel, account.as_ref())
 }
 
-/// It is let in with a token, and has none that works.
+/// Whether the account logs in with a token and has none that works.
 fn wants_token(account: &ChannelAccount) -> bool {
-    let by_token = account
-        .capabilities
-        .as_ref()
-        .is_some_and(|capabilities| !capabilities.login);
-    by_token && !account.connected && !account.authenticated
+    has_login(account) == Some(false) && !account.connected && !account.authenticated
 }
 
-fn tell(out: Output, channel: &str, account: Option<&ChannelAccount>) -> Outcome {
-    if out.json {
-        out.json_document(&json!({ "channel": channel, "account": account }));
-    }
-    let Some(account) = account else {
+fn report(out: Output, channel: &str, found: Option<&ChannelAccount>) -> Outcome {
+    let document = json!({ "channel": channel, "account": found });
+    let Some(found) = found else {
+        out.show(document, |_| {});
         return Err(Failure::new(
             Exit::TryLater,
-            format!("{channel} is started, and says nothing of itself."),
-            "Look in a moment: `gsv channel status`.",
+            format!("{channel} is started, and does not report its state."),
+            "Look again in a moment: `gsv channel status`.",
         ));
     };
-    let id = account.account_id.as_str();
-    let name = state::name(channel, id);
-    let say = |text: String| {
-        if !out.json {
-            out.aside(&text);
-        }
-    };
-    match Standing::of(account) {
+    let id = found.account_id.as_str();
+    let name = account::name(channel, id);
+    let command = |verb| account::command(channel, id, verb);
+    let words = match Standing::of(found) {
         Standing::Failing => {
-            let error = account.error.as_deref().unwrap_or_default();
+            out.show(document, |_| {});
+            let error = found.error.as_deref().unwrap_or_default();
             return Err(Failure::failed(
                 format!("{name} does not connect. {error}"),
                 format!(
-                    "Mend that, then run {} again; {} tells more.",
-                    state::command(channel, id, "start"),
-                    state::command(channel, id, "status")
+                    "Fix this, then run {}. Details: {}",
+                    command("start"),
+                    command("status")
                 ),
             ));
         }
-        Standing::LoggedOut => say(format!(
-            "{name} is started; now log in: {}",
-            state::command(channel, id, "login")
-        )),
-        Standing::Connecting => say(format!(
-            "{name} is started, and still connecting: {}",
-            state::command(channel, id, "status")
-        )),
+        Standing::LoggedOut => format!("{name} is started; now log in: {}", command("login")),
+        Standing::Connecting => format!("{name} is started and still connecting: {}", command("status")),
         Standing::Connected | Standing::Stopped | Standing::NotSetUp => {
-            say(format!(
-                "{name} is {}",
-                state::line(channel, account, Some(&[]), now_ms())
-            ));
+            format!("{name} is {}", account::line(channel, found, Some(&[]), now_ms()))
         }
-    }
+    };
+    out.done(&document, &words);
     Ok(())
 }
 
-/// What was given with flags, secrets read from where they are.
+/// The settings of the flags, with secrets read from the prompt, stdin or a file.
 fn settings(out: Output, args: &Args) -> Outcome<Map<String, Value>> {
     let mut config = Map::new();
     let mut from_stdin = args.token_file.as_deref() == Some(Path::new("-"));
     for (key, value) in &args.config {
         let value = if value == "-" {
-            if std::mem::replace(&mut from_stdin, true) && !ask::somebody(out) {
+            if std::mem::replace(&mut from_stdin, true) && !ask::is_possible(out) {
                 return Err(Failure::usage(
                     "Two secrets can't both be read from stdin.",
                     "Give one of them with --token-file FILE.",
@@ -146,20 +127,13 @@ fn settings(out: Output, args: &Args) -> Outcome<Map<String, Value>> {
             Value::String(given(ask::secret(out, key, "")?, key)?)
         } else if is_secret(key) && !value.is_empty() && value != "null" {
             return Err(Failure::usage(
-                format!("`{key}` is a secret, and everybody on this machine can read arguments. Nothing was sent."),
-                format!(
-                    "Write `--config {key}=-` and type it or pipe it in; a token also comes with --token-file FILE."
-                ),
+                format!("`{key}` is a secret, and all users of this machine can read arguments. Nothing was sent."),
+                format!("Write `--config {key}=-` and type it or pipe it in, or give a token with --token-file FILE."),
             ));
         } else {
             serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.clone()))
         };
-        if config.insert(key.clone(), value).is_some() {
-            return Err(Failure::usage(
-                format!("`{key}` is given twice."),
-                "Give each setting once.",
-            ));
-        }
+        insert(&mut config, key, value)?;
     }
     if let Some(path) = &args.token_file {
         let token = if path == Path::new("-") {
@@ -167,14 +141,19 @@ fn settings(out: Output, args: &Args) -> Outcome<Map<String, Value>> {
         } else {
             token_of(out, path)?
         };
-        if config
-            .insert(TOKEN.to_owned(), Value::String(given(token, TOKEN)?))
-            .is_some()
-        {
-            return Err(Failure::usage("The token is given twice.", "Give it once."));
-        }
+        insert(&mut config, TOKEN, Value::String(given(token, TOKEN)?))?;
     }
     Ok(config)
+}
+
+fn insert(config: &mut Map<String, Value>, key: &str, value: Value) -> Outcome {
+    match config.insert(key.to_owned(), value) {
+        None => Ok(()),
+        Some(_) => Err(Failure::usage(
+            format!("`{key}` is given twice."),
+            "Give each setting once.",
+        )),
+    }
 }
 
 fn given(secret: String, what: &str) -> Outcome<String> {
@@ -188,34 +167,26 @@ fn given(secret: String, what: &str) -> Outcome<String> {
 }
 
 fn is_secret(key: &str) -> bool {
-    const WORDS: [&str; 7] = [
-        "token",
-        "secret",
-        "password",
-        "passwd",
-        "apikey",
-        "privatekey",
-        "credential",
-    ];
-    let key: String = key
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    WORDS.iter().any(|word| key.contains(word))
+    let mut key = key.to_ascii_lowercase();
+    key.retain(|c| c.is_ascii_alphanumeric());
+    let words = ["token", "secret", "passw", "apikey", "privatekey", "credential"];
+    words.iter().any(|word| key.contains(word))
 }
 
 fn token_of(out: Output, path: &Path) -> Outcome<String> {
     let doing = format!("read {}", path.display());
-    let next = "Give the file that holds the token alone.";
+    let next = "Give a file that contains only the token.";
     let file = File::open(path).or_fail(&doing, next)?;
     let meta = file.metadata().or_fail(&doing, next)?;
     if meta.is_dir() || meta.len() > MAX_FILE_BYTES {
-        return Err(Failure::usage(format!("{} holds no token.", path.display()), next));
+        return Err(Failure::usage(
+            format!("{} does not contain a token.", path.display()),
+            next,
+        ));
     }
     if meta.is_file() && meta.permissions().mode() & 0o077 != 0 {
         out.warn(&format!(
-            "others on this machine may read {0}; `chmod 600 {0}` keeps it yours",
+            "other users can read {0}; make it private: `chmod 600 {0}`",
             path.display()
         ));
     }
@@ -231,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s5_secrets_are_known_by_their_names() {
+    fn s5_secrets_are_recognized_by_name() {
         for key in [
             "token",
             "botToken",

@@ -4,65 +4,39 @@ use gsv_protocol::methods::{ConfigGet, ConfigSet, ConfigUnset};
 use gsv_protocol::types::{ConfigGetParams, ConfigSetParams, ConfigUnsetParams};
 use serde_json::Value;
 
-use super::{Context, value_or_stdin};
+use super::context::Context;
 use crate::args::ConfigCommand;
 use crate::clean::one_line;
 use crate::exit::Outcome;
 
 pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
+    let out = context.out;
     match command {
-        ConfigCommand::Get { path } => get(context, path).await,
-        ConfigCommand::Set { path, value } => set(context, path, value).await,
-        ConfigCommand::Unset { path } => unset(context, path).await,
-    }
-}
-
-async fn get(context: &Context, path: Option<String>) -> Outcome {
-    let client = context.connect().await?;
-    let one = path.is_some();
-    let result = client.call::<ConfigGet>(ConfigGetParams { path }).await?;
-    client.close().await;
-    let value = if one {
-        result.value
-    } else {
-        result.config.or(result.value)
-    }
-    .unwrap_or(Value::Null);
-    match (&value, context.out.json) {
-        // A plain value is most useful as it is; `--json` quotes it.
-        (Value::String(text), false) => context.out.content(&format!("{text}\n")),
-        _ => context.out.json_document(&value),
-    }
-    Ok(())
-}
-
-async fn set(context: &Context, path: String, value: String) -> Outcome {
-    let text = value_or_stdin(value, context.out)?;
-    let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    let client = context.connect().await?;
-    let result = client.call::<ConfigSet>(ConfigSetParams { path, value }).await?;
-    client.close().await;
-    if context.out.json {
-        context.out.json_document(&result);
-    } else {
-        context.out.aside(&format!("{} is set", one_line(&result.path, 200)));
-    }
-    Ok(())
-}
-
-async fn unset(context: &Context, path: String) -> Outcome {
-    let client = context.connect().await?;
-    let result = client.call::<ConfigUnset>(ConfigUnsetParams { path }).await?;
-    client.close().await;
-    if context.out.json {
-        context.out.json_document(&result);
-    } else {
-        let what = if result.was_set {
-            "is back to its default"
-        } else {
-            "was not set"
-        };
-        context.out.aside(&format!("{} {what}", one_line(&result.path, 200)));
+        ConfigCommand::Get { path } => {
+            let one = path.is_some();
+            let result = context.ask::<ConfigGet>(ConfigGetParams { path }).await?;
+            let all = result.config.filter(|_| !one);
+            match all.or(result.value).unwrap_or(Value::Null) {
+                // A plain value is most useful without quotes.
+                Value::String(text) if !out.json => out.content(&format!("{text}\n")),
+                value => out.json_document(&value),
+            }
+        }
+        ConfigCommand::Set { path, value } => {
+            let text = context.value_or_stdin(value)?;
+            let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+            let result = context.ask::<ConfigSet>(ConfigSetParams { path, value }).await?;
+            out.done(&result, &format!("{} is set", one_line(&result.path, 200)));
+        }
+        ConfigCommand::Unset { path } => {
+            let result = context.ask::<ConfigUnset>(ConfigUnsetParams { path }).await?;
+            let words = if result.was_set {
+                "has its default again"
+            } else {
+                "was not set"
+            };
+            out.done(&result, &format!("{} {words}", one_line(&result.path, 200)));
+        }
     }
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::Context;
+use super::context::{Context, block_on};
 use crate::args::Up;
+use crate::clean::clean;
 use crate::embedded::layout::Layout;
 use crate::embedded::supervisor::{self, Mode};
 use crate::embedded::up::{self, Login, Preparation, Request, Started};
@@ -17,7 +18,7 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
     let layout = Layout::find()?;
     if args.supervise {
         let port = args.port.unwrap_or(DEFAULT_PORT);
-        return crate::block_on(supervisor::main(layout, port));
+        return block_on(supervisor::main(layout, port));
     }
     let request = Request {
         port: args.port,
@@ -25,7 +26,7 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
     };
     let prepared = match up::prepare(&layout, request)? {
         Preparation::Running(started) => {
-            tell(out, &layout, &started);
+            report(out, &layout, &started);
             return Ok(());
         }
         Preparation::Ready(prepared) => prepared,
@@ -36,81 +37,65 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         let (mut started, turn) = prepared.into_started();
         let mut turn = Some(turn);
         let mode = Mode::Foreground(Box::new(move |pid| {
-            // Only the first start is news for the caller; restarts are in the log on stderr.
+            // Only the first start is reported; restarts are in the log on stderr.
             if started.pid.replace(pid).is_none() {
                 drop(turn.take());
-                tell(out, &shown, &started);
+                report(out, &shown, &started);
             }
         }));
-        return crate::block_on(supervisor::run(layout, port, mode));
+        return block_on(supervisor::run(layout, port, mode));
     }
     let started = up::start(&layout, prepared)?;
-    tell(out, &layout, &started);
+    report(out, &layout, &started);
     Ok(())
 }
 
-fn tell(out: Output, layout: &Layout, started: &Started) {
+fn report(out: Output, layout: &Layout, started: &Started) {
     let url = url(started.port);
     let took_ms = u64::try_from(started.took.as_millis()).unwrap_or(u64::MAX);
-    if out.json {
-        out.json_document(&json!({
-            "url": url, "port": started.port, "pid": started.pid, "version": started.version,
-            "alreadyRunning": started.already_running, "readyMs": took_ms, "home": layout.home,
-        }));
-    } else {
-        out.line(&url);
-    }
+    let document = json!({
+        "url": url, "port": started.port, "pid": started.pid, "version": started.version,
+        "alreadyRunning": started.already_running, "readyMs": took_ms, "home": layout.home,
+    });
+    out.show(document, |_| out.line(&url));
+    let version = clean(&started.version);
     if started.already_running {
-        out.note(&format!(
-            "The gateway runs already (version {}).",
-            crate::clean::clean(&started.version)
-        ));
-        return;
+        return out.note(&format!("The gateway is already running (version {version})."));
     }
-    for warning in &started.warnings {
-        out.warn(warning);
-    }
-    let state = if took_ms == 0 {
-        "is up".to_owned()
-    } else {
-        format!("is up after {}", duration(took_ms))
+    started.warnings.iter().for_each(|warning| out.warn(warning));
+    let after = match took_ms {
+        0 => String::new(),
+        took_ms => format!(" after {}", duration(took_ms)),
     };
-    out.note(&format!(
-        "The gateway {state} (version {}).",
-        crate::clean::clean(&started.version)
-    ));
+    out.note(&format!("The gateway is up{after} (version {version})."));
     match &started.login {
         Login::Kept => {}
         Login::Stored { backup: None } => {
-            out.aside("Address and token are in the local config; `gsv chat hello` works now.");
+            out.aside("Address and token are stored in the local config. Try it: `gsv chat hello`");
         }
-        Login::Stored { backup: Some(path) } => {
-            out.note(&format!(
-                "Address and token are in the local config now; what it had before is in {}.",
-                path.display()
-            ));
-        }
-        Login::Elsewhere { url: other, token } => {
-            out.warn(&format!("the local config belongs to {other} and was left as it is. To use this gateway: GSV_URL={url} GSV_TOKEN={token}"));
-        }
-        Login::TokenLost => {
-            out.warn("the local config has no token for this gateway. Set one, or make a new first one: `gsv down && gsv up --new-token`.");
-        }
+        Login::Stored { backup: Some(path) } => out.note(&format!(
+            "Address and token are stored in the local config; its former content is in {}.",
+            path.display()
+        )),
+        Login::Elsewhere { url: other, token } => out.warn(&format!(
+            "the local config is for {other} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}"
+        )),
+        Login::TokenLost => out.warn(
+            "the local config has no token for this gateway. Set one, or create a new first one: `gsv down && gsv up --new-token`",
+        ),
     }
     out.aside(&format!("The agent's files: {}", layout.workspace().display()));
 }
 
 pub fn down(context: &Context) -> Outcome {
-    let layout = Layout::find()?;
-    let was_running = down::stop(&layout)?;
-    if context.out.json {
-        context.out.json_document(&json!({ "wasRunning": was_running }));
+    let was_running = down::stop(&Layout::find()?)?;
+    let words = if was_running {
+        "The gateway is stopped."
     } else {
-        context.out.note(if was_running {
-            "The gateway is stopped."
-        } else {
-            "The gateway was not running."
-        });
-    }
+        "The gateway was not running."
+    };
+    context
+        .out
+        .show(json!({ "wasRunning": was_running }), |_| context.out.note(words));
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! `gsv local-config`: this command line's own settings. Never touches the network, never shows a secret.
+//! `gsv local-config`: this command line's own settings. Never uses the network, never shows a secret.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
-use super::{Context, value_or_stdin};
+use super::context::Context;
 use crate::args::LocalConfigCommand;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
@@ -12,39 +12,26 @@ pub fn run(context: &Context, command: LocalConfigCommand) -> Outcome {
     match command {
         LocalConfigCommand::Get { key: None } => {
             let config = Config::load()?;
-            let shown: Vec<(&str, String)> = Key::ALL
-                .iter()
-                .filter_map(|key| Some((key.name(), config.show(*key)?)))
-                .collect();
+            let shown = Key::ALL.iter().filter_map(|key| Some((key.name(), config.show(*key)?)));
+            let shown: Vec<(&str, String)> = shown.collect();
             if out.json {
-                let object: Map<String, Value> = shown
-                    .into_iter()
-                    .map(|(name, value)| (name.to_owned(), Value::from(value)))
-                    .collect();
-                out.json_document(&object);
+                out.json_document(&shown.into_iter().collect::<BTreeMap<_, _>>());
             } else if shown.is_empty() {
-                out.aside("Nothing is set. Run `gsv up`, or `gsv local-config set url ...`.");
+                out.aside("Nothing is set. Run `gsv up`, or `gsv local-config set url URL`.");
             } else {
                 out.fields(&shown);
             }
         }
         LocalConfigCommand::Get { key: Some(name) } => {
-            let key = Key::parse(&name)?;
-            let value = Config::load()?.show(key).ok_or_else(|| {
-                Failure::failed(
-                    format!("`{name}` is not set."),
-                    format!("Set it: `gsv local-config set {name} VALUE`."),
-                )
+            let value = Config::load()?.show(Key::parse(&name)?).ok_or_else(|| {
+                let next = format!("Set it: `gsv local-config set {name} VALUE`.");
+                Failure::failed(format!("`{name}` is not set."), next)
             })?;
-            if out.json {
-                out.json_document(&value);
-            } else {
-                out.content(&format!("{value}\n"));
-            }
+            out.show(value, |value| out.content(&format!("{value}\n")));
         }
         LocalConfigCommand::Set { key, value } => {
             let key = Key::parse(&key)?;
-            let value = value_or_stdin(value, out)?;
+            let value = context.value_or_stdin(value)?;
             let mut config = Config::load()?;
             config.set(key, &value)?;
             config.save()?;
@@ -53,12 +40,12 @@ pub fn run(context: &Context, command: LocalConfigCommand) -> Outcome {
         LocalConfigCommand::Unset { key } => {
             let key = Key::parse(&key)?;
             let mut config = Config::load()?;
-            if config.unset(key) {
+            let was_set = config.unset(key);
+            if was_set {
                 config.save()?;
-                out.aside(&format!("{} is removed", key.name()));
-            } else {
-                out.aside(&format!("{} was not set", key.name()));
             }
+            let words = if was_set { "is removed" } else { "was not set" };
+            out.aside(&format!("{} {words}", key.name()));
         }
         LocalConfigCommand::Path => out.line(&Config::path()?.display().to_string()),
     }

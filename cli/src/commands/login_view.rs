@@ -1,5 +1,5 @@
-//! How a login looks: the QR code or the code to type in, drawn in place on a terminal, as plain lines in a pipe, as JSON lines.
-//! Knows nothing of the gateway.
+//! Shows a login: the QR code or the typed code, drawn in place on a terminal, as plain lines in a pipe, or as JSON lines. Does
+//! not know the gateway.
 
 use std::env;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::big_text::big;
 use crate::clean::visible;
 use crate::in_place::InPlace;
-use crate::output::{Output, Style};
+use crate::output::{Output, Style, painted};
 use crate::qr::Code;
 use crate::units::duration;
 use crate::width::{cut, wrap};
@@ -23,7 +23,7 @@ pub enum View {
     Live(InPlace),
 }
 
-/// The terminal as it is now, and what there is beside the channel's own words.
+/// The present terminal, and what to show besides the channel's own message.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen<'a> {
     pub columns: usize,
@@ -32,7 +32,7 @@ pub struct Screen<'a> {
     /// Until the login expires.
     pub left: Option<Duration>,
     pub trouble: Option<&'a str>,
-    /// The command for a login by a code that is typed in.
+    /// The command for a login with a typed code.
     pub by_phone: &'a str,
 }
 
@@ -46,7 +46,7 @@ impl View {
         }
     }
 
-    /// What is said and shown in this state. `news`: it is not the one that was shown last.
+    /// Shows a state of the login. `news`: it differs from the one that was shown last.
     pub fn show(&mut self, out: Output, login: &ChannelLogin, news: bool, screen: Screen<'_>) {
         match self {
             Self::Live(block) => {
@@ -67,7 +67,7 @@ impl View {
         }
     }
 
-    /// Nothing more is drawn; what was is taken off the screen, so that nobody scans what is over.
+    /// Removes the code from the screen, so that an old one can't be scanned.
     pub fn end(&mut self, out: Output) {
         if let Self::Live(block) = self {
             let paint = block.wipe(out.size().0);
@@ -75,7 +75,7 @@ impl View {
         }
     }
 
-    /// How it ended, for programs.
+    /// The end of the login, for programs.
     pub fn ended(&self, out: Output, state: &str, message: &str, more: &Value) {
         if matches!(self, Self::Json) {
             let mut value = json!({ "state": state, "message": message });
@@ -87,7 +87,7 @@ impl View {
     }
 }
 
-/// What has to get to the phone.
+/// The code that has to get to the phone.
 fn code_of(login: &ChannelLogin) -> Option<String> {
     match login.state {
         LoginState::Qr => login.qr.as_deref().map(visible),
@@ -96,7 +96,7 @@ fn code_of(login: &ChannelLogin) -> Option<String> {
     }
 }
 
-/// `ABCDEFGH` as `ABCD-EFGH`; what is grouped already stays.
+/// `ABCDEFGH` as `ABCD-EFGH`; a code that is grouped already stays.
 fn grouped(code: &str) -> String {
     let code = visible(code.trim());
     if code.len() == 8 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -106,7 +106,7 @@ fn grouped(code: &str) -> String {
     }
 }
 
-/// Whole seconds in ms, so that a line changes once in a second.
+/// Whole seconds in ms, so that a line changes once a second.
 fn seconds(left: Duration) -> u64 {
     u64::try_from(left.as_millis().div_ceil(1_000))
         .unwrap_or(u64::MAX)
@@ -122,18 +122,19 @@ fn lines(login: &ChannelLogin, screen: Screen<'_>) -> Vec<String> {
     let left = screen
         .left
         .map_or(String::new(), |left| format!("{} left · ", units_of(seconds(left))));
-    words.push(dim(screen, &cut(&format!("{left}Ctrl-C leaves"), screen.columns)));
+    let hint = cut(&format!("{left}Ctrl-C leaves"), screen.columns);
+    words.push(painted(screen.colour, Style::Dim, &hint));
     // One row stays for the cursor.
-    let room = screen.rows.saturating_sub(1);
+    let free_rows = screen.rows.saturating_sub(1);
     let mut lines = match (login.state, login.qr.as_deref(), login.code.as_deref()) {
-        (LoginState::Qr, Some(qr), _) => drawn(qr, screen, &mut words, room),
+        (LoginState::Qr, Some(qr), _) => drawn(qr, screen, &mut words, free_rows),
         (LoginState::Code, _, Some(code)) => code_lines(&grouped(code), screen),
         _ => Vec::new(),
     };
     lines.append(&mut words);
-    // What is higher than the terminal can't be drawn again in its place.
-    if lines.len() > room {
-        lines.drain(..lines.len() - room);
+    // A block that is higher than the terminal can't be drawn in place.
+    if lines.len() > free_rows {
+        lines.drain(..lines.len() - free_rows);
     }
     lines
 }
@@ -146,22 +147,22 @@ fn units_of(ms: u64) -> String {
     }
 }
 
-/// The QR code; where there is no room for it, what to do, and what it says.
-fn drawn(qr: &str, screen: Screen<'_>, words: &mut Vec<String>, room: usize) -> Vec<String> {
+/// The QR code; if the terminal is too small for it, what to do, and the content of the code.
+fn drawn(qr: &str, screen: Screen<'_>, words: &mut Vec<String>, free_rows: usize) -> Vec<String> {
     let width = screen.columns.min(WORDS_COLUMNS);
     let Some(code) = Code::new(qr) else {
-        let mut lines = wrap("There is more in this code than can be drawn. It says:", width);
+        let mut lines = wrap("This code is too long to be drawn. Its content:", width);
         lines.extend(wrap(&visible(qr), screen.columns));
         return lines;
     };
-    match code.lines(screen.columns, room.saturating_sub(words.len() + 1), screen.colour) {
+    match code.lines(screen.columns, free_rows.saturating_sub(words.len() + 1), screen.colour) {
         Ok(mut lines) => {
             lines.push(String::new());
             lines
         }
         Err(needs) => {
             let text = format!(
-                "The QR code needs {} columns and {} rows; this terminal has {} and {}. Make the window larger or its letters smaller, and the code appears. Or type a code in on the phone: {}",
+                "The QR code needs {} columns and {} rows; this terminal has {} and {}. Make the window larger or the font smaller, or type a code on the phone: {}",
                 needs.columns,
                 needs.rows + words.len() + 2,
                 screen.columns,
@@ -169,13 +170,13 @@ fn drawn(qr: &str, screen: Screen<'_>, words: &mut Vec<String>, room: usize) -> 
                 screen.by_phone,
             );
             let mut lines = wrap(&text, width);
-            let told = lines.len() + words.len();
-            // In the place of the words about scanning what is not there.
+            let used = lines.len() + words.len();
+            // The message about scanning does not apply.
             let last = words.pop();
             words.clear();
             words.extend(last);
-            let mut raw = wrap(&format!("The code says: {}", visible(qr)), screen.columns);
-            if told + raw.len() <= room {
+            let mut raw = wrap(&format!("The content of the code: {}", visible(qr)), screen.columns);
+            if used + raw.len() <= free_rows {
                 lines.append(&mut raw);
             }
             lines
@@ -195,15 +196,7 @@ fn code_lines(code: &str, screen: Screen<'_>) -> Vec<String> {
 }
 
 fn bold(screen: Screen<'_>, text: &str) -> String {
-    styled(screen, Style::Bold, text)
-}
-
-fn dim(screen: Screen<'_>, text: &str) -> String {
-    styled(screen, Style::Dim, text)
-}
-
-fn styled(screen: Screen<'_>, style: Style, text: &str) -> String {
-    crate::output::painted(screen.colour, style, text)
+    painted(screen.colour, Style::Bold, text)
 }
 
 #[cfg(test)]
@@ -250,17 +243,16 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_the_code_is_told_and_what_to_do() {
+    fn in_a_small_terminal_the_content_of_the_code_is_shown() {
         let qr = login("qr", &json!({"qr": format!("https://wa.me/#{}", "x".repeat(300))}));
         let narrow = lines(&qr, screen(40, 50));
         insta::assert_snapshot!(narrow.join("\n"), @r"
         The QR code needs 65 columns and 37
         rows; this terminal has 40 and 50. Make
-        the window larger or its letters
-        smaller, and the code appears. Or type a
-        code in on the phone: `gsv channel
-        whatsapp login --phone NUMBER`
-        The code says:
+        the window larger or the font smaller,
+        or type a code on the phone: `gsv
+        channel whatsapp login --phone NUMBER`
+        The content of the code:
         https://wa.me/#xxxxxxxxxxxxxxxxxxxxxxxxx
         xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
         xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
@@ -297,10 +289,10 @@ mod tests {
     }
 
     #[test]
-    fn what_it_needs_is_enough() {
+    fn the_named_size_is_enough() {
         let qr = login("qr", &json!({"qr": format!("https://wa.me/#{}", "x".repeat(300))}));
-        let told = lines(&qr, screen(100, 24)).join(" ");
-        let numbers: Vec<usize> = told
+        let shown = lines(&qr, screen(100, 24)).join(" ");
+        let numbers: Vec<usize> = shown
             .split(|c: char| !c.is_ascii_digit())
             .filter_map(|word| word.parse().ok())
             .collect();

@@ -1,5 +1,5 @@
-//! `gsv node`: this machine's tools for the agent, in the foreground. Gets itself a token that is good for this one id, and
-//! keeps only that.
+//! `gsv node`: runs this machine's tools for the agent, in the foreground. Creates a token for this one id if it has an admin
+//! token, and stores only the new one.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,13 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor};
+use gsv_node::{Level, NodeConfig, Status, Supervisor};
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{TokensCreate, TokensList};
 use gsv_protocol::types::{TokenKind, TokensCreateParams};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Context;
+use super::context::Context;
 use crate::args::Node;
 use crate::clean::clean;
 use crate::client::{Account, find_url};
@@ -22,27 +22,28 @@ use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::{Output, Style};
 use crate::paths;
 use crate::units::now_ms;
+use crate::width::cut;
 
-/// The first argument of the process that watches a command of the agent's; see `main`.
+/// The first argument of the process that supervises one command of the agent; see `main`.
 pub const SUPERVISE: &str = "__supervise";
 
 pub async fn run(context: &Context, args: Node) -> Outcome {
     let out = context.out;
-    let mut config = Context::config()?;
-    let id = args
-        .id
-        .or_else(|| config.get(Key::NodeId).map(str::to_owned))
-        .ok_or_else(|| Failure::usage("This machine has no name yet.", "Give it one: `gsv node --id laptop`."))?;
+    let mut config = Config::load()?;
+    let stored = |key| config.get(key).map(str::to_owned);
+    let Some(id) = args.id.or_else(|| stored(Key::NodeId)) else {
+        return Err(Failure::usage(
+            "This machine has no name yet.",
+            "Name it: `gsv node --id laptop`.",
+        ));
+    };
     config::check_node_id(&id).map_err(|problem| {
         Failure::usage(
-            format!("`{id}` can't be a name: {problem}."),
-            "Choose another with --id.",
+            format!("`{id}` is not valid: {problem}."),
+            "Choose another name with --id.",
         )
     })?;
-    let workspace = workspace(
-        args.workspace
-            .or_else(|| config.get(Key::NodeWorkspace).map(PathBuf::from)),
-    )?;
+    let workspace = workspace(args.workspace.or_else(|| stored(Key::NodeWorkspace).map(PathBuf::from)))?;
     let url = find_url(&context.global, &config)?;
     let token = token(context, &mut config, &id, &url).await?;
 
@@ -51,7 +52,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     for dir in [&home, &home.join("node"), &state_dir] {
         paths::ensure_private_dir(dir)?;
     }
-    let exe = env::current_exe().or_fail("find the gsv program", "Check that the installation is whole.")?;
+    let exe = env::current_exe().or_fail("find the gsv program", "Install it again.")?;
     let settings = NodeConfig {
         token: Some(token),
         allow_outside: args.allow_outside,
@@ -63,21 +64,22 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
         ..NodeConfig::new(id, url, workspace, state_dir)
     };
     let signals = Signals::listen()?;
-    let ended = gsv_node::run(settings, Arc::new(move |status| tell(out, &status)), signals.asked()).await;
-    ended.map_err(|error| failure(&error))
+    let ended = gsv_node::run(
+        settings,
+        Arc::new(move |status| report(out, &status)),
+        signals.shutdown(),
+    )
+    .await;
+    ended.map_err(|error| Failure::new(Exit::from_code(error.exit_status()), error.to_string(), ""))
 }
 
-fn failure(error: &NodeError) -> Failure {
-    Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
-}
-
-fn tell(out: Output, status: &Status) {
-    let mark = match status.level {
-        Level::Info => out.paint_note(Style::Green, "●"),
-        Level::Warn => out.paint_note(Style::Yellow, "●"),
-        Level::Error => out.paint_note(Style::Red, "●"),
+fn report(out: Output, status: &Status) {
+    let style = match status.level {
+        Level::Info => Style::Green,
+        Level::Warn => Style::Yellow,
+        Level::Error => Style::Red,
     };
-    out.note(&format!("{mark} {}", clean(&status.text)));
+    out.note(&format!("{} {}", out.paint_note(style, "●"), clean(&status.text)));
 }
 
 struct Signals {
@@ -104,8 +106,8 @@ impl Signals {
         }
     }
 
-    /// The first signal ends the node in order, a second one at once.
-    async fn asked(mut self) {
+    /// The first signal ends the node in order, a second one immediately.
+    async fn shutdown(mut self) {
         self.next().await;
         tokio::spawn(async move {
             self.next().await;
@@ -125,12 +127,12 @@ fn workspace(given: Option<PathBuf>) -> Outcome<PathBuf> {
     }
 }
 
-/// What a token may be used for, from its own name. Tokens of other gateways have no such names.
+/// The kind of a token, which is part of it. Tokens of other gateways have no kind.
 fn kind_of(token: &str) -> Option<&str> {
     token.strip_prefix("gsv_")?.split_once('_').map(|(kind, _)| kind)
 }
 
-/// The node's own token: given, stored, or made now with an admin token.
+/// The node's own token: given, stored, or created now with an admin token.
 async fn token(context: &Context, config: &mut Config, id: &str, url: &str) -> Outcome<String> {
     let given = context.global.token.clone().filter(|token| !token.is_empty());
     if let Some(token) = &given {
@@ -144,40 +146,34 @@ async fn token(context: &Context, config: &mut Config, id: &str, url: &str) -> O
         .get(Key::NodeToken)
         .filter(|_| ours && given.is_none() && config.get(Key::NodeId) == Some(id))
         .map(str::to_owned);
-    let admin = given.or_else(|| {
-        config
-            .get(Key::Token)
-            .filter(|token| kind_of(token) == Some("admin"))
-            .map(str::to_owned)
-    });
+    let known = || config.get(Key::Token).filter(|token| kind_of(token) == Some("admin"));
+    let admin = given.or_else(|| known().map(str::to_owned));
     let admin = admin.map(|token| Account {
         url: url.to_owned(),
         token,
     });
     match (stored, admin) {
         (Some(stored), None) => Ok(stored),
-        (Some(stored), Some(admin)) => {
-            if is_void(&admin, &stored).await {
+        (Some(stored), Some(admin)) if !is_void(&admin, &stored).await => Ok(stored),
+        (stored, Some(admin)) => {
+            if stored.is_some() {
                 context
                     .out
-                    .aside("the stored node token is no longer valid; making another");
-                mint(context, config, &admin, id, ours).await
-            } else {
-                Ok(stored)
+                    .aside("the stored node token is no longer valid; creating another");
             }
+            create(context, config, &admin, id, ours).await
         }
-        (None, Some(admin)) => mint(context, config, &admin, id, ours).await,
         (None, None) => Err(Failure::new(
             Exit::Auth,
             format!("There is no token for the node `{id}`."),
             format!(
-                "Where you have an admin token, run `gsv token create --scope node --node {id}`; here, set it: `gsv local-config set node.token -` and `gsv local-config set node.id {id}`."
+                "On a machine with an admin token, run `gsv token create --scope node --node {id}`; then set it here: `gsv local-config set node.token -` and `gsv local-config set node.id {id}`."
             ),
         )),
     }
 }
 
-/// Whether the gateway surely doesn't know a token any more. When it can't be asked, the node finds out by itself.
+/// Whether the gateway says that a token is revoked, expired or unknown. If it can't be asked, the node tries the token.
 async fn is_void(admin: &Account, token: &str) -> bool {
     let Some(id) = token.split('_').nth(2) else {
         return false;
@@ -194,35 +190,35 @@ async fn is_void(admin: &Account, token: &str) -> bool {
     })
 }
 
-async fn mint(context: &Context, config: &mut Config, admin: &Account, id: &str, ours: bool) -> Outcome<String> {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+async fn create(context: &Context, config: &mut Config, admin: &Account, id: &str, ours: bool) -> Outcome<String> {
+    let host = rustix::system::uname();
+    let label = clean(&format!("gsv node on {}", host.nodename().to_string_lossy()));
     let params = TokensCreateParams {
         kind: TokenKind::Node,
         node_id: Some(id.to_owned()),
         channel: None,
         account_id: None,
-        label: Some(crate::width::cut(&clean(&format!("gsv node on {host}")), 100)),
+        label: Some(cut(&label, 100)),
         expires_in_ms: None,
     };
     let client = admin.connect().await?;
-    let made = client.call::<TokensCreate>(params).await?;
+    let created = client.call::<TokensCreate>(params).await?;
     client.close().await;
     if ours {
         if config.get(Key::Url).is_none() {
             config.set(Key::Url, &admin.url)?;
         }
         config.set(Key::NodeId, id)?;
-        config.set(Key::NodeToken, &made.token)?;
+        config.set(Key::NodeToken, &created.token)?;
         config.save()?;
+        let words = format!("created a token for the node {id} and stored it as node.token");
+        context.out.aside(&words);
+    } else {
         context
             .out
-            .aside(&format!("made a token for the node {id} and stored it as node.token"));
-    } else {
-        context.out.warn(
-            "the token that was made for this node is not stored, because the local config belongs to another gateway",
-        );
+            .warn("the new token of this node is not stored, because the local config is for another gateway");
     }
-    Ok(made.token)
+    Ok(created.token)
 }
 
 #[cfg(test)]

@@ -1,63 +1,70 @@
-//! `gsv pair`: strangers who wrote to the agent. Their names and words are a stranger's: what hides in them is shown as what it is.
+//! `gsv pair`: pairing requests of people who wrote to the agent. Names and messages are theirs: hidden characters are made
+//! visible.
 
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{PairApprove, PairList, PairReject};
 use gsv_protocol::types::{PairApproveParams, PairListResult, PairRejectParams, PairRole, PendingPair};
 
-use super::Context;
-use crate::args::{PairCommand, PairWho};
+use super::context::Context;
+use crate::args::{self, PairCommand, PairWho};
 use crate::ask;
 use crate::clean::visible;
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
+use crate::output::Output;
 use crate::table::Table;
 use crate::units::{ago, now_ms};
 use crate::width::cut;
 
 const NAME_COLUMNS: usize = 40;
-const WORDS_COLUMNS: usize = 200;
+const MESSAGE_COLUMNS: usize = 200;
 
 pub async fn run(context: &Context, command: PairCommand) -> Outcome {
+    let out = context.out;
     match command {
-        PairCommand::List => list(context).await,
-        PairCommand::Approve { who, owner, yes } => approve(context, who, owner, yes).await,
-        PairCommand::Reject { who } => reject(context, who).await,
+        PairCommand::List => context.show::<PairList>(NoParams {}, |result| list(out, result)).await,
+        PairCommand::Approve(args) => approve(context, args).await,
+        PairCommand::Reject(PairWho { channel, sender }) => {
+            let params = PairRejectParams {
+                channel: channel.clone(),
+                sender_id: sender,
+            };
+            let result = context.ask::<PairReject>(params).await?;
+            let sender = visible(&result.sender_id);
+            out.done(
+                &result,
+                &format!("{sender} is rejected on {channel}; the waiting messages are deleted"),
+            );
+            Ok(())
+        }
     }
 }
 
-async fn list(context: &Context) -> Outcome {
-    let client = context.connect().await?;
-    let result = client.call::<PairList>(NoParams {}).await?;
-    client.close().await;
-    let out = context.out;
-    if out.json {
-        out.json_document(&result);
-        return Ok(());
-    }
+fn list(out: Output, result: PairListResult) {
     let mut pairs: Vec<PendingPair> = result.pairs.into_values().collect();
     if pairs.is_empty() {
-        out.aside("Nobody waits to be let in.");
-        return Ok(());
+        return out.aside("There are no pairing requests.");
     }
     pairs.sort_by_key(|pair| pair.requested_at);
     let now = now_ms();
-    let mut table = Table::new(["CHANNEL", "CODE", "NAME", "ID", "SINCE", "WAITING", "SAID"]);
-    for pair in &pairs {
-        table.row(&[
+    let rows = pairs.iter().map(|pair| {
+        [
             visible(&pair.channel),
             pair.code.as_deref().map(visible).unwrap_or_default(),
             name(pair.sender_name.as_deref()),
             visible(&pair.sender_id),
             ago(pair.requested_at, now),
-            pair.waiting.map_or(String::new(), |count| count.to_string()),
+            pair.waiting.map(|count| count.to_string()).unwrap_or_default(),
             cut(
                 &visible(pair.first_message.as_deref().unwrap_or_default()),
-                WORDS_COLUMNS,
+                MESSAGE_COLUMNS,
             ),
-        ]);
-    }
-    out.table(&table);
-    out.aside("Let somebody in whose code you know: `gsv pair approve CHANNEL CODE`; yourself: add --owner.");
-    Ok(())
+        ]
+    });
+    out.table(&Table::new(
+        ["CHANNEL", "CODE", "NAME", "ID", "SINCE", "WAITING", "MESSAGE"],
+        rows,
+    ));
+    out.aside("Approve a sender who tells you the code: `gsv pair approve CHANNEL CODE`. Add --owner if it is you.");
 }
 
 fn name(name: Option<&str>) -> String {
@@ -74,105 +81,59 @@ fn person(sender_id: &str, sender_name: Option<&str>) -> String {
     }
 }
 
-/// Whoever waits under this id or code.
+/// The request of this sender, by id or by code.
 fn find<'a>(listed: &'a PairListResult, who: &PairWho) -> Option<&'a PendingPair> {
+    let has_code = |pair: &&PendingPair| {
+        let code = pair.code.as_deref();
+        code.is_some_and(|code| code.eq_ignore_ascii_case(&who.sender))
+    };
     let mut here = listed.pairs.values().filter(|pair| pair.channel == who.channel);
-    here.clone().find(|pair| pair.sender_id == who.sender).or_else(|| {
-        here.find(|pair| {
-            pair.code
-                .as_deref()
-                .is_some_and(|code| code.eq_ignore_ascii_case(&who.sender))
-        })
-    })
+    here.clone()
+        .find(|pair| pair.sender_id == who.sender)
+        .or_else(|| here.find(has_code))
 }
 
-async fn approve(context: &Context, who: PairWho, owner: bool, yes: bool) -> Outcome {
-    let out = context.out;
-    let at = context.account()?;
-    let mut sender_id = who.sender.clone();
-    let client = at.connect().await?;
-    let listed = client.call::<PairList>(NoParams {}).await?;
-    let pair = find(&listed, &who);
-    if let Some(pair) = pair {
-        // Who was shown is who is let in, whatever the code means in a moment.
-        sender_id.clone_from(&pair.sender_id);
-    }
-    if owner && !yes {
-        client.close().await;
-        let person = pair.map_or_else(
-            || visible(&who.sender),
-            |pair| person(&pair.sender_id, pair.sender_name.as_deref()),
+async fn approve(context: &Context, args: args::PairApprove) -> Outcome {
+    let PairWho { channel, sender } = &args.who;
+    let listed = context.ask::<PairList>(NoParams {}).await?;
+    let pair = find(&listed, &args.who);
+    // The sender who is shown is approved, even if the code means another one in a moment.
+    let sender_id = pair.map_or(sender, |pair| &pair.sender_id);
+    if args.owner && !args.yes {
+        let person = person(sender_id, pair.and_then(|pair| pair.sender_name.as_deref()));
+        let message = pair.and_then(|pair| pair.first_message.as_deref()).map(visible);
+        let message = message.map(|message| format!("\nTheir first message: {}", cut(&message, MESSAGE_COLUMNS)));
+        let question = format!(
+            "{person} on {channel} gets your own access: messages from there join your own conversation, with your notes and memory, and the agent uses your machines for them.{}\nIs this you?",
+            message.unwrap_or_default()
         );
-        let words = pair.and_then(|pair| pair.first_message.as_deref()).map(visible);
         ask::confirm(
-            out,
-            &warning(&who.channel, &person, words.as_deref()),
-            Failure::usage(
-                "Nobody is there to be asked, so nobody was let in.",
-                "If this is you, add --yes.",
-            ),
-            "Nobody was let in.",
+            context.out,
+            &question,
+            "approve the sender as you",
+            "No sender was approved.",
         )?;
-    } else {
-        client.close().await;
     }
-    // Somebody may have thought for a while: a connection of its own.
-    let client = at.connect().await?;
     let params = PairApproveParams {
-        channel: who.channel.clone(),
-        sender_id,
-        role: Some(if owner { PairRole::Owner } else { PairRole::Guest }),
+        channel: channel.clone(),
+        sender_id: sender_id.clone(),
+        role: Some(if args.owner { PairRole::Owner } else { PairRole::Guest }),
     };
-    let result = client.call::<PairApprove>(params).await?;
-    client.close().await;
-    if out.json {
-        out.json_document(&result);
-        return Ok(());
-    }
+    let result = context.ask::<PairApprove>(params).await?;
+    let waiting = match pair.and_then(|pair| pair.waiting).unwrap_or(0) {
+        0 => String::new(),
+        1 => "; 1 waiting message goes to the agent now".to_owned(),
+        count => format!("; {count} waiting messages go to the agent now"),
+    };
+    let role = if result.role == Some(PairRole::Owner) {
+        "you"
+    } else {
+        "a guest, with a separate conversation"
+    };
     let person = person(&result.sender_id, result.sender_name.as_deref());
-    let waiting = pair.and_then(|pair| pair.waiting).filter(|count| *count > 0);
-    let waiting = waiting.map_or(String::new(), |count| {
-        let what = if count == 1 {
-            "message that waited goes"
-        } else {
-            "messages that waited go"
-        };
-        format!("; {count} {what} to the agent now")
-    });
-    let what = if result.role == Some(PairRole::Owner) {
-        "as you"
-    } else {
-        "as a guest, with a conversation of their own"
-    };
-    out.aside(&format!("{person} is let in on {} {what}{waiting}", who.channel));
-    Ok(())
-}
-
-fn warning(channel: &str, person: &str, words: Option<&str>) -> String {
-    let words = words.map_or(String::new(), |words| {
-        format!("\nThey wrote: {}", cut(words, WORDS_COLUMNS))
-    });
-    format!(
-        "{person} on {channel} will be you: what they write there goes into your own conversation, with your notes and your memory, and the agent does on your machines what they ask.{words}\nAre you sure that this is you?"
-    )
-}
-
-async fn reject(context: &Context, who: PairWho) -> Outcome {
-    let client = context.connect().await?;
-    let params = PairRejectParams {
-        channel: who.channel.clone(),
-        sender_id: who.sender,
-    };
-    let result = client.call::<PairReject>(params).await?;
-    client.close().await;
-    if context.out.json {
-        context.out.json_document(&result);
-    } else {
-        context.out.aside(&format!(
-            "{} is turned away on {}; what they wrote is deleted",
-            visible(&result.sender_id),
-            who.channel
-        ));
-    }
+    context.out.done(
+        &result,
+        &format!("{person} is approved on {channel} as {role}{waiting}"),
+    );
     Ok(())
 }

@@ -1,12 +1,10 @@
-//! `gsv prompt show`: what the model would get now, by section, with what it takes of the model's window.
-
-use std::fmt::Write as _;
+//! `gsv prompt show`: the present prompt by section, with its share of the model's context window.
 
 use gsv_protocol::methods::SessionPrompt;
-use gsv_protocol::types::{PromptSection, SessionKey, SessionPromptParams, SessionPromptResult};
+use gsv_protocol::types::{PromptSection, SessionPromptParams, SessionPromptResult};
 
-use super::Context;
-use crate::args::PromptCommand;
+use super::context::Context;
+use crate::args::{PromptCommand, PromptShow};
 use crate::clean::clean;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
@@ -18,55 +16,48 @@ use crate::units::{bytes, grouped};
 const FIRST_LINES: usize = 4;
 
 pub async fn run(context: &Context, command: PromptCommand) -> Outcome {
-    let PromptCommand::Show { session, full, section } = command;
-    let session_key = SessionKey(Context::session(session)?);
-    let client = context.connect().await?;
-    let prompt = client
-        .call::<SessionPrompt>(SessionPromptParams { session_key })
-        .await?;
-    client.close().await;
+    let PromptCommand::Show(PromptShow { session, full, section }) = command;
     let out = context.out;
-    if let Some(id) = section {
-        return one(out, &prompt, &id);
+    let session_key = Context::session(session)?;
+    let prompt = context
+        .ask::<SessionPrompt>(SessionPromptParams { session_key })
+        .await?;
+    match section {
+        Some(id) => {
+            let section = find(&prompt, &id)?;
+            out.show(section, |section| out.content(&format!("{}\n", section.text)));
+        }
+        None => out.show(prompt, |prompt| print(out, &prompt, full)),
     }
-    if out.json {
-        out.json_document(&prompt);
-        return Ok(());
-    }
+    Ok(())
+}
+
+fn print(out: Output, prompt: &SessionPromptResult, full: bool) {
     out.fields(&[
-        ("session", prompt.session_key.0.clone()),
-        ("agent", prompt.agent_id.0.clone()),
+        ("session", prompt.session_key.to_string()),
+        ("agent", prompt.agent_id.to_string()),
         ("model", format!("{}/{}", prompt.model.provider, prompt.model.id)),
     ]);
     out.line("");
-    out.table(&overview(&prompt));
+    out.table(&overview(prompt));
     for section in &prompt.sections {
         let heading = format!("{} ({})", section.title, layer(section.layer));
         out.line("");
         out.line(&out.paint(Style::Bold, &clean(&heading)));
         out.content(&format!("{}\n", shown(section, full)));
     }
-    Ok(())
 }
 
-fn one(out: Output, prompt: &SessionPromptResult, id: &str) -> Outcome {
-    let ids = prompt.sections.iter().map(|section| section.id.as_str());
-    let Some(section) = prompt.sections.iter().find(|section| section.id == id) else {
-        let known: Vec<&str> = ids.clone().collect();
-        return Err(Failure::usage(
-            format!("This prompt has no section `{id}`."),
-            nearest(id, ids).map_or_else(
-                || format!("There is {}.", known.join(", ")),
-                |meant| format!("Did you mean `{meant}`?"),
-            ),
-        ));
-    };
-    if out.json {
-        out.json_document(section);
-    } else {
-        out.content(&format!("{}\n", section.text));
-    }
-    Ok(())
+fn find<'a>(prompt: &'a SessionPromptResult, id: &str) -> Outcome<&'a PromptSection> {
+    let found = prompt.sections.iter().find(|section| section.id == id);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = prompt.sections.iter().map(|section| section.id.as_str()).collect();
+        let next = match nearest(id, known.iter().copied()) {
+            Some(meant) => format!("Did you mean `{meant}`?"),
+            None => format!("The sections are {}.", known.join(", ")),
+        };
+        Failure::usage(format!("This prompt has no section `{id}`."), next)
+    })
 }
 
 const fn layer(layer: u8) -> &'static str {
@@ -81,41 +72,28 @@ const fn layer(layer: u8) -> &'static str {
     }
 }
 
-/// How much each part takes, and what is left.
-fn overview(prompt: &SessionPromptResult) -> Table {
-    let mut table = Table::new(["PART", "LAYER", "SIZE", "TOKENS", "OF THE WINDOW"]);
+/// The size of each part, and what is left.
+fn overview(prompt: &SessionPromptResult) -> Table<5> {
     let window = prompt.context_window;
-    let mut row = |part: String, layer: &str, size: String, tokens: u64| {
-        table.row(&[part, layer.to_owned(), size, grouped(tokens), percent(tokens, window)]);
+    let row = |part: String, layer: &str, size: String, tokens: u64| {
+        [part, layer.to_owned(), size, grouped(tokens), percent(tokens, window)]
     };
-    for section in &prompt.sections {
-        row(
-            section.id.clone(),
-            layer(section.layer),
-            bytes(section.size_bytes),
-            section.tokens,
-        );
-    }
-    row(
-        format!("{} tools", prompt.tools.len()),
-        "3 shared",
-        String::new(),
-        prompt.tool_tokens,
-    );
-    row(
-        format!("{} messages", grouped(prompt.message_count)),
-        "5 conversation",
-        String::new(),
-        prompt.message_tokens,
-    );
-    row("all".to_owned(), "", String::new(), prompt.total_tokens);
-    row(
-        "free".to_owned(),
-        "",
-        String::new(),
-        window.saturating_sub(prompt.total_tokens),
-    );
-    table
+    let sections = prompt.sections.iter().map(|section| {
+        let size = bytes(section.size_bytes);
+        row(section.id.clone(), layer(section.layer), size, section.tokens)
+    });
+    let whole = |part: String, layer: &str, tokens: u64| row(part, layer, String::new(), tokens);
+    let messages = format!("{} messages", grouped(prompt.message_count));
+    let rest = [
+        whole(format!("{} tools", prompt.tools.len()), "3 shared", prompt.tool_tokens),
+        whole(messages, "5 conversation", prompt.message_tokens),
+        whole("all".to_owned(), "", prompt.total_tokens),
+        whole("free".to_owned(), "", window.saturating_sub(prompt.total_tokens)),
+    ];
+    Table::new(
+        ["PART", "LAYER", "SIZE", "TOKENS", "OF THE WINDOW"],
+        sections.chain(rest),
+    )
 }
 
 fn percent(tokens: u64, window: u64) -> String {
@@ -128,14 +106,13 @@ fn shown(section: &PromptSection, full: bool) -> String {
     if full || lines.len() <= FIRST_LINES + 1 {
         return section.text.clone();
     }
-    let mut text = lines[..FIRST_LINES].join("\n");
-    let _ = write!(
-        text,
-        "\n… {} more lines: --full, or --section {}",
-        lines.len() - FIRST_LINES,
+    let (first, rest) = lines.split_at(FIRST_LINES);
+    format!(
+        "{}\n… {} more lines: --full, or --section {}",
+        first.join("\n"),
+        rest.len(),
         section.id
-    );
-    text
+    )
 }
 
 #[cfg(test)]

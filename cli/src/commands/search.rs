@@ -1,9 +1,9 @@
-//! `gsv search`.
+//! `gsv search`: finds text in files, conversations and transcripts.
 
 use gsv_protocol::methods::SearchQuery;
-use gsv_protocol::types::{AgentId, SearchHit, SearchQueryParams, SearchQueryResult, SearchSource, SessionKey};
+use gsv_protocol::types::{AgentId, SearchHit, SearchQueryParams, SearchQueryResult, SearchSource};
 
-use super::Context;
+use super::context::Context;
 use crate::args::Search;
 use crate::clean::clean;
 use crate::exit::Outcome;
@@ -14,31 +14,32 @@ const MARK_BEGIN: char = '\u{e000}';
 const MARK_END: char = '\u{e001}';
 
 pub async fn run(context: &Context, args: Search) -> Outcome {
-    let client = context.connect().await?;
     let params = SearchQueryParams {
         query: args.query.join(" "),
-        agent_id: args.agent.map(AgentId),
-        sources: (!args.sources.is_empty()).then(|| args.sources.into_iter().map(SearchSource::from).collect()),
-        session_key: args.session.map(SessionKey),
+        agent_id: args.agent.clone(),
+        sources: (!args.sources.is_empty()).then_some(args.sources),
+        session_key: args.session,
         limit: args.limit,
         offset: args.offset,
     };
-    let offset = u64::from(params.offset.unwrap_or(0));
-    let agent = params.agent_id.clone();
-    let result = client.call::<SearchQuery>(params).await?;
-    client.close().await;
-    if context.out.json {
-        context.out.json_document(&result);
-        return Ok(());
-    }
-    show(context.out, &result, offset, agent.as_ref());
-    Ok(())
+    let offset = u64::from(args.offset.unwrap_or(0));
+    let show = context.show::<SearchQuery>(params, |result| {
+        print(context.out, &result, offset, args.agent.as_ref());
+    });
+    show.await
 }
 
-fn show(out: Output, result: &SearchQueryResult, offset: u64, agent: Option<&AgentId>) {
+fn print(out: Output, result: &SearchQueryResult, offset: u64, agent: Option<&AgentId>) {
     for hit in &result.hits {
         let mut head = vec![out.paint(Style::Cyan, &clean(&place(hit)))];
-        head.extend(hit.role.as_deref().map(|role| clean(role_word(role))));
+        let role = |role: &str| {
+            if role == "toolResult" {
+                "tool result".to_owned()
+            } else {
+                clean(role)
+            }
+        };
+        head.extend(hit.role.as_deref().map(role));
         head.extend(hit.at.map(time));
         out.line(&head.join("  "));
         out.line(&format!("    {}", highlighted(out, &hit.snippet)));
@@ -50,17 +51,14 @@ fn show(out: Output, result: &SearchQueryResult, offset: u64, agent: Option<&Age
         out.warn(&clean(note));
     }
     if result.more {
-        out.aside(&format!(
-            "There is more: --offset {}",
-            offset + result.hits.len() as u64
-        ));
+        out.aside(&format!("More results: --offset {}", offset + result.hits.len() as u64));
     }
     for hint in hints(&result.hits, agent) {
         out.aside(&clean(&hint));
     }
 }
 
-/// Where it is, as the commands that open it take it.
+/// The place of a hit, as the commands that open it take it.
 fn place(hit: &SearchHit) -> String {
     let named = |position: &str| match (&hit.path, hit.position) {
         (Some(path), Some(at)) => format!("{path}{position}{at}"),
@@ -74,14 +72,7 @@ fn place(hit: &SearchHit) -> String {
     }
 }
 
-fn role_word(role: &str) -> &str {
-    match role {
-        "toolResult" => "tool result",
-        other => other,
-    }
-}
-
-/// The first of each kind, as an example of how a hit is opened.
+/// How to open the first hit of each kind.
 fn hints(hits: &[SearchHit], agent: Option<&AgentId>) -> Vec<String> {
     let agent = agent.map_or_else(String::new, |agent| format!(" --agent {agent}"));
     let first = |source: SearchSource| hits.iter().find(|hit| hit.source == source);
@@ -96,7 +87,7 @@ fn hints(hits: &[SearchHit], agent: Option<&AgentId>) -> Vec<String> {
     .collect()
 }
 
-/// What matches in bold; without colour, as it is.
+/// Matches in bold, if there is colour.
 fn highlighted(out: Output, snippet: &str) -> String {
     let mut shown = String::with_capacity(snippet.len());
     for (index, part) in snippet.split(MARK_BEGIN).enumerate() {
@@ -114,6 +105,7 @@ fn highlighted(out: Output, snippet: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gsv_protocol::types::SessionKey;
 
     #[test]
     fn th19_marks_become_bold_or_nothing_and_escapes_are_removed() {

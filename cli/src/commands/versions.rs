@@ -1,14 +1,15 @@
-//! `gsv workspace log|diff|restore`: what a file was before. Versions are named by their number in the log (1 is the last
-//! before now), by their name or its beginning; `now` is the file as it is.
+//! `gsv workspace log|diff|restore`: versions of a file. A version is named by its number in the log (1 is the last before
+//! now), by its name or the beginning of its name; `now` is the present file.
 
 use gsv_protocol::errors;
 use gsv_protocol::methods::{WorkspaceLog, WorkspaceRestore};
 use gsv_protocol::types::{AgentId, WorkspaceLogParams, WorkspaceLogResult, WorkspaceRestoreParams, WorkspaceVersion};
 use serde_json::json;
-use similar::{ChangeTag, TextDiff};
+use similar::TextDiff;
 
-use super::Context;
-use super::workspace::read_whole;
+use super::context::Context;
+use super::workspace_file::{read_or_absent, read_whole};
+use crate::args::{WorkspaceDiff, WorkspaceFile, WorkspaceRestore as RestoreArgs};
 use crate::clean::{clean, one_line};
 use crate::client::Client;
 use crate::exit::{Failure, Outcome};
@@ -19,172 +20,155 @@ use crate::units::{ago, bytes, now_ms, time};
 const NOW: &str = "now";
 /// `ifMatch` of a file that was deleted.
 const ABSENT: &str = "absent";
-/// Lines of a diff that did not change, around those that did.
+/// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-async fn ask_log(client: &Client, path: &str, agent_id: Option<AgentId>) -> Outcome<WorkspaceLogResult> {
-    let path = path.to_owned();
-    client.call::<WorkspaceLog>(WorkspaceLogParams { path, agent_id }).await
+fn log_params(file: WorkspaceFile) -> WorkspaceLogParams {
+    WorkspaceLogParams {
+        path: file.path,
+        agent_id: file.of.agent,
+    }
 }
 
-pub async fn log(context: &Context, path: String, agent_id: Option<AgentId>) -> Outcome {
-    let client = context.connect().await?;
-    let log = ask_log(&client, &path, agent_id).await?;
-    client.close().await;
+pub async fn log(context: &Context, file: WorkspaceFile) -> Outcome {
     let out = context.out;
-    if out.json {
-        out.json_document(&log);
-        return Ok(());
-    }
+    context
+        .show::<WorkspaceLog>(log_params(file), |log| print(out, &log))
+        .await
+}
+
+fn print(out: Output, log: &WorkspaceLogResult) {
     let now = now_ms();
-    let mut table = Table::new(["#", "WRITTEN", "SIZE", "BY", "VERSION"]);
-    let mut row = |number: String, version: &WorkspaceVersion| {
-        table.row(&[
+    let row = |number: String, version: &WorkspaceVersion| {
+        [
             number,
             format!("{} ({})", time(version.at), ago(version.at, now)),
             bytes(version.size_bytes),
             version.by.clone().unwrap_or_default(),
             version.version.clone(),
-        ]);
+        ]
     };
-    if let Some(current) = &log.current {
-        row(NOW.to_owned(), current);
-    }
-    for (index, version) in log.versions.iter().enumerate() {
-        row((index + 1).to_string(), version);
-    }
-    out.table(&table);
+    let current = log.current.iter().map(|version| row(NOW.to_owned(), version));
+    let earlier = log
+        .versions
+        .iter()
+        .zip(1..)
+        .map(|(version, number)| row(number.to_string(), version));
+    out.table(&Table::new(
+        ["#", "WRITTEN", "SIZE", "BY", "VERSION"],
+        current.chain(earlier),
+    ));
     let path = one_line(&log.path, 200);
     if log.current.is_none() {
         out.aside(&format!(
-            "{path} is deleted; `gsv workspace restore {path}` brings it back"
+            "{path} is deleted; `gsv workspace restore {path}` undoes this"
         ));
     } else if log.versions.is_empty() {
-        out.aside(&format!("{path} was never changed"));
+        out.aside(&format!("{path} has no earlier versions"));
     }
-    Ok(())
 }
 
-/// What a person named.
+/// The version that an argument names.
 #[derive(Debug, PartialEq, Eq)]
 enum Named<'a> {
     Now,
     Version(&'a WorkspaceVersion),
 }
 
+impl Named<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Now => NOW,
+            Self::Version(version) => &version.version,
+        }
+    }
+}
+
 fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Named<'a>> {
-    let path = one_line(&log.path, 200);
-    let see = format!("`gsv workspace log {path}` shows them.");
-    if name == NOW {
+    if name == NOW || log.current.as_ref().is_some_and(|current| current.version == name) {
         return Ok(Named::Now);
     }
+    let path = one_line(&log.path, 200);
+    let list = format!("`gsv workspace log {path}` lists them.");
+    let versions = &log.versions;
     // Names are longer than any number of a version.
-    if name.len() <= 3
-        && let Ok(number) = name.parse::<usize>()
-    {
-        return match number.checked_sub(1).and_then(|index| log.versions.get(index)) {
+    if let Some(number) = name.parse::<usize>().ok().filter(|_| name.len() <= 3) {
+        let count = versions.len();
+        return match number.checked_sub(1).and_then(|index| versions.get(index)) {
             Some(version) => Ok(Named::Version(version)),
-            None if log.versions.is_empty() => Err(Failure::failed(format!("{path} has no earlier version."), "")),
-            None => Err(Failure::usage(
-                format!(
-                    "{path} has {} earlier versions, so there is no {number}.",
-                    log.versions.len()
-                ),
-                see,
-            )),
+            None if count == 0 => Err(Failure::failed(format!("{path} has no earlier versions."), "")),
+            None => {
+                let message = format!("{path} has {count} earlier versions, and no version {number}.");
+                Err(Failure::usage(message, list))
+            }
         };
     }
-    if log.current.as_ref().is_some_and(|current| current.version == name) {
-        return Ok(Named::Now);
-    }
-    let mut found = log.versions.iter().filter(|version| version.version.starts_with(name));
+    let shown = one_line(name, 80);
+    let mut found = versions.iter().filter(|version| version.version.starts_with(name));
     match (found.next(), found.next()) {
         (Some(version), None) => Ok(Named::Version(version)),
-        (None, _) => Err(Failure::usage(
-            format!("{path} has no version `{}`.", one_line(name, 80)),
-            see,
-        )),
+        (None, _) => Err(Failure::usage(format!("{path} has no version `{shown}`."), list)),
         (Some(_), Some(_)) => Err(Failure::usage(
-            format!("Several versions of {path} begin with `{}`.", one_line(name, 80)),
-            format!("Write more of it; {see}"),
+            format!("Several versions of {path} begin with `{shown}`."),
+            format!("Write more of the name; {list}"),
         )),
     }
 }
 
-/// A file's text, and what it is called in a diff.
-async fn side(
-    client: &Client,
-    log: &WorkspaceLogResult,
-    named: &Named<'_>,
-    agent_id: Option<AgentId>,
-) -> Outcome<(String, String)> {
-    let path = &log.path;
+/// The name and the text of one side of a diff.
+async fn side(client: &Client, path: &str, named: &Named<'_>, agent_id: Option<&AgentId>) -> Outcome<(String, String)> {
     match named {
-        Named::Now if log.current.is_none() => Ok(("/dev/null".to_owned(), String::new())),
-        Named::Now => match read_whole(client, path, agent_id, None).await {
-            Ok(file) => Ok((format!("{path} (now)"), file.content)),
-            Err(failure) if failure.is(&errors::PATH_NOT_FOUND) => Ok(("/dev/null".to_owned(), String::new())),
-            Err(failure) => Err(failure),
-        },
+        Named::Now => Ok(match read_or_absent(client, path, agent_id).await? {
+            Some(file) => (format!("{path} (now)"), file.content),
+            None => ("/dev/null".to_owned(), String::new()),
+        }),
         Named::Version(version) => {
-            let file = read_whole(client, path, agent_id, Some(version.version.clone())).await?;
+            let file = read_whole(client, path, agent_id, Some(&version.version)).await?;
             Ok((format!("{path} ({})", time(version.at)), file.content))
         }
     }
 }
 
-pub async fn diff(
-    context: &Context,
-    path: String,
-    from: Option<String>,
-    to: Option<String>,
-    agent_id: Option<AgentId>,
-) -> Outcome {
+pub async fn diff(context: &Context, args: WorkspaceDiff) -> Outcome {
+    let agent_id = args.of.of.agent.clone();
     let client = context.connect().await?;
-    let log = ask_log(&client, &path, agent_id.clone()).await?;
-    let from = find(&log, from.as_deref().unwrap_or("1"))?;
-    let to = find(&log, to.as_deref().unwrap_or(NOW))?;
-    let (old_name, old) = side(&client, &log, &from, agent_id.clone()).await?;
-    let (new_name, new) = side(&client, &log, &to, agent_id).await?;
+    let log = client.call::<WorkspaceLog>(log_params(args.of)).await?;
+    let (from, to) = (find(&log, &args.from)?, find(&log, &args.to)?);
+    let old = side(&client, &log.path, &from, agent_id.as_ref()).await?;
+    let new = side(&client, &log.path, &to, agent_id.as_ref()).await?;
     client.close().await;
+    let text = unified(&old.0, &old.1, &new.0, &new.1);
     let out = context.out;
-    let text = unified(&old_name, &old, &new_name, &new);
     if out.json {
-        let name = |named: &Named<'_>| match named {
-            Named::Now => NOW.to_owned(),
-            Named::Version(version) => version.version.clone(),
-        };
-        out.json_document(&json!({"path": log.path, "from": name(&from), "to": name(&to), "diff": text}));
+        out.json_document(&json!({"path": log.path, "from": from.name(), "to": to.name(), "diff": text}));
     } else if text.is_empty() {
         out.aside("no difference");
     } else {
-        show(out, &text);
+        print_diff(out, &text);
     }
     Ok(())
 }
 
-/// As `diff -u` has it; empty when nothing differs.
+/// As `diff -u` prints it; empty when nothing differs.
 fn unified(old_name: &str, old: &str, new_name: &str, new: &str) -> String {
-    let diff = TextDiff::from_lines(old, new);
-    if diff.iter_all_changes().all(|change| change.tag() == ChangeTag::Equal) {
+    if old == new {
         return String::new();
     }
-    diff.unified_diff()
+    TextDiff::from_lines(old, new)
+        .unified_diff()
         .context_radius(CONTEXT_LINES)
         .header(&one_line(old_name, 400), &one_line(new_name, 400))
         .to_string()
 }
 
-fn show(out: Output, text: &str) {
+fn print_diff(out: Output, text: &str) {
     if !out.colour() {
-        out.content(text);
-        return;
+        return out.content(text);
     }
-    let mut header = true;
-    for line in text.lines() {
-        header = header && !line.starts_with("@@");
+    for (number, line) in text.lines().enumerate() {
         let style = match line.as_bytes().first() {
-            _ if header => Some(Style::Bold),
+            // The header has two lines.
+            _ if number < 2 => Some(Style::Bold),
             Some(b'@') => Some(Style::Cyan),
             Some(b'+') => Some(Style::Green),
             Some(b'-') => Some(Style::Red),
@@ -196,58 +180,45 @@ fn show(out: Output, text: &str) {
     }
 }
 
-pub async fn restore(context: &Context, path: String, version: Option<String>, agent_id: Option<AgentId>) -> Outcome {
+pub async fn restore(context: &Context, args: RestoreArgs) -> Outcome {
+    let agent_id = args.of.of.agent.clone();
     let client = context.connect().await?;
-    let log = ask_log(&client, &path, agent_id.clone()).await?;
+    let log = client.call::<WorkspaceLog>(log_params(args.of)).await?;
     let shown = one_line(&log.path, 200);
-    let Named::Version(version) = find(&log, version.as_deref().unwrap_or("1"))? else {
+    let Named::Version(version) = find(&log, &args.version)? else {
         return Err(Failure::usage(
-            format!("{shown} is that already."),
-            format!("Name an earlier version; `gsv workspace log {shown}` shows them."),
+            format!("{shown} has this content already."),
+            format!("Name an earlier version; `gsv workspace log {shown}` lists them."),
         ));
     };
-    // Only over what the log has shown: a change meanwhile is not lost.
+    // Only over the version in the log: a change in between is not lost.
     let seen = log.current.as_ref().map_or(ABSENT, |current| current.version.as_str());
-    let result = client
-        .call::<WorkspaceRestore>(WorkspaceRestoreParams {
-            path: log.path.clone(),
-            agent_id,
-            version: version.version.clone(),
-            if_match: Some(seen.to_owned()),
-        })
-        .await
-        .map_err(|failure| {
-            if failure.is(&errors::WORKSPACE_CONFLICT) {
-                Failure {
-                    next: format!("Nothing was restored. Look at `gsv workspace log {shown}` and try again."),
-                    ..failure
-                }
-            } else {
-                failure
-            }
-        })?;
-    client.close().await;
-    let out = context.out;
-    if out.json {
-        out.json_document(
-            &json!({"path": result.path, "size": result.size, "etag": result.etag, "version": version.version}),
-        );
-        return Ok(());
-    }
-    let by = version
-        .by
-        .as_deref()
-        .map_or_else(String::new, |by| format!(" by {}", one_line(by, 80)));
-    let then = if log.current.is_none() {
-        "it was deleted and is back".to_owned()
-    } else {
-        format!("what it was until now is in `gsv workspace log {shown}`")
+    let params = WorkspaceRestoreParams {
+        path: log.path.clone(),
+        agent_id,
+        version: version.version.clone(),
+        if_match: Some(seen.to_owned()),
     };
-    out.aside(&format!(
-        "{shown} is again what was written {}{by}, {}; {then}",
+    let result = client.call::<WorkspaceRestore>(params).await.map_err(|mut failure| {
+        if failure.is(&errors::WORKSPACE_CONFLICT) {
+            failure.next = format!("Nothing was restored. Check `gsv workspace log {shown}` and try again.");
+        }
+        failure
+    })?;
+    client.close().await;
+    let document = json!({"path": result.path, "size": result.size, "etag": result.etag, "version": version.version});
+    let by = version.by.as_deref().map(|by| format!(" by {}", one_line(by, 80)));
+    let then = match log.current {
+        None => "the file was deleted before".to_owned(),
+        Some(_) => format!("`gsv workspace log {shown}` has the version before"),
+    };
+    let words = format!(
+        "{shown} restored to the version written {}{}, {}; {then}",
         time(version.at),
+        by.unwrap_or_default(),
         bytes(result.size)
-    ));
+    );
+    context.out.done(&document, &words);
     Ok(())
 }
 
@@ -273,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_named_by_number_name_or_its_beginning() {
+    fn versions_are_named_by_number_name_or_prefix() {
         let log = log();
         let name = |text: &str| match find(&log, text) {
             Ok(Named::Now) => "now".to_owned(),
@@ -285,14 +256,14 @@ mod tests {
         assert_eq!(name("1708300000001"), "1708300000001-aa");
         assert_eq!(name("now"), "now");
         assert_eq!(name("1708300000009-ff"), "now");
-        assert_eq!(name("0"), "a.md has 2 earlier versions, so there is no 0.");
-        assert_eq!(name("3"), "a.md has 2 earlier versions, so there is no 3.");
+        assert_eq!(name("0"), "a.md has 2 earlier versions, and no version 0.");
+        assert_eq!(name("3"), "a.md has 2 earlier versions, and no version 3.");
         assert_eq!(name("1708"), "Several versions of a.md begin with `1708`.");
         assert_eq!(name("latest"), "a.md has no version `latest`.");
     }
 
     #[test]
-    fn a_diff_is_unified_and_says_when_the_last_line_has_no_end() {
+    fn a_diff_is_unified_and_reports_a_missing_last_line_end() {
         assert_eq!(unified("a", "same\n", "b", "same\n"), "");
         let text = unified("a", "one\ntwo\n", "b", "one\nthree");
         assert_eq!(

@@ -1,25 +1,28 @@
-//! What a channel's account says of itself, in words: the same in `gsv channel`, `gsv status` and `gsv doctor`. Pure. Texts
-//! come from channels' Workers and platforms; what is hidden in them is made visible.
+//! The state of a channel's account in words: the same in `gsv channel`, `gsv status` and `gsv doctor`. Pure. Texts come from
+//! channels and platforms: hidden characters are made visible.
 
+use gsv_protocol::errors;
 use gsv_protocol::types::{ChannelAccount, DeliveryProblem, DeliveryState};
 use serde_json::Value;
 
 use crate::clean::visible;
+use crate::exit::Failure;
 use crate::units::{duration, time};
+use crate::width::cut;
 
 pub const DEFAULT_ACCOUNT: &str = "default";
-const LONGEST_WORD: usize = 80;
+const TEXT_COLUMNS: usize = 80;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Connected,
     /// By a person.
     Stopped,
-    /// A person with a phone in hand has to log in.
+    /// A person with a phone has to log in.
     LoggedOut,
-    /// Nobody has given it a token.
+    /// It was never given a token.
     NotSetUp,
-    /// It says why there is no connection.
+    /// It reports why there is no connection.
     Failing,
     Connecting,
 }
@@ -27,15 +30,11 @@ pub enum Standing {
 impl Standing {
     pub fn of(account: &ChannelAccount) -> Self {
         let started = extra(account, "started") != Some(&Value::Bool(false));
-        let by_login = account
-            .capabilities
-            .as_ref()
-            .is_some_and(|capabilities| capabilities.login);
         if account.connected {
             Self::Connected
         } else if started && account.error.is_some() {
             Self::Failing
-        } else if !account.authenticated && by_login {
+        } else if !account.authenticated && has_login(account) == Some(true) {
             Self::LoggedOut
         } else if !started && !account.authenticated {
             Self::NotSetUp
@@ -58,6 +57,11 @@ impl Standing {
     }
 }
 
+/// Whether the account logs in with a phone, and not with a token. Absent: the channel does not say.
+pub fn has_login(account: &ChannelAccount) -> Option<bool> {
+    account.capabilities.as_ref().map(|capabilities| capabilities.login)
+}
+
 /// A command about an account, as it is typed.
 pub fn command(channel: &str, account_id: &str, verb: &str) -> String {
     if account_id == DEFAULT_ACCOUNT {
@@ -76,7 +80,18 @@ pub fn name(channel: &str, account_id: &str) -> String {
     }
 }
 
-/// As whom it is connected, as the platform knows it.
+/// Adds how to get a channel to the error of a gateway that does not have it.
+pub fn explain_unknown(mut failure: Failure, channel: &str) -> Failure {
+    if failure.is(&errors::CHANNEL_UNKNOWN) {
+        failure.next = format!(
+            "To add it: deploy the Worker of {channel}, bind it to the gateway as CHANNEL_{} (`services` in the gateway's wrangler.jsonc), and deploy the gateway. `gsv channel list` shows the channels of this gateway.",
+            channel.to_ascii_uppercase().replace('-', "_")
+        );
+    }
+    failure
+}
+
+/// The account's identity on the platform.
 pub fn identity(account: &ChannelAccount) -> Option<String> {
     let names: Vec<String> = ["phone", "bot", "name"]
         .into_iter()
@@ -91,34 +106,32 @@ pub fn identity(account: &ChannelAccount) -> Option<String> {
     }
 }
 
-/// Why it is as it is, and what to do: `as +31… for 3 h`, an error, a command.
-pub fn why(channel: &str, account: &ChannelAccount, now: u64) -> String {
+/// The reason of the state and what to do: `as +31… for 3 h`, an error, a command.
+pub fn reason(channel: &str, account: &ChannelAccount, now: u64) -> String {
     let todo = |verb| command(channel, &account.account_id, verb);
-    let error = || account.error.as_deref().map(visible).unwrap_or_default();
+    let error = account.error.as_deref().map(visible).unwrap_or_default();
     match Standing::of(account) {
         Standing::Connected => {
-            let mut words = Vec::new();
-            words.extend(identity(account).map(|name| format!("as {name}")));
-            words.extend(
-                account
-                    .connected_since
-                    .map(|since| format!("for {}", lasting(now.saturating_sub(since)))),
-            );
-            let words = words.join(" ");
-            match (words.is_empty(), error()) {
-                (_, error) if error.is_empty() => words,
-                (true, error) => error,
-                (false, error) => format!("{words}; {error}"),
-            }
+            let name = identity(account).map(|name| format!("as {name}"));
+            let since = account
+                .connected_since
+                .map(|since| format!("for {}", lasting(now.saturating_sub(since))));
+            let words: Vec<String> = [name, since].into_iter().flatten().collect();
+            let parts = [words.join(" "), error];
+            parts
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join("; ")
         }
-        Standing::Failing => error(),
+        Standing::Failing => error,
         Standing::LoggedOut => todo("login"),
         Standing::NotSetUp | Standing::Stopped => todo("start"),
         Standing::Connecting => String::new(),
     }
 }
 
-/// In whole seconds: what goes on is not a matter of less.
+/// In whole seconds.
 fn lasting(ms: u64) -> String {
     match ms / 1_000 {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -126,67 +139,55 @@ fn lasting(ms: u64) -> String {
     }
 }
 
-/// `connected as +31… for 3 h; 2 wait to be sent`: all of an account in one line. `problems` are the channel's, where the gateway
-/// knows them.
+/// An account in one line: `connected as +31… for 3 h; 2 waiting to be sent`. `problems` are the channel's, if the gateway
+/// keeps them.
 pub fn line(channel: &str, account: &ChannelAccount, problems: Option<&[DeliveryProblem]>, now: u64) -> String {
     let standing = Standing::of(account);
-    let why = why(channel, account, now);
+    let reason = reason(channel, account, now);
     let gap = match standing {
-        _ if why.is_empty() => "",
+        _ if reason.is_empty() => "",
         Standing::Connected => " ",
         _ => ": ",
     };
-    let mut parts = vec![
-        format!("{}{gap}{why}", standing.word())
-            .trim_end_matches('.')
-            .to_owned(),
+    let state = format!("{}{gap}{reason}", standing.word());
+    let waiting = |count: Option<u64>, what: &str| positive(count).map(|count| format!("{count} waiting {what}"));
+    let parts = [
+        Some(state.trim_end_matches('.').to_owned()),
+        waiting(account.inbox_waiting, "for the agent"),
+        waiting(account.outbox_waiting, "to be sent"),
+        lost(account, problems),
+        too_late(account).map(|count| format!("{count} too old to be answered")),
+        account
+            .gap
+            .is_some()
+            .then(|| "messages may have been missed".to_owned()),
     ];
-    parts.extend(waiting(account));
-    parts.extend(lost(account, problems));
-    parts.extend(too_late(account).map(|count| format!("{count} came too late to be answered")));
-    if account.gap.is_some() {
-        parts.push("messages may have been missed".to_owned());
-    }
-    parts.join("; ")
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// What waits, where anything does.
-fn waiting(account: &ChannelAccount) -> impl Iterator<Item = String> {
-    [
-        (account.inbox_waiting, "to be handed over"),
-        (account.outbox_waiting, "to be sent"),
-    ]
-    .into_iter()
-    .filter_map(|(count, what)| count.filter(|count| *count > 0).map(|count| (count, what)))
-    .map(|(count, what)| format!("{count} {} {what}", if count == 1 { "waits" } else { "wait" }))
+fn positive(count: Option<u64>) -> Option<u64> {
+    count.filter(|count| *count > 0)
 }
 
-/// What was not delivered, or may not have been (promises P9): as the gateway keeps it, else as the channel counts it.
+/// Messages that failed or have an unknown outcome (promises P9): as the gateway keeps them, else as the channel counts them.
 pub fn lost(account: &ChannelAccount, problems: Option<&[DeliveryProblem]>) -> Option<String> {
     let Some(problems) = problems else {
-        let count = account.undelivered.filter(|count| *count > 0)?;
-        return Some(format!("{count} undelivered or unknown"));
+        return positive(account.undelivered).map(|count| format!("{count} undelivered or unknown"));
     };
-    let (mut failed, mut unknown) = (0_u32, 0_u32);
-    for problem in problems
-        .iter()
-        .filter(|problem| problem.account_id == account.account_id)
-    {
-        match problem.state {
-            DeliveryState::Unknown => unknown += 1,
-            DeliveryState::Failed => failed += 1,
-            DeliveryState::Sent => {}
-        }
-    }
-    let parts: Vec<String> = [(failed, "undelivered"), (unknown, "unknown whether delivered")]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
+    let count = |state: DeliveryState| {
+        let mine = |problem: &&DeliveryProblem| problem.account_id == account.account_id && problem.state == state;
+        problems.iter().filter(mine).count()
+    };
+    let counts = [
+        (count(DeliveryState::Failed), "undelivered"),
+        (count(DeliveryState::Unknown), "with unknown outcome"),
+    ];
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = some.map(|(count, what)| format!("{count} {what}")).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// To whom a message was.
+/// The recipient of a message.
 pub fn peer(problem: &DeliveryProblem) -> String {
     let Some(peer) = &problem.peer else {
         return String::new();
@@ -201,45 +202,42 @@ pub fn peer(problem: &DeliveryProblem) -> String {
 /// When messages may have been missed.
 pub fn gap(account: &ChannelAccount) -> Option<String> {
     let gap = account.gap.as_ref()?;
-    let why = gap.why.as_deref().map(shown);
-    let why = why.map_or(String::new(), |why| format!(" ({why})"));
+    let reason = gap.why.as_deref().map(|why| format!(" ({})", shown(why)));
     Some(format!(
-        "between {} and {} messages may have been missed{why}",
+        "between {} and {} messages may have been missed{}",
         time(gap.from),
-        time(gap.until)
+        time(gap.until),
+        reason.unwrap_or_default()
     ))
 }
 
-/// How many came too late to be answered.
+/// How many messages came too late to be answered.
 pub fn too_late(account: &ChannelAccount) -> Option<u64> {
-    account.too_late.filter(|count| *count > 0)
+    positive(account.too_late)
 }
 
-/// What else the channel tells: plain values, and counters.
+/// The channel's other plain values and counters.
 pub fn details(account: &ChannelAccount) -> Vec<(String, String)> {
-    const TOLD: [&str; 4] = ["started", "phone", "bot", "name"];
+    const SHOWN_ABOVE: [&str; 4] = ["started", "phone", "bot", "name"];
     let plain = |value: &Value| match value {
         Value::String(text) => Some(shown(text)),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         _ => None,
     };
-    account
+    let counter = |(key, value): (&String, &Value)| Some(format!("{} {}", plain(value)?, shown(key)));
+    let others = account
         .extra
         .iter()
         .flatten()
-        .filter(|(key, _)| !TOLD.contains(&key.as_str()))
-        .filter_map(|(key, value)| {
-            let text = match value {
-                Value::Object(fields) => fields
-                    .iter()
-                    .filter_map(|(key, value)| Some(format!("{} {}", plain(value)?, shown(key))))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                value => plain(value)?,
-            };
-            (!text.is_empty()).then(|| (spaced(&shown(key)), text))
-        })
-        .collect()
+        .filter(|(key, _)| !SHOWN_ABOVE.contains(&key.as_str()));
+    let details = others.filter_map(|(key, value)| {
+        let text = match value {
+            Value::Object(fields) => fields.iter().filter_map(counter).collect::<Vec<_>>().join(", "),
+            value => plain(value)?,
+        };
+        Some((spaced(&shown(key)), text))
+    });
+    details.filter(|(_, text)| !text.is_empty()).collect()
 }
 
 fn extra<'a>(account: &'a ChannelAccount, key: &str) -> Option<&'a Value> {
@@ -247,7 +245,7 @@ fn extra<'a>(account: &'a ChannelAccount, key: &str) -> Option<&'a Value> {
 }
 
 fn shown(text: &str) -> String {
-    crate::width::cut(visible(text).trim(), LONGEST_WORD)
+    cut(visible(text).trim(), TEXT_COLUMNS)
 }
 
 /// `restWaiting` as `rest waiting`.
@@ -307,7 +305,7 @@ mod tests {
         .collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         connected as +31612345678 (Anna[U+202E]) for 3 h 5 min
-        connected as helper; The bot may not read; 1 waits to be handed over; 3 wait to be sent; 2 undelivered or unknown
+        connected as helper; The bot may not read; 1 waiting for the agent; 3 waiting to be sent; 2 undelivered or unknown
         not logged in: `gsv channel whatsapp login`
         not logged in: `gsv channel whatsapp login`
         failing: Log in again: gsv channel whatsapp login
@@ -319,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn p9_what_failed_and_what_nobody_knows_is_told_apart() {
+    fn p9_failed_and_unknown_deliveries_are_counted_separately() {
         let problem = |account: &str, state: &str| -> DeliveryProblem {
             serde_json::from_value(json!({"deliveryId": "d", "accountId": account, "state": state, "at": 1,
                 "peer": {"kind": "dm", "id": "31600@lid", "name": "Anna\u{202e}"}}))
@@ -331,13 +329,13 @@ mod tests {
         let problems = ["failed", "unknown", "unknown"].map(|state| problem("default", state));
         assert_eq!(
             line("x", &account, Some(&problems), 0),
-            "connected; 1 undelivered, 2 unknown whether delivered"
+            "connected; 1 undelivered, 2 with unknown outcome"
         );
         assert_eq!(peer(&problems[0]), "Anna[U+202E] (31600@lid)");
     }
 
     #[test]
-    fn w21_a_gap_and_what_was_left_out_are_told() {
+    fn w21_a_gap_and_late_messages_are_shown() {
         let now = 1_795_246_924_000_u64;
         let account = account(&json!({
             "gap": {"from": now - 60_000, "until": now, "why": "another program used the linked device"},

@@ -1,0 +1,77 @@
+//! `gsv agent` and `gsv prompt`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use gsv_protocol::types::{AgentId, ModelRef, SessionKey};
+
+use super::values::{agent_id, model_ref};
+
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// List all agents, the default one first
+    List,
+    /// Create an agent
+    New(AgentNew),
+    /// Show an agent, its files and the channels that it answers on
+    Show {
+        /// Agent, such as main
+        #[arg(value_parser = agent_id)]
+        id: AgentId,
+    },
+    /// Import an agent from an OpenClaw workspace or from a folder of the reference GSV
+    Import(AgentImport),
+}
+
+#[derive(Debug, Args)]
+pub struct AgentNew {
+    /// Id of the new agent: a-z, 0-9, _ and -
+    #[arg(value_parser = agent_id)]
+    pub id: AgentId,
+    /// Model, as provider/id [default: the configured one]
+    #[arg(long, value_name = "PROVIDER/ID", value_parser = model_ref)]
+    pub model: Option<ModelRef>,
+    /// Instructions that come before everything else; @FILE reads them from a file
+    #[arg(long, value_name = "TEXT|@FILE")]
+    pub prompt: Option<String>,
+    /// Purpose of the agent, shown in lists
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// Make it the default agent
+    #[arg(long)]
+    pub default: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct AgentImport {
+    /// Folder that contains SOUL.md, AGENTS.md, memory/ or skills/
+    pub dir: PathBuf,
+    /// Agent to import into; it is created if it does not exist [default: from the folder's name, else main]
+    #[arg(long, value_name = "ID", value_parser = agent_id)]
+    pub id: Option<AgentId>,
+    /// Show what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Replace files that differ without asking; earlier versions are kept
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PromptCommand {
+    /// Show the present prompt by section, without calling the model
+    Show(PromptShow),
+}
+
+#[derive(Debug, Args)]
+pub struct PromptShow {
+    /// Conversation, even one that does not exist yet [default: as in `gsv session get`]
+    #[arg(short, long, value_name = "KEY")]
+    pub session: Option<SessionKey>,
+    /// Show the whole text of each section
+    #[arg(long, conflicts_with = "section")]
+    pub full: bool,
+    /// Print the text of this section only
+    #[arg(long, value_name = "ID")]
+    pub section: Option<String>,
+}

@@ -1,0 +1,219 @@
+//! The root command and the options that every command takes.
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use super::agent::{AgentCommand, PromptCommand};
+use super::channel::{ChannelCommand, PairCommand};
+use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
+use super::session::{Chat, Search, SessionCommand};
+use super::skills::SkillsCommand;
+use super::workspace::WorkspaceCommand;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "gsv",
+    version,
+    about = "Your own AI agent: always reachable, able to use all your machines",
+    after_help = "Start with `gsv up` and `gsv chat hello`. Exit status: 0 success, 1 failure, 2 wrong input, 3 not allowed, 4 try again later, 130 stopped.",
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Address of the gateway [default: `url` of the local config]
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "GSV_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    pub url: Option<String>,
+    /// Access token [default: `token` of the local config]; prefer GSV_TOKEN, which the process list does not show
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "GSV_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN"
+    )]
+    pub token: Option<String>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Talk to the agent
+    Chat(Chat),
+    /// Start the gateway on this machine
+    Up(Up),
+    /// Stop the gateway on this machine
+    Down,
+    /// Show the gateway, machines, channels and recent conversations
+    Status,
+    /// Let the agent use this machine
+    Node(Node),
+    /// Show and change the gateway's settings
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Show and change the settings of this command line (address, tokens)
+    #[command(subcommand, name = "local-config")]
+    LocalConfig(LocalConfigCommand),
+    /// List, read and manage conversations
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// List and run the tools of the machines and the gateway
+    #[command(subcommand)]
+    Tools(ToolsCommand),
+    /// Connect WhatsApp, Discord and other channels
+    #[command(subcommand)]
+    Channel(ChannelCommand),
+    /// Approve and reject people who write to the agent on a channel
+    #[command(subcommand)]
+    Pair(PairCommand),
+    /// List, create and import agents
+    #[command(subcommand)]
+    Agent(AgentCommand),
+    /// Show the prompt that the model gets
+    #[command(subcommand)]
+    Prompt(PromptCommand),
+    /// Create and revoke access tokens
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Read and change the agent's files
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
+    /// Find text in files, conversations and transcripts
+    Search(Search),
+    /// List, install and approve the agent's skills
+    #[command(subcommand)]
+    Skills(SkillsCommand),
+    /// List who did what
+    Audit(Audit),
+    /// Find problems and show how to fix them
+    Doctor,
+    /// Print the completions for a shell
+    Completions {
+        /// Shell, as in: gsv completions bash > ~/.local/share/bash-completion/completions/gsv
+        shell: Shell,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// How a command's help text may begin.
+    const VERBS: [&str; 29] = [
+        "Approve",
+        "Archive",
+        "Change",
+        "Compare",
+        "Connect",
+        "Create",
+        "Delete",
+        "Disconnect",
+        "Find",
+        "Import",
+        "Install",
+        "Let",
+        "Link",
+        "List",
+        "Log",
+        "Open",
+        "Print",
+        "Read",
+        "Reject",
+        "Remove",
+        "Reset",
+        "Restore",
+        "Revoke",
+        "Run",
+        "Save",
+        "Show",
+        "Start",
+        "Stop",
+        "Talk",
+    ];
+    /// Words that say less than plain ones; the program's texts do without them.
+    const BANNED: [&str; 16] = [
+        "whoever",
+        "nobody",
+        "somebody",
+        "mend",
+        "anew",
+        "afresh",
+        "for ever",
+        "put away",
+        "brought along",
+        "bring one along",
+        "makes for",
+        "is there to",
+        "the truth about",
+        "what is no",
+        "everywhere",
+        "let in",
+    ];
+
+    fn check(command: &clap::Command, path: &str) {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let first = about.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        assert!(VERBS.contains(&first), "{path}: `{about}` does not begin with a verb");
+        let mut texts = vec![about];
+        texts.extend(command.get_after_help().map(ToString::to_string));
+        for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                help.starts_with(|first: char| !first.is_lowercase()) && !help.is_empty(),
+                "{path} {}: `{help}` is missing or begins with a small letter",
+                arg.get_id()
+            );
+            assert!(
+                !help.ends_with('.'),
+                "{path} {}: `{help}` ends with a period",
+                arg.get_id()
+            );
+            texts.push(help);
+        }
+        assert!(!texts[0].ends_with('.'), "{path}: `{}` ends with a period", texts[0]);
+        for text in &texts {
+            let lower = text.to_lowercase();
+            for word in BANNED {
+                assert!(!lower.contains(word), "{path}: `{word}` in `{text}`");
+            }
+        }
+        for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
+            check(child, &format!("{path} {}", child.get_name()));
+        }
+    }
+
+    #[test]
+    fn help_texts_are_plain() {
+        let root = Cli::command();
+        let commands = root.get_subcommands().collect::<Vec<_>>();
+        assert_eq!(commands.len(), 20);
+        for command in commands {
+            check(command, command.get_name());
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,151 @@
+//! `gsv up`, `gsv node`, settings, tokens, tools and the audit log.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use gsv_protocol::types::{TokenKind, ToolName};
+
+use super::values::one_of;
+use crate::units::parse_duration;
+
+#[derive(Debug, Args)]
+pub struct Up {
+    /// Port on 127.0.0.1 [default: 8787]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Stay in the foreground and log to stderr
+    #[arg(long)]
+    pub foreground: bool,
+    /// Create a new first admin token, because the old one is lost
+    #[arg(long)]
+    pub new_token: bool,
+    /// Run as the supervisor; `gsv up` starts it
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token"], requires = "port")]
+    pub supervise: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Node {
+    /// Name of this machine, the prefix of its tools [default: `node.id` of the local config]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Folder that the agent works in [default: `node.workspace` of the local config, else the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Let the tools use files outside the workspace
+    #[arg(long)]
+    pub allow_outside: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Show the configuration, or one setting
+    Get {
+        /// Setting, such as model.provider
+        path: Option<String>,
+    },
+    /// Change a setting
+    Set {
+        /// Setting, such as model.provider
+        path: String,
+        /// Value as JSON, else a string; `-` reads it from stdin, so that a secret stays out of the shell's history
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Reset a setting to its default
+    Unset {
+        /// Setting, such as model.provider
+        path: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LocalConfigCommand {
+    /// Show all settings, or one (secrets are masked)
+    Get {
+        /// One of url, token, session, node.id, node.token and node.workspace
+        key: Option<String>,
+    },
+    /// Change a setting
+    Set {
+        /// One of url, token, session, node.id, node.token and node.workspace
+        key: String,
+        /// New value; `-` reads it from stdin
+        value: String,
+    },
+    /// Remove a setting
+    Unset {
+        /// One of url, token, session, node.id, node.token and node.workspace
+        key: String,
+    },
+    /// Print where the file is
+    Path,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ToolsCommand {
+    /// List the tools that the agent can use now
+    List,
+    /// Run a tool and show its result
+    Call(ToolCall),
+}
+
+#[derive(Debug, Args)]
+pub struct ToolCall {
+    /// Tool, such as laptop__Bash
+    pub name: ToolName,
+    /// Arguments as key=value pairs (values are JSON, else strings), one JSON object, or `-` for JSON on stdin
+    pub args: Vec<String>,
+    /// Stop waiting after this long (30s, 5m)
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub timeout: Option<Duration>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Create a token and print it, once
+    Create(TokenCreate),
+    /// List all tokens, without their secrets
+    List,
+    /// Revoke a token and close its connections
+    Revoke {
+        /// Id from the list, or the whole token
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct TokenCreate {
+    /// Access that the token gives; client-ro can only read
+    #[arg(long, value_parser = one_of(TokenKind::ALL, TokenKind::as_str))]
+    pub scope: TokenKind,
+    /// Machine that a node token is bound to
+    #[arg(long, value_name = "ID", required_if_eq("scope", "node"))]
+    pub node: Option<String>,
+    /// Channel that a channel token is bound to
+    #[arg(long, value_name = "CHANNEL", required_if_eq("scope", "channel"))]
+    pub channel: Option<String>,
+    /// Account that a channel token is bound to
+    #[arg(long, value_name = "ACCOUNT", requires = "channel")]
+    pub account: Option<String>,
+    /// Lifetime (90d, 12h) [default: it does not expire]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub expires: Option<Duration>,
+    /// Note for the list
+    #[arg(long)]
+    pub label: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// Number of entries, the newest first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+    pub limit: Option<u8>,
+    /// Only entries before this number
+    #[arg(long, value_name = "SEQ")]
+    pub before: Option<u64>,
+    /// Only entries of this action
+    #[arg(long, value_name = "ACTION")]
+    pub action: Option<String>,
+}

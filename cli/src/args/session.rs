@@ -1,0 +1,186 @@
+//! `gsv chat`, `gsv session` and `gsv search`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use gsv_protocol::types::{AgentId, ModelRef, ResetMode, SearchSource, SessionKey, ThinkLevel};
+
+use super::values::{agent_id, model_ref, one_of};
+use super::workspace::OfAgent;
+use crate::units::parse_duration;
+
+#[derive(Debug, Args)]
+pub struct Chat {
+    /// Message; without one, read stdin, or open a prompt on a terminal
+    pub message: Option<String>,
+    /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
+    #[arg(short, long, value_name = "KEY")]
+    pub session: Option<SessionKey>,
+    /// Talk to this agent, in the command line's conversation with it
+    #[arg(long, value_name = "ID", conflicts_with = "session", value_parser = agent_id)]
+    pub agent: Option<AgentId>,
+    /// Attach this file; may be given up to 16 times, each at most 25 MiB
+    #[arg(long, value_name = "FILE")]
+    pub attach: Vec<PathBuf>,
+    /// Stop waiting for the answer after this long (30s, 5m); the run itself continues
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Show tokens, cost and time at the end
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// List all conversations, the last active first
+    List {
+        /// Number of conversations
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+        limit: Option<u8>,
+        /// Skip the first N
+        #[arg(long, value_name = "N")]
+        offset: Option<u64>,
+    },
+    /// Show the settings and state of a conversation
+    Get(Conversation),
+    /// Show the counters of a conversation
+    Stats(Conversation),
+    /// Archive this conversation and start a new one
+    Reset(Conversation),
+    /// Archive all but the last messages
+    Compact {
+        #[command(flatten)]
+        session: Conversation,
+        /// Number of messages to keep
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        keep: Option<u32>,
+    },
+    /// List archived transcripts
+    History(Conversation),
+    /// Show a conversation or an archived transcript
+    Show(SessionShow),
+    /// Save a whole conversation, including its archived part
+    Export(SessionExport),
+    /// Show the last messages
+    Preview {
+        #[command(flatten)]
+        session: Conversation,
+        /// Number of messages
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+        limit: Option<u8>,
+    },
+    /// Change the settings of a conversation
+    Set(SessionSet),
+}
+
+#[derive(Debug, Args)]
+pub struct Conversation {
+    /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
+    #[arg(value_name = "KEY")]
+    pub key: Option<SessionKey>,
+}
+
+#[derive(Debug, Args)]
+pub struct SessionShow {
+    /// Session key, transcript from `history`, or session id [default: as in `get`]
+    #[arg(value_name = "SESSION|TRANSCRIPT")]
+    pub target: Option<String>,
+    /// Number of messages
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: Option<u64>,
+    /// Skip the first N messages
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub offset: u64,
+    #[command(flatten)]
+    pub of: OfAgent,
+}
+
+#[derive(Debug, Args)]
+pub struct SessionExport {
+    /// Session key, transcript from `history`, or session id [default: as in `get`]
+    #[arg(value_name = "SESSION|TRANSCRIPT")]
+    pub target: Option<String>,
+    /// Format [default: from the file's ending, else jsonl]
+    #[arg(long, value_enum)]
+    pub format: Option<ExportFormat>,
+    /// File to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub of: OfAgent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One stored message per line
+    Jsonl,
+    /// Text for reading
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+pub struct SessionSet {
+    #[command(flatten)]
+    pub session: Conversation,
+    /// Model, as provider/id
+    #[arg(long, value_name = "PROVIDER/ID", value_parser = model_ref)]
+    pub model: Option<ModelRef>,
+    /// Effort that the model spends on thinking
+    #[arg(long, value_name = "LEVEL", value_parser = one_of(ThinkLevel::ALL, ThinkLevel::as_str))]
+    pub think: Option<ThinkLevel>,
+    /// Name in lists
+    #[arg(long)]
+    pub label: Option<String>,
+    /// System prompt of this conversation only
+    #[arg(long, value_name = "TEXT")]
+    pub system_prompt: Option<String>,
+    /// Longest answer, in tokens
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u32>,
+    /// When it is reset automatically
+    #[arg(long, value_name = "WHEN", value_parser = one_of(ResetMode::ALL, ResetMode::as_str))]
+    pub reset: Option<ResetMode>,
+    /// Hour of a daily reset
+    #[arg(long, value_name = "HOUR", value_parser = clap::value_parser!(u8).range(0..=23))]
+    pub at_hour: Option<u8>,
+    /// Minutes without a message before an idle reset
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=525_600))]
+    pub idle_minutes: Option<u32>,
+    /// Reset a setting to the configured one (model, thinkingLevel, systemPrompt, maxTokens, label, resetPolicy)
+    #[arg(long, value_name = "SETTING")]
+    pub clear: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "All words must occur. Also understood: '\"a phrase\"', OR, -word, word* (quote the whole query for the shell, as in: gsv search 'boat* -\"blue boat\"')."
+)]
+pub struct Search {
+    /// Words to find
+    #[arg(required = true)]
+    pub query: Vec<String>,
+    /// Where to search; may be given more than once or with commas [default: all]
+    #[arg(
+        long = "in",
+        value_name = "WHERE",
+        value_delimiter = ',',
+        value_parser = one_of(SearchSource::ALL, SearchSource::as_str)
+    )]
+    pub sources: Vec<SearchSource>,
+    /// Search this conversation only
+    #[arg(short, long, value_name = "KEY")]
+    pub session: Option<SessionKey>,
+    /// Agent to search [default: the default agent]
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<AgentId>,
+    /// Number of results
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub limit: Option<u8>,
+    /// Skip the first N results
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=10000))]
+    pub offset: Option<u16>,
+}

@@ -1,0 +1,83 @@
+//! Values that are checked while the command line is read. Pure.
+
+use std::str::FromStr;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use gsv_protocol::types::{AgentId, ModelRef};
+
+use crate::import::plan;
+
+/// One of the contract's names: help and completions list all of them.
+pub fn one_of<T>(all: &[T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: Copy + FromStr + Send + Sync + 'static,
+    T::Err: std::error::Error + Send + Sync,
+{
+    PossibleValuesParser::new(all.iter().map(|value| name(*value))).try_map(|text| text.parse::<T>())
+}
+
+/// An id as session keys have it. A wrong one is not changed silently: the error names the right one.
+pub fn agent_id(text: &str) -> Result<AgentId, String> {
+    let rule = "use at most 64 of a-z, 0-9, _ and -";
+    match plan::agent_id(text) {
+        Some(id) if id == text => Ok(AgentId(id)),
+        Some(id) => Err(format!("{rule}, such as `{id}`")),
+        None => Err(format!("{rule}, such as `work`")),
+    }
+}
+
+/// `provider/id`; the id may have slashes of its own.
+pub fn model_ref(text: &str) -> Result<ModelRef, String> {
+    match text.split_once('/') {
+        Some((provider, id)) if !provider.is_empty() && !id.is_empty() => Ok(ModelRef {
+            provider: provider.to_owned(),
+            id: id.to_owned(),
+        }),
+        _ => Err("write it as provider/id, such as anthropic/claude-sonnet-4-5".to_owned()),
+    }
+}
+
+/// A channel's name as the gateway has it: in small letters.
+pub fn channel_name(text: &str) -> Result<String, String> {
+    let name = text.to_ascii_lowercase();
+    let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+    if name.len() <= 64 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(valid) {
+        Ok(name)
+    } else {
+        Err("a channel's name has letters, digits, _ and -".to_owned())
+    }
+}
+
+/// `KEY=VALUE`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("write it like KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_named_by_provider_and_id() {
+        let model = model_ref("openrouter/meta/llama").unwrap();
+        assert_eq!(
+            (model.provider.as_str(), model.id.as_str()),
+            ("openrouter", "meta/llama")
+        );
+        for wrong in ["gpt", "/x", "x/"] {
+            assert!(model_ref(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_agent_id_is_refused_and_the_right_one_named() {
+        assert_eq!(agent_id("work"), Ok(AgentId("work".to_owned())));
+        assert!(agent_id("My Bot").unwrap_err().contains("`my-bot`"));
+        for wrong in ["", "a:b", "../x", &"x".repeat(65)] {
+            assert!(agent_id(wrong).is_err(), "{wrong}");
+        }
+    }
+}

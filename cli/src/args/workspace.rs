@@ -1,0 +1,78 @@
+//! `gsv workspace`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use gsv_protocol::types::AgentId;
+
+#[derive(Debug, Args)]
+pub struct OfAgent {
+    /// Agent that it belongs to [default: main]
+    #[arg(long, value_name = "ID")]
+    pub agent: Option<AgentId>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WorkspaceCommand {
+    /// List files and folders
+    Ls {
+        /// Folder [default: the whole workspace]
+        path: Option<String>,
+        #[command(flatten)]
+        of: OfAgent,
+    },
+    /// Print a file
+    Cat(WorkspaceFile),
+    /// Save a file or stdin as a file of the workspace
+    Put(WorkspacePut),
+    /// Open a file in your editor and save the result
+    Edit(WorkspaceFile),
+    /// Delete a file (`restore` undoes this)
+    Rm(WorkspaceFile),
+    /// List the versions of a file, the newest first
+    Log(WorkspaceFile),
+    /// Compare two versions of a file
+    Diff(WorkspaceDiff),
+    /// Restore an earlier version of a file; `log` keeps the present one
+    Restore(WorkspaceRestore),
+}
+
+#[derive(Debug, Args)]
+pub struct WorkspaceFile {
+    /// File, such as SOUL.md or memory/2026-11-21.md
+    pub path: String,
+    #[command(flatten)]
+    pub of: OfAgent,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkspacePut {
+    #[command(flatten)]
+    pub to: WorkspaceFile,
+    /// File on this machine [default: stdin, also written `-`]
+    pub file: Option<PathBuf>,
+    /// Write only if the file still has this etag (see `cat --json`), or `absent` if it must not exist
+    #[arg(long, value_name = "ETAG")]
+    pub if_match: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkspaceDiff {
+    #[command(flatten)]
+    pub of: WorkspaceFile,
+    /// Version from `log`: its number, its name, the beginning of its name, or `now`
+    #[arg(default_value = "1")]
+    pub from: String,
+    /// Version to compare it with
+    #[arg(default_value = "now")]
+    pub to: String,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkspaceRestore {
+    #[command(flatten)]
+    pub of: WorkspaceFile,
+    /// Version from `log`: its number, its name or the beginning of its name
+    #[arg(default_value = "1")]
+    pub version: String,
+}

@@ -1,0 +1,131 @@
+//! Channels of the gateway on this machine: lists the ones that it can run, and enables them. Never changes another gateway.
+
+use gsv_protocol::methods::{ChannelStatus, ChannelsList};
+use gsv_protocol::types::{ChannelAccount, ChannelStatusParams};
+use gsv_protocol::{NoParams, errors};
+use tokio::task::spawn_blocking;
+
+use super::channel_account::explain_unknown;
+use crate::client::{Account, Client};
+use crate::embedded::channels::{self, TakenUp};
+use crate::embedded::layout::Layout;
+use crate::embedded::runtime::Runtime;
+use crate::embedded::state::{Found, State};
+use crate::embedded::up::is_loopback;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::Output;
+
+/// The state folder of the gateway behind an address, if it runs on this machine.
+fn layout(url: &str) -> Option<Layout> {
+    let layout = Layout::find().ok()?;
+    match State::read(&layout.state()) {
+        Found::State(state) if is_loopback(url) && port(url) == Some(state.port) => Some(layout),
+        _ => None,
+    }
+}
+
+fn port(url: &str) -> Option<u16> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next()?;
+    authority.rsplit_once(':')?.1.parse().ok()
+}
+
+/// The channels that this machine's gateway can run.
+pub fn available(url: &str) -> Vec<String> {
+    let runtime = layout(url).and_then(|layout| Runtime::find(&layout).ok());
+    runtime.map(|runtime| channels::available(&runtime)).unwrap_or_default()
+}
+
+/// Channels that are enabled for this machine's gateway, and that the running gateway does not have.
+pub async fn missing(url: &str, client: &Client) -> Vec<String> {
+    let enabled = layout(url).map(|layout| channels::enabled(&layout).unwrap_or_default());
+    let mut missing = enabled.unwrap_or_default();
+    if !missing.is_empty() {
+        let listed = client.call::<ChannelsList>(NoParams {}).await.ok();
+        match listed.and_then(|listed| listed.bound) {
+            Some(bound) => missing.retain(|name| !bound.contains(name)),
+            None => missing.clear(),
+        }
+    }
+    missing
+}
+
+/// Connects to a gateway that has the channel, and asks for the account. Enables the channel on this machine's gateway first
+/// if that can run it.
+pub async fn reach(
+    out: Output,
+    account: &Account,
+    params: ChannelStatusParams,
+) -> Outcome<(Client, Option<ChannelAccount>)> {
+    let mut client = account.connect().await?;
+    let mut result = client.call::<ChannelStatus>(params.clone()).await;
+    if let Err(failure) = &result
+        && failure.is(&errors::CHANNEL_UNKNOWN)
+    {
+        client.close().await;
+        enable(out, &account.url, &params.channel, failure).await?;
+        client = account.connect().await?;
+        result = client.call::<ChannelStatus>(params).await;
+    }
+    Ok((client, result?.accounts.into_iter().next()))
+}
+
+async fn enable(out: Output, url: &str, channel: &str, unknown: &Failure) -> Outcome {
+    let mut unknown = unknown.clone();
+    let Some(layout) = layout(url) else {
+        return Err(explain_unknown(unknown, channel));
+    };
+    let available = available(url);
+    if !available.iter().any(|name| name == channel) {
+        unknown.next = if available.is_empty() {
+            "The runtime of this gateway was built without channels. Build or install it again.".to_owned()
+        } else {
+            format!("This gateway can run: {}.", available.join(", "))
+        };
+        return Err(unknown);
+    }
+    let is_new = channels::enable(&layout, channel)?;
+    out.note(&format!(
+        "Enabling {channel} for the gateway on this machine; this takes a moment…"
+    ));
+    let at = layout.clone();
+    let taken = spawn_blocking(move || channels::take_up(&at))
+        .await
+        .unwrap_or_else(|error| {
+            let message = format!("Waiting for the gateway failed: {error}.");
+            Err(Failure::new(Exit::Bug, message, "Run it again."))
+        });
+    match taken {
+        Ok(TakenUp::Done { warnings, .. }) => {
+            for warning in &warnings {
+                out.warn(warning);
+            }
+            Ok(())
+        }
+        Ok(TakenUp::NotRunning) => Err(Failure::new(
+            Exit::TryLater,
+            "The gateway on this machine was stopped meanwhile.",
+            "Start it with `gsv up`, then run this again.",
+        )),
+        Err(failure) => {
+            // A channel that stops the gateway from running must not stay enabled for its next start.
+            if is_new {
+                channels::disable(&layout, channel)?;
+            }
+            Err(failure)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_read_from_addresses() {
+        assert_eq!(port("ws://127.0.0.1:8787/ws"), Some(8787));
+        assert_eq!(port("http://[::1]:99"), Some(99));
+        assert_eq!(port("wss://gsv.example.workers.dev/ws"), None);
+        assert_eq!(port("ws://[::1]/ws"), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! The gateway of this machine, as far as its files and processes show it, without asking it.
+
+use crate::embedded::layout::Layout;
+use crate::embedded::lock;
+use crate::embedded::state::{Found, Phase, State};
+
+#[derive(Debug)]
+pub enum Local {
+    /// It was never started here, or it was stopped.
+    Stopped,
+    Running(Box<State>),
+    /// Its supervisor was killed; workerd still runs.
+    Orphaned(Box<State>),
+    GaveUp(Box<State>),
+    /// The supervisor runs, but its state file can't be read.
+    Unknown,
+}
+
+impl Local {
+    pub fn look(layout: &Layout) -> Self {
+        let held = lock::is_held(&layout.supervisor_lock());
+        match (State::read(&layout.state()), held) {
+            (Found::State(state), true) => Self::Running(state),
+            (Found::State(state), false) if state.phase == Phase::Failed => Self::GaveUp(state),
+            (Found::State(state), false) if state.workerd().is_some_and(|workerd| workerd.is_alive()) => {
+                Self::Orphaned(state)
+            }
+            (_, false) => Self::Stopped,
+            (Found::Absent | Found::Damaged, true) => Self::Unknown,
+        }
+    }
+
+    pub fn state(&self) -> Option<&State> {
+        match self {
+            Self::Running(state) | Self::Orphaned(state) | Self::GaveUp(state) => Some(state),
+            Self::Stopped | Self::Unknown => None,
+        }
+    }
+
+    /// For people: the state, and what to do.
+    pub fn words(&self) -> String {
+        let words = match self {
+            Self::Stopped => "not running; start it with `gsv up`",
+            Self::Unknown => "running, but its state can't be read; run `gsv down && gsv up`",
+            Self::Orphaned(_) => "running without its supervisor; run `gsv up` to fix this",
+            Self::GaveUp(state) => {
+                let reason = state.reason.as_deref().unwrap_or("the reason is not known.");
+                return format!("stopped after failures: {reason} Then run `gsv up`.");
+            }
+            Self::Running(state) => match state.phase {
+                Phase::Ready => "running",
+                Phase::Starting => "starting",
+                Phase::Restarting => "restarting after a crash",
+                Phase::Failed => "failing",
+            },
+        };
+        words.to_owned()
+    }
+
+    /// For programs.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Unknown => "unknown",
+            Self::Orphaned(_) => "orphaned",
+            Self::GaveUp(_) => "failed",
+            Self::Running(state) => match state.phase {
+                Phase::Ready => "running",
+                Phase::Starting => "starting",
+                Phase::Restarting => "restarting",
+                Phase::Failed => "failed",
+            },
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A stored message as text: its blocks, its speaker, and how it looks in a terminal. Does not know where messages come from.
+
+use serde_json::Value;
+
+use crate::chat::view::args_summary;
+use crate::clean::{clean, one_line};
+use crate::markdown::{self, Look};
+use crate::output::{Output, Style};
+use crate::units::time;
+
+const RESULT_COLUMNS: usize = 100;
+
+/// A string field, empty if there is none.
+pub fn text_at<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// When a message was stored, empty if it does not say.
+pub fn time_of(message: &Value) -> String {
+    message
+        .get("timestamp")
+        .and_then(Value::as_u64)
+        .map(time)
+        .unwrap_or_default()
+}
+
+/// The speaker, as a heading.
+pub fn speaker(message: &Value) -> String {
+    match text_at(message, "role") {
+        "user" if is_summary(message) => "Summary".to_owned(),
+        "user" => "You".to_owned(),
+        "assistant" => "Agent".to_owned(),
+        "toolResult" => "Tool".to_owned(),
+        "" => "?".to_owned(),
+        other => one_line(other, 40),
+    }
+}
+
+/// Whether a compaction wrote this message in the place of older ones.
+pub fn is_summary(message: &Value) -> bool {
+    let blocks = blocks(message);
+    let text = blocks.iter().find_map(|block| match block {
+        Block::Text(text) => Some(text),
+        _ => None,
+    });
+    text.is_some_and(|text| text.starts_with("[Summary made by GSV"))
+}
+
+/// A part of a message.
+#[derive(Debug, PartialEq)]
+pub enum Block {
+    Text(String),
+    Call {
+        name: String,
+        args: Value,
+    },
+    /// Anything that is not text, in a word.
+    Other(String),
+}
+
+/// The blocks of a message, without thoughts.
+pub fn blocks(message: &Value) -> Vec<Block> {
+    match message.get("content") {
+        Some(Value::String(text)) => vec![Block::Text(text.clone())],
+        Some(Value::Array(content)) => content.iter().filter_map(block).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn block(block: &Value) -> Option<Block> {
+    Some(match text_at(block, "type") {
+        "thinking" => return None,
+        "text" => Block::Text(text_at(block, "text").to_owned()),
+        "toolCall" => Block::Call {
+            name: one_line(text_at(block, "name"), RESULT_COLUMNS),
+            args: block.get("arguments").cloned().unwrap_or(Value::Null),
+        },
+        kind => {
+            let mut words = if kind.is_empty() { "unknown" } else { kind }.to_owned();
+            let names = ["filename", "r2Key", "mimeType"].map(|field| text_at(block, field));
+            if let Some(name) = names.iter().find(|name| !name.is_empty()) {
+                words = format!("{words}: {name}");
+            }
+            let transcript = text_at(block, "transcript");
+            if !transcript.is_empty() {
+                words = format!("{words} - {transcript}");
+            }
+            Block::Other(format!("[{words}]"))
+        }
+    })
+}
+
+/// A message as plain text.
+pub fn words(message: &Value) -> String {
+    let words = blocks(message).into_iter().map(|block| match block {
+        Block::Text(words) | Block::Other(words) => words,
+        Block::Call { name, args } => format!("[calls {name} {args}]"),
+    });
+    words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// A message with its heading; the result of a tool in one line.
+pub fn print(out: Output, message: &Value) {
+    if text_at(message, "role") == "toolResult" {
+        return out.line(&result_line(out, message));
+    }
+    let speaker = out.paint(Style::Bold, &speaker(message));
+    let at = out.paint(Style::Dim, &time_of(message));
+    out.line(format!("{speaker}  {at}").trim_end());
+    for block in blocks(message) {
+        match block {
+            Block::Text(text) if text.trim().is_empty() => {}
+            Block::Text(text) if out.tty => {
+                let look = Look {
+                    width: out.size().0,
+                    colour: out.colour(),
+                };
+                out.piece(&markdown::render(&text, look));
+            }
+            Block::Text(text) => out.piece(&format!("{}\n", clean(&text).trim_end_matches('\n'))),
+            Block::Call { name, args } => {
+                let (mark, name) = (out.paint(Style::Cyan, "●"), out.paint(Style::Bold, &name));
+                out.line(format!("{mark} {name} {}", args_summary(&args)).trim_end());
+            }
+            Block::Other(words) => out.line(&clean(&words)),
+        }
+    }
+    out.line("");
+}
+
+/// `● laptop__Bash ok: first words`.
+fn result_line(out: Output, message: &Value) -> String {
+    let failed = message.get("isError").and_then(Value::as_bool).unwrap_or(false);
+    let (style, state) = if failed {
+        (Style::Red, "failed")
+    } else {
+        (Style::Green, "ok")
+    };
+    let words = one_line(&words(message), RESULT_COLUMNS);
+    let name = one_line(text_at(message, "toolName"), RESULT_COLUMNS);
+    let colon = if words.is_empty() { "" } else { ": " };
+    format!(
+        "{} {} {}{colon}{}",
+        out.paint(style, "●"),
+        out.paint(Style::Bold, &name),
+        out.paint(style, state),
+        out.paint(Style::Dim, &words)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_message_is_made_of_blocks() {
+        let message = json!({"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Look:"},
+            {"type": "toolCall", "name": "laptop__Bash", "arguments": {"command": "ls"}},
+            {"type": "image", "r2Key": "media/x/1.png", "filename": "cat.png"},
+            {"type": "audio", "r2Key": "media/x/2.ogg", "transcript": "hello"}]});
+        assert_eq!(
+            blocks(&message),
+            [
+                Block::Text("Look:".to_owned()),
+                Block::Call {
+                    name: "laptop__Bash".to_owned(),
+                    args: json!({"command": "ls"})
+                },
+                Block::Other("[image: cat.png]".to_owned()),
+                Block::Other("[audio: media/x/2.ogg - hello]".to_owned()),
+            ]
+        );
+        assert_eq!(
+            words(&message),
+            "Look:\n[calls laptop__Bash {\"command\":\"ls\"}]\n[image: cat.png]\n[audio: media/x/2.ogg - hello]"
+        );
+        assert_eq!(words(&json!({"role": "user", "content": "hi"})), "hi");
+        assert_eq!(
+            speaker(&json!({"role": "user", "content": "[Summary made by GSV, not ...]"})),
+            "Summary"
+        );
+    }
+
+    #[test]
+    fn th19_a_result_is_one_clean_line() {
+        let message = json!({"role": "toolResult", "toolName": "lap__Bash\u{1b}[2J", "isError": true,
+            "content": [{"type": "text", "text": "one\n\u{1b}[31mtwo"}]});
+        assert_eq!(result_line(Output::plain(), &message), "● lap__Bash failed: one two");
+    }
+}
