@@ -29,7 +29,7 @@ impl Account {
         let Some(token) = token else {
             return Err(no_token());
         };
-        config::check_value(Key::Token, token)?;
+        Key::Token.check(token)?;
         Ok(Self {
             url,
             token: token.to_owned(),

@@ -1,5 +1,4 @@
-//! How the program ends: one error type, and the exit status that goes with each reason of the contract's table.
-//! It never prints; `output.rs` does.
+//! Failures: one error type, and the exit status of each reason of the contract's table. Never prints; `output.rs` does.
 
 use std::fmt::Display;
 use std::io;
@@ -11,7 +10,7 @@ use serde_json::Value;
 /// Exit statuses. The contract's error table carries the same numbers per reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It was tried and did not work.
+    /// It was tried and failed.
     Failed,
     /// The arguments or the input are wrong.
     Usage,
@@ -49,19 +48,19 @@ impl Exit {
     }
 }
 
-/// Why a command did not do what was asked, and what to do next.
+/// Why a command failed, and what to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     pub exit: Exit,
-    /// What happened, a sentence.
+    /// What happened, in a sentence.
     pub message: String,
-    /// What the person can do about it. Empty only when `message` says it already.
+    /// The next step for the user. Empty only if `message` contains it.
     pub next: String,
     /// The contract's reason, when the gateway sent one.
     pub reason: Option<String>,
-    /// Further lines shown as they are: the end of a log, a list.
+    /// Further lines: the end of a log, a list.
     pub lines: Vec<String>,
-    /// What the gateway said for programs.
+    /// The gateway's details for programs.
     pub details: Option<Box<Value>>,
 }
 
@@ -130,7 +129,7 @@ impl Failure {
         Self::new(Exit::Interrupted, "Stopped.", "")
     }
 
-    /// Whether the gateway answered, and did not let us in.
+    /// Whether the gateway refused this token.
     pub fn is_refusal(&self) -> bool {
         self.exit == Exit::Auth
     }

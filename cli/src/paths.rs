@@ -1,5 +1,5 @@
-//! Where things are on this machine: the configuration folder and the state folder. Makes folders private and refuses
-//! ones that others could read or change (promises S20). Never reads what is in them.
+//! The configuration folder and the state folder of this machine. Makes folders private and refuses folders that others can
+//! read or change (promises S20). Never reads their files.
 
 use std::env;
 use std::fs::{self, DirBuilder, Metadata};
@@ -21,7 +21,7 @@ fn from_env(name: &str) -> Option<PathBuf> {
 fn home() -> Outcome<PathBuf> {
     from_env("HOME").ok_or_else(|| {
         Failure::usage(
-            "HOME is not set, so there is no place for GSV's files.",
+            "HOME is not set, so GSV has no folder for its files.",
             "Set HOME, or GSV_HOME and GSV_CONFIG_DIR.",
         )
     })
@@ -50,8 +50,8 @@ fn absolute(dir: &Path) -> Outcome<PathBuf> {
     std::path::absolute(dir).or_fail(format_args!("find {}", dir.display()), "Give an absolute path.")
 }
 
-/// Makes a folder that only its owner can use. One that exists and that others can merely read is closed to them; one
-/// that others can change is refused, since what is in it can't be trusted any more.
+/// Makes a folder that only its owner can use. A folder that others can read is made private; one that others can change is
+/// refused, because its content can't be trusted.
 pub fn ensure_private_dir(dir: &Path) -> Outcome<()> {
     match fs::symlink_metadata(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -78,7 +78,7 @@ pub fn ensure_private_dir(dir: &Path) -> Outcome<()> {
                 mode & 0o7777
             ),
             format!(
-                "Look whether anything in it is not yours, then run `chmod 700 {}`.",
+                "Check that all files in it are yours, then run `chmod 700 {}`.",
                 shell(dir)
             ),
         ));
@@ -106,12 +106,12 @@ pub fn check_private_file(path: &Path, meta: &Metadata) -> Outcome<()> {
     if mode & OTHERS_ANY != 0 {
         return Err(Failure::failed(
             format!(
-                "{} holds secrets and is open to other users (mode {:04o}).",
+                "{} contains secrets, and other users can read it (mode {:04o}).",
                 path.display(),
                 mode & 0o7777
             ),
             format!(
-                "Run `chmod 600 {}`; if others may have read it, make new tokens with `gsv token create`.",
+                "Run `chmod 600 {}`. If others may have read it, create new tokens with `gsv token create`.",
                 shell(path)
             ),
         ));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn s20_a_readable_folder_is_closed_and_a_writable_one_refused() {
+    fn s20_a_readable_folder_is_made_private_and_a_writable_one_refused() {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("state");
         fs::create_dir(&dir).unwrap();

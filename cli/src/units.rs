@@ -1,4 +1,4 @@
-//! Times, durations and sizes, to and from what people write. Pure: the present time is an argument.
+//! Times, durations and sizes as people write them. Pure except for `now_ms`: the present time is an argument.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -40,12 +40,7 @@ fn two(big: u64, big_unit: &str, small: u64, small_unit: &str) -> String {
 
 /// `just now`, `5 min ago`, `3 h ago`, `12 d ago`, `in 5 min`; after 60 days the date.
 pub fn ago(then_ms: u64, now_ms: u64) -> String {
-    let (apart, past) = if then_ms <= now_ms {
-        (now_ms - then_ms, true)
-    } else {
-        (then_ms - now_ms, false)
-    };
-    let seconds = apart / 1_000;
+    let seconds = then_ms.abs_diff(now_ms) / 1_000;
     let span = match seconds {
         0..=9 => return "just now".to_owned(),
         10..=59 => format!("{seconds} s"),
@@ -54,7 +49,7 @@ pub fn ago(then_ms: u64, now_ms: u64) -> String {
         86_400..=5_183_999 => format!("{} d", seconds / 86_400),
         _ => return date(then_ms),
     };
-    if past {
+    if then_ms <= now_ms {
         format!("{span} ago")
     } else {
         format!("in {span}")
@@ -72,9 +67,8 @@ pub fn time(ms: u64) -> String {
     seconds.replace('T', " ").replace(".000Z", " UTC")
 }
 
-/// `2026-11-21T07:42:04.123Z`, for log lines. A time that no calendar has is the last one that it has.
+/// `2026-11-21T07:42:04.123Z`, for log lines. Later times are shown as the end of the year 9999.
 pub fn timestamp(ms: u64) -> String {
-    /// The end of the year 9999.
     const LAST_MS: u64 = 253_402_300_799_999;
     humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(ms.min(LAST_MS))).to_string()
 }
@@ -97,14 +91,8 @@ pub fn bytes(count: u64) -> String {
 /// `1,234,567`.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// US dollars, with as many digits as small sums need.

@@ -255,6 +255,25 @@ fn only_what_is_missing_is_sent_and_a_first_meeting_goes() {
 }
 
 #[test]
+fn an_import_without_changes_says_so() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("SOUL.md"), "soul").unwrap();
+    let run = played(&import(&dir, &[]), |connection| {
+        let shown = json!({"agent": entry("work"), "files": [], "bindings": []});
+        answer(connection, "agents.get", &json!({"agentId": "work"}), &shown);
+        let listed = json!({"path": "", "files": ["SOUL.md"], "directories": []});
+        answer(connection, "workspace.list", &json!({"agentId": "work"}), &listed);
+        let request = connection.expect("workspace.read");
+        connection.answer(
+            &request,
+            &json!({"path": "SOUL.md", "content": "soul", "size": 4, "etag": "e1"}),
+        );
+    })
+    .ok();
+    assert!(run.stderr.contains("Nothing to import: 1 unchanged"), "{}", run.stderr);
+}
+
+#[test]
 fn what_differs_is_replaced_only_when_that_is_said() {
     let dir = workspace();
     let run = played(&import(&dir, &[]), |connection| known(connection, "another soul")).failed(2);

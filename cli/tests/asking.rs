@@ -97,8 +97,8 @@ fn in_a_small_window_the_code_waits_until_the_window_is_larger() {
     let terminal = Terminal::sized(command, 40, 24);
     let mut connection = logging_in(&gateway, &terminal);
     answers(&mut connection, "channel.login", &qr(&"x".repeat(200)));
-    let told = terminal.shows("Ctrl-C leaves");
-    assert!(!told.contains(QR) && told.contains("--phone"), "{told:?}");
+    let shown = terminal.shows("Ctrl-C leaves");
+    assert!(!shown.contains(QR) && shown.contains("--phone"), "{shown:?}");
     terminal.resize(100, 60);
     answers(&mut connection, "channel.login", &qr(&"x".repeat(200)));
     let drawn = terminal.shows("Ctrl-C leaves");

@@ -304,6 +304,9 @@ impl Import {
     }
 
     fn summarize(&self, out: Output, found: &Scan, before: &str) {
+        let changes = [Action::New, Action::Replace, Action::Remove, Action::Failed];
+        let nothing = !self.rows.iter().any(|row| changes.contains(&row.action));
+        let before = if nothing { "Nothing to import: " } else { before };
         out.aside(&format!("{before}{}", plan::summary(&self.rows)));
         if found.archives > 0 {
             out.aside(&format!(

@@ -17,7 +17,7 @@ use super::context::Context;
 use crate::args::Node;
 use crate::clean::clean;
 use crate::client::{Account, find_url};
-use crate::config::{self, Config, Key};
+use crate::config::{Config, Key, check_node_id};
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::{Output, Style};
 use crate::paths;
@@ -37,7 +37,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
             "Name it: `gsv node --id laptop`.",
         ));
     };
-    config::check_node_id(&id).map_err(|problem| {
+    check_node_id(&id).map_err(|problem| {
         Failure::usage(
             format!("`{id}` is not valid: {problem}."),
             "Choose another name with --id.",
@@ -136,7 +136,7 @@ fn kind_of(token: &str) -> Option<&str> {
 async fn token(context: &Context, config: &mut Config, id: &str, url: &str) -> Outcome<String> {
     let given = context.global.token.clone().filter(|token| !token.is_empty());
     if let Some(token) = &given {
-        config::check_value(Key::Token, token)?;
+        Key::Token.check(token)?;
         if kind_of(token) != Some("admin") {
             return Ok(token.clone());
         }

@@ -1,0 +1,156 @@
+//! The settings of the local config: their names, the values that they take, and how a secret is shown. Pure.
+
+use std::path::Path;
+
+use crate::exit::{Failure, Outcome};
+use crate::suggest;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    Url,
+    Token,
+    Session,
+    NodeId,
+    NodeToken,
+    NodeWorkspace,
+}
+
+impl Key {
+    pub const ALL: [Self; 6] = [
+        Self::Url,
+        Self::Token,
+        Self::Session,
+        Self::NodeId,
+        Self::NodeToken,
+        Self::NodeWorkspace,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::Token => "token",
+            Self::Session => "session",
+            Self::NodeId => "node.id",
+            Self::NodeToken => "node.token",
+            Self::NodeWorkspace => "node.workspace",
+        }
+    }
+
+    pub const fn is_secret(self) -> bool {
+        matches!(self, Self::Token | Self::NodeToken)
+    }
+
+    pub fn parse(name: &str) -> Outcome<Self> {
+        let found = Self::ALL.into_iter().find(|key| key.name() == name);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            let next = match suggest::nearest(name, names) {
+                Some(near) => format!("Did you mean `{near}`?"),
+                None => format!("The settings are {}.", names.join(", ")),
+            };
+            Failure::usage(format!("There is no local setting `{name}`."), next)
+        })
+    }
+
+    /// The table of the file that has the setting, and its name there.
+    pub fn place(self) -> (Option<&'static str>, &'static str) {
+        match self.name().split_once('.') {
+            Some((table, name)) => (Some(table), name),
+            None => (None, self.name()),
+        }
+    }
+
+    pub fn check(self, value: &str) -> Outcome {
+        let checked = match self {
+            Self::Url => check_url(value),
+            Self::Token | Self::NodeToken => {
+                let valid = (1..=512).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_graphic());
+                or_problem(valid, "a token has 1 to 512 printable characters and no spaces")
+            }
+            Self::Session => {
+                let valid = (1..=512).contains(&value.len()) && !value.chars().any(char::is_control);
+                or_problem(valid, "a session key has 1 to 512 characters")
+            }
+            Self::NodeId => check_node_id(value),
+            Self::NodeWorkspace => or_problem(Path::new(value).is_absolute(), "the workspace must be an absolute path"),
+        };
+        checked.map_err(|problem| {
+            let name = self.name();
+            let next = format!("Set it: `gsv local-config set {name} VALUE`.");
+            Failure::usage(format!("`{name}` is not valid: {problem}."), next)
+        })
+    }
+}
+
+fn or_problem(valid: bool, problem: &'static str) -> Result<(), &'static str> {
+    if valid { Ok(()) } else { Err(problem) }
+}
+
+pub fn check_url(url: &str) -> Result<(), &'static str> {
+    let schemes = ["ws://", "wss://", "http://", "https://"];
+    let Some(rest) = schemes.iter().find_map(|scheme| url.strip_prefix(scheme)) else {
+        return Err("the address must begin with ws://, wss://, http:// or https://");
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.is_empty() || url.len() > 2_048 || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err("the address has no host, or characters that an address can't have");
+    }
+    or_problem(
+        !authority.contains('@'),
+        "put the token into `token`, not into the address",
+    )
+}
+
+pub fn check_node_id(id: &str) -> Result<(), &'static str> {
+    let valid = id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && id.len() <= 64
+        && id != "gsv"
+        && id.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+    or_problem(
+        valid,
+        "a node's id has 1 to 64 letters, digits, `_`, `.` or `-`, begins with a letter or digit, and is not `gsv`",
+    )
+}
+
+/// `gsv_admin_ab12cd34ef_…9f3c`; any other secret keeps only its last four characters.
+pub fn mask(secret: &str) -> String {
+    let count = secret.chars().count();
+    let last: String = secret
+        .chars()
+        .skip(count.saturating_sub(4))
+        .filter(|_| count >= 16)
+        .collect();
+    match secret.splitn(4, '_').collect::<Vec<_>>().as_slice() {
+        ["gsv", kind, id, rest] if rest.len() >= 16 => format!("gsv_{kind}_{id}_…{last}"),
+        _ => format!("…{last}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    #[test]
+    fn values_are_checked() {
+        for (key, value) in [
+            (Key::Url, "localhost:8787"),
+            (Key::Url, "ws://"),
+            (Key::Url, "wss://me:secret@host/ws"),
+            (Key::Token, "with space"),
+            (Key::Session, ""),
+            (Key::NodeId, "-x"),
+            (Key::NodeId, "gsv"),
+            (Key::NodeWorkspace, "relative"),
+        ] {
+            assert_eq!(key.check(value).unwrap_err().exit, Exit::Usage, "{value}");
+        }
+    }
+
+    #[test]
+    fn s5_secrets_are_masked() {
+        let token = format!("gsv_admin_abcdefghij_{}", "0123456789abcdef".repeat(4));
+        assert_eq!(mask(&token), "gsv_admin_abcdefghij_…cdef");
+        assert_eq!(mask("short"), "…");
+    }
+}
