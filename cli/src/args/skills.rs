@@ -18,7 +18,7 @@ pub enum SkillsCommand {
     Install(SkillInstall),
     /// Delete a skill
     Remove(SkillRemove),
-    /// Approve a skill whose files have changed
+    /// Approve a skill that has changed
     Approve(SkillApprove),
 }
 
