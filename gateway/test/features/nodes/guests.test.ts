@@ -1,4 +1,4 @@
-/** Conversations that are not the owner's own: which they are, for ever, and what they may use. The platform's side is a fake service. */
+/** Session ownership, which never changes, and what sessions that are not the owner's may use. The platform is a fake service. */
 import { createExecutionContext, evictDurableObject, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -35,7 +35,7 @@ const configure = (path: string, value: unknown) => owner.ok("config.set", { pat
 const identities = (): SessionIdentity[] => sessions.of("send").map(({ args }) => (args[0] as SessionSend).identity);
 const last = (): SessionIdentity | undefined => identities().at(-1);
 
-describe("whose a conversation is", () => {
+describe("session ownership", () => {
   test.each(["per-peer", "per-channel-peer", "per-account-channel-peer"])(
     "[S8][X8] the owner's own under %s, from every side",
     async (scope) => {
@@ -44,7 +44,7 @@ describe("whose a conversation is", () => {
       const { sessionKey = "" } = await take(dm("me"));
       expect(sessionKey).not.toBe("agent:main:main");
       expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
-      // The owner's terminal in the same conversation makes it no other's.
+      // A message from the owner's terminal does not change the ownership.
       await owner.ok("chat.send", { sessionKey, message: "and from here" });
       expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
       await evictDurableObject(gateway());
@@ -53,7 +53,7 @@ describe("whose a conversation is", () => {
     },
   );
 
-  test("[CH9][CH10][S8] a guest's stays a guest's when they become the owner, who talks on in the main one", async () => {
+  test("[CH9][CH10][S8] a guest's session stays a guest's when the guest becomes the owner, who goes on in the main session", async () => {
     await configure("session.dmScope", "per-peer");
     await configure("channels.test.allowFrom", ["anna"]);
     const { sessionKey = "" } = await take(dm("anna"));
@@ -65,7 +65,7 @@ describe("whose a conversation is", () => {
     expect(last()).toMatchObject({ key: "agent:main:dm:test%3Aanna", isOwnersSession: false });
   });
 
-  test("[S8] the owner's is nobody else's when they are no longer the owner", async () => {
+  test("[S8] the owner's session stays closed to a sender who is no longer the owner", async () => {
     await configure("session.dmScope", "per-peer");
     await configure("channels.test.owners", ["anna"]);
     await take(dm("anna"));
@@ -75,18 +75,18 @@ describe("whose a conversation is", () => {
     expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isOwnersSession: false });
   });
 
-  test("[CH11][S8] where no other name is left, they are told, and nothing reaches it", async () => {
+  test("[CH11][S8] when no other session name is left, the sender is told, and nothing reaches the owner's session", async () => {
     await configure("session.dmScope", "per-account-channel-peer");
     await configure("channels.test.owners", ["anna"]);
     await take(dm("anna"));
     await configure("channels.test", { allowFrom: ["anna"] });
     const before = identities().length;
     const refused = await take(dm("anna"));
-    expect(refused).toMatchObject({ outcome: "refused", replies: [{ text: expect.stringContaining("somebody else's") }] });
+    expect(refused).toMatchObject({ outcome: "refused", replies: [{ text: expect.stringContaining("else's") }] });
     expect(identities()).toHaveLength(before);
   });
 
-  test("[S7][S8] a guest who is linked to the owner's name gets no part of the owner's conversation", async () => {
+  test("[S7][S8] a guest who is linked to the owner's name gets nothing of the owner's session", async () => {
     await configure("session.dmScope", "per-peer");
     await configure("session.identityLinks", { us: ["test:me", "test:anna"] });
     await configure("channels.test", { owners: ["me"], allowFrom: ["anna"] });
@@ -96,7 +96,7 @@ describe("whose a conversation is", () => {
     expect(last()).toMatchObject({ key: "agent:main:test:default:dm:anna", isOwnersSession: false });
   });
 
-  test("[P2][S8] a message on its way to the owner's conversation does not get there from a guest", async () => {
+  test("[P2][S8] a retried message does not reach the owner's session after its sender became a guest", async () => {
     await configure("channels.test.owners", ["anna"]);
     sessions = fakeSessions(() => ({ send: () => Promise.reject(new Error("the link broke")) }));
     const inbound = dm("anna");
@@ -107,7 +107,7 @@ describe("whose a conversation is", () => {
     expect(identities()).toEqual([]);
   });
 
-  test("[P2][S8] a message on its way to a guest's conversation does not make it the owner's", async () => {
+  test("[P2][S8] a retried message does not turn a guest's session into the owner's", async () => {
     await configure("channels.test.allowFrom", ["anna"]);
     sessions = fakeSessions(() => ({ send: () => Promise.reject(new Error("the link broke")) }));
     const inbound = dm("anna");
@@ -118,7 +118,7 @@ describe("whose a conversation is", () => {
     expect(identities()).toEqual([]);
   });
 
-  test("[CH12][S8] memory is looked for in the owner's own conversations, never in a guest's or a group's", async () => {
+  test("[CH12][S8] memory is searched in the owner's sessions, never in a guest's or a group's", async () => {
     await configure("session.dmScope", "per-peer");
     await configure("channels.test", { owners: ["me"], allowFrom: ["anna"], groups: "all" });
     await take(dm("me"));
@@ -136,18 +136,18 @@ describe("whose a conversation is", () => {
   });
 });
 
-describe("what others than the owner may use", () => {
+describe("what guests may use", () => {
   const GUEST = "agent:main:test:default:dm:anna";
   const names = async (key: string): Promise<readonly string[]> =>
     ((await port().runContext(key, undefined))?.tools ?? []).map(({ definition }) => definition.name);
   const call = (sessionKey: string, tool = "Bash") =>
     port().dispatchTool({ callId: "ref/r1/1/0", sessionKey, nodeId: "lap", tool, args: {}, timeoutMs: 1000 });
 
-  test("[CH13][CH15][X7][S6] a guest's run is shown no machine, and a call that it makes all the same is refused and noted", async () => {
+  test("[CH13][CH15][X7][S6] a guest's run sees no machine; a call that it makes anyway is refused and audited", async () => {
     await configure("channels.test.allowFrom", ["anna"]);
     await take(dm("anna"));
     const lap = await node("lap");
-    for (const key of [GUEST, "agent:main:test:group:g1", "agent:main:test:thread:t1", "agent:main:dm:nobody", "not a key"]) {
+    for (const key of [GUEST, "agent:main:test:group:g1", "agent:main:test:thread:t1", "agent:main:dm:ben", "not a key"]) {
       const context = await port().runContext(key, undefined);
       expect({ key, tools: context?.tools, nodes: context?.nodes }).toEqual({ key, tools: [], nodes: [] });
       expect(await call(key)).toBe("refused");
@@ -157,7 +157,7 @@ describe("what others than the owner may use", () => {
     expect(entries).toContainEqual(expect.objectContaining({ action: "tool.dispatch", target: "lap__Bash", actor: `session:${GUEST}` }));
   });
 
-  test("the owner's own has them, also over a platform", async () => {
+  test("the owner's session has all machines, also over a platform", async () => {
     await configure("session.dmScope", "per-peer");
     await configure("channels.test.owners", ["me"]);
     await take(dm("me"));
@@ -168,7 +168,7 @@ describe("what others than the owner may use", () => {
     }
   });
 
-  test("[CH14][X7] what the owner opens on a channel, and what is closed again while a run is under way", async () => {
+  test("[CH14][X7] a tool that the owner opens on a channel, and closes again during a run", async () => {
     await configure("channels.test", { allowFrom: ["anna"], guestTools: ["lap__R*"] });
     await take(dm("anna"));
     await node("lap");
@@ -181,7 +181,7 @@ describe("what others than the owner may use", () => {
     expect((await port().runContext(GUEST, version))?.tools).toEqual([]);
   });
 
-  test("[S10] what can't be opened is refused in words", async () => {
+  test("[S10] an entry that can't be opened is refused in words", async () => {
     expect(await owner.refused("config.set", { path: "channels.test.guestTools", value: ["gsv__WriteFile"] })).toMatchObject({
       reason: "config.invalid",
       message: expect.stringContaining("can't be opened"),
@@ -192,7 +192,7 @@ describe("what others than the owner may use", () => {
 describe("[TH6] programs that answer each other", () => {
   const group = (sender: string, bot: boolean): ChannelInbound =>
     dm(sender, { peer: { kind: "group", id: "g1" }, sender: { id: sender, bot }, wasMentioned: true });
-  test("[CH4] five in a row are answered, then none until a person writes, also after a restart", async () => {
+  test("[CH4] five messages in a row are answered, then none until a person writes, also after a restart", async () => {
     await configure("channels.test.allowFrom", ["bot", "anna"]);
     const outcomes = async (count: number, bot = true): Promise<string[]> => {
       const out: string[] = [];
@@ -209,7 +209,7 @@ describe("[TH6] programs that answer each other", () => {
     vi.spyOn(Date, "now").mockReturnValue(now + 3_700_000);
     expect(await outcomes(1)).toEqual(["accepted"]);
   });
-  test("a program that nobody let in gets nothing, not even a notice", async () => {
+  test("a program that was not let in gets nothing, not even a notice", async () => {
     await configure("channels.test", { dmPolicy: "open", allowFrom: ["*"] });
     expect(await take(dm("bot", { sender: { id: "bot", bot: true } }))).toEqual({ outcome: "ignored" });
     expect(await take(group("bot", true))).toEqual({ outcome: "ignored" });

@@ -32,7 +32,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A conversation's ref, as call ids carry it. */
+/** A session's ref, as call ids carry it. */
 async function refOf(sessionKey: string): Promise<string> {
   await admin.ok("chat.send", { sessionKey, message: "hi" });
   return last<{ identity: { ref: string } }>(sessions.of("send")).identity.ref;
@@ -65,7 +65,7 @@ async function later(ms: number): Promise<void> {
 }
 
 describe("a session's calls", () => {
-  test("[G2] reach the node that they name, and no other", async () => {
+  test("[G2] reach the node that they name, and no other node", async () => {
     const [lap, box] = [await node("lap"), await node("box")];
     const ref = await refOf("main");
     expect(await gateway().dispatchTool(call(`${ref}/r1/1/0`))).toBe("sent");
@@ -95,7 +95,7 @@ describe("a session's calls", () => {
     ]);
   });
 
-  test("[T6] a result that nobody knows is dropped, and the node is told", async () => {
+  test("[T6] a result of an unknown call is dropped, and the node is told", async () => {
     const lap = await node("lap");
     for (const callId of ["nosuchref2/r1/1/0", "gw/x/y", "call_0", "/", ""]) {
       const res = await lap.call("tool.result", { callId, result: 1 });
@@ -104,7 +104,7 @@ describe("a session's calls", () => {
     expect(sessions.of("toolResult")).toEqual([]);
   });
 
-  test("[W6] a result whose session can't be reached stays the node's", async () => {
+  test("[W6] the node keeps a result whose session can't be reached", async () => {
     vi.restoreAllMocks();
     vi.spyOn(console, "warn").mockImplementation(() => undefined);
     vi.spyOn(console, "error").mockImplementation(() => undefined);
@@ -130,7 +130,7 @@ describe("a session's calls", () => {
     await gateway().cancelTools("nowhere", ["a/r1/1/0"], "stopped");
   });
 
-  test("progress reaches those who follow, only of a call that this node was given", async () => {
+  test("progress reaches the followers of the session, only for a call that was handed to this node", async () => {
     const [lap, box] = [await node("lap"), await node("box")];
     const ref = await refOf("main");
     await gateway().dispatchTool(call(`${ref}/r1/1/0`));
@@ -159,7 +159,7 @@ describe("a session's calls", () => {
 });
 
 describe("[G3][W5] a link that breaks", () => {
-  test("sessions with calls out there hear of it at once, others don't, clients see it", async () => {
+  test("only the sessions with calls on the node are told at once; clients see it", async () => {
     const lap = await node("lap");
     const ref = await refOf("main");
     await refOf("agent:main:cli:dm:b");
@@ -172,7 +172,7 @@ describe("[G3][W5] a link that breaks", () => {
     expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`))).toBe("offline");
   });
 
-  test("a call that has ended makes its session wait for nothing", async () => {
+  test("a session whose call has ended is not told", async () => {
     const lap = await node("lap");
     const ref = await refOf("main");
     await gateway().dispatchTool(call(`${ref}/r1/1/0`));
@@ -182,7 +182,7 @@ describe("[G3][W5] a link that breaks", () => {
     expect(sessions.of("nodeChanged")).toEqual([]);
   });
 
-  test("[T3] back again: the session hears what the node's ledger says of its calls", async () => {
+  test("[T3] the node is back: the session is told what the node's ledger says about its calls", async () => {
     const lap = await node("lap");
     const ref = await refOf("main");
     await gateway().dispatchTool(call(`${ref}/r1/1/0`));
@@ -202,18 +202,18 @@ describe("[G3][W5] a link that breaks", () => {
       key: "agent:main:main",
       args: [{ nodeId: "lap", online: true, calls: [{ callId: `${ref}/r1/1/0`, state: "started" }] }],
     });
-    // It still runs there: the session hears of the next break as well.
+    // The call still runs there: the session is told of the next break as well.
     expect((await admin.ok<{ nodes: unknown[] }>("nodes.list")).nodes).toMatchObject([{ nodeId: "lap", online: true, ledger: true }]);
   });
 
-  test("[K16] after the gateway lost everything it knew in memory, the node's ledger alone tells the session", async () => {
+  test("[K16] after the gateway lost its memory, the node's ledger alone tells the session", async () => {
     const ref = await refOf("main");
     await node("lap", ADMIN, { ledger: { calls: [{ callId: `${ref}/r1/1/0`, state: "finished" }] } });
     await until("online", () => sessions.of("nodeChanged").length === 1);
     expect(sessions.of("nodeChanged")[0]?.args[0]).toMatchObject({ online: true, calls: [{ state: "finished" }] });
   });
 
-  test("[T4] a node without a ledger says nothing of its calls", async () => {
+  test("[T4] a node without a ledger reports nothing about its calls", async () => {
     const lap = await node("lap", ADMIN, {});
     const ref = await refOf("main");
     await gateway().dispatchTool(call(`${ref}/r1/1/0`));
@@ -224,7 +224,7 @@ describe("[G3][W5] a link that breaks", () => {
     expect(sessions.of("nodeChanged")[1]?.args[0]).toEqual({ nodeId: "lap", online: true });
   });
 
-  test("[H4] replaced: the session hears that the node is there, not that it went", async () => {
+  test("[H4] a replaced connection: the session is told that the node is there, not that it left", async () => {
     await node("lap");
     const ref = await refOf("main");
     await gateway().dispatchTool(call(`${ref}/r1/1/0`));
@@ -248,11 +248,11 @@ describe("[G3][W5] a link that breaks", () => {
   });
 });
 
-describe("[P12] after the gateway's life ended without a word", () => {
+describe("[P12] after the gateway was killed", () => {
   /** Everything in memory and every socket is lost, as when the process is killed. */
   const crash = (): Promise<void> => evictDurableObject(gateway(), { webSockets: "close" });
 
-  test("[G6][K8] a machine that was connected is about to come back: its tools stay, and a call waits for it", async () => {
+  test("[G6][K8] a machine that was connected is expected back: its tools stay, and a call waits for it", async () => {
     await node("lap");
     const ref = await refOf("main");
     await crash();
@@ -267,7 +267,7 @@ describe("[P12] after the gateway's life ended without a word", () => {
 
   const broken = ["agent:main:main", { nodeId: "lap", online: false, reason: "the gateway was started again" }];
   const told = (): unknown[] => sessions.of("nodeChanged").map(({ key, args }) => [key, args[0]]);
-  test("[T4] what was sent to a machine without a ledger: the sessions that were active are told, and again when it is back", async () => {
+  test("[T4] active sessions are told that the link of a machine without a ledger broke, and again when it is back", async () => {
     await node("lap", ADMIN, {});
     await refOf("main");
     await crash();
@@ -278,7 +278,7 @@ describe("[P12] after the gateway's life ended without a word", () => {
     expect(told()).toEqual([broken, ["agent:main:main", { nodeId: "lap", online: true }]]);
   });
 
-  test("[T4] however quickly it comes back", async () => {
+  test("[T4] they are told also when it comes back at once", async () => {
     await node("lap", ADMIN, {});
     await refOf("main");
     await crash();
@@ -287,7 +287,7 @@ describe("[P12] after the gateway's life ended without a word", () => {
     expect(told()).toEqual([broken, ["agent:main:main", { nodeId: "lap", online: true }]]);
   });
 
-  test("a machine that does not come back counts as gone, and stays so", async () => {
+  test("a machine that does not come back counts as gone and stays gone", async () => {
     await node("lap");
     const ref = await refOf("main");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -318,7 +318,7 @@ describe("[P12] after the gateway's life ended without a word", () => {
 });
 
 describe("nodes.list and node.forget", () => {
-  test("what is and was connected", async () => {
+  test("known machines, connected or not", async () => {
     const lap = await node("lap", ADMIN, {
       nodeRuntime: { hostCapabilities: ["filesystem.read", "shell.exec"], toolCapabilities: { Bash: ["shell.exec"] } },
     });
@@ -351,7 +351,7 @@ describe("nodes.list and node.forget", () => {
 });
 
 describe("tools.list", () => {
-  test("[G4] the gateway's own and those of connected machines, each under its full name, sorted", async () => {
+  test("[G4] native tools and tools of connected machines, each under its full name, sorted", async () => {
     const lap = await node("lap");
     const names = async (): Promise<string[]> =>
       (await admin.ok<{ tools: { name: string }[] }>("tools.list")).tools.map(({ name }) => name);
