@@ -56,7 +56,7 @@ export class WebSocket extends EventEmitter {
   #received(data: unknown): void {
     if (this.readyState !== OPEN) return;
     if (!(data instanceof ArrayBuffer) || data.byteLength > MAX_MESSAGE_BYTES) {
-      this.#failed(new Error("the server sent what is no frame"));
+      this.#failed(new Error("the server sent an invalid frame"));
       return;
     }
     this.emit("message", Buffer.from(data));
