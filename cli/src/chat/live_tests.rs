@@ -179,6 +179,17 @@ proptest! {
 }
 
 #[test]
+fn a_line_that_only_resembles_a_fence_opens_no_code_block() {
+    let source = "``` `\n\n```\na\n```\n";
+    let (mut live, mut terminal) = (Live::default(), Terminal::new(LOOK.width));
+    for at in 0..source.len() {
+        terminal.write(&live.text(&source[at..=at], SCREEN));
+    }
+    terminal.write(&live.end(SCREEN));
+    assert_eq!(terminal.text(), rendered(source));
+}
+
+#[test]
 fn a_block_in_pieces_looks_like_the_rendered_block() {
     let (mut live, mut terminal) = (Live::default(), Terminal::new(30));
     let source = "- one\n- two with more words than fit into a line";

@@ -40,7 +40,9 @@ pub fn stable_prefix(text: &str) -> usize {
                     .filter(|c| (*c == '`' || *c == '~') && indent < 4);
                 if let Some(mark) = mark {
                     let length = opening.chars().take_while(|c| *c == mark).count();
-                    if length >= 3 && whole {
+                    // The info string of a backtick fence has no backtick; such a line is ordinary text.
+                    let is_fence = mark == '~' || !opening.trim_start_matches('`').contains('`');
+                    if length >= 3 && whole && is_fence {
                         if indent == 0 {
                             stable = stable.max(start);
                         }
@@ -83,6 +85,7 @@ mod tests {
             ("- a\n\n**bold", "- a\n\n"),
             ("par\n```sh\necho\n\nx", "par\n"),
             ("```sh\necho\n```\n", "```sh\necho\n```\n"),
+            ("``` `\n\nnext", "``` `\n\n"),
             ("~~~\n```\n~~~\nrest", "~~~\n```\n~~~\n"),
         ] {
             assert_eq!(&text[..stable_prefix(text)], stable, "{text:?}");
