@@ -1,48 +1,32 @@
-//! Brings results and events to the gateway and waits until it has them: oldest first, a few at once, again after every
-//! reconnect, until they are acknowledged (T2, K18 to K20). What waits is in the ledger; this only remembers the order.
+//! Sends results and events to the gateway until it has acknowledged them: oldest first, again after every reconnect (T2,
+//! K18 to K20). The ledger holds them; the [`Outbox`] holds the order.
 
-use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gsv_link::LinkError;
 use gsv_link::ledger::CallState;
+use gsv_link::{Link, LinkError};
 use gsv_protocol::methods::{NodeExecEvent, ToolResult};
 use gsv_protocol::types::{NodeExecEventParams, ToolOutcome, ToolResultParams};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::book::Durability;
-use crate::log::{Level, now_ms};
+use crate::book::{Book, Durability};
+use crate::log::{Level, Log, now_ms};
+use crate::outbox::{Item, Outbox};
 use crate::outcome::Outcome;
-use crate::shared::Shared;
 
-const AT_ONCE: usize = 4;
 const ANSWER_TIME: Duration = Duration::from_secs(30);
-/// After an answer that says "not now", or none at all.
+/// Wait after a failed attempt that may succeed on the same link.
 const PAUSE: Duration = Duration::from_secs(2);
 
-#[derive(Default)]
 pub struct Delivery {
-    queues: Mutex<Queues>,
+    outbox: Mutex<Outbox>,
     wake: Notify,
-}
-
-#[derive(Default)]
-struct Queues {
-    online: bool,
-    results: VecDeque<String>,
-    events: VecDeque<String>,
-    in_flight: HashSet<Item>,
-    /// Results that the disk did not take. They are lost with the process, and then the call counts as unknown.
-    unrecorded: HashMap<String, ToolResultParams>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Item {
-    Result(String),
-    Event(String),
+    link: Link,
+    book: Book,
+    log: Arc<Log>,
 }
 
 /// The params of one delivery.
@@ -51,143 +35,98 @@ enum Params {
     Event(NodeExecEventParams),
 }
 
-/// What became of one attempt.
+/// The outcome of one attempt.
 enum Attempt {
     Done,
-    /// Try again in a moment.
+    /// Try again after a pause.
     Again,
-    /// Trying again on this link makes no sense.
+    /// Another attempt on this link would fail as well.
     Later,
 }
 
 impl Delivery {
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn new(link: Link, book: Book, log: Arc<Log>) -> Self {
+        Self {
+            outbox: Mutex::default(),
+            wake: Notify::new(),
+            link,
+            book,
+            log,
+        }
     }
 
-    /// The result of a call that has ended, or its remembered one, is to be sent (again).
-    pub fn result(&self, call_id: &str) {
-        let mut queues = self.queues();
-        let item = Item::Result(call_id.to_owned());
-        if !queues.in_flight.contains(&item) && !queues.results.iter().any(|waiting| waiting == call_id) {
-            queues.results.push_back(call_id.to_owned());
-        }
-        drop(queues);
+    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Outbox)) {
+        change(&mut self.outbox());
         self.wake.notify_one();
     }
 
-    /// The same for a result that could not be recorded.
+    /// Sends the result of a call that has ended (again).
+    pub fn result(&self, call_id: &str) {
+        self.change(|outbox| outbox.add(Item::Result(call_id.to_owned())));
+    }
+
+    /// Sends a result that the ledger could not store.
     pub fn unrecorded(&self, call_id: &str, params: ToolResultParams) {
-        self.queues().unrecorded.insert(call_id.to_owned(), params);
-        self.result(call_id);
+        self.change(|outbox| outbox.add_unrecorded(call_id, params));
     }
 
     pub fn has_unrecorded(&self, call_id: &str) -> bool {
-        self.queues().unrecorded.contains_key(call_id)
+        self.outbox().unrecorded(call_id).is_some()
     }
 
     pub fn event(&self, event_id: &str) {
-        let mut queues = self.queues();
-        if !queues.events.iter().any(|waiting| waiting == event_id)
-            && !queues.in_flight.contains(&Item::Event(event_id.to_owned()))
-        {
-            queues.events.push_back(event_id.to_owned());
-        }
-        drop(queues);
-        self.wake.notify_one();
+        self.change(|outbox| outbox.add(Item::Event(event_id.to_owned())));
     }
 
-    /// There is a link. Everything unacknowledged is sent again, except what the link itself sends again.
-    pub fn online(&self, unreleased: Vec<String>, events: Vec<String>) {
-        let mut queues = self.queues();
-        queues.online = true;
-        let mut results: VecDeque<String> = unreleased.into();
-        let mut also: Vec<String> = queues.results.drain(..).collect();
-        also.extend(queues.unrecorded.keys().cloned());
-        for call_id in also {
-            if !results.contains(&call_id) {
-                results.push_back(call_id);
-            }
-        }
-        results.retain(|call_id| !queues.in_flight.contains(&Item::Result(call_id.clone())));
-        queues.results = results;
-        queues.events = events
-            .into_iter()
-            .filter(|id| !queues.in_flight.contains(&Item::Event(id.clone())))
-            .collect();
-        drop(queues);
-        self.wake.notify_one();
+    /// There is a link. `results` and `events`: what the ledger holds for the gateway, oldest first.
+    pub fn online(&self, results: Vec<String>, events: Vec<String>) {
+        self.change(|outbox| outbox.online(results, events));
     }
 
     pub fn offline(&self) {
-        self.queues().online = false;
-    }
-
-    /// What may be sent now. Events go one by one, because their order tells a story.
-    fn next(&self) -> Option<Item> {
-        let mut queues = self.queues();
-        if !queues.online {
-            return None;
-        }
-        let event_under_way = queues.in_flight.iter().any(|item| matches!(item, Item::Event(_)));
-        let results_under_way = queues.in_flight.len() - usize::from(event_under_way);
-        let item = if results_under_way < AT_ONCE && !queues.results.is_empty() {
-            queues.results.pop_front().map(Item::Result)
-        } else if event_under_way {
-            None
-        } else {
-            queues.events.pop_front().map(Item::Event)
-        }?;
-        queues.in_flight.insert(item.clone());
-        Some(item)
-    }
-
-    fn ended(&self, item: &Item, again: bool) {
-        let mut queues = self.queues();
-        queues.in_flight.remove(item);
-        if again {
-            match item {
-                Item::Result(id) => queues.results.push_front(id.clone()),
-                Item::Event(id) => queues.events.push_front(id.clone()),
-            }
-        }
+        self.outbox().offline();
     }
 
     /// Runs as long as the node does.
-    pub async fn run(shared: Arc<Shared>) {
-        let this = &shared.delivery;
-        let mut under_way = JoinSet::new();
+    pub async fn run(self: Arc<Self>) {
+        let mut attempts = JoinSet::new();
         loop {
-            while let Some(item) = this.next() {
-                // Read here, one after the other, so that they leave in order.
-                let params = shared.read(&item).await;
-                let shared = Arc::clone(&shared);
-                under_way.spawn(async move {
+            while let Some(item) = self.next() {
+                // Read one after the other, so that the items leave in order.
+                let params = self.read(&item).await;
+                let this = Arc::clone(&self);
+                attempts.spawn(async move {
                     let attempt = match params {
-                        Some(params) => shared.deliver(&item, params).await,
+                        Some(params) => this.deliver(&item, params).await,
                         None => Attempt::Done,
                     };
                     let again = matches!(attempt, Attempt::Again);
                     if again {
                         tokio::time::sleep(PAUSE).await;
                     }
-                    shared.delivery.ended(&item, again);
+                    this.outbox().ended(item, again);
                 });
             }
             tokio::select! {
-                () = this.wake.notified() => {}
-                Some(_) = under_way.join_next() => {}
+                () = self.wake.notified() => {}
+                Some(_) = attempts.join_next() => {}
             }
         }
     }
-}
 
-impl Shared {
+    fn next(&self) -> Option<Item> {
+        self.outbox().next()
+    }
+
     /// The params to send. `None`: there is nothing to send.
     async fn read(&self, item: &Item) -> Option<Params> {
         match item {
             Item::Result(call_id) => {
-                let unrecorded = self.delivery.queues().unrecorded.get(call_id).cloned();
+                let unrecorded = self.outbox().unrecorded(call_id).cloned();
                 let params = match unrecorded {
                     Some(params) => Some(params),
                     None => self.stored_result(call_id).await,
@@ -263,7 +202,7 @@ impl Shared {
         attempt
     }
 
-    /// Params of `tool.result` as the ledger has them. `None`: there is nothing to tell.
+    /// The params of `tool.result` as the ledger holds them. `None`: the call has no result.
     async fn stored_result(&self, call_id: &str) -> Option<ToolResultParams> {
         let id = call_id.to_owned();
         let found = self
@@ -276,16 +215,16 @@ impl Shared {
                 Some(gone(call_id, "its result is no longer kept"))
             }
             Ok((Some(CallState::Finished | CallState::Released), Err(error))) | Err(error) => {
-                self.log_call(Level::Error, &error.to_string(), call_id, &[]);
+                self.log.call(Level::Error, &error.to_string(), call_id, &[]);
                 Some(gone(call_id, "its result can't be read any more"))
             }
             Ok(_) => None,
         }
     }
 
-    /// The disk may take now what it did not take then.
+    /// Stores a result that the ledger could not store before.
     async fn record_late(&self, call_id: &str) {
-        let Some(params) = self.delivery.queues().unrecorded.remove(call_id) else {
+        let Some(params) = self.outbox().take_unrecorded(call_id) else {
             return;
         };
         let id = call_id.to_owned();
@@ -294,19 +233,19 @@ impl Shared {
             ledger.finish(now_ms(), &id, lost, &params)
         });
         if let Err(error) = recorded.await {
-            self.log_call(Level::Error, &error.to_string(), call_id, &[]);
+            self.log.call(Level::Error, &error.to_string(), call_id, &[]);
         }
     }
 
     async fn release(&self, call_id: &str) {
         let id = call_id.to_owned();
         if let Err(error) = self.book.with(move |ledger| ledger.release(now_ms(), &id)).await {
-            // It will be sent once more after the next reconnect, and be recognised there.
-            self.log_call(Level::Warn, &error.to_string(), call_id, &[]);
+            // It is sent once more after the next reconnect; the gateway recognises it.
+            self.log.call(Level::Warn, &error.to_string(), call_id, &[]);
         }
     }
 }
 
 fn gone(call_id: &str, why: &str) -> ToolResultParams {
-    Outcome::unknown(&format!("the call has ended, but {why}"), Value::Null).into_params(call_id, None)
+    Outcome::unknown(&format!("the call has ended, but {why}"), None).into_params(call_id, None)
 }

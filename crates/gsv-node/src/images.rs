@@ -6,6 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gsv_link::{LinkError, Upload};
+use gsv_protocol::errors;
 use gsv_protocol::types::MediaUploaded;
 use serde_json::{Value, json};
 
@@ -60,7 +61,7 @@ pub async fn moved_out(mut outcome: Outcome, call_id: &str, uploader: &Uploader)
         .and_then(Value::as_str)
         .map(|data| STANDARD.decode(data))
     else {
-        return Outcome::error("tool.failed", "The tool gave an image that is not base64.");
+        return Outcome::error(&errors::TOOL_FAILED, "The tool gave an image that is not base64.");
     };
     match uploader.send(call_id, &mime, bytes).await {
         Ok(stored) => {
@@ -68,7 +69,7 @@ pub async fn moved_out(mut outcome: Outcome, call_id: &str, uploader: &Uploader)
             outcome
         }
         Err(error) => Outcome::error(
-            "tool.io",
+            &errors::TOOL_IO,
             format!(
                 "The image could not be handed to the gateway: {error} Try again, or make a smaller copy and read that."
             ),
@@ -161,7 +162,10 @@ mod tests {
         ))
         .await;
         let outcome = moved_out(image(900_000), "ref/r1/1/0", &uploader).await;
-        assert_eq!((outcome.kind, outcome.reason), (ToolOutcome::Error, Some("tool.io")));
+        assert_eq!(
+            (outcome.kind, outcome.reason),
+            (ToolOutcome::Error, Some(&errors::TOOL_IO))
+        );
         assert!(outcome.error.unwrap().contains("There is no such call."));
         assert!(outcome.result.is_none());
     }

@@ -1,24 +1,29 @@
-//! A node: the link's connection and ledger, and the tools, put together. [`run`] is all there is to call.
+//! A node: a link, a call ledger and the tools. [`run`] is the only function to call.
 //!
-//! For: serving tool calls of a gateway on this machine so that each is started at most once and every result arrives.
-//! Never: decides what may be called (the gateway's and the tools' business), prints, or keeps a call's arguments.
+//! Serves tool calls of a gateway on this machine; each starts at most once and every result arrives. Never decides what may
+//! be called (the gateway and the tools do), prints, or keeps the arguments of a call.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
+mod admission;
 mod book;
-mod call;
+mod calls;
+mod context;
 mod delivery;
 mod error;
+mod finish;
 mod images;
 mod invocation;
-mod life;
 mod log;
 mod mask;
 mod node;
+mod outbox;
 mod outcome;
 mod progress;
 mod recover;
-mod shared;
+mod run_call;
+mod service;
+mod tasks;
 
 pub use error::NodeError;
 pub use gsv_tools::{Supervisor, supervise_main};

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::mask::Mask;
 
 const FILE_BYTES: u64 = 10 * 1000 * 1000;
-/// The one that is written, and four older ones.
+/// The current one and four older ones.
 const FILES: u32 = 5;
 const LINE_BYTES: usize = 16 * 1024;
 /// A frame's worth, less what surrounds it.
@@ -83,8 +83,15 @@ impl Log {
         }
         let line = format!("{}\n", Value::Object(line));
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // There is nobody to tell that the log can't be written; the next line tries again.
+        // A log that can't be written can't be reported; the next line tries again.
         let _ = self.append(&mut open, line.as_bytes());
+    }
+
+    /// [`Log::write`] about a call.
+    pub fn call(&self, level: Level, message: &str, call_id: &str, fields: &[(&str, Value)]) {
+        let mut all = vec![("callId", Value::from(call_id))];
+        all.extend(fields.iter().cloned());
+        self.write(level, message, &all);
     }
 
     fn append(&self, open: &mut Option<(File, u64)>, line: &[u8]) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! The node: puts ledger, tools and link together, and hands on what the gateway says.
+//! The node: starts ledger, tools and link, and dispatches the gateway's events.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
 use crate::book::Book;
+use crate::calls::Calls;
+use crate::context::Context;
 use crate::delivery::Delivery;
 use crate::error::NodeError;
 use crate::images::Uploader;
-use crate::life::call_of;
 use crate::log::{Level, Log, now_ms};
 use crate::mask::Mask;
+use crate::progress::ProgressFeed;
 use crate::recover;
-use crate::shared::Shared;
+use crate::run_call::call_of;
+use crate::tasks::Tasks;
 
 const SWEEP: Duration = Duration::from_secs(3600);
 /// Calls that need no process get this long to end when the node is asked to.
@@ -156,19 +159,35 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
         url: config.url.clone(),
         token: config.token.clone(),
     };
-    let shared = Arc::new(Shared::new(config.id.clone(), link, book, tools, log, uploader, online));
-    shared.spawn(forward(Arc::clone(&shared), exec_events));
+    let tasks = Arc::new(Tasks::default());
+    let context = Arc::new(Context {
+        node_id: config.id.clone(),
+        calls: Arc::new(Calls::default()),
+        delivery: Arc::new(Delivery::new(link.clone(), book.clone(), Arc::clone(&log))),
+        progress: ProgressFeed {
+            link: link.clone(),
+            online,
+            tasks: Arc::clone(&tasks),
+        },
+        link,
+        book,
+        tools,
+        log,
+        uploader,
+        tasks,
+    });
+    context.tasks.spawn(forward(Arc::clone(&context), exec_events));
     // Before any call, for it tidies up folders that a new call could be making.
-    if let Err(error) = shared.tools.recover().await {
+    if let Err(error) = context.tools.recover().await {
         voice.say(
             Level::Error,
             &format!("Background commands of an earlier start can't be taken up: {error}"),
         );
     }
     for survivor in survivors {
-        shared.follow(survivor);
+        context.follow(survivor);
     }
-    shared.spawn(Delivery::run(Arc::clone(&shared)));
+    context.tasks.spawn(Arc::clone(&context.delivery).run());
     voice.say(
         Level::Info,
         &format!(
@@ -177,8 +196,8 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
             config.workspace.display()
         ),
     );
-    let outcome = attend(&shared, voice, events, online_sink, shutdown).await;
-    shared.end_tasks().await;
+    let outcome = attend(&context, voice, events, online_sink, shutdown).await;
+    context.tasks.end().await;
     outcome
 }
 
@@ -221,7 +240,7 @@ fn options(config: &NodeConfig, tools: &ToolBox, book: Book) -> Options {
 
 /// The loop. Nothing in it waits for the gateway or a tool.
 async fn attend(
-    shared: &Arc<Shared>,
+    context: &Arc<Context>,
     voice: &Voice,
     mut events: Events,
     online: watch::Sender<bool>,
@@ -235,24 +254,24 @@ async fn attend(
             () = &mut shutdown => {
                 voice.say(Level::Info, "The node stops. Commands that run go on; the next start takes them up again.");
                 online.send_replace(false);
-                last_calls(shared).await;
-                shared.link.close().await;
+                last_calls(context).await;
+                context.link.close().await;
                 return Ok(());
             }
             _ = sweep.tick() => {
                 // Its notes go to the log; there is nothing else to fail.
-                let _ = shared.book.with(|ledger| { ledger.sweep(now_ms()); Ok(()) }).await;
+                let _ = context.book.with(|ledger| { ledger.sweep(now_ms()); Ok(()) }).await;
             }
             event = events.recv() => match event {
-                Some(LinkEvent::Connected(hello)) => connected(shared, voice, &online, &hello),
+                Some(LinkEvent::Connected(hello)) => connected(context, voice, &online, &hello),
                 Some(LinkEvent::Disconnected { reason, retry_in }) => {
                     online.send_replace(false);
-                    shared.delivery.offline();
+                    context.delivery.offline();
                     if let Some(wait) = retry_in {
                         voice.say(Level::Warn, &format!("Not connected: {reason} Trying again in {:.1} s.", wait.as_secs_f32()));
                     }
                 }
-                Some(LinkEvent::Event { event, .. }) => heard(shared, event),
+                Some(LinkEvent::Event { event, .. }) => heard(context, event),
                 Some(LinkEvent::Ignored { what }) => voice.log.write(Level::Warn, &format!("a frame was ignored: {what}"), &[]),
                 Some(LinkEvent::Fatal(error)) => {
                     voice.say(Level::Error, &error.to_string());
@@ -265,9 +284,9 @@ async fn attend(
     }
 }
 
-fn connected(shared: &Arc<Shared>, voice: &Voice, online: &watch::Sender<bool>, hello: &ConnectResult) {
+fn connected(context: &Arc<Context>, voice: &Voice, online: &watch::Sender<bool>, hello: &ConnectResult) {
     online.send_replace(true);
-    let (unreleased, events) = shared
+    let (unreleased, events) = context
         .book
         .look(|ledger| (ledger.unreleased(), ledger.pending_events()));
     let waiting = match unreleased.len() {
@@ -275,29 +294,29 @@ fn connected(shared: &Arc<Shared>, voice: &Voice, online: &watch::Sender<bool>, 
         1 => " One result waits to be delivered.".to_owned(),
         some => format!(" {some} results wait to be delivered."),
     };
-    shared.delivery.online(unreleased, events);
+    context.delivery.online(unreleased, events);
     voice.say(
         Level::Info,
         &format!(
             "Connected as {} to gateway {}.{waiting}",
-            shared.id, hello.server.version
+            context.node_id, hello.server.version
         ),
     );
 }
 
-fn heard(shared: &Arc<Shared>, event: Event) {
+fn heard(context: &Arc<Context>, event: Event) {
     match event {
-        Event::ToolInvoke(event) => shared.invoked(*event),
-        Event::ToolCancel(event) => shared.cancelled(event.call_id.as_str(), &event.reason),
-        Event::LogsGet(event) => send_log(shared, event.call_id, event.lines),
-        Event::Malformed(event) => malformed(shared, &event),
+        Event::ToolInvoke(event) => context.invoked(*event),
+        Event::ToolCancel(event) => context.cancelled(event.call_id.as_str(), &event.reason),
+        Event::LogsGet(event) => send_log(context, event.call_id, event.lines),
+        Event::Malformed(event) => malformed(context, &event),
         // For clients, or of a newer gateway (F2).
         _ => {}
     }
 }
 
 /// An event for this node that does not fit the contract. When its call id can be read, the gateway gets an answer.
-fn malformed(shared: &Arc<Shared>, event: &MalformedEvent<EventName>) {
+fn malformed(context: &Arc<Context>, event: &MalformedEvent<EventName>) {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct OfCall {
@@ -305,20 +324,22 @@ fn malformed(shared: &Arc<Shared>, event: &MalformedEvent<EventName>) {
     }
     let call_id = event.payload.read::<OfCall>().ok().map(|of| of.call_id);
     match (event.name, call_id) {
-        (EventName::ToolInvoke, call_id) => shared.refuse_malformed(call_id, &event.problem),
-        (EventName::ToolCancel, Some(call_id)) => shared.cancelled(call_id.as_str(), ""),
-        (EventName::LogsGet, Some(call_id)) => send_log(shared, call_id, None),
+        (EventName::ToolInvoke, call_id) => context.refuse_malformed(call_id, &event.problem),
+        (EventName::ToolCancel, Some(call_id)) => context.cancelled(call_id.as_str(), ""),
+        (EventName::LogsGet, Some(call_id)) => send_log(context, call_id, None),
         _ => {}
     }
 }
 
-fn send_log(shared: &Arc<Shared>, call_id: CallId, lines: Option<u16>) {
+fn send_log(context: &Arc<Context>, call_id: CallId, lines: Option<u16>) {
     let lines = lines.unwrap_or(LOG_LINES).clamp(1, LOG_LINES_MOST);
-    shared.spawn(answer_log(Arc::clone(shared), call_id, usize::from(lines)));
+    context
+        .tasks
+        .spawn(answer_log(Arc::clone(context), call_id, usize::from(lines)));
 }
 
-async fn answer_log(shared: Arc<Shared>, call_id: CallId, lines: usize) {
-    let log = Arc::clone(&shared.log);
+async fn answer_log(context: Arc<Context>, call_id: CallId, lines: usize) {
+    let log = Arc::clone(&context.log);
     let tail = tokio::task::spawn_blocking(move || log.tail(lines))
         .await
         .unwrap_or_else(|error| Err(std::io::Error::other(error)));
@@ -336,19 +357,19 @@ async fn answer_log(shared: Arc<Shared>, call_id: CallId, lines: usize) {
             error: Some(format!("The node's log can't be read: {error}")),
         },
     };
-    let sent = shared
+    let sent = context
         .link
         .call_within::<LogsResult>(params, Duration::from_secs(20))
         .await;
     if let Err(error) = sent {
-        shared
+        context
             .log
             .write(Level::Warn, &format!("log lines could not be sent: {error}"), &[]);
     }
 }
 
 /// Brings news of background commands into the ledger, from where they are delivered.
-async fn forward(shared: Arc<Shared>, mut events: mpsc::Receiver<ExecEvent>) {
+async fn forward(context: Arc<Context>, mut events: mpsc::Receiver<ExecEvent>) {
     while let Some(mut event) = events.recv().await {
         event.call_id = call_of(&event.call_id).to_owned();
         let is_end = event.event != ExecEventKind::Started;
@@ -356,14 +377,14 @@ async fn forward(shared: Arc<Shared>, mut events: mpsc::Receiver<ExecEvent>) {
         let payload = match serde_json::to_value(&event) {
             Ok(payload) => payload,
             Err(error) => {
-                shared
+                context
                     .log
                     .write(Level::Error, &error.to_string(), &[("eventId", json!(id))]);
                 continue;
             }
         };
         let event_id = id.clone();
-        let stored = shared
+        let stored = context
             .book
             .with(move |ledger| match ledger.add_event(now_ms(), &event_id, &payload)? {
                 // The end is told once and must not be lost; a start is told again by the end.
@@ -376,13 +397,13 @@ async fn forward(shared: Arc<Shared>, mut events: mpsc::Receiver<ExecEvent>) {
             });
         match stored.await {
             Ok(()) => {
-                shared.delivery.event(&id);
+                context.delivery.event(&id);
                 if is_end {
-                    shared.release_command(&session).await;
+                    context.release_command(&session).await;
                 }
             }
             // Its command's folder is not released, so the next start tells it.
-            Err(error) => shared
+            Err(error) => context
                 .log
                 .write(Level::Error, &error.to_string(), &[("eventId", json!(id))]),
         }
@@ -390,9 +411,9 @@ async fn forward(shared: Arc<Shared>, mut events: mpsc::Receiver<ExecEvent>) {
 }
 
 /// Lets short calls come to their end, so that their results are stored and not unknown.
-async fn last_calls(shared: &Shared) {
+async fn last_calls(context: &Context) {
     let idle = async {
-        while shared.active_short_calls() > 0 {
+        while context.calls.short_calls() > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

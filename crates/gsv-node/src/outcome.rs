@@ -1,6 +1,8 @@
-//! How a call ended, and how that is put into `tool.result` so that it fits a frame.
+//! How a call ended, and its `tool.result` cut to fit a frame.
 
+use gsv_link::ledger::LedgerError;
 use gsv_protocol::types::{ToolOutcome, ToolResultParams};
+use gsv_protocol::{ErrorReason, errors, limits};
 use gsv_tools::ToolError;
 use serde_json::Value;
 
@@ -14,7 +16,7 @@ pub struct Outcome {
     pub kind: ToolOutcome,
     pub result: Option<Value>,
     pub error: Option<String>,
-    pub reason: Option<&'static str>,
+    pub reason: Option<&'static ErrorReason>,
 }
 
 impl Outcome {
@@ -27,7 +29,7 @@ impl Outcome {
         }
     }
 
-    pub fn error(reason: &'static str, error: impl Into<String>) -> Self {
+    pub fn error(reason: &'static ErrorReason, error: impl Into<String>) -> Self {
         Self {
             kind: ToolOutcome::Error,
             result: None,
@@ -42,7 +44,7 @@ impl Outcome {
             kind: ToolOutcome::Cancelled,
             result: None,
             error: Some(error),
-            reason: Some("tool.cancelled"),
+            reason: Some(&errors::TOOL_CANCELLED),
         }
     }
 
@@ -52,18 +54,37 @@ impl Outcome {
             kind: ToolOutcome::Timeout,
             result: None,
             error: Some(error.into()),
-            reason: Some("tool.timeout"),
+            reason: Some(&errors::TOOL_TIMEOUT),
         }
     }
 
-    /// Started, and nobody can say how it ended.
-    pub fn unknown(why: &str, known: Value) -> Self {
-        let error = format!("It is not known whether the call took effect: {why}. Look before you repeat it.");
+    /// More calls run and wait than the machine takes.
+    pub fn queue_full() -> Self {
+        let error = format!(
+            "{} calls run and {} wait on this machine already; nothing was run. Wait for some to end.",
+            limits::NODE_CONCURRENT_CALLS,
+            limits::NODE_QUEUED_CALLS
+        );
+        Self::error(&errors::TOOL_QUEUE_FULL, error)
+    }
+
+    pub fn bad_args(why: &str) -> Self {
+        Self::error(&errors::TOOL_BAD_ARGS, format!("Nothing was run: {why}."))
+    }
+
+    /// The ledger could not record the call, so nothing was run.
+    pub fn not_recorded(error: &LedgerError) -> Self {
+        Self::error(&errors::TOOL_IO, format!("Nothing was run: {error}."))
+    }
+
+    /// Started, and the outcome is not known. `known`: what is known of the command.
+    pub fn unknown(why: &str, known: Option<Value>) -> Self {
+        let error = format!("It is not known whether the call took effect: {why}. Check before you repeat it.");
         Self {
             kind: ToolOutcome::Unknown,
-            result: Some(known).filter(|known| !known.is_null()),
+            result: known,
             error: Some(error),
-            reason: Some("tool.outcome_unknown"),
+            reason: Some(&errors::TOOL_OUTCOME_UNKNOWN),
         }
     }
 
@@ -90,7 +111,7 @@ impl Outcome {
             kind,
             result,
             error: Some(error.to_string()),
-            reason: Some(error.reason()),
+            reason: Some(error.row()),
         }
     }
 
@@ -107,8 +128,17 @@ impl Outcome {
             kind: ToolOutcome::Timeout,
             result: Some(value),
             error: Some(error),
-            reason: Some("tool.timeout"),
+            reason: Some(&errors::TOOL_TIMEOUT),
         }
+    }
+
+    /// The result of a command that goes on in the background.
+    pub fn runs_on(&self) -> bool {
+        self.result
+            .as_ref()
+            .and_then(|result| result.get("status"))
+            .and_then(Value::as_str)
+            == Some("running")
     }
 
     pub fn is_lost(&self) -> bool {
@@ -117,14 +147,14 @@ impl Outcome {
 
     /// Params of `tool.result`. What does not fit is cut in the middle, visibly; what can't be cut becomes an error.
     pub fn into_params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
-        let limit = usize::try_from(gsv_protocol::limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM;
+        let limit = usize::try_from(limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM;
         let mut params = self.params(call_id, duration_ms);
         let mut size = size_of(&params);
         if size > limit && params.result.as_ref().is_some_and(holds_image) {
             let error = format!(
                 "The image is too large: {size} bytes as text, at most {limit} can be sent. Make a smaller copy and read that."
             );
-            return Self::error("tool.too_large", error).params(call_id, duration_ms);
+            return Self::error(&errors::TOOL_TOO_LARGE, error).params(call_id, duration_ms);
         }
         while size > limit {
             let over = size - limit;
@@ -132,7 +162,7 @@ impl Outcome {
                 let error = format!(
                     "The result is too large: {size} bytes, at most {limit} can be sent. Ask for less at a time."
                 );
-                return Self::error("tool.too_large", error).params(call_id, duration_ms);
+                return Self::error(&errors::TOOL_TOO_LARGE, error).params(call_id, duration_ms);
             }
             size = size_of(&params);
         }
@@ -144,7 +174,7 @@ impl Outcome {
             call_id: call_id.into(),
             result: self.result,
             error: self.error,
-            reason: self.reason.map(str::to_owned),
+            reason: self.reason.map(|row| row.reason.to_owned()),
             outcome: Some(self.kind),
             duration_ms,
         }
@@ -159,7 +189,7 @@ fn size_of(params: &ToolResultParams) -> usize {
 /// Whether the outcome can be sent as it is, whatever the call's id. The gateway takes ids of at most 256 characters.
 pub fn fits_a_frame(outcome: &Outcome) -> bool {
     const ID: usize = 1024;
-    let limit = usize::try_from(gsv_protocol::limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM - ID;
+    let limit = usize::try_from(limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM - ID;
     let Some(result) = &outcome.result else { return true };
     // Without images there is nothing to move; measuring costs as much as writing it out.
     !holds_image(result) || result.to_string().len() <= limit

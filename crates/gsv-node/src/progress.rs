@@ -1,17 +1,18 @@
-//! Live news of calls: phases, and what a command prints. Best effort: never waited for by a tool, never stored, dropped
-//! when the gateway or the link is slow; the result says everything in the end.
+//! Live progress of calls: phases, and the output of a command. Best effort: no tool waits for it, nothing is stored, and
+//! a slow gateway or link drops it; the result holds everything.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use gsv_link::Link;
 use gsv_protocol::methods::ToolProgress;
 use gsv_protocol::types::{ToolPhase, ToolProgressParams};
 use gsv_tools::Progress;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::shared::Shared;
+use crate::tasks::Tasks;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 const PERIOD: Duration = Duration::from_millis(100);
@@ -19,37 +20,45 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 const WAITING: usize = 8;
 const CUT: &str = "[...]\n";
 
-impl Shared {
-    /// Says that a call was accepted or started.
-    pub fn tell_phase(self: &Arc<Self>, call_id: &str, phase: ToolPhase, pid: Option<u32>) {
-        drop(self.tell(ToolProgressParams {
+/// Sends the progress of calls. Cheap to clone.
+#[derive(Clone)]
+pub struct ProgressFeed {
+    pub link: Link,
+    pub online: watch::Receiver<bool>,
+    pub tasks: Arc<Tasks>,
+}
+
+impl ProgressFeed {
+    /// Reports that a call was accepted or started.
+    pub fn phase(&self, call_id: &str, phase: ToolPhase, pid: Option<u32>) {
+        self.send(ToolProgressParams {
             call_id: call_id.into(),
             phase,
             chunk: None,
             pid,
-        }));
+        });
     }
 
-    fn tell(self: &Arc<Self>, params: ToolProgressParams) -> Option<JoinHandle<()>> {
-        if !self.is_online() {
+    /// A sink for a tool's live output.
+    pub fn output_of(&self, call_id: &str) -> mpsc::Sender<Progress> {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        self.tasks.spawn(pump(self.clone(), call_id.to_owned(), receiver));
+        sender
+    }
+
+    fn send(&self, params: ToolProgressParams) -> Option<JoinHandle<()>> {
+        if !*self.online.borrow() {
             return None;
         }
         let link = self.link.clone();
         Some(tokio::spawn(async move {
-            // Old news is no news: it is not sent again, and nobody minds if it is lost.
+            // Never resent: the next report and the result replace it.
             let _ = link.call_once::<ToolProgress>(params, ANSWER_TIME).await;
         }))
     }
-
-    /// Where a tool's live output goes.
-    pub fn progress_of(self: &Arc<Self>, call_id: &str) -> mpsc::Sender<Progress> {
-        let (sender, receiver) = mpsc::channel(WAITING);
-        self.spawn(pump(Arc::clone(self), call_id.to_owned(), receiver));
-        sender
-    }
 }
 
-async fn pump(shared: Arc<Shared>, call_id: String, mut receiver: mpsc::Receiver<Progress>) {
+async fn pump(feed: ProgressFeed, call_id: String, mut receiver: mpsc::Receiver<Progress>) {
     let mut waiting = Waiting::default();
     let mut sent: Option<JoinHandle<()>> = None;
     let mut period = tokio::time::interval(PERIOD);
@@ -63,7 +72,7 @@ async fn pump(shared: Arc<Shared>, call_id: String, mut receiver: mpsc::Receiver
             },
             _ = period.tick(), if !waiting.is_empty() => {
                 if is_free {
-                    sent = shared.tell(ToolProgressParams {
+                    sent = feed.send(ToolProgressParams {
                         call_id: call_id.as_str().into(),
                         phase: ToolPhase::Output,
                         chunk: Some(waiting.take()),
@@ -75,7 +84,7 @@ async fn pump(shared: Arc<Shared>, call_id: String, mut receiver: mpsc::Receiver
     }
 }
 
-/// The newest output that was not sent yet.
+/// The latest output that was not sent yet.
 #[derive(Debug, Default)]
 struct Waiting {
     text: String,

@@ -1,17 +1,20 @@
-//! What an earlier process of this node left behind: calls that were started and not finished (K15 to K17). Runs nothing
+//! Recovers the calls that an earlier process of this node started and did not finish (K15 to K17). Never runs a call
 //! again.
 
 use std::sync::Arc;
 
 use gsv_link::ledger::KnownCall;
+use gsv_protocol::errors;
 use gsv_tools::{CallContext, Reattached, RunningCall, ToolBox};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::book::{Book, Durability};
+use crate::calls::Seat;
+use crate::context::Context;
+use crate::finish::Ended;
 use crate::log::{Level, Log, now_ms};
 use crate::outcome::{Outcome, known_of};
-use crate::shared::{Seat, Shared};
 
 /// A command that outlived the process that started it.
 pub struct Survivor {
@@ -20,8 +23,8 @@ pub struct Survivor {
     pub command: RunningCall,
 }
 
-/// Finds out what became of every started call, stores what has ended, and gives what runs still. Must be done before
-/// the gateway is told what the ledger holds.
+/// Looks at every started call, stores the results of those that have ended, and gives those that still run. Must be done
+/// before the gateway learns what the ledger holds.
 pub async fn take_up(book: &Book, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
     let mut survivors = vec![];
     for call in book.look(gsv_link::ledger::Ledger::started) {
@@ -30,7 +33,7 @@ pub async fn take_up(book: &Book, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
             Fate::Follow(command) => {
                 log.write(
                     Level::Info,
-                    "a command of an earlier start runs still",
+                    "a command of an earlier start still runs",
                     &[("callId", json!(call.call_id))],
                 );
                 survivors.push(Survivor {
@@ -57,12 +60,7 @@ pub async fn take_up(book: &Book, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
             ],
         );
         let (id, lost) = (call.call_id.clone(), outcome.is_lost());
-        let runs_on = outcome
-            .result
-            .as_ref()
-            .and_then(|result| result.get("status"))
-            .and_then(Value::as_str)
-            == Some("running");
+        let runs_on = outcome.runs_on();
         let params = outcome.into_params(&call.call_id, None);
         match book
             .record(Durability::Synced, move |ledger| {
@@ -94,7 +92,7 @@ async fn fate(call: &KnownCall, tools: &ToolBox) -> Fate {
         if !call.mutating {
             return Fate::Harmless;
         }
-        let known = known_of(None, call.started_at, None).unwrap_or(Value::Null);
+        let known = known_of(None, call.started_at, None);
         return Fate::Ended(Outcome::unknown("the node was stopped while it ran", known));
     };
     match tools.reattach(&process.spool).await {
@@ -106,7 +104,7 @@ async fn fate(call: &KnownCall, tools: &ToolBox) -> Fate {
         Ok(Reattached::Finished(value)) => Fate::Ended(Outcome::ok(value)),
         Ok(Reattached::NeverStarted) => {
             let error = "The node was stopped before the command was started; nothing was run. It may be called again.";
-            Fate::Ended(Outcome::error("tool.failed", error))
+            Fate::Ended(Outcome::error(&errors::TOOL_FAILED, error))
         }
         Ok(Reattached::Lost { pid, tail, started_at }) => {
             let pid = if pid == 0 { process.pid } else { pid };
@@ -115,9 +113,9 @@ async fn fate(call: &KnownCall, tools: &ToolBox) -> Fate {
             } else {
                 Some(started_at)
             };
-            let known = known_of(Some(pid), started_at, Some(&tail)).unwrap_or(Value::Null);
+            let known = known_of(Some(pid), started_at, Some(&tail));
             Fate::Ended(Outcome::unknown(
-                "the command is gone without a word, with the node or the machine",
+                "the command is gone and left no exit status, with the node or the machine",
                 known,
             ))
         }
@@ -130,31 +128,31 @@ fn session_of(call: &KnownCall) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-impl Shared {
+impl Context {
     /// Waits for a command of an earlier process as its call would have (K16).
     pub fn follow(self: &Arc<Self>, survivor: Survivor) {
-        let Some(seat) = self.readmit(&survivor.call_id) else {
-            return;
-        };
-        self.mark_started(&survivor.call_id, true);
-        let shared = Arc::clone(self);
-        self.spawn(async move { shared.follow_to_end(survivor, seat).await });
+        if let Some(seat) = self.calls.resume(&survivor.call_id) {
+            self.tasks.spawn(Arc::clone(self).follow_to_end(survivor, seat));
+        }
     }
 
     async fn follow_to_end(self: Arc<Self>, survivor: Survivor, seat: Seat) {
         let Survivor { call_id, tool, command } = survivor;
-        // It runs already, so it counts among those that run, but can't be made to wait.
-        let slot = Arc::clone(&self.slots).try_acquire_owned().ok();
         let context = CallContext {
-            progress: Some(self.progress_of(&call_id)),
-            cancel: seat.cancel.clone(),
+            progress: Some(self.progress.output_of(&call_id)),
+            cancel: seat.cancel().clone(),
             ..CallContext::new(call_id.as_str())
         };
         let since = Instant::now();
         let outcome = Outcome::of(command.wait(context).await, false);
-        drop(slot);
-        let session = command.session_id().to_owned();
-        self.finish(&call_id, &tool, true, outcome, since, Some(session)).await;
-        drop(seat);
+        seat.release_slot();
+        let ended = Ended {
+            call_id: &call_id,
+            tool: &tool,
+            mutating: true,
+            since,
+            session: Some(command.session_id().to_owned()),
+        };
+        self.finish(ended, outcome).await;
     }
 }

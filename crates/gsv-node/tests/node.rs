@@ -389,7 +389,7 @@ async fn t7_p14_a_cancelled_command_ends_at_once_with_its_group() {
     })
     .await;
     // A call that is not there is no harm.
-    conn.event("tool.cancel", json!({"callId": "nobody", "reason": "x"}));
+    conn.event("tool.cancel", json!({"callId": "unknown", "reason": "x"}));
     conn.event("tool.cancel", json!({}));
     conn.settle().await;
     node.stop().await.unwrap();
@@ -727,7 +727,7 @@ async fn a_second_node_with_the_same_state_does_not_start() {
     gateway.accept().await;
     let second = Node::start(home.config(&gateway.url)).end().await;
     assert!(
-        matches!(&second, Err(NodeError::Ledger(error)) if error.to_string().contains("another gsv node")),
+        matches!(&second, Err(NodeError::Ledger(error)) if error.to_string().contains("Another node is already running")),
         "{second:?}"
     );
     node.stop().await.unwrap();

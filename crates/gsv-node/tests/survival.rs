@@ -1,5 +1,5 @@
-//! A node that is killed with SIGKILL, at the worst moments. Each node is a process of its own: this test program again,
-//! running only [`the_node_itself`].
+//! A node that is killed with SIGKILL at critical moments. Each node is a process of its own: this test program, which then
+//! runs only [`the_node_itself`].
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use support::{Conn, Gateway, Home, until};
 
 const ROLE: &str = "GSV_TEST_NODE";
 
-/// Not a test: what a started node does. Without its role it has nothing to do.
+/// Not a test: runs the node of a test. Without its role it does nothing.
 #[test]
 fn the_node_itself() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -27,7 +27,7 @@ fn the_node_itself() {
     panic!("the node ended: {outcome:?}");
 }
 
-/// A node process; killed at the latest when it goes out of scope.
+/// A node process; dropping it kills it.
 struct NodeProcess(Child);
 
 impl NodeProcess {
@@ -61,7 +61,7 @@ impl NodeProcess {
         self.0.id()
     }
 
-    /// SIGKILL, and gone when this returns.
+    /// Sends SIGKILL and waits for the end.
     fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -70,7 +70,7 @@ impl NodeProcess {
 
 impl Drop for NodeProcess {
     fn drop(&mut self) {
-        // Both fail only when it is gone already.
+        // Both fail only when the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -99,7 +99,7 @@ async fn k16_a_command_survives_the_death_of_its_node_and_is_not_started_again()
     node.kill();
     let _node = NodeProcess::start(&home, &gateway);
     let mut conn = gateway.accept().await;
-    // A gateway that does not know whether the call arrived sends it again.
+    // A gateway that does not know whether the call arrived resends it.
     conn.invoke("s/r1/1/0", "Bash", args);
     let result = acked(&mut conn, "s/r1/1/0").await;
     assert_eq!(
@@ -152,7 +152,7 @@ async fn k16_a_command_that_died_with_its_node_is_unknown_with_what_is_known() {
     until("its output", || lines(&output) == 1).await;
     let meta: Value = serde_json::from_slice(&fs::read(home.state().join("calls/c/meta.json")).unwrap()).unwrap();
     node.kill();
-    // As when the machine goes down: the supervisor first, so that nobody writes how it ended.
+    // As when the machine goes down: the supervisor first, so that no exit is written.
     for target in [meta["supervisorPid"].to_string(), format!("-{}", meta["pgid"])] {
         assert!(
             Command::new("kill")
@@ -275,7 +275,7 @@ async fn e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_
     );
 }
 
-/// Killed again and again at moments nobody chose: every call has one effect at most, every result comes, and what is
+/// Killed repeatedly at random moments: every call has one effect at most, every result comes, and what is
 /// said of each call is true.
 #[tokio::test]
 async fn a_churn_no_call_runs_twice_and_none_is_forgotten() {

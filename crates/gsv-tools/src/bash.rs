@@ -1,5 +1,5 @@
-//! Bash: one command by the login shell. Confines where it starts, not what it does: that is the policy's and the
-//! sandbox's business.
+//! Bash: one command, run by the login shell. Confines the directory that it starts in, not what it does: that is for the
+//! policy and the sandbox.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,9 +34,9 @@ impl Tool for Bash {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "Bash".into(),
-            description: "Runs a command on this machine by the login shell, from the workspace. Output and errors come together, the last 200,000 characters. \
-                A command that takes long goes to the background with `background` (at once; it then takes input by Process) or `yieldMs` (when it is not done by then); \
-                see to it with Process. Every command is ended after `timeout`, background ones too: give servers a large one."
+            description: "Runs a command on this machine with the login shell, in the workspace. Output and errors are merged; the last 200,000 characters are kept. \
+                A long command runs in the background with `background` (at once; it then takes input from Process) or `yieldMs` (when it has not ended by then); \
+                control it with Process. Every command is ended after `timeout`, in the background too: set a large one for servers."
                 .into(),
             input_schema: json!({
                 "type": "object",

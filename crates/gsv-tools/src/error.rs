@@ -1,7 +1,9 @@
-//! What can go wrong in a tool, each with the contract's reason and a sentence that says what to do next.
-//! Never carries file contents or environment; text that came from outside is quoted and cut.
+//! The errors of the tools, each with a row of the contract's error table and a sentence that says what to do next.
+//! Never carries file contents or environment; text from outside is quoted and cut.
 
 use std::io;
+
+use gsv_protocol::{ErrorReason, errors};
 
 use crate::text;
 
@@ -16,7 +18,7 @@ pub enum ToolError {
     OutsideWorkspace { path: String },
     #[error("{path} is not a usable path: {problem}")]
     InvalidPath { path: String, problem: String },
-    #[error("there is no {path}; look with Glob which files there are")]
+    #[error("there is no {path}; list the files with Glob")]
     NotFound { path: String },
     #[error("{path} is {kind}, not a regular file; name a regular file")]
     NotAFile { path: String, kind: &'static str },
@@ -35,9 +37,9 @@ pub enum ToolError {
     NoMatch { path: String, hint: &'static str },
     #[error("oldString is in {path} {count} times; add surrounding lines to make it unique, or set replaceAll")]
     Ambiguous { path: String, count: usize },
-    #[error("{path} was changed by someone else meanwhile; read it again and repeat the edit")]
+    #[error("{path} was changed during the edit; read it again and repeat the edit")]
     Changed { path: String },
-    #[error("there is no process {id}; see which there are with action `list`")]
+    #[error("there is no process {id}; list the processes with action `list`")]
     UnknownProcess { id: String },
     #[error("{limit} commands run already; end one with Process kill, or wait")]
     TooManyProcesses { limit: usize },
@@ -49,7 +51,7 @@ pub enum ToolError {
     Timeout { ms: u64 },
     #[error("the call was cancelled{}", .tail.as_ref().map(|tail| format!("; the last output was:\n{tail}")).unwrap_or_default())]
     Cancelled { tail: Option<String> },
-    #[error("it is not known how the call ended ({why}); look before you repeat it{}", describe_unknown(*.pid, .tail.as_ref()))]
+    #[error("it is not known how the call ended ({why}); check before you repeat it{}", describe_unknown(*.pid, .tail.as_ref()))]
     OutcomeUnknown {
         why: &'static str,
         pid: Option<u32>,
@@ -71,27 +73,34 @@ fn describe_unknown(pid: Option<u32>, tail: Option<&String>) -> String {
 }
 
 impl ToolError {
-    /// The reason of the contract's error table.
-    pub fn reason(&self) -> &'static str {
+    /// The row of the contract's error table.
+    pub fn row(&self) -> &'static ErrorReason {
         match self {
-            Self::Unknown { .. } => "tool.unknown",
-            Self::BadArgs { .. } => "tool.bad_args",
-            Self::OutsideWorkspace { .. } => "path.outside_workspace",
-            Self::InvalidPath { .. } => "path.invalid",
-            Self::NotFound { .. } => "path.not_found",
-            Self::NotAFile { .. } | Self::NotADirectory { .. } => "path.not_a_file",
-            Self::Binary { .. } => "file.binary",
-            Self::TooLarge { .. } => "file.too_large",
-            Self::NoMatch { .. } => "edit.no_match",
-            Self::Ambiguous { .. } => "edit.ambiguous",
-            Self::UnknownProcess { .. } => "process.unknown",
-            Self::TooManyProcesses { .. } => "tool.queue_full",
-            Self::Timeout { .. } => "tool.timeout",
-            Self::Cancelled { .. } => "tool.cancelled",
-            Self::OutcomeUnknown { .. } => "tool.outcome_unknown",
-            Self::Io { .. } => "tool.io",
-            Self::Changed { .. } | Self::NoStdin { .. } | Self::KillFailed { .. } | Self::Failed(_) => "tool.failed",
+            Self::Unknown { .. } => &errors::TOOL_UNKNOWN,
+            Self::BadArgs { .. } => &errors::TOOL_BAD_ARGS,
+            Self::OutsideWorkspace { .. } => &errors::PATH_OUTSIDE_WORKSPACE,
+            Self::InvalidPath { .. } => &errors::PATH_INVALID,
+            Self::NotFound { .. } => &errors::PATH_NOT_FOUND,
+            Self::NotAFile { .. } | Self::NotADirectory { .. } => &errors::PATH_NOT_A_FILE,
+            Self::Binary { .. } => &errors::FILE_BINARY,
+            Self::TooLarge { .. } => &errors::FILE_TOO_LARGE,
+            Self::NoMatch { .. } => &errors::EDIT_NO_MATCH,
+            Self::Ambiguous { .. } => &errors::EDIT_AMBIGUOUS,
+            Self::UnknownProcess { .. } => &errors::PROCESS_UNKNOWN,
+            Self::TooManyProcesses { .. } => &errors::TOOL_QUEUE_FULL,
+            Self::Timeout { .. } => &errors::TOOL_TIMEOUT,
+            Self::Cancelled { .. } => &errors::TOOL_CANCELLED,
+            Self::OutcomeUnknown { .. } => &errors::TOOL_OUTCOME_UNKNOWN,
+            Self::Io { .. } => &errors::TOOL_IO,
+            Self::Changed { .. } | Self::NoStdin { .. } | Self::KillFailed { .. } | Self::Failed(_) => {
+                &errors::TOOL_FAILED
+            }
         }
+    }
+
+    /// What programs compare.
+    pub fn reason(&self) -> &'static str {
+        self.row().reason
     }
 
     pub(crate) fn bad_args(field: &str, problem: impl Into<String>) -> Self {
@@ -109,7 +118,7 @@ impl ToolError {
     }
 }
 
-/// A path as it may stand in a message: quoted, control characters escaped, cut.
+/// A path for a message: quoted, control characters escaped, cut.
 pub(crate) fn quote(raw: &str) -> String {
     format!("{:?}", text::cut_chars(raw, 200))
 }

@@ -50,7 +50,7 @@ pub const PROGRESS_BYTES: usize = 64 * 1024;
 
 pub const SESSIONS: usize = 64;
 pub const SESSION_RETENTION_MS: u64 = 30 * 60 * 1000;
-/// How long an ended command is kept when nobody said that its result is stored elsewhere.
+/// How long an ended command is kept when its result was not released.
 pub const SESSION_UNRELEASED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 pub const SESSION_EVICT_MS: u64 = 60 * 1000;
 pub const STDIN_BYTES: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! Process: looks after commands that Bash started. Never starts one.
+//! Process: shows, feeds and ends commands that Bash started. Never starts one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,14 +45,14 @@ impl Tool for Process {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "Process".into(),
-            description: "Looks after commands that Bash started, until 30 minutes after their end. `list` shows them; `poll` tells how one is; `log` reads its output \
-                (the end, or from byte `offset` on; go on at `nextOffset`); `write` sends `data` to a background one, `submit` the same with a line end; `kill` ends it."
+            description: "Controls commands that Bash started, until 30 minutes after their end. `list` lists them; `poll` shows the status of one; `log` reads its output \
+                (the end, or from byte `offset` on; continue at `nextOffset`); `write` sends `data` to a background one, `submit` adds a line end; `kill` ends it."
                 .into(),
             input_schema: json!({
                 "type": "object",
                 "properties": {
                     "action": {"type": "string", "enum": ["list", "poll", "log", "write", "submit", "kill"]},
-                    "sessionId": {"type": "string", "description": "Which one; needed for all but `list`"},
+                    "sessionId": {"type": "string", "description": "The command; required for all actions but `list`"},
                     "data": {"type": "string", "description": "Input for `write` and `submit`"},
                     "offset": {"type": "integer", "minimum": 0, "description": "Byte of the output to start at, for `log` and `poll`"},
                     "limit": {"type": "integer", "minimum": 1, "maximum": limits::LOG_MAX_BYTES, "description": "Bytes of output at most, 50000 by default"}
@@ -68,8 +68,12 @@ impl Tool for Process {
     }
 
     fn effect(&self, args: &Value) -> Effect {
-        match args.get("action").and_then(Value::as_str) {
-            Some("list" | "poll" | "log") => Effect::ReadOnly,
+        #[derive(Deserialize)]
+        struct Asked {
+            action: Action,
+        }
+        match Asked::deserialize(args).map(|asked| asked.action) {
+            Ok(Action::List | Action::Poll | Action::Log) => Effect::ReadOnly,
             _ => Effect::Mutating,
         }
     }

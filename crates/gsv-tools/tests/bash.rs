@@ -555,3 +555,21 @@ async fn bash_starts_only_in_directories() {
         assert_eq!(lab.reason("Bash", args).await, reason);
     }
 }
+
+#[tokio::test]
+async fn a_test_that_ends_early_leaves_no_command_behind() {
+    let lab = Lab::new();
+    lab.ok(
+        "Bash",
+        json!({"command": "echo $$ >pid; while [ ! -e go ]; do sleep 0.02; done", "background": true}),
+    )
+    .await;
+    until("the command's pid", || {
+        std::fs::read_to_string(lab.ws("pid")).is_ok_and(|pid| pid.ends_with('\n'))
+    })
+    .await;
+    let pid = lab.get("pid");
+    assert!(is_running(&pid));
+    drop(lab);
+    until("the command's end", || !is_running(&pid)).await;
+}

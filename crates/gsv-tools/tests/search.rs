@@ -277,7 +277,7 @@ async fn w26_special_files_do_not_hang_a_search() {
     for name in ["evil", "worse", "big"] {
         lab.put(&format!("{name}/b.txt"), "needle\n");
     }
-    // What a hostile repository could bring along: ignore files that never end.
+    // A hostile repository may contain ignore files that never end.
     std::os::unix::fs::symlink("/dev/zero", lab.ws("evil/.gitignore")).unwrap();
     fifo("worse/.ignore");
     std::fs::File::create(lab.ws("big/.gitignore"))

@@ -14,6 +14,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use common::kill_on_drop::KillOnDrop;
 use common::{PATIENCE, is_running, until};
 use gsv_tools::{
     CallContext, Config, ExecEvent, ExecEventKind, Reattached, StartInfo, Supervisor, ToolBox, supervise_main,
@@ -105,6 +106,8 @@ fn block(test: impl Future<Output = ()>) {
 }
 
 struct Scene {
+    /// First, so that no command outlives the folder.
+    _commands: KillOnDrop,
     dir: TempDir,
     kind: &'static str,
 }
@@ -165,7 +168,11 @@ impl Scene {
     fn new(kind: &'static str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("ws")).unwrap();
-        Self { dir, kind }
+        Self {
+            _commands: KillOnDrop::new(dir.path().join("spool")),
+            dir,
+            kind,
+        }
     }
 
     fn ws(&self, name: &str) -> PathBuf {

@@ -33,7 +33,7 @@ pub enum Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finish {
     pub at: EpochMs,
-    /// It was started and nobody can say how it ended.
+    /// It was started, and its outcome is unknown.
     pub lost: bool,
     pub place: Place,
     pub bytes: u64,

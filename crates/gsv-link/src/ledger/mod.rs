@@ -1,9 +1,9 @@
-//! The node's memory of its calls: what was accepted, started and finished, on disk before it matters, so that a call is
-//! started at most once and no result is lost, whatever dies when (promises P6, P7, K14 to K20).
+//! The node's record of its calls: accepted, started and finished, durable before each next step, so that a call starts at
+//! most once and no result is lost in a crash (promises P6, P7, K14 to K20).
 //!
 //! An append-only log of checksummed records and an index in memory; large results are files beside the log. One process
-//! at a time. It runs nothing, sends nothing, and knows no clock: the time comes with each operation. All operations
-//! block on the disk; those whose durability matters return a [`Commit`] to be synced, outside any lock if you like.
+//! at a time. It runs nothing, sends nothing, and has no clock: the time comes with each operation. All operations block on
+//! the disk; those whose durability matters return a [`Commit`] to sync, outside of locks if possible.
 
 mod disk;
 mod index;
@@ -33,13 +33,13 @@ const LISTED_CALLS: usize = 512;
 const INLINE_BYTES: u64 = limits::TOOL_INLINE_BYTES;
 /// The log is rewritten when it is larger than this and has doubled since the last time.
 const LOG_BYTES: u64 = 8 * 1024 * 1024;
-/// The sums of kept bytes are looked at each time that this much has come.
+/// The kept bytes are summed up each time that this many were added.
 const CHECK_BYTES: u64 = 1024 * 1024;
 const EVENTS: usize = 1000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    #[error("another gsv node (pid {pid}) uses the ledger at {}. Stop it, or give this node another state folder.", path.display())]
+    #[error("Another node is already running (pid {pid}) with the ledger at {}. Stop it, or give this node another state folder.", path.display())]
     Locked { path: PathBuf, pid: String },
     #[error("the call ledger could not {doing}: {source}. Check free space and permissions.")]
     Io {
@@ -74,7 +74,7 @@ impl Commit {
     pub fn lazily(self) {}
 }
 
-/// What is known of a call.
+/// A call on record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownCall {
     pub call_id: String,
@@ -94,7 +94,7 @@ pub struct Ledger {
     log_len: u64,
     /// Length of the log when it was written last as a whole.
     compacted_len: u64,
-    /// The log can't be trusted to take records; it is rewritten before the next one.
+    /// The log may be incomplete on disk; it is rewritten before the next record.
     distrusted: bool,
     index: Index,
     unchecked_bytes: u64,
@@ -107,7 +107,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// What a person should read of: repairs, results given up. Each once.
+    /// Repairs and dropped results, for a log. Each note is given once.
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
@@ -144,7 +144,7 @@ impl Ledger {
             .collect()
     }
 
-    /// For `connect` (T3). What can still run comes first: at most 512 fit, and finished calls announce themselves anyway.
+    /// For `connect` (T3). Open calls come first: at most 512 fit, and finished calls send their results anyway.
     pub fn listing(&self) -> NodeLedger {
         let mut open: Vec<_> = self
             .index
@@ -214,7 +214,7 @@ impl Ledger {
     }
 
     /// A call has ended; `result` is what `tool.result` will carry. Of a mutating call the commit must be synced before the
-    /// result is sent. `lost`: nobody can say how it ended.
+    /// result is sent. `lost`: the outcome is unknown.
     ///
     /// # Errors
     /// It has ended before, or the disk's. A call that could not be recorded stays started, and will be unknown if the
@@ -258,7 +258,7 @@ impl Ledger {
         Ok(commit)
     }
 
-    /// The gateway has the result durably. Not synced: the worst is that it is sent once more.
+    /// The gateway has the result durably. Not synced: after a crash the result is only sent once more.
     ///
     /// # Errors
     /// It has not ended, or the disk's.
@@ -274,7 +274,7 @@ impl Ledger {
         .map(Commit::lazily)
     }
 
-    /// A call that changed nothing: it was not started, or only reads. It may come again as if for the first time.
+    /// Removes a call that changed nothing: it was not started, or only reads. It may come again as a new call.
     ///
     /// # Errors
     /// It may have changed something, or has ended; or the disk's.
@@ -331,7 +331,7 @@ impl Ledger {
                 break;
             };
             self.notes.push(format!(
-                "event {oldest} was given up: more than {EVENTS} wait for the gateway"
+                "event {oldest} was dropped: more than {EVENTS} wait for the gateway"
             ));
             self.event_done(&oldest)?;
         }
@@ -370,8 +370,8 @@ impl Ledger {
         }
     }
 
-    /// The last sync failed: what was written since may be gone although it reads well. The log is rewritten before it
-    /// takes another record.
+    /// The last sync failed: records may be lost although they still read well. The log is rewritten before its next
+    /// record.
     pub fn distrust(&mut self) {
         self.distrusted = true;
     }

@@ -1,18 +1,18 @@
-//! How long the ledger remembers. What nobody acknowledged is never given up in silence, and that a call ran is
-//! remembered longer than what came of it.
+//! Retention of calls and results. An unacknowledged result is never dropped without a note, and the fact that a call ran
+//! is kept longer than its result.
 
 use gsv_protocol::limits;
 
 use super::Ledger;
 use super::index::{self, CallState, EpochMs, Place};
 
-/// Acknowledged results that are kept for repetitions.
+/// Acknowledged results that are kept to answer repeated calls.
 const RELEASED_BYTES: u64 = 32 * 1024 * 1024;
-/// Calls that are remembered; more would be a gateway gone wild.
+/// Calls on record; only a broken gateway makes more.
 const ENTRIES: usize = 50_000;
 
 impl Ledger {
-    /// Forgets what is too old; to be called now and then.
+    /// Drops results and calls that are too old. Call it from time to time.
     pub fn sweep(&mut self, now: EpochMs) {
         let age = |at: EpochMs| now.saturating_sub(at);
         let mut over = vec![];
@@ -33,7 +33,7 @@ impl Ledger {
                 }
                 (CallState::Accepted, _) if age(entry.accepted_at) > limits::LEDGER_UNRELEASED_MS => {
                     self.notes.push(format!(
-                        "call {call} was accepted long ago and never asked for again; it is forgotten"
+                        "call {call} was accepted long ago and never asked for again; it is removed"
                     ));
                     over.push(call.clone());
                 }
@@ -42,7 +42,7 @@ impl Ledger {
         }
         for call in give_up {
             self.notes.push(format!(
-                "the result of call {call} is given up: nobody has acknowledged it for 7 days"
+                "the result of call {call} is dropped: the gateway has not acknowledged it for 7 days"
             ));
             self.drop_result(&call);
         }
@@ -58,7 +58,7 @@ impl Ledger {
             .collect();
         for id in stale {
             self.notes.push(format!(
-                "event {id} was given up: nobody has acknowledged it for 7 days"
+                "event {id} was dropped: the gateway has not acknowledged it for 7 days"
             ));
             if let Err(error) = self.event_done(&id) {
                 self.notes.push(error.to_string());
@@ -98,7 +98,9 @@ impl Ledger {
                 break;
             }
             if state == CallState::Finished {
-                self.notes.push(format!("the result of call {call} ({bytes} bytes) is given up: more than {limit} bytes wait for the gateway"));
+                self.notes.push(format!(
+                    "the result of call {call} ({bytes} bytes) is dropped: more than {limit} bytes wait for the gateway"
+                ));
             }
             self.drop_result(&call);
             total -= bytes;

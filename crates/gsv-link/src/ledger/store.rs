@@ -35,7 +35,7 @@ impl Ledger {
             self.compact()?;
         }
         if let Err(error) = self.disk.write_at(&self.log, &bytes, self.log_len) {
-            // Half a record would only be cut off at the next start, but then it is better gone now.
+            // The next start would cut half a record off; do it now.
             if self.disk.set_len(&self.log, self.log_len).is_err() {
                 self.distrusted = true;
             }
@@ -98,7 +98,7 @@ impl Ledger {
             .map_err(|error| LedgerError::Record(error.to_string()))
     }
 
-    /// The result of a call is no longer kept; that it ran is.
+    /// Drops the result of a call; the call stays on record.
     pub(super) fn drop_result(&mut self, call: &str) {
         let place = self
             .index
@@ -121,7 +121,7 @@ impl Ledger {
         }
     }
 
-    /// The call may come again as if for the first time.
+    /// Removes the call; it may come again as a new one.
     pub(super) fn forget_entirely(&mut self, call: &str) {
         self.drop_result(call);
         if let Err(error) = self.write_record(&Record::Forgotten { call: call.into() }) {
@@ -129,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// Writes the log anew with what still counts. The old one stands until the new one is complete and durable.
+    /// Rewrites the log without obsolete records. The old log stays until the new one is complete and durable.
     pub(super) fn compact(&mut self) -> Result<(), LedgerError> {
         let path = self.dir.join(NEW_LOG);
         let log = self.disk.create(&path).map_err(io("rewrite its log"))?;
@@ -189,7 +189,7 @@ fn raw(value: &Value) -> Result<Box<RawValue>, LedgerError> {
     serde_json::value::to_raw_value(value).map_err(|error| LedgerError::Record(error.to_string()))
 }
 
-/// The shortest story that ends where the entry is.
+/// The fewest records that lead to the entry.
 fn records_of<'a>(call: &'a str, entry: &'a Entry, result: Option<&Value>) -> Result<Vec<Written<'a>>, LedgerError> {
     let (tool, mutating, at) = (entry.tool.as_str(), entry.mutating, entry.accepted_at);
     let mut story = vec![Record::Accepted {

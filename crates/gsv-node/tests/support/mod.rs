@@ -1,7 +1,10 @@
-//! A gateway that does what a test says, and a node to talk to it. Everything waits for something with a deadline.
+//! A scripted gateway and a node that connects to it. Every wait has a deadline.
 
 #![allow(clippy::needless_pass_by_value, reason = "tests read better")]
 #![allow(dead_code, reason = "each test program uses its part")]
+
+#[path = "../../../gsv-tools/tests/common/kill_on_drop.rs"]
+mod kill_on_drop;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,6 +22,8 @@ use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
+use kill_on_drop::KillOnDrop;
+
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -27,7 +32,7 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
         .unwrap_or_else(|_| panic!("{what}: not within {DEADLINE:?}"))
 }
 
-/// Looks again and again; for what tells nobody that it changed, such as a file.
+/// Polls a condition that sends no notification, such as the content of a file.
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     within(what, async {
         while !is_so() {
@@ -66,7 +71,7 @@ impl Gateway {
         conn
     }
 
-    /// The next connection, let in.
+    /// The next connection, answered with hello-ok.
     pub async fn accept(&mut self) -> Conn {
         let mut conn = self.knock().await;
         conn.welcome();
@@ -86,7 +91,7 @@ enum Order {
     Drop,
 }
 
-/// One connection of a node. `tool.progress` is answered by itself and kept aside.
+/// One connection of a node. `tool.progress` is answered at once and recorded.
 pub struct Conn {
     pub hello: Value,
     pub progress: Vec<Value>,
@@ -176,7 +181,7 @@ impl Conn {
         self.event("tool.invoke", json!({"callId": call_id, "tool": tool, "args": args}));
     }
 
-    /// The next request that `wanted` wants; others are kept for later.
+    /// The next request that `wanted` accepts; others are kept for later.
     pub async fn request_where(&mut self, what: &str, wanted: impl Fn(&Request) -> bool) -> Request {
         if let Some(at) = self.set_aside.iter().position(&wanted) {
             return self.set_aside.remove(at).unwrap();
@@ -231,7 +236,7 @@ impl Conn {
         result.params
     }
 
-    /// Waits until a call is in a phase, and gives what was said then.
+    /// Waits until a call is in a phase, and gives that report.
     pub async fn phase(&mut self, call_id: &str, phase: &str) -> Value {
         let is_it = |params: &Value| params["callId"] == call_id && params["phase"] == phase;
         if let Some(known) = self.progress.iter().find(|params| is_it(params)) {
@@ -244,7 +249,7 @@ impl Conn {
         .params
     }
 
-    /// Everything that was sent before this is handled when it returns, because log lines are asked for and come.
+    /// Returns when the node has handled everything that was sent before, because it answers a request for log lines.
     pub async fn settle(&mut self) {
         self.event("logs.get", json!({"callId": "settle", "lines": 1}));
         let request = self
@@ -255,7 +260,7 @@ impl Conn {
         self.ack(&request);
     }
 
-    /// Requests that came and that nobody has taken.
+    /// Requests that arrived and that the test has not read.
     pub fn untaken(&mut self, method: &str) -> Vec<Request> {
         while let Ok(request) = self.requests.try_recv() {
             if request.method == "tool.progress" {
@@ -279,7 +284,7 @@ impl Conn {
         self.orders.send(Order::Send(Message::Close(Some(frame)))).unwrap();
     }
 
-    /// The wire is cut.
+    /// Cuts the connection.
     pub async fn cut(mut self) {
         self.orders.send(Order::Drop).unwrap();
         let _ = within("the end of the connection", self.gone.take().unwrap()).await;
@@ -296,8 +301,10 @@ impl Conn {
     }
 }
 
-/// Folders of a node, which outlive its runs.
+/// The folders of a node, which outlive its runs.
 pub struct Home {
+    /// First, so that no command outlives the folders.
+    _commands: KillOnDrop,
     root: TempDir,
 }
 
@@ -305,7 +312,10 @@ impl Home {
     pub fn new() -> Self {
         let root = TempDir::new().unwrap();
         std::fs::create_dir(root.path().join("work")).unwrap();
-        Self { root }
+        Self {
+            _commands: KillOnDrop::new(root.path().join("state/calls")),
+            root,
+        }
     }
 
     pub fn workspace(&self) -> PathBuf {
@@ -392,7 +402,7 @@ impl Node {
         within("the node's end", self.task).await.unwrap()
     }
 
-    /// Waits for an end that comes by itself.
+    /// Waits until the node ends by itself.
     pub async fn end(self) -> Result<(), NodeError> {
         let Self { stop, task, .. } = self;
         let outcome = within("the node's end", task).await.unwrap();

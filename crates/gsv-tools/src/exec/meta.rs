@@ -22,7 +22,7 @@ pub struct StartInfo {
     pub pid: u32,
     pub pgid: u32,
     pub boot_id: String,
-    /// When the process began, in the system's own terms; together with `boot_id` and `pid` it names one process for ever.
+    /// When the process began, in the system's own terms; together with `boot_id` and `pid` it names exactly one process.
     pub start_time: String,
     /// The command's folder, for [`crate::ToolBox::reattach`].
     pub spool: PathBuf,

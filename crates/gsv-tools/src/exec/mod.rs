@@ -12,6 +12,7 @@ mod report;
 mod session;
 mod sessions;
 mod start;
+mod state;
 mod supervisor;
 mod watch;
 
@@ -25,7 +26,7 @@ pub(crate) use sessions::Sessions;
 pub(crate) use start::Spec;
 pub use supervisor::{Supervisor, supervise_main};
 
-/// What became of a background command, for `node.exec.event`. The same event always has the same id.
+/// A change of a background command, for `node.exec.event`. The same event always has the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecEvent {
@@ -55,11 +56,11 @@ pub enum ExecEventKind {
 
 /// What a restarted node finds of a command that was started before.
 pub enum Reattached {
-    /// It runs still. Its timeout goes on from its start.
+    /// It still runs. Its timeout counts from its start.
     Running(RunningCall),
     /// It has ended; this is the result of the call.
     Finished(Value),
-    /// It is gone without a word, so whether it finished is not known.
+    /// It is gone and left no exit status, so whether it finished is not known.
     Lost { pid: u32, tail: String, started_at: u64 },
     /// It never ran, and never will under this id.
     NeverStarted,

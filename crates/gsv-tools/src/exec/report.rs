@@ -1,10 +1,10 @@
-//! What is said of a command: results of calls, entries of lists, events. Optional fields are absent, never null.
+//! Describes a command: results of calls, entries of lists, events. Optional fields are absent, never null.
 
 use serde_json::{Value, json};
 
 use super::meta::{Ending, Exit, Meta};
 use super::output::Tail;
-use super::session::{End, Session, State};
+use super::state::{End, State};
 use super::{ExecEvent, ExecEventKind, host};
 use crate::error::ToolError;
 use crate::limits;
@@ -27,7 +27,7 @@ pub(super) fn ended(meta: &Meta, end: &End, output: &Tail) -> Result<Value, Tool
     match end.exit {
         None => {
             return Err(ToolError::OutcomeUnknown {
-                why: "the command and its supervisor are gone without a word",
+                why: "the command and its supervisor are gone and left no exit status",
                 pid: Some(meta.pid),
                 started_at: Some(meta.started_at),
                 tail: Some(tail.to_owned()),
@@ -78,29 +78,27 @@ fn described(meta: &Meta, end: &End) -> Value {
 }
 
 /// A command as Process shows it.
-pub(crate) fn session(session: &Session) -> Value {
-    let meta = &session.meta;
-    match session.state() {
-        State::Ended(end) => described(meta, &end),
-        state => {
-            let mut value = json!({
-                "status": "running",
-                "sessionId": meta.session_id,
-                "pid": meta.pid,
-                "startedAt": meta.started_at,
-                "workdir": meta.workdir,
-            });
-            if state == State::Stuck {
-                value["note"] = "it did not end when it was killed".into();
-            }
-            value
-        }
+pub(super) fn session(meta: &Meta, state: &State) -> Value {
+    if let State::Ended(end) = state {
+        return described(meta, end);
     }
+    let mut value = json!({
+        "status": "running",
+        "sessionId": meta.session_id,
+        "pid": meta.pid,
+        "startedAt": meta.started_at,
+        "workdir": meta.workdir,
+    });
+    if *state == State::Stuck {
+        value["note"] = "it did not end when it was killed".into();
+    }
+    value
 }
 
-pub(crate) fn listed(one: &Session) -> Value {
-    let mut value = session(one);
-    value["command"] = cut_chars(&one.meta.command, 200).into();
+/// A command in the list of Process.
+pub(super) fn listed(meta: &Meta, state: &State) -> Value {
+    let mut value = session(meta, state);
+    value["command"] = cut_chars(&meta.command, 200).into();
     value
 }
 
@@ -128,7 +126,7 @@ pub(super) fn end_event(meta: &Meta, end: &End, mut tail: String) -> ExecEvent {
     match end.exit {
         Some(Exit::Code(code)) => exit_code = Some(code),
         Some(Exit::Signal(number)) => signal = Some(host::signal_name(number)),
-        None | Some(Exit::NeverRan) => tail += "\n[it is gone; how it ended is not known]",
+        None | Some(Exit::NeverRan) => tail += "\n[it is gone; its exit status is not known]",
     }
     ExecEvent {
         event_id: format!("{}:ended", meta.session_id),

@@ -1,4 +1,4 @@
-//! One command: what is known of it, how it is waited for, how it is asked to end.
+//! One command: its state, waiting for it, ending it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,53 +7,17 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::meta::{Ending, Exit, Folder, Meta, OUTPUT, STDIN};
+use super::meta::{Ending, Folder, Meta, OUTPUT, STDIN};
 use super::output::{Follow, Part, Tail, part, tail};
-use super::{ExecEvent, host, report};
+use super::state::{End, State};
+use super::{ExecEvent, report};
 use crate::error::ToolError;
 use crate::limits;
 use crate::tool::{CallContext, Progress};
 
 pub(crate) type KillReason = Ending;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum State {
-    Running,
-    /// Still there long after KILL.
-    Stuck,
-    Ended(End),
-}
-
-/// How it ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct End {
-    /// `None`: it is gone and nobody wrote how.
-    pub(crate) exit: Option<Exit>,
-    pub(crate) ending: Option<Ending>,
-    pub(crate) ended_at: u64,
-    pub(crate) duration_ms: u64,
-}
-
-impl End {
-    pub(crate) fn timed_out(&self) -> bool {
-        self.ending == Some(Ending::Timeout)
-    }
-
-    /// Reads it from the folder of a command that runs no more.
-    pub(super) fn read(folder: &Folder, meta: &Meta) -> Self {
-        let (exit, ended_at) = folder
-            .exit()
-            .map_or_else(|| (None, host::now_ms()), |(exit, at)| (Some(exit), at));
-        Self {
-            exit,
-            ending: folder.ending(),
-            ended_at,
-            duration_ms: ended_at.saturating_sub(meta.started_at),
-        }
-    }
-}
-
-/// Who is told of the end: the call that waits, or, once that has been answered, the session that started it.
+/// How the end is reported: by the waiting call, or, once that call was answered, by an event.
 #[derive(Debug, Default)]
 struct Duty {
     background: bool,
@@ -69,7 +33,7 @@ pub(crate) struct Session {
     pub(super) events: Option<mpsc::Sender<ExecEvent>>,
 }
 
-/// A start is news only; when nobody takes it right now, its end still comes.
+/// Reports a start. A full queue drops it, because the end is reported in any case.
 pub(super) fn tell(events: Option<&mpsc::Sender<ExecEvent>>, event: ExecEvent) {
     if let Some(events) = events {
         let _ = events.try_send(event);
@@ -174,11 +138,11 @@ impl Session {
     }
 
     pub(crate) fn described(&self) -> Value {
-        report::session(self)
+        report::session(&self.meta, &self.state())
     }
 
     pub(crate) fn listed(&self) -> Value {
-        report::listed(self)
+        report::listed(&self.meta, &self.state())
     }
 
     pub(crate) async fn part(&self, offset: Option<u64>, limit: usize) -> Result<Part, ToolError> {
@@ -266,7 +230,7 @@ impl RunningCall {
     }
 }
 
-/// Live output on its way to whoever watches.
+/// Live output on its way to the caller.
 struct News {
     progress: Option<mpsc::Sender<Progress>>,
     follow: Option<Arc<Mutex<(Follow, String)>>>,
@@ -325,7 +289,7 @@ impl News {
         let Some(progress) = &self.progress else { return };
         let _ = self.read(true).await;
         if let Some(news) = self.take() {
-            // Whoever does not read any more has the result.
+            // A caller that no longer reads still gets the result.
             let _ = progress.send_timeout(news, limits::KILL_GRACE).await;
         }
     }

@@ -1,4 +1,4 @@
-//! All commands of a node: starting them, finding them, taking them up again, forgetting them in time.
+//! All commands of a node: starts and finds them, takes them up after a restart, removes old ones.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, watch};
 
 use super::meta::{Exit, Folder, Meta};
-use super::session::{End, Session, State, off, tell};
+use super::session::{Session, off, tell};
 use super::start::{Spec, Started, login_shell, start};
+use super::state::{End, State};
 use super::watch::{Watch, is_alive};
 use super::{ExecEvent, Reattached, RunningCall, Supervisor, host, report};
 use crate::error::ToolError;
@@ -57,7 +58,7 @@ impl Sessions {
         events: Option<mpsc::Sender<ExecEvent>>,
     ) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(spool)?;
-        // It may have been there before; outputs are nobody else's business.
+        // The folder may have existed; outputs are for this user only.
         std::fs::set_permissions(spool, std::fs::Permissions::from_mode(0o700))?;
         Ok(Self {
             spool: spool.canonicalize()?,

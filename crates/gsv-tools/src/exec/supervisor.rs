@@ -4,7 +4,7 @@
 //! Two forms, one protocol. The default is a few lines of `/bin/sh`; a program can offer itself instead by calling
 //! [`supervise_main`], which also knows signals exactly and bounds the output without the node. Both are given
 //! `FOLDER STDIN SHELL COMMAND`, tell the command's pid on their standard output, and wait for the line `go` on their
-//! standard input; its end without `go` closes the gate for ever.
+//! standard input; an end without `go` closes the gate permanently.
 //! Never: runs the command before `go`, or a second time.
 
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Watches one command to its end: deadline, wishes to end it, output that grows too large. One task per command.
+//! Watches one command to its end: deadline, requests to end it, output that grows too large. One task per command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 
 use super::meta::{EXIT, Ending, OUTPUT};
 use super::output::{Trimmed, trim};
-use super::session::{End, Session, State, off};
+use super::session::{Session, off};
+use super::state::{End, State};
 use super::{host, report};
 use crate::limits;
 
@@ -66,7 +67,7 @@ impl Watch {
         self.state.send_replace(State::Ended(end.clone()));
         if let (true, Some(events)) = (is_background, &self.session.events) {
             let tail = self.session.tail(limits::TAIL_CHARS).await.text;
-            // Nobody listens any more: the folder stays unreleased, so the next node reports it.
+            // On an error the receiver is gone: the folder stays unreleased, so the next node reports it.
             let _ = events.send(report::end_event(&self.session.meta, &end, tail)).await;
         }
     }
@@ -96,7 +97,7 @@ impl Watch {
     }
 }
 
-/// Waits until the end is written, or nobody is left who could write it. May be dropped and called again.
+/// Waits until the exit is written, or both processes are gone. May be dropped and called again.
 async fn exited(child: &mut Option<Child>, session: &Arc<Session>) {
     if let Some(running) = child {
         // An error means that someone else reaped it; what follows finds out.

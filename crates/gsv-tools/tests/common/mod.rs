@@ -1,5 +1,7 @@
-//! A workspace beside an outside, and tools on it.
+//! A workspace with a folder outside of it, and tools that serve it.
 #![allow(dead_code, reason = "each test file uses its part")]
+
+pub mod kill_on_drop;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,10 +12,14 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-/// No call may take longer; each that waits for something waits at most this long.
+use kill_on_drop::KillOnDrop;
+
+/// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Lab {
+    /// First, so that no command outlives the folders.
+    _commands: KillOnDrop,
     pub dir: TempDir,
     pub tools: ToolBox,
     pub events: mpsc::Receiver<ExecEvent>,
@@ -33,7 +39,12 @@ impl Lab {
         config.events = Some(send);
         change(&mut config);
         let tools = ToolBox::new(config).unwrap();
-        Self { dir, tools, events }
+        Self {
+            _commands: KillOnDrop::new(dir.path().join("spool")),
+            dir,
+            tools,
+            events,
+        }
     }
 
     pub fn resolved_by(resolver: Resolver) -> Self {
@@ -68,7 +79,7 @@ impl Lab {
     pub async fn call_with(&self, tool: &str, args: Value, context: CallContext) -> Result<Value, ToolError> {
         tokio::time::timeout(PATIENCE, self.tools.invoke(tool, args, context))
             .await
-            .expect("the call hangs")
+            .expect("the call does not end")
     }
 
     pub async fn ok(&self, tool: &str, args: Value) -> Value {
@@ -87,21 +98,21 @@ impl Lab {
     pub async fn event(&mut self) -> ExecEvent {
         tokio::time::timeout(PATIENCE, self.events.recv())
             .await
-            .expect("no event comes")
+            .expect("no event")
             .unwrap()
     }
 }
 
-/// Waits until `check` says yes.
+/// Waits until `check` holds.
 pub async fn until(what: &str, mut check: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
     while !check() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// Whether a process runs (its remains do not count).
+/// Whether a process runs; a zombie does not.
 pub fn is_running(pid: &str) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())) else {
         return false;

@@ -1,0 +1,27 @@
+//! The parts of a running node that its calls use together.
+
+use std::sync::Arc;
+
+use gsv_link::Link;
+use gsv_tools::ToolBox;
+
+use crate::book::Book;
+use crate::calls::Calls;
+use crate::delivery::Delivery;
+use crate::images::Uploader;
+use crate::log::Log;
+use crate::progress::ProgressFeed;
+use crate::tasks::Tasks;
+
+pub struct Context {
+    pub node_id: String,
+    pub link: Link,
+    pub book: Book,
+    pub tools: Arc<ToolBox>,
+    pub log: Arc<Log>,
+    pub calls: Arc<Calls>,
+    pub delivery: Arc<Delivery>,
+    pub progress: ProgressFeed,
+    pub uploader: Uploader,
+    pub tasks: Arc<Tasks>,
+}

@@ -1,0 +1,41 @@
+//! The state of one command.
+
+use super::host;
+use super::meta::{Ending, Exit, Folder, Meta};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    Running,
+    /// Still there long after KILL.
+    Stuck,
+    Ended(End),
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct End {
+    /// `None`: it is gone and left no exit.
+    pub(crate) exit: Option<Exit>,
+    pub(crate) ending: Option<Ending>,
+    pub(crate) ended_at: u64,
+    pub(crate) duration_ms: u64,
+}
+
+impl End {
+    pub(crate) fn timed_out(&self) -> bool {
+        self.ending == Some(Ending::Timeout)
+    }
+
+    /// Reads it from the folder of a command that runs no more.
+    pub(super) fn read(folder: &Folder, meta: &Meta) -> Self {
+        let (exit, ended_at) = folder
+            .exit()
+            .map_or_else(|| (None, host::now_ms()), |(exit, at)| (Some(exit), at));
+        Self {
+            exit,
+            ending: folder.ending(),
+            ended_at,
+            duration_ms: ended_at.saturating_sub(meta.started_at),
+        }
+    }
+}
