@@ -1,11 +1,11 @@
 /** Valid examples, bent at one random place: the raw material for comparing readers of the contract. */
 import fc from "fast-check";
 import type { TypeName } from "../gen/explain-table.ts";
-import { goldenFiles } from "./support.ts";
+import { goldenExamples } from "./support.ts";
 
-const starts = goldenFiles()
-  .filter((file) => file.valid)
-  .map((file) => ({ type: file.type as TypeName, value: JSON.parse(file.text) as unknown }));
+const starts = goldenExamples()
+  .filter(({ example }) => example.valid)
+  .map(({ type, example }) => ({ type: type as TypeName, value: example.value }));
 
 const junk = fc.oneof(
   fc.constantFrom<unknown>(null, true, false, "", "x", 0, -1, 0.5, 65536, 2 ** 53, -(2 ** 53), {}, { type: "req" }, [null]),

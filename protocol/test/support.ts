@@ -1,10 +1,11 @@
-/** What the protocol's tests share: the model of the real contract, the golden files, and TypeBox's own verdict. */
+/** Shared by the tests of the protocol: the model of the real contract, the golden examples, and TypeBox's own verdict. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TSchema } from "typebox";
 import Value from "typebox/value";
 import { buildModel, type Model } from "../../scripts/codegen/model.ts";
+import type { Example } from "../../scripts/codegen/samples.ts";
 import * as checks from "../gen/validators/checks.js";
 import * as contract from "../src/index.ts";
 
@@ -28,22 +29,40 @@ export function generatedAccepts(name: string, value: unknown): boolean {
   return Reflect.apply(check, undefined, [value]) === true;
 }
 
-export interface GoldenFile {
+export interface GoldenExample {
   readonly type: string;
-  readonly name: string;
-  readonly valid: boolean;
-  readonly text: string;
+  /** File and line, for messages. */
+  readonly at: string;
+  readonly example: Example;
 }
 
-export function goldenFiles(): GoldenFile[] {
-  return readdirSync(GOLDEN, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .flatMap(({ name: type }) =>
-      readdirSync(join(GOLDEN, type)).map((name) => ({
-        type,
-        name,
-        valid: name.startsWith("valid-"),
-        text: readFileSync(join(GOLDEN, type, name), "utf8"),
-      })),
-    );
+/** The names in protocol/golden, sorted. */
+export const goldenNames = (): string[] => readdirSync(GOLDEN).sort();
+
+const isExample = (line: unknown): line is Example => {
+  if (typeof line !== "object" || line === null || !("name" in line && "valid" in line)) return false;
+  if (typeof line.name !== "string" || typeof line.valid !== "boolean") return false;
+  const keys = line.valid ? "name,valid,value" : "name,valid,mistake,value";
+  return Object.keys(line).join() === keys && (line.valid || ("mistake" in line && typeof line.mistake === "string"));
+};
+
+/** The examples of one file. Throws an error with file and line when a line is not an example. */
+export function parseGolden(file: string, text: string): GoldenExample[] {
+  if (!text.endsWith("\n")) throw new Error(`${file}: the last line has no line end`);
+  const lines = text.slice(0, -1).split("\n");
+  return lines.map((line, index) => {
+    const at = `${file}:${index + 1}`;
+    let example: unknown;
+    try {
+      example = JSON.parse(line);
+    } catch (error) {
+      throw new Error(`${at}: ${String(error)}`);
+    }
+    if (!isExample(example)) throw new Error(`${at}: the line is not an example (name, valid, mistake if invalid, value)`);
+    return { type: file.replace(/\.jsonl$/, ""), at, example };
+  });
 }
+
+/** Every committed example, by file and line. */
+export const goldenExamples = (): GoldenExample[] =>
+  goldenNames().flatMap((file) => parseGolden(file, readFileSync(join(GOLDEN, file), "utf8")));

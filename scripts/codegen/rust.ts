@@ -386,11 +386,11 @@ export function emitRustLimits(model: Model): string {
   return out;
 }
 
-/** Which Rust type reads which golden folder; only the tests use it. */
+/** Which Rust type reads which golden file; only the tests use it. */
 export function emitRustGolden(model: Model): string {
   const arms = model.types.map((type) => `${str(type.name)} => round_trip::<types::${type.name}>(text),\n`).join("");
   return (
-    `// ${BANNER}\n//! Which Rust type reads which folder of protocol/golden.\n#![allow(clippy::too_many_lines, reason = "one arm per type")]\n\n` +
+    `// ${BANNER}\n//! Which Rust type reads which file of protocol/golden.\n#![allow(clippy::too_many_lines, reason = "one arm per type")]\n\n` +
     "use gsv_protocol::types;\nuse serde::Serialize;\nuse serde::de::DeserializeOwned;\nuse serde_json::Value;\n\n" +
     "/// Every type, sorted by name.\npub const TYPE_NAMES: &[&str] = &[\n" +
     model.types.map((type) => `${str(type.name)},\n`).join("") +

@@ -6,11 +6,22 @@ import type { Arm, Field, Model, Node, TypeDef } from "./model.ts";
 import { ContractError } from "./model.ts";
 
 export type Mode = "minimal" | "full";
-export interface Example {
-  /** File name without `.json`: `valid-minimal`, `invalid-missing-id`, `invalid-bound-id`. */
-  readonly name: string;
-  readonly value: unknown;
-}
+/** How an invalid example differs from a valid one. serde sees every mistake except `bound`. */
+export type Mistake = "missing" | "type" | "null" | "bound" | "value" | "tag";
+/** One line of protocol/golden/<Type>.jsonl. */
+export type Example =
+  /** `minimal`, `full`, the value of an enum, or `<arm>-minimal`. Unique among the valid examples of the type. */
+  | { readonly name: string; readonly valid: true; readonly value: unknown }
+  /** The mistake and where it is: `missing-id`, `bound-runId-in-delta`. Unique among the invalid examples of the type. */
+  | { readonly name: string; readonly valid: false; readonly mistake: Mistake; readonly value: unknown };
+
+const valid = (name: string, value: unknown): Example => ({ name, valid: true, value });
+const invalid = (mistake: Mistake, place: string, value: unknown): Example => ({
+  name: place === "" ? mistake : `${mistake}-${place}`,
+  valid: false,
+  mistake,
+  value,
+});
 
 /** What makes an example read like the real thing; anything absent gets a plain value. By type, or by field name. */
 const BY_TYPE: Readonly<Record<string, string>> = {
@@ -220,16 +231,16 @@ function overLimit(model: Model, node: Node, field: string): unknown {
   return undefined;
 }
 
-/** Values that are wrong in one way each; `base` is valid. Names begin with the kind of mistake. */
-function mistakes(model: Model, fields: readonly Field[], base: Readonly<Record<string, unknown>>): Example[] {
+/** Values with one mistake each. `base` is valid; `where` follows the name of the field. */
+function mistakes(model: Model, fields: readonly Field[], base: Readonly<Record<string, unknown>>, where = ""): Example[] {
   const found: Example[] = [];
-  const add = (kind: string, field: Field | undefined, value: unknown): void => {
-    if (field && value !== undefined) found.push({ name: `invalid-${kind}-${field.name}`, value: { ...base, [field.name]: value } });
+  const add = (mistake: Mistake, field: Field | undefined, value: unknown): void => {
+    if (field && value !== undefined) found.push(invalid(mistake, field.name + where, { ...base, [field.name]: value }));
   };
   const required = fields.find((field) => field.required);
   if (required) {
     const { [required.name]: _gone, ...rest } = base;
-    found.push({ name: `invalid-missing-${required.name}`, value: rest });
+    found.push(invalid("missing", required.name + where, rest));
   }
   const typed = fields.find((field) => field.node.kind !== "json");
   if (typed) add("type", typed, wrongKind(model, typed.node));
@@ -242,49 +253,40 @@ function mistakes(model: Model, fields: readonly Field[], base: Readonly<Record<
 
 const same = (left: unknown, right: unknown): boolean => JSON.stringify(left) === JSON.stringify(right);
 
-/** Every example of a type, valid ones first. */
+/** Every example of a type, valid ones first within each shape. */
 export function examples(model: Model, type: TypeDef): Example[] {
   switch (type.kind) {
     case "newtype":
-      return [
-        { name: "valid-minimal", value: sample(model, type, "minimal") },
-        { name: "invalid-type", value: 7 },
-        { name: "invalid-bound-empty", value: "" },
-      ];
+      return [valid("minimal", sample(model, type, "minimal")), invalid("type", "", 7), invalid("bound", "empty", "")];
     case "enum":
       return [
-        ...type.values.map((value) => ({ name: `valid-${value.replaceAll(/[^A-Za-z0-9_-]/g, "-")}`, value })),
-        { name: "invalid-value", value: "no-such-value" },
-        { name: "invalid-type", value: 7 },
+        ...type.values.map((value) => valid(value.replaceAll(/[^A-Za-z0-9_-]/g, "-"), value)),
+        invalid("value", "", "no-such-value"),
+        invalid("type", "", 7),
       ];
     case "struct": {
       const minimal = sampleFields(model, type.fields, "minimal", [type.name]);
       const full = sampleFields(model, type.fields, "full", [type.name]);
       return [
-        { name: "valid-minimal", value: minimal },
-        ...(same(minimal, full) ? [] : [{ name: "valid-full", value: full }]),
+        valid("minimal", minimal),
+        ...(same(minimal, full) ? [] : [valid("full", full)]),
         ...mistakes(model, type.fields, minimal),
-        { name: "invalid-type", value: "not this" },
+        invalid("type", "", "not this"),
       ];
     }
     case "tagged": {
       const arms = type.arms.flatMap((arm) => {
         const minimal = sampleArm(model, type.tag, arm, "minimal", [type.name]);
         const full = sampleArm(model, type.tag, arm, "full", [type.name]);
-        const wrong = mistakes(model, arm.fields, minimal).map(({ name, value }) => ({ name: `${name}-in-${arm.value}`, value }));
         return [
-          { name: `valid-${arm.value}-minimal`, value: minimal },
-          ...(same(minimal, full) ? [] : [{ name: `valid-${arm.value}-full`, value: full }]),
-          ...wrong,
+          valid(`${arm.value}-minimal`, minimal),
+          ...(same(minimal, full) ? [] : [valid(`${arm.value}-full`, full)]),
+          ...mistakes(model, arm.fields, minimal, `-in-${arm.value}`),
         ];
       });
       const [first] = type.arms;
       const { [type.tag]: _tag, ...untagged } = first ? sampleArm(model, type.tag, first, "minimal", [type.name]) : {};
-      return [
-        ...arms,
-        { name: "invalid-tag-unknown", value: { ...untagged, [type.tag]: "no-such-arm" } },
-        { name: "invalid-tag-missing", value: untagged },
-      ];
+      return [...arms, invalid("tag", "unknown", { ...untagged, [type.tag]: "no-such-arm" }), invalid("tag", "missing", untagged)];
     }
   }
 }

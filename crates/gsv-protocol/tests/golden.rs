@@ -1,4 +1,4 @@
-//! Every committed example says the same to Rust as to TypeScript; `protocol/test/golden.test.ts` is the twin.
+//! Rust reads every committed example as TypeScript does; `protocol/test/golden.test.ts` is the twin.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may stop")]
 
 mod golden_types;
@@ -8,32 +8,75 @@ use std::fs;
 use std::path::PathBuf;
 
 use golden_types::{TYPE_NAMES, read};
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+/// One line of `protocol/golden/<Type>.jsonl`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Example {
-    type_name: String,
     name: String,
-    text: String,
+    valid: bool,
+    /// What is wrong with an invalid example.
+    mistake: Option<String>,
+    value: Box<RawValue>,
 }
 
-fn examples() -> Vec<Example> {
-    let golden = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../protocol/golden");
+/// An example of `type_name`; `at` is its file, line and name, for messages.
+struct Located {
+    type_name: String,
+    at: String,
+    example: Example,
+}
+
+impl Located {
+    /// Reads the value as its type and writes it again.
+    fn read(&self) -> Result<Value, serde_json::Error> {
+        read(&self.type_name, self.example.value.get()).unwrap_or_else(|| panic!("{}: no such type", self.at))
+    }
+    fn json(&self) -> Value {
+        serde_json::from_str(self.example.value.get()).expect("a raw value is JSON")
+    }
+}
+
+/// The names in `protocol/golden`.
+fn golden_names() -> BTreeSet<String> {
+    fs::read_dir(golden())
+        .expect("the folder of the examples")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect()
+}
+
+fn golden() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../protocol/golden")
+}
+
+fn examples() -> Vec<Located> {
     let mut found = Vec::new();
-    for folder in fs::read_dir(&golden).expect("protocol/golden is there") {
-        let folder = folder.expect("a readable folder");
-        if !folder.file_type().expect("a file type").is_dir() {
-            continue;
-        }
-        for file in fs::read_dir(folder.path()).expect("a readable folder") {
-            let file = file.expect("a readable file");
-            found.push(Example {
-                type_name: folder.file_name().into_string().expect("a plain name"),
-                name: file.file_name().into_string().expect("a plain name"),
-                text: fs::read_to_string(file.path()).expect("UTF-8"),
+    for type_name in TYPE_NAMES {
+        let file = format!("{type_name}.jsonl");
+        let text = fs::read_to_string(golden().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for (index, line) in text.lines().enumerate() {
+            let at = format!("{file}:{}", index + 1);
+            let example: Example = serde_json::from_str(line).unwrap_or_else(|error| panic!("{at}: {error}"));
+            assert_eq!(
+                example.valid,
+                example.mistake.is_none(),
+                "{at}: only an invalid example has a mistake"
+            );
+            found.push(Located {
+                type_name: (*type_name).to_owned(),
+                at: format!("{at} ({})", example.name),
+                example,
             });
         }
     }
     found
+}
+
+fn valid_examples() -> Vec<Located> {
+    examples().into_iter().filter(|located| located.example.valid).collect()
 }
 
 /// Equal as JSON, where 1 and 1.0 are the same number.
@@ -54,35 +97,48 @@ fn same(left: &Value, right: &Value) -> bool {
 }
 
 #[test]
+fn every_type_has_a_golden_file_and_the_folder_has_no_other_file() {
+    let expected: BTreeSet<String> = TYPE_NAMES.iter().map(|name| format!("{name}.jsonl")).collect();
+    let names = golden_names();
+    let missing: Vec<_> = expected.difference(&names).collect();
+    assert!(
+        missing.is_empty(),
+        "types without a file: {missing:?}; run: node scripts/codegen/seed-golden.ts"
+    );
+    let unknown: Vec<_> = names.difference(&expected).collect();
+    assert!(unknown.is_empty(), "files that belong to no type: {unknown:?}");
+}
+
+#[test]
 fn valid_examples_come_back_as_they_were() {
     let mut seen = BTreeSet::new();
-    for example in examples().iter().filter(|example| example.name.starts_with("valid-")) {
-        let at = format!("{}/{}", example.type_name, example.name);
-        let written = read(&example.type_name, &example.text)
-            .unwrap_or_else(|| panic!("{at}: no such type"))
-            .unwrap_or_else(|error| panic!("{at}: {error}"));
-        let original: Value = serde_json::from_str(&example.text).expect("JSON");
-        assert!(same(&written, &original), "{at}: {written} is not {original}");
-        seen.insert(example.type_name.clone());
+    for located in valid_examples() {
+        let written = located.read().unwrap_or_else(|error| panic!("{}: {error}", located.at));
+        let original = located.json();
+        assert!(same(&written, &original), "{}: {written} is not {original}", located.at);
+        seen.insert(located.type_name);
     }
     let missing: Vec<_> = TYPE_NAMES.iter().filter(|name| !seen.contains(**name)).collect();
     assert!(
         missing.is_empty(),
-        "types without an example: {missing:?}; run: node scripts/codegen/seed-golden.ts"
+        "types without a valid example: {missing:?}; run: node scripts/codegen/seed-golden.ts"
     );
 }
 
 #[test]
 fn invalid_examples_are_refused_where_the_shape_is_wrong() {
     let mut refused = 0;
-    for example in examples().iter().filter(|example| example.name.starts_with("invalid-")) {
+    for located in examples() {
         // Bounds are checked by the gateway's validators, not by serde.
-        if example.name.starts_with("invalid-bound-") {
+        if located
+            .example
+            .mistake
+            .as_deref()
+            .is_none_or(|mistake| mistake == "bound")
+        {
             continue;
         }
-        let at = format!("{}/{}", example.type_name, example.name);
-        let answer = read(&example.type_name, &example.text).unwrap_or_else(|| panic!("{at}: no such type"));
-        assert!(answer.is_err(), "{at} was accepted");
+        assert!(located.read().is_err(), "{} was accepted", located.at);
         refused += 1;
     }
     assert!(refused > TYPE_NAMES.len(), "only {refused} examples of wrong shapes");
@@ -90,11 +146,11 @@ fn invalid_examples_are_refused_where_the_shape_is_wrong() {
 
 #[test]
 fn fields_that_a_newer_writer_added_are_ignored() {
-    for example in examples().iter().filter(|example| example.name.starts_with("valid-")) {
-        let mut value: Value = serde_json::from_str(&example.text).expect("JSON");
+    for located in valid_examples() {
+        let mut value = located.json();
         let Some(object) = value.as_object_mut() else { continue };
         object.insert("fieldOfTheFuture".to_owned(), serde_json::json!({ "deep": [1, null] }));
-        let answer = read(&example.type_name, &value.to_string()).expect("a type");
-        assert!(answer.is_ok(), "{}/{}: {answer:?}", example.type_name, example.name);
+        let answer = read(&located.type_name, &value.to_string()).expect("a type");
+        assert!(answer.is_ok(), "{}: {answer:?}", located.at);
     }
 }
