@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "0a00c9e2c5c768eb";
+export const PROTOCOL_FINGERPRINT = "0cd68fb4fa399b5a";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -1539,6 +1539,16 @@ export type PendingPair = {
   waiting?: number;
 };
 
+/**
+ * The most that a call of a tool can do. The gateway's policy decides by it. Not on the wire: no peer can choose the class of its tools.
+ * `read_private`: reads the owner's data. `read_public`: reads public data. `write_workspace`: writes the agent's workspace.
+ * `write_protected`: writes files that change how the agent behaves. `write_files`: writes files of a machine.
+ * `exec`: runs a program. `egress`: sends data to others.
+ * `control`: changes the gateway itself: configuration, tokens, pairing, schedules, agents.
+ */
+export type PolicyClass = "read_private" | "read_public" | "write_workspace" | "write_protected" | "write_files" | "exec" | "egress" | "control";
+export const PolicyClassValues = ["read_private", "read_public", "write_workspace", "write_protected", "write_files", "exec", "egress", "control"] as const satisfies readonly PolicyClass[];
+
 /** Payload of the `presence` event. */
 export type PresenceEvent = {
   nodeId: NodeId;

@@ -93,12 +93,25 @@ export interface ServiceSpec {
   readonly calls: readonly CallSpec[];
 }
 
+/** A function from any string to a value of an enum. It is generated in every language and is not on the wire. */
+export interface LookupSpec {
+  /** camelCase: `policyClassOf`. */
+  readonly name: string;
+  readonly doc: string;
+  /** Name of the enum. */
+  readonly result: string;
+  readonly rows: Readonly<Record<string, string>>;
+  /** The value for every string without a row. */
+  readonly otherwise: string;
+}
+
 export const types = new Map<string, NamedSchema>();
 export const services = new Map<string, ServiceSpec>();
 export const methods = new Map<string, MethodSpec>();
 export const events = new Map<string, EventSpec>();
 export const errors = new Map<string, ErrorSpec>();
 export const limits = new Map<string, LimitSpec>();
+export const lookups = new Map<string, LookupSpec>();
 
 function register<T>(map: Map<string, T>, what: string, name: string, value: T): void {
   if (map.has(name)) throw new Error(`${what} ${name} is defined twice`);
@@ -215,6 +228,10 @@ export function error(reason: string, spec: Omit<ErrorSpec, "reason">): void {
 
 export function limit(name: string, value: number, doc: string): void {
   register(limits, "limit", name, { name, value, doc });
+}
+
+export function lookup(name: string, spec: Omit<LookupSpec, "name" | "result"> & { readonly result: Ref }): void {
+  register(lookups, "lookup", name, { ...spec, name, result: spec.result.$ref });
 }
 
 /** Inline params: registered as `<Service><Call>Params`. The result is a type, or a list of one. */

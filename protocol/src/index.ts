@@ -4,6 +4,7 @@ import "./errors.ts";
 import "./ids.ts";
 import "./frames.ts";
 import "./tool.ts";
+import "./policy.ts";
 import "./connect.ts";
 import "./chat.ts";
 import "./session.ts";
@@ -23,7 +24,7 @@ import "./skill.ts";
 import "./transfer.ts";
 import "./health.ts";
 
-export { errors, events, limits, methods, services, types } from "./dsl.ts";
+export { errors, events, limits, lookups, methods, services, types } from "./dsl.ts";
 export { CONFIG_DEFAULTS, SECRET_PATHS } from "./config.ts";
 /** Types that need a validator although they are neither params nor payloads. */
 export const VALIDATED = ["Frame", "GsvConfig", "SkillFrontMatter"] as const;

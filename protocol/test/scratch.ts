@@ -11,7 +11,7 @@ export async function freshVocabulary(): Promise<Vocabulary> {
 }
 
 /** Defines the scratch contract, in either order. */
-export function defineScratch({ enumOf, error, event, id, limit, method, struct, t, tagged }: Vocabulary, reversed = false): void {
+export function defineScratch({ enumOf, error, event, id, limit, lookup, method, struct, t, tagged }: Vocabulary, reversed = false): void {
   const Key = id("Key", "A key.", { maxLength: 8, pattern: "^[a-z]+$" });
   const Color = enumOf("Color", "A color.", ["red", "dark-blue", "2-tone"]);
   const ref = (name: string): typeof Key => ({ ...Key, $ref: name });
@@ -60,6 +60,8 @@ export function defineScratch({ enumOf, error, event, id, limit, method, struct,
         text: "There is no such thing.",
         hint: "Get another.",
       }),
+    (): unknown =>
+      lookup("colorOf", { doc: "The color of a thing.", result: Color, rows: { sky: "2-tone", rose: "red" }, otherwise: "dark-blue" }),
     (): unknown => limit("thingBytes", 1000, "Largest thing."),
     (): unknown => limit("thingTimeoutMs", 1000, "Time for a thing."),
   ];

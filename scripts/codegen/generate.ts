@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { emitConfigValues } from "./config-values.ts";
 import { emitExplainTable } from "./explain-table.ts";
 import { fingerprint, protocolSchema } from "./json-schema.ts";
+import { emitLookups, emitRustLookups } from "./lookups.ts";
 import { emitMarkdown } from "./markdown.ts";
 import { ContractError, type Model } from "./model.ts";
 import { emitOpenApi } from "./openapi.ts";
@@ -29,6 +30,7 @@ export async function generate(model: Model): Promise<Files> {
     [`${RUST}/src/events.rs`, emitRustEvents(model)],
     [`${RUST}/src/errors.rs`, emitRustErrors(model)],
     [`${RUST}/src/limits.rs`, emitRustLimits(model)],
+    [`${RUST}/src/lookups.rs`, emitRustLookups(model)],
     [`${RUST}/tests/golden_types/mod.rs`, emitRustGolden(model)],
   ];
   const files = new Map<string, string>([
@@ -38,6 +40,7 @@ export async function generate(model: Model): Promise<Files> {
     ["protocol/gen/errors.ts", emitErrors(model)],
     ["protocol/gen/services.ts", emitServices(model)],
     ["protocol/gen/limits.ts", emitLimits(model)],
+    ["protocol/gen/lookups.ts", emitLookups(model)],
     ["protocol/gen/explain-table.ts", emitExplainTable(model)],
     ["protocol/gen/validators/checks.js", emitChecks(model)],
     ["protocol/gen/validators/checks.d.ts", emitCheckTypes(model)],

@@ -116,5 +116,11 @@ export function emitMarkdown(model: Model, print: string): string {
   }
   out += "\n## Limits\n\n| limit | value | what |\n|---|---|---|\n";
   for (const limit of model.limits) out += `| ${code(limit.name)} | ${limit.value} | ${cell(limit.doc)} |\n`;
+  if (model.lookups.length > 0) out += "\n## Lookups\n";
+  for (const { name, doc, result, rows, otherwise } of model.lookups) {
+    out += `\n### ${name}\n\n${paragraph(doc)}\n\n| name | ${link(result)} |\n|---|---|\n`;
+    for (const [key, value] of Object.entries(rows)) out += `| ${code(key)} | ${code(value)} |\n`;
+    out += `| any other | ${code(otherwise)} |\n`;
+  }
   return out;
 }

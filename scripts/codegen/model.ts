@@ -10,6 +10,7 @@ import type {
   ErrorSpec,
   EventSpec,
   LimitSpec,
+  LookupSpec,
   MethodSpec,
   NamedSchema,
   Scope,
@@ -60,7 +61,7 @@ export type StructDef = NamedBase & { readonly kind: "struct"; readonly fields: 
 export type TaggedDef = NamedBase & { readonly kind: "tagged"; readonly tag: string; readonly arms: readonly Arm[] };
 export type TypeDef = NewtypeDef | EnumDef | StructDef | TaggedDef;
 
-export type { AuditPolicy, Blame, Caller, ErrorSpec, EventSpec, LimitSpec, MethodSpec, Scope, ServiceSpec };
+export type { AuditPolicy, Blame, Caller, ErrorSpec, EventSpec, LimitSpec, LookupSpec, MethodSpec, Scope, ServiceSpec };
 
 /** Every list is sorted by name, so that the order of definition never shows in the output. */
 export interface Model {
@@ -70,6 +71,7 @@ export interface Model {
   readonly events: readonly EventSpec[];
   readonly errors: readonly ErrorSpec[];
   readonly limits: readonly LimitSpec[];
+  readonly lookups: readonly LookupSpec[];
   readonly services: readonly ServiceSpec[];
 }
 
@@ -81,6 +83,7 @@ export interface Registries {
   readonly errors: ReadonlyMap<string, ErrorSpec>;
   readonly limits: ReadonlyMap<string, LimitSpec>;
   readonly services?: ReadonlyMap<string, ServiceSpec>;
+  readonly lookups?: ReadonlyMap<string, LookupSpec>;
 }
 
 /** A mistake in the contract; the message says where and what to change. */
@@ -90,6 +93,7 @@ const MAX_SAFE = Number.MAX_SAFE_INTEGER;
 const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 const TYPE_NAME = /^[A-Z][A-Za-z0-9]{0,79}$/;
 const METHOD_NAME = /^[a-z][A-Za-z]*(\.[a-z][A-Za-z]*){0,3}$/;
+const LOOKUP_NAME = /^[a-z][A-Za-z]{0,63}$/;
 /** Names that every JavaScript object answers to: `"x" in value` would be true for an empty object. */
 const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
 
@@ -299,6 +303,15 @@ function checkService({ name, calls }: ServiceSpec, problems: string[], need: (n
     need(call.result, `service ${name}.${call.name}`);
   }
 }
+function checkLookup({ name, result, rows, otherwise }: LookupSpec, type: TypeDef | undefined, problems: string[]): void {
+  if (!LOOKUP_NAME.test(name)) problems.push(`lookup ${name}: camelCase letters only`);
+  if (type?.kind !== "enum") {
+    problems.push(`lookup ${name}: there is no enum ${result}`);
+    return;
+  }
+  for (const [key, value] of [...Object.entries(rows), ["otherwise", otherwise] as const])
+    if (!type.values.includes(value)) problems.push(`lookup ${name}, ${key}: ${value} is not a value of ${result}`);
+}
 
 export function buildModel(registries: Registries, validated: readonly string[] = []): Model {
   const problems: string[] = [];
@@ -337,6 +350,7 @@ export function buildModel(registries: Registries, validated: readonly string[] 
     need(event.payload, `event ${event.name}`);
   }
   for (const service of registries.services?.values() ?? []) checkService(service, problems, need);
+  for (const lookup of registries.lookups?.values() ?? []) checkLookup(lookup, typeByName.get(lookup.result), problems);
   problems.push(...errorProblems([...registries.errors.values()]));
   for (const limit of registries.limits.values()) {
     if (!Number.isSafeInteger(limit.value) || limit.value < 0) problems.push(`limit ${limit.name}: a limit is a whole number from 0 up`);
@@ -350,6 +364,10 @@ export function buildModel(registries: Registries, validated: readonly string[] 
     events: sorted(registries.events),
     errors: [...registries.errors.values()].sort((left, right) => compare(left.reason, right.reason)),
     limits: sorted(registries.limits),
+    lookups: sorted(registries.lookups ?? new Map<string, LookupSpec>()).map((lookup) => ({
+      ...lookup,
+      rows: Object.fromEntries(Object.entries(lookup.rows).sort(([left], [right]) => compare(left, right))),
+    })),
     services: sorted(registries.services ?? new Map<string, ServiceSpec>()),
   };
 }

@@ -1,6 +1,7 @@
 //! The wire contract in Rust: generated types and tables, and the codec that turns messages into them.
 //!
-//! Generated from `protocol/src` by `npm run codegen`: [`types`], [`methods`], [`events`], [`errors`], [`limits`].
+//! Generated from `protocol/src` by `npm run codegen`: [`types`], [`methods`], [`events`], [`errors`], [`limits`],
+//! [`lookups`].
 //! Hand-written: [`codec`] and the small traits and types that the generated code needs. Opens no socket, keeps no state,
 //! logs nothing.
 
@@ -16,6 +17,7 @@ pub mod codec;
 pub mod errors;
 pub mod events;
 pub mod limits;
+pub mod lookups;
 pub mod methods;
 pub mod types;
 

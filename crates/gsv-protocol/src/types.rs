@@ -2352,6 +2352,32 @@ pub struct PendingPair {
     pub waiting: Option<u64>,
 }
 
+/// The most that a call of a tool can do. The gateway's policy decides by it. Not on the wire: no peer can choose the class of its tools.
+/// `read_private`: reads the owner's data. `read_public`: reads public data. `write_workspace`: writes the agent's workspace.
+/// `write_protected`: writes files that change how the agent behaves. `write_files`: writes files of a machine.
+/// `exec`: runs a program. `egress`: sends data to others.
+/// `control`: changes the gateway itself: configuration, tokens, pairing, schedules, agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum PolicyClass {
+    #[serde(rename = "read_private")]
+    ReadPrivate,
+    #[serde(rename = "read_public")]
+    ReadPublic,
+    #[serde(rename = "write_workspace")]
+    WriteWorkspace,
+    #[serde(rename = "write_protected")]
+    WriteProtected,
+    #[serde(rename = "write_files")]
+    WriteFiles,
+    #[serde(rename = "exec")]
+    Exec,
+    #[serde(rename = "egress")]
+    Egress,
+    #[serde(rename = "control")]
+    Control,
+}
+impl_string_enum!(PolicyClass { ReadPrivate => "read_private", ReadPublic => "read_public", WriteWorkspace => "write_workspace", WriteProtected => "write_protected", WriteFiles => "write_files", Exec => "exec", Egress => "egress", Control => "control" });
+
 /// Payload of the `presence` event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,5 +1,5 @@
 /** What the tool registry knows of one tool. Plain data: entries of machines' tools travel from the gateway to sessions. */
-import type { ToolDefinition } from "../../../protocol/gen/types.ts";
+import type { PolicyClass, ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { ToolTarget } from "./tool-target.ts";
 
 /**
@@ -7,17 +7,6 @@ import type { ToolTarget } from "./tool-target.ts";
  * owner opened it (`channels.{name}.guestTools`).
  */
 export type GuestAllowance = "none" | "always" | "opened";
-
-/** What a call of the tool does at most. The policy decides by it; a tool of unknown effect is `exec`. */
-export type PolicyClass =
-  | "read_private"
-  | "read_public"
-  | "write_workspace"
-  | "write_protected"
-  | "write_files"
-  | "exec"
-  | "egress"
-  | "control";
 
 export interface ToolEntry {
   /** Full name, JSON Schema of the arguments, whether a call may be repeated, the tool's own time limit. */
@@ -27,6 +16,7 @@ export interface ToolEntry {
   readonly tool: string;
   /** The feature that registered the tool. */
   readonly feature: string;
+  /** The most that a call can do. The gateway decides it: a native tool's feature, or the contract's table for machines. */
   readonly policyClass: PolicyClass;
   readonly guests: GuestAllowance;
   /** The target starts a call id at most once, so dispatching a call again is safe. */

@@ -2,8 +2,9 @@
  * The tool registry: every tool that a session or a client can call, by its full name. PURE. Native tools are composed once and
  * closed; the tools of machines are added to a copy for one run or one request. Runs no tool, and derives nothing from a name.
  */
+import { policyClassOf } from "../../../protocol/gen/lookups.ts";
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
-import type { PolicyClass, ToolEntry } from "../ports/tool-entry.ts";
+import type { ToolEntry } from "../ports/tool-entry.ts";
 import type { Tool } from "./tool.ts";
 
 /** Between a machine's id and the name of its tool. */
@@ -75,17 +76,6 @@ export interface ToolAccess {
 export const mayUse = ({ definition, guests }: ToolEntry, { isOwners, isOpened }: ToolAccess): boolean =>
   isOwners || guests === "always" || (guests === "opened" && isOpened(definition.name));
 
-/** The tools of GSV's own nodes. Another machine's tool of the same name is treated alike; a tool of any other name is `exec`. */
-const KNOWN_TOOLS: Readonly<Record<string, Pick<ToolEntry, "policyClass" | "timeoutArgument">>> = {
-  Bash: { policyClass: "exec", timeoutArgument: "timeout" },
-  Read: { policyClass: "read_private" },
-  Glob: { policyClass: "read_private" },
-  Grep: { policyClass: "read_private" },
-  Write: { policyClass: "write_files" },
-  Edit: { policyClass: "write_files" },
-  Delete: { policyClass: "write_files" },
-};
-const UNKNOWN_TOOL: { readonly policyClass: PolicyClass } = { policyClass: "exec" };
 /** What one machine offers. */
 export interface MachineTools {
   readonly nodeId: string;
@@ -106,9 +96,11 @@ export function machineEntries(machines: readonly MachineTools[]): readonly Tool
         target: { kind: "node", nodeId },
         tool: definition.name,
         feature: "nodes",
+        // By the name alone: a machine cannot choose the class of its tools.
+        policyClass: policyClassOf(definition.name),
         guests: "opened",
         ledger,
-        ...((Object.hasOwn(KNOWN_TOOLS, definition.name) ? KNOWN_TOOLS[definition.name] : undefined) ?? UNKNOWN_TOOL),
+        ...(definition.name === "Bash" ? { timeoutArgument: "timeout" } : {}),
       }),
     ),
   );

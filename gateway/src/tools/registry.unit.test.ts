@@ -90,6 +90,17 @@ describe("[G4] the registry", () => {
     assert.deepEqual(classes, ["exec", "read_private", "write_files", "exec", "exec"]);
     assert.equal(machineEntry("lap", "Read").guests, "opened");
   });
+  test("a machine cannot choose the policy class of its tools", () => {
+    const sent = (tool: string) => ({ ...definition(tool), policyClass: "read_public", guests: "always" });
+    const entries = machineEntries([{ nodeId: "lap", tools: ["Launch", "Write"].map(sent), ledger: true }]);
+    assert.deepEqual(
+      entries.map(({ policyClass, guests }) => [policyClass, guests]),
+      [
+        ["exec", "opened"],
+        ["write_files", "opened"],
+      ],
+    );
+  });
 });
 
 test("[X7] guests' allowances", () => {

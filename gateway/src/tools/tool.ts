@@ -1,9 +1,9 @@
 /** What a native tool is made of: definition, policy class, guests' allowance, arguments, and the function that runs it. */
-import type { ToolDefinition } from "../../../protocol/gen/types.ts";
+import type { PolicyClass, ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { AgentFiles } from "../ports/agent-files.ts";
 import type { NativeToolContext } from "../ports/native-tools.ts";
 import type { GsvError, Result } from "../ports/result.ts";
-import type { GuestAllowance, PolicyClass } from "../ports/tool-entry.ts";
+import type { GuestAllowance } from "../ports/tool-entry.ts";
 import { type Arguments, type Fields, readArguments, requiredNames, type ValuesOf } from "./arguments.ts";
 
 export type Outcome = { ok: true; result: unknown } | { ok: false; error: GsvError };

@@ -155,6 +155,7 @@ import type {
   Peer,
   PeerKind,
   PendingPair,
+  PolicyClass,
   PresenceEvent,
   ProblemDetails,
   PromptSection,
@@ -440,6 +441,7 @@ export function checkPairRole(value: unknown): value is PairRole;
 export function checkPeer(value: unknown): value is Peer;
 export function checkPeerKind(value: unknown): value is PeerKind;
 export function checkPendingPair(value: unknown): value is PendingPair;
+export function checkPolicyClass(value: unknown): value is PolicyClass;
 export function checkPresenceEvent(value: unknown): value is PresenceEvent;
 export function checkProblemDetails(value: unknown): value is ProblemDetails;
 export function checkPromptSection(value: unknown): value is PromptSection;
