@@ -24,7 +24,7 @@ export interface ApplyPorts {
 export interface ApplyOptions {
   /** Idempotency key: a second event with it gets the first one's answer and changes nothing. */
   readonly key?: string;
-  /** Who the session is, if this is the first thing it hears. Without it, an event to nobody is dropped. */
+  /** The identity of the session, for its first event. Without it, an event for a session that does not exist is dropped. */
   readonly birth?: Omit<Birth, "sessionId" | "wall">;
 }
 export interface Applied {
@@ -44,7 +44,7 @@ export class Applier {
     this.#ports = ports;
   }
 
-  /** What is stored; undefined while nobody has said anything here. */
+  /** What is stored; undefined before the first message. */
   get state(): State | undefined {
     if (!this.#loaded) {
       this.#state = this.#ports.store.load();

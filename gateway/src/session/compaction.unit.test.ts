@@ -7,7 +7,7 @@ import type { Message } from "../ports/messages.ts";
 import { History } from "./history.ts";
 import { type AssistantRow, type MessageRow, seqSpan, type ToolResultRow, type UserRow } from "./machine/log.ts";
 import type { CutPlan } from "./machine/state.ts";
-import { keepBeside, planCut, planTrim, roomIn, summaryChars, type Weighed } from "./pressure.ts";
+import { keepBeside, planCut, planTrim, contextBudget, summaryChars, type Weighed } from "./pressure.ts";
 import { asMemories, nextChunk, readAnswer, summaryPrompt } from "./summary.ts";
 import { fitView } from "./view.ts";
 
@@ -117,17 +117,17 @@ describe("[P17] where a compaction cuts", () => {
 
 describe("[P5.3] what a window allows", () => {
   test("the reserve is at most half, and what stays at most half of the rest", () => {
-    assert.deepEqual(roomIn(200_000, undefined), { window: 200_000, threshold: 180_000, keep: 20_000 });
-    assert.deepEqual(roomIn(32_000, undefined), { window: 32_000, threshold: 16_000, keep: 8_000 });
-    assert.deepEqual(roomIn(8_000, { reserveTokens: 1_000, keepRecentTokens: 500 }), { window: 8_000, threshold: 7_000, keep: 500 });
+    assert.deepEqual(contextBudget(200_000, undefined), { window: 200_000, threshold: 180_000, keep: 20_000 });
+    assert.deepEqual(contextBudget(32_000, undefined), { window: 32_000, threshold: 16_000, keep: 8_000 });
+    assert.deepEqual(contextBudget(8_000, { reserveTokens: 1_000, keepRecentTokens: 500 }), { window: 8_000, threshold: 7_000, keep: 500 });
   });
   test("prompt and summary are taken off, so that the next compaction is not due at once", () => {
     for (const window of [1_000, 8_000, 32_000, 128_000, 1_000_000])
       for (const fixed of [0, 500, 5_000, 50_000]) {
-        const room = roomIn(window, undefined);
-        const keep = keepBeside(room, fixed);
-        assert.ok(keep >= 0 && keep <= room.keep);
-        if (keep > 0) assert.ok(fixed + tokensOfChars(summaryChars(window)) + keep < room.threshold, `${window} ${fixed}`);
+        const budget = contextBudget(window, undefined);
+        const keep = keepBeside(budget, fixed);
+        assert.ok(keep >= 0 && keep <= budget.keep);
+        if (keep > 0) assert.ok(fixed + tokensOfChars(summaryChars(window)) + keep < budget.threshold, `${window} ${fixed}`);
       }
   });
 });

@@ -92,7 +92,7 @@ export class SessionDriver {
       model: parts.model,
       native: parts.native,
       media: parts.media,
-      unheard: () => this.history.unheard(),
+      untranscribed: () => this.history.untranscribed(),
       commit: (event) => void this.apply(event),
       wall: host.wall,
       delta: (delta) => {
@@ -106,7 +106,7 @@ export class SessionDriver {
 
   // ---------------------------------------------------------------- what others look at
 
-  /** Undefined while nobody has said anything here. Takes up what an earlier life left. */
+  /** Undefined before the first message. Goes on with what an earlier incarnation left. */
   get state(): State | undefined {
     this.enter();
     return this.#applier.state;
@@ -132,7 +132,7 @@ export class SessionDriver {
     const { live } = this.#caller;
     return live && { ...live, text: live.text.slice(0, this.#life?.publisher.sentChars(live) ?? 0) };
   }
-  /** `identity` counts while nobody has said anything here. Rejects when the gateway does not answer. */
+  /** `identity` counts before the first message. Rejects when the gateway does not answer. */
   async prompt(identity: SessionIdentity, sha256: (text: string) => Promise<string>): Promise<Result<SessionPromptResult>> {
     const before = this.state;
     const context = before ? await this.contexts.current() : await this.#parts.gateway.runContext(identity.key, undefined);

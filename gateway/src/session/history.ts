@@ -26,8 +26,8 @@ export class History {
   /** For the next user message: what happened outside of the conversation. */
   #notes: string[] = [];
 
-  /** Messages with recordings that nobody has turned into text yet. */
-  #unheard = new Set<number>();
+  /** Messages with recordings that are not transcribed yet. */
+  #untranscribed = new Set<number>();
 
   /** Rows of the conversation in order. */
   constructor(rows: Iterable<LogRow> = [], summary?: Summary) {
@@ -37,7 +37,7 @@ export class History {
     this.#rows = [];
     this.#items = [];
     this.#notes = [];
-    this.#unheard = new Set();
+    this.#untranscribed = new Set();
     this.#summary = summary;
     this.#messages = summary ? [summary] : [];
     for (const row of rows) this.append(row);
@@ -50,13 +50,13 @@ export class History {
       return;
     }
     this.#rows.push(row);
-    if (row.kind === "user" && isUnheard(row)) this.#unheard.add(row.seq);
+    if (row.kind === "user" && isUntranscribed(row)) this.#untranscribed.add(row.seq);
     const message = row.kind === "user" && this.#notes.length > 0 ? withNotes(row.message, this.#notes.splice(0)) : row.message;
     const tokens = tokensOfMessage(message);
     this.#items.push({ row, message, tokens, upto: (this.#items.at(-1)?.upto ?? 0) + tokens });
     this.#messages.push(message);
   }
-  /** What the model gets. The list grows in place; nobody else may change it. */
+  /** What the model gets. The list grows in place; callers must not change it. */
   get messages(): readonly Message[] {
     return this.#messages;
   }
@@ -86,9 +86,9 @@ export class History {
     return this.#rows.findLast((row) => row.seq === seq);
   }
   /** In order; usually none. */
-  unheard(): readonly UserRow[] {
-    if (this.#unheard.size === 0) return [];
-    return this.#rows.filter((row): row is UserRow => row.kind === "user" && this.#unheard.has(row.seq));
+  untranscribed(): readonly UserRow[] {
+    if (this.#untranscribed.size === 0) return [];
+    return this.#rows.filter((row): row is UserRow => row.kind === "user" && this.#untranscribed.has(row.seq));
   }
   /** A row has got another body. */
   amend(row: UserRow): void {
@@ -103,7 +103,7 @@ export class History {
     );
   }
 }
-const isUnheard = ({ message: { content } }: UserRow): boolean =>
+const isUntranscribed = ({ message: { content } }: UserRow): boolean =>
   typeof content !== "string" && content.some((block) => isMediaBlock(block) && block.type === "audio" && block.transcript === undefined);
 
 function withNotes(message: Extract<Message, { role: "user" }>, notes: readonly string[]): Message {

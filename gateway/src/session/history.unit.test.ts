@@ -61,7 +61,7 @@ describe("the conversation in memory", () => {
     assert.equal(JSON.stringify(history.messages.slice(0, 2)), before);
     assert.deepEqual(history.messages, new History(rows).messages);
   });
-  test("after a cut it is as if it had been read anew", () => {
+  test("after a cut it equals a history that is read from the store", () => {
     const rows: LogRow[] = [user(1), assistant(2), notice(3, "n"), user(4), assistant(5)];
     const history = new History(rows);
     history.trimTo(3);
@@ -93,7 +93,7 @@ describe("text that fits", () => {
 describe("[P20] the session's clock", () => {
   const last = { wall: 1_000_000, now: 500 };
   test("time that goes by counts", () => assert.deepEqual(advance(last, 1_000_700, 1_000_000), { wall: 1_000_700, now: 1_200 }));
-  test("up to when somebody was to look, and a little more", () =>
+  test("up to the expected wake, and a little more", () =>
     assert.equal(advance(last, 1_030_000 + CLOCK_SLACK_MS, 1_030_000).now, 500 + 30_000 + CLOCK_SLACK_MS));
   test("a day forwards does not count, and neither does one back", () => {
     assert.deepEqual(advance(last, 1_000_000 + 86_400_000, 1_030_000), { wall: 1_000_000 + 86_400_000, now: 500 });

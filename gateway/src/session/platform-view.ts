@@ -1,6 +1,6 @@
 /**
- * What people on a platform see while a run is under way: that somebody is at work, and the answer as it grows. Courtesies: they may
- * fail or be lost with a life; what counts is sent by the Reply effect.
+ * What people on a platform see while a run is under way: that the agent is typing, and the answer as it grows. Best effort: both may
+ * fail or be lost with an incarnation; the Reply effect sends the answer itself.
  */
 import type { GatewayPort } from "../ports/gateway.ts";
 import { activeRun, replyName, type State } from "./machine/state.ts";

@@ -10,7 +10,7 @@ import { type MessageRow, seqSpan } from "./machine/log.ts";
 import type { CutPlan } from "./machine/state.ts";
 import { cutMiddle, textOf } from "./machine/text.ts";
 
-export interface Room {
+export interface ContextBudget {
   readonly window: number;
   /** More than this and there would be too little left for the answer. */
   readonly threshold: number;
@@ -19,7 +19,7 @@ export interface Room {
 }
 const DEFAULT_RESERVE = 20_000;
 const DEFAULT_KEEP = 20_000;
-export function roomIn(window: number, config: CompactionConfig | undefined): Room {
+export function contextBudget(window: number, config: CompactionConfig | undefined): ContextBudget {
   const reserve = Math.min(config?.reserveTokens ?? DEFAULT_RESERVE, Math.floor(window / 2));
   const threshold = Math.max(1, window - reserve);
   return { window, threshold, keep: Math.min(config?.keepRecentTokens ?? DEFAULT_KEEP, Math.floor(threshold / 2)) };
@@ -30,7 +30,7 @@ export const summaryChars = (window: number): number => Math.max(400, Math.min(L
  * Of what stays after a compaction: at most half of what the prompt and a summary leave, so that the next compaction is not due at
  * once. `fixed`: tokens of the prompt and the tools.
  */
-export const keepBeside = ({ window, threshold, keep }: Room, fixed: number): number =>
+export const keepBeside = ({ window, threshold, keep }: ContextBudget, fixed: number): number =>
   Math.max(0, Math.min(keep, Math.floor((threshold - fixed - tokensOfChars(summaryChars(window))) / 2)));
 
 /** A message of the conversation with what it costs. */

@@ -19,7 +19,7 @@ import { runTools } from "./tools.ts";
 export interface PromptViewInput {
   /** Of the session as it is, else of the one that its first message would begin. */
   readonly identity: SessionIdentity;
-  /** Undefined: nobody has said anything in it yet. */
+  /** Undefined before the first message. */
   readonly state: State | undefined;
   readonly messages: readonly Message[];
   readonly context: RunContext;

@@ -89,7 +89,7 @@ describe("the way of events to clients", () => {
     b.publisher.delta(delta(5, "x".repeat(DELTA_CHARS)));
     assert.equal(b.sent.length, 3);
   });
-  test("[C4] nobody waits for a slow publish, the order stays, and nothing of the text is missing", async () => {
+  test("[C4] a slow publish delays no one, keeps the order and loses no text", async () => {
     const b = bench();
     let whole = "";
     for (let n = 0; n < 500; n++) {
@@ -126,7 +126,7 @@ describe("the way of events to clients", () => {
     await b.finish();
     assert.equal(await second, true);
   });
-  test("[P19] deltas that nobody takes are dropped, events are not", async () => {
+  test("[P19] deltas that are not taken are dropped, events are not", async () => {
     const b = bench();
     void b.publisher.news([note(1)]);
     for (let n = 0; n < 3; n++) b.publisher.delta(delta(n * DELTA_BACKLOG_CHARS, "x".repeat(DELTA_BACKLOG_CHARS)));
@@ -147,7 +147,7 @@ describe("the way of events to clients", () => {
     assert.equal(b.publisher.sentChars(of), 5);
     assert.equal(b.publisher.sentChars({ ...of, attempt: 1 }), 0);
   });
-  test("nothing to say needs nobody", async () => {
+  test("an empty publish makes no call", async () => {
     const b = bench();
     assert.equal(await b.publisher.news([]), true);
     assert.equal(b.sent.length, 0);

@@ -1,4 +1,4 @@
-/** When a conversation starts afresh by itself (product rule P3.2). Pure: calendar arithmetic on the instants it is given. */
+/** When a session is reset by itself (product rule P3.2). Pure: calendar arithmetic on the instants it is given. */
 import type { ResetPolicy, ResetPolicyConfig, ResetPolicyPatch } from "../../../protocol/gen/types.ts";
 
 export const DEFAULT_RESET_HOUR = 4;

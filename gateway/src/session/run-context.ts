@@ -1,4 +1,4 @@
-/** What a run needs from the gateway, asked for anew before each model call and sent only when it changed. Memory only. */
+/** What a run needs from the gateway, asked for before each model call and sent only when it changed. Memory only. */
 import type { ModelRef, SessionSettings, ThinkLevel } from "../../../protocol/gen/types.ts";
 import type { AgentConfig } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
@@ -38,7 +38,7 @@ export class RunContexts {
     this.#access = { version, provider, access };
     return access;
   }
-  /** `now` (wall clock) lets what was said with a message count. Rejects when the gateway does. Whoever asks while somebody is asking shares the answer, so order is kept. */
+  /** `now` (wall clock) lets the version that came with a message count. Rejects when the gateway does. Concurrent callers share one request, so order is kept. */
   current(now?: number): Promise<RunContext> {
     const said = this.#said;
     this.#said = undefined;

@@ -39,17 +39,17 @@ import { runEnd, searchRows } from "./search-view.ts";
 import { fromNode } from "./tool-content.ts";
 import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
 
-/** A conversation that was active this recently is not checked anew against a policy that may have been changed meanwhile. */
+/** The reset policy of a session that was active this recently is not fetched again. */
 const POLICY_FRESH_MS = 60_000;
 /** A gateway that does not answer must not keep a message from being accepted. */
 const POLICY_WAIT_MS = 2_000;
 /** They must not overtake a message that was sent before them. */
 const AFTER_FILES: ReadonlySet<string> = new Set(["new", "reset", "compact"]);
-/** Whoever asked for a reset waits this long to be told how many files went; they go in any case. */
+/** How long the requester of a reset waits for the count of deleted files; they are deleted in any case. */
 const MEDIA_WAIT_MS = 2_000;
 const NOT_FOUND: Result<never> = {
   ok: false,
-  error: { reason: "session.not_found", message: "There is no such session: nobody has said anything in it yet." },
+  error: { reason: "session.not_found", message: "There is no such session: it has no messages yet." },
 };
 const ok = <T>(value: T): Result<T> => ({ ok: true, value });
 const fail = (error: GsvError): Result<never> => ({ ok: false, error });
@@ -243,7 +243,7 @@ export class SessionService implements SessionPort {
       end.kind === "reset"
         ? `A fresh conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${end.archived} messages) is archived.`}`
         : end.trimmed === 0
-          ? `There is nothing to put away: ${end.kept} messages stay.`
+          ? `There is nothing to archive: ${end.kept} messages stay.`
           : `${end.trimmed} messages were archived${end.summarized ? " and summarised" : ""}, ${end.kept} stay.`;
     return ok({ status: "command", command, response });
   }
@@ -259,7 +259,7 @@ export class SessionService implements SessionPort {
   }
   #statusText({ identity }: SessionSend): string {
     const state = this.#driver.state;
-    if (!state) return `Session: ${identity.key}\nState: new, nobody has said anything yet`;
+    if (!state) return `Session: ${identity.key}\nState: new, no messages yet`;
     const { run } = state;
     return statusText({
       state: shownState(run),
@@ -308,7 +308,7 @@ export class SessionService implements SessionPort {
     const type = answer?.type;
     return type === "taken" || type === "duplicate" || type === "late" ? type : "unknown";
   }
-  /** Images are stored only for a call that is open at this very machine: of any other nobody would ever see them. */
+  /** Images are stored only for a call that is open on this very node; no one would see those of any other call. */
   async #images(nodeId: string, callId: string, content: readonly ContentBlock[]): Promise<readonly ContentBlock[]> {
     const state = this.#driver.state;
     const isOpen = state?.run.phase === "acting" && state.run.calls.some((call) => call.callId === callId && nodeOf(call) === nodeId);

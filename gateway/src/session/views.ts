@@ -120,7 +120,7 @@ const TOO_OLD: Result<never> = {
     message: "The events asked for are too old or too many to replay. Load the history with session.preview and follow from its end.",
   },
 };
-/** Log events after `afterSeq`, all of them or none: a gap would be worse than asking anew. */
+/** Log events after `afterSeq`, all of them or none: a gap would be worse than asking again. */
 export function eventsView(
   state: State,
   store: SessionStore,

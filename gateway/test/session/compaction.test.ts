@@ -90,7 +90,7 @@ describe("a conversation that is far longer than the window", () => {
     const archived = await archivesOf(state.sessionId);
     const { messages } = value(await s.port.preview(200));
     const left = messages.length;
-    // Whoever reads the conversation sees that it begins with a summary.
+    // A reader of the conversation sees that it begins with a summary.
     const page = value(await s.port.messages(0, 2));
     expect(JSON.stringify(page.messages[0])).toContain("[Summary made by GSV");
     expect(page.total).toBe(state.messageCount + 1);

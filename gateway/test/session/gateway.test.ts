@@ -96,7 +96,7 @@ describe("[Q4] session.prompt", () => {
     expect(after.sha256).not.toBe(before.sha256);
     expect(await peer.ok("session.get", { sessionKey })).toMatchObject({ messageCount: 2 });
   });
-  it("[S8] somebody else's conversation gets none of the owner's notes", async () => {
+  it("[S8] a guest's conversation gets none of the owner's notes", async () => {
     const peer = await client();
     const of = async (sessionKey: string) => (await peer.ok<Prompt>("session.prompt", { sessionKey })).sections.map(({ id }) => id);
     expect(await of("agent:main:discord:dm:1")).not.toContain("user");

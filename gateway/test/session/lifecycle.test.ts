@@ -107,7 +107,7 @@ describe("evicted", () => {
     (await stage.call(2)).answer(says("later"));
     expect(await stage.ended("run-b")).toBe("final");
   });
-  it("[P12] [K8] ungracefully: whoever asks next wakes it, and a completion of the old life is dropped", async () => {
+  it("[P12] [K8] ungracefully: the next request wakes it, and a completion of the old incarnation is dropped", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await s.send("a");
@@ -236,7 +236,7 @@ describe("reset and compaction", () => {
       await stage.ended(`run-${id}`);
     }
   };
-  it("[R5] [P17] the archive is in the bucket, and the conversation begins afresh", async () => {
+  it("[R5] [P17] the archive is in the bucket, and a new conversation begins", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await talk(stage, s.send, ["a", "b"]);
@@ -300,7 +300,7 @@ describe("reset and compaction", () => {
 });
 
 describe("asking and changing", () => {
-  it("[W20] a session that nobody has spoken to is not there, and asking makes nothing", async () => {
+  it("[W20] a session without messages does not exist, and reading creates nothing", async () => {
     new Stage().open();
     const s = newSession();
     for (const answer of [

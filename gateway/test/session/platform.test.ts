@@ -1,4 +1,4 @@
-/** Runs whose message came over a platform: their end is sent there, whatever it is, once, and people see that somebody is at work. */
+/** Runs whose message came over a platform: their end is sent there once, and people see that the agent is typing. */
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { SessionNews } from "../../src/ports/gateway.ts";
@@ -170,7 +170,7 @@ describe("[P10] what became of an answer later", () => {
     expect(asked.split("An answer could not be delivered.")).toHaveLength(2);
     expect(stage.news.filter(({ payload }) => textIn(payload) === "An answer could not be delivered.")).toHaveLength(1);
   });
-  it("a conversation that nobody has said anything in takes it, too", async () => {
+  it("a conversation without messages takes a note, too", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await sessionPort(env, s.identity.key).note({ identity: s.identity, key: "k", text: "It could not be delivered." });

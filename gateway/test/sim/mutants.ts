@@ -259,8 +259,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[P5.6] a transcript replaces the text of its message",
-    file: "src/session/effects/hear.ts",
-    find: "      heard.push(block);\n      continue;",
+    file: "src/session/effects/transcribe-recordings.ts",
+    find: "      transcribed.push(block);\n      continue;",
     put: "      continue;",
   },
   {

@@ -115,7 +115,7 @@ export class FakeNode {
     const { rng, time } = this.#ports;
     time.after(rng.int(1, 300), () => {
       if (!this.online || link !== this.#link || (call.released && !rng.chance(0.2))) {
-        // Without a ledger nobody keeps it for the next connection, most of the time.
+        // Without a ledger the result is not kept for the next connection, most of the time.
         if (!this.ledger && !rng.chance(0.5)) call.released = true;
         return;
       }

@@ -155,7 +155,7 @@ function checkTools(world: World, rows: readonly LogRow[]): void {
   for (const [callId, { count, node }] of starts) {
     const name = names.get(callId);
     const harmless = name?.endsWith("__Read") === true && !node.ledger;
-    if (count > 1 && !harmless) bad(`${name ?? "a call that nobody made"} ${callId} was started ${count} times on ${node.id}`);
+    if (count > 1 && !harmless) bad(`${name ?? "a call that no answer made"} ${callId} was started ${count} times on ${node.id}`);
     if (name === undefined || !name.startsWith(`${node.id}__`)) bad(`${callId} ran on ${node.id}, where it does not belong`);
   }
   for (const row of rows) {

@@ -11,7 +11,7 @@ export interface Scenario {
   readonly crashRate?: number;
   readonly crashAt?: number;
   readonly faults?: boolean;
-  /** Longer silences, and a policy that begins afresh after them. */
+  /** Longer silences, and a policy that resets after them. */
   readonly silences?: boolean;
   /** Aborts, resets, compactions, settings, process ends. */
   readonly actions?: boolean;
@@ -89,7 +89,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     throw new SimulationError(`seed ${seed}${crashAt === undefined ? "" : ` crashAt ${crashAt}`}: ${world.problems.join("\n  ")}`);
   };
 
-  // Somebody who wants it done repeats until there is an answer.
+  // A caller repeats until there is an answer.
   const insist = <T>(work: () => Promise<T>, done: (answer: T) => void): void => {
     waiting += 1;
     const once = (): void => {

@@ -38,11 +38,11 @@ export interface WorldOptions {
   /** The channel that answers go to does not exist any more. */
   readonly channelGone?: boolean;
 }
-const isUnheard = (message: Message): boolean =>
+const isUntranscribed = (message: Message): boolean =>
   message.role === "user" &&
   typeof message.content !== "string" &&
   message.content.some((block) => isMediaBlock(block) && block.transcript !== `said in ${block.r2Key}`);
-/** The session's life ended while somebody waited for it. */
+/** The session's incarnation ended while a caller waited for it. */
 class Died extends Error {}
 class NetworkError extends Error {}
 
@@ -69,7 +69,7 @@ export class World {
   readonly archives = new Map<string, readonly Message[]>();
   /** Daily files, and what each remembers of who wrote to it. */
   readonly memoryFiles = new Map<string, { text: string; readonly keys: Set<string> }>();
-  /** Media in the bucket: when it came, and whether somebody still needs it. */
+  /** Media in the bucket: when each object was stored. */
   readonly media = new Map<string, number>();
   summaries = 0;
   readonly results = new Map<string, string>();
@@ -385,9 +385,9 @@ export class World {
         takeResult: ({ content }) => remote(() => content),
         hydrate: (messages) => Promise.resolve(messages),
         transcribe: ({ r2Key }) => {
-          const heard = { ok: true as const, value: `said in ${r2Key}` };
-          return remote(() => heard).catch((error: unknown) => {
-            if (error instanceof NetworkError) return heard;
+          const transcribed = { ok: true as const, value: `said in ${r2Key}` };
+          return remote(() => transcribed).catch((error: unknown) => {
+            if (error instanceof NetworkError) return transcribed;
             throw error;
           });
         },
@@ -459,7 +459,7 @@ export class World {
   #model(isDead: () => boolean, request: ModelRequest): Promise<ModelOutcome> {
     this.modelCalls += 1;
     if (request.systemPrompt === SUMMARY_SYSTEM) return this.#summary(isDead, request);
-    if (!isDead() && request.messages.some(isUnheard)) this.problem("the model was asked before a recording was turned into text");
+    if (!isDead() && request.messages.some(isUntranscribed)) this.problem("the model was asked before a recording was turned into text");
     const problem = requestProblem(request.messages);
     if (problem !== undefined) this.problem(`the model was asked with a broken history: ${problem}`);
     const state = this.disk.load();

@@ -1,6 +1,6 @@
 /**
  * Archive: puts the transcript away and makes sure that it is there. What to put follows from the intent in the state and from
- * rows that nobody changes, so doing it again writes the same object. Removes nothing itself.
+ * rows that never change, so doing it again writes the same object. Removes nothing itself.
  */
 import type { Message } from "../../ports/messages.ts";
 import type { GsvError, Result } from "../../ports/result.ts";

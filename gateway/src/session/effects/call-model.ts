@@ -15,13 +15,13 @@ import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { UserRow } from "../machine/log.ts";
 import { type CutPlan, modelEffectId, type State, type Thinking } from "../machine/state.ts";
-import { keepBeside, planCut, roomIn } from "../pressure.ts";
+import { keepBeside, planCut, contextBudget } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import { budgetOf, modelsFor, type RunContexts, thinkLevelFor } from "../run-context.ts";
 import { resolveCall, runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
-import { hear } from "./hear.ts";
+import { transcribeRecordings } from "./transcribe-recordings.ts";
 
 export interface CallModelPorts {
   readonly state: () => State | undefined;
@@ -33,7 +33,7 @@ export interface CallModelPorts {
   readonly native: Pick<NativeTools, "entries">;
   readonly media: SessionMedia;
   /** Messages with recordings that have no transcript yet. */
-  readonly unheard: () => readonly UserRow[];
+  readonly untranscribed: () => readonly UserRow[];
   readonly commit: (event: EventBody) => void;
   readonly wall: () => number;
   readonly delta: (delta: Delta) => void;
@@ -53,7 +53,7 @@ interface Sized {
   /** Tokens that the messages may take, and whether they take more. */
   readonly budget: number;
   readonly tight: boolean;
-  /** There is too little room, and this could leave. */
+  /** There is no headroom for an answer; this is what could be compacted. */
   readonly plan?: CutPlan;
   /** Where to cut if the model says that it is too much all the same. */
   readonly halved: () => CutPlan | undefined;
@@ -79,7 +79,7 @@ export class ModelCaller {
     return this.#live;
   }
 
-  /** Undefined: the call is not wanted any more, or nobody would take the answer. */
+  /** Undefined: the call is not wanted any more, or its completion would be dropped. */
   async call(effect: EffectOf<"CallModel">, flight: Flight): Promise<EventBody | undefined> {
     const run = this.#ports.state()?.run;
     if (run?.phase !== "thinking" || modelEffectId(run) !== effect.id) return undefined;
@@ -128,7 +128,7 @@ export class ModelCaller {
         context,
         models: models.length,
       });
-    await this.#hear(effect, context, flight.signal);
+    await this.#transcribe(effect, context, flight.signal);
     if (flight.signal.aborted) return undefined;
 
     const { config } = context;
@@ -197,27 +197,27 @@ export class ModelCaller {
   /** Product rule P5.3. The window is the called model's own; what its last answer counted is believed. */
   #sized(run: Thinking, state: State, { config }: RunContext, model: ModelRef, fixed: number): Sized {
     const history = this.#ports.history();
-    const room = roomIn(this.#ports.contextWindow(model, config), config.compaction);
+    const limits = contextBudget(this.#ports.contextWindow(model, config), config.compaction);
     const known = knownTokens(state, model, history);
     const guess = fixed + history.tokens;
     // Some servers count only what was not in their cache, or cut off silently: what can't be true is not believed.
     const tokens = known === undefined ? guess : Math.max(known, guess * LEAST_BELIEVED);
     // A provider's tokens may be more than ours; then ours weigh more.
     const scale = Math.max(1, tokens / guess);
-    const keep = Math.floor(keepBeside(room, fixed * scale) / scale);
+    const keep = Math.floor(keepBeside(limits, fixed * scale) / scale);
     // Whatever the window is said to be, the model knows better: something must go.
     const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(Math.min(keep / 2, history.tokens / 4)));
     const overflowed = (run.overflows ?? 0) > 0;
     const allow = (allowed: number): number =>
-      Math.max(Math.floor(Math.min(allowed, room.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
-    if (tokens <= room.threshold && !overflowed) return { budget: allow(room.threshold), tight: false, halved };
+      Math.max(Math.floor(Math.min(allowed, limits.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
+    if (tokens <= limits.threshold && !overflowed) return { budget: allow(limits.threshold), tight: false, halved };
     const enabled = config.compaction?.enabled !== false;
     const wanted = enabled && !overflowed && run.compactionTried === undefined && this.#ports.wall() >= state.autoResetAfter;
     const plan = wanted ? planCut(history.items, keep) : undefined;
     const freed = plan ? (history.items[plan.count - 1]?.upto ?? 0) : 0;
-    // Only where nothing else helps less is shown: what is left out here comes back as soon as there is room.
-    const budget = allow(overflowed ? Math.floor(Math.min(room.threshold, tokens) / 2) : enabled ? room.threshold : room.window);
-    return { budget, tight: true, halved, ...(plan && freed * scale >= room.threshold * LEAST_FREED ? { plan } : {}) };
+    // Only where nothing else helps less is shown: what is left out here comes back as soon as there is headroom.
+    const budget = allow(overflowed ? Math.floor(Math.min(limits.threshold, tokens) / 2) : enabled ? limits.threshold : limits.window);
+    return { budget, tight: true, halved, ...(plan && freed * scale >= limits.threshold * LEAST_FREED ? { plan } : {}) };
   }
   /** Of the prompt and the tools; measured when one of them is another. */
   #fixedTokens(system: string, version: string, tools: readonly ToolDefinition[]): number {
@@ -244,18 +244,18 @@ export class ModelCaller {
   }
 
   /** Recordings become text in the log before a model hears of them, since files go and the log stays. */
-  async #hear(effect: EffectOf<"CallModel">, context: RunContext, signal: AbortSignal): Promise<void> {
-    const { unheard, contexts, media, commit } = this.#ports;
-    const rows = unheard();
+  async #transcribe(effect: EffectOf<"CallModel">, context: RunContext, signal: AbortSignal): Promise<void> {
+    const { untranscribed, contexts, media, commit } = this.#ports;
+    const rows = untranscribed();
     if (rows.length === 0) return;
     const access = await contexts.access(context, "openai").catch((error: unknown) => {
       this.#ports.failed("asking for the key of the transcription", error);
       return undefined;
     });
     for (const row of rows) {
-      const heard = await hear(row, context.config, access, media, signal);
-      if (heard === undefined || signal.aborted) return;
-      commit({ type: "Transcribed", effectId: effect.id, row: heard });
+      const transcribed = await transcribeRecordings(row, context.config, access, media, signal);
+      if (transcribed === undefined || signal.aborted) return;
+      commit({ type: "Transcribed", effectId: effect.id, row: transcribed });
     }
   }
   /** Once for a run, so that all its calls have the same bytes before the conversation (P9.2). */

@@ -21,7 +21,7 @@ export interface ReplyPorts {
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
 const MAX_AGE_MS = 86_400_000;
-/** A call that has no answer by then has failed: else it would hold back the conversation's later replies for ever. */
+/** A call without an answer by then has failed, so that it does not block later replies of the conversation. */
 const ANSWER_MS = 60_000;
 
 /**

@@ -27,7 +27,7 @@ test("[CH22][P3] of the replies to one conversation only the first is under way;
   ];
   assert.deepEqual(idsOf(inReplyOrder(open)), ["a1", "archive", "b1", "g1", "w1"]);
   assert.deepEqual(idsOf(inReplyOrder(open.slice(1))), ["a2", "archive", "b1", "g1", "w1"]);
-  // The same conversation, named anew: names are no part of who it is.
+  // The same conversation under another display name: names are not part of its identity.
   const named: Reply = {
     ...reply("a2", "ann"),
     route: { channel: "example", accountId: "default", peer: { kind: "dm", id: "ann", name: "Ann" } },
@@ -35,7 +35,7 @@ test("[CH22][P3] of the replies to one conversation only the first is under way;
   assert.deepEqual(idsOf(inReplyOrder([reply("a1", "ann"), named])), ["a1"]);
 });
 
-test("[P10][CH22] a gateway that never answers holds nobody's replies back for ever: it is asked again, under the same name", async () => {
+test("[P10][CH22] a gateway that never answers blocks no later reply: the delivery is sent again under the same name", async () => {
   const row: LogRow = { seq: 1, at: 1_000, kind: "notice", notice: "note", runId: "r1", text: "Stopped." };
   const asked: unknown[] = [];
   const waits: number[] = [];

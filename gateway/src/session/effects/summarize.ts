@@ -14,7 +14,7 @@ import { LIMITS } from "../machine/limits.ts";
 import { seqSpan } from "../machine/log.ts";
 import { archiveEffectId, type Archiving, type CutPlan, type MemoryDay, type State } from "../machine/state.ts";
 import { textOf } from "../machine/text.ts";
-import { keepBeside, planCut, planTrim, roomIn, summaryChars } from "../pressure.ts";
+import { keepBeside, planCut, planTrim, contextBudget, summaryChars } from "../pressure.ts";
 import type { Flight } from "../pump.ts";
 import { modelsFor, type RunContexts } from "../run-context.ts";
 import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
@@ -66,8 +66,8 @@ const planned = (effectId: string, plan: CutPlan | undefined): EventBody => ({ t
 
 /** Asked for, so something should go even where there is room: all but about the last quarter. */
 function forced(history: History, window: number, config: EffectiveConfig): CutPlan | undefined {
-  const room = keepBeside(roomIn(window, config.compaction), USUAL_PROMPT_TOKENS);
-  return planCut(history.items, Math.min(room, Math.floor(history.tokens / 4)));
+  const budget = keepBeside(contextBudget(window, config.compaction), USUAL_PROMPT_TOKENS);
+  return planCut(history.items, Math.min(budget, Math.floor(history.tokens / 4)));
 }
 function modelFor(run: Archiving, state: State, { config, agent }: RunContext): ModelRef {
   if (config.compaction?.model) return config.compaction.model;

@@ -16,7 +16,7 @@ export type QueueOp =
 export type ResultOp =
   | { readonly op: "keep"; readonly callId: string; readonly text: string }
   | { readonly op: "drop"; readonly callId: string };
-/** Told to clients that follow live, and to nobody else: not in the log. */
+/** Only for clients that follow live: not in the log. */
 export interface StatusNews {
   readonly runId: string;
   readonly text: string;

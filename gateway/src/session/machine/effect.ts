@@ -66,7 +66,7 @@ export interface DeleteMedia {
   /** The fresh conversation's first row; what it names stays. */
   readonly from: number;
 }
-/** Put the transcript away. Ends in Archived or ArchiveFailed. */
+/** Write the transcript to the bucket. Ends in Archived or ArchiveFailed. */
 export interface Archive {
   readonly type: "Archive";
   readonly id: string;
@@ -79,7 +79,7 @@ export interface Reply {
   readonly route: ReplyRoute;
   /** The row that says how: the answer, or a notice. */
   readonly seq: number;
-  /** The delivery's name, for ever. */
+  /** Names the delivery in every retry. */
   readonly deliveryId: string;
 }
 /** Move the full text of a long result from its rows to the bucket. Ends in EffectDone. */

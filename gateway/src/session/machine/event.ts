@@ -94,7 +94,7 @@ export type EventBody =
       /** The context is too large for the model, and this could leave it. */
       readonly plan?: CutPlan;
     }
-  /** The model was not asked: there would be too little room for an answer. */
+  /** The model was not called: there would be too little headroom for an answer. */
   | { readonly type: "ContextFull"; readonly effectId: string; readonly plan: CutPlan; readonly budget: Budget }
   /** Where an asked compaction cuts. No plan: nothing can leave. */
   | { readonly type: "Planned"; readonly effectId: string; readonly plan?: CutPlan }
@@ -158,7 +158,7 @@ export type EventBody =
       readonly clear?: readonly string[];
       readonly text: string;
     }
-  /** The object lives anew: whatever was under way in memory is gone. */
+  /** A new incarnation of the object: what was under way in memory is gone. */
   | { readonly type: "Woke" }
   /** A deadline may have passed. `inFlight`: effects that are under way in this life. */
   | { readonly type: "Tick"; readonly inFlight: readonly string[] };
@@ -178,7 +178,7 @@ export type Answer =
   | { readonly type: "late" }
   | { readonly type: "unknown" };
 
-/** How a reset or compaction ended, for whoever waits for it. */
+/** How a reset or compaction ended, for callers that wait for it. */
 export type ArchiveEnd =
   | {
       readonly ok: true;

@@ -1,6 +1,6 @@
 /**
  * What must hold after every commit. Checked inside the transaction: a step that breaks one is rolled back as if it had not
- * happened, because a wrong state would be there for ever. Pure; says what is wrong, never repairs.
+ * happened, because a wrong state would stay. Pure; says what is wrong, never repairs.
  */
 import { isRepeatable, type OpenCall } from "../../calls/open-call.ts";
 import type { Step } from "./draft.ts";

@@ -34,7 +34,7 @@ export interface Budget {
 }
 
 interface RunCore {
-  /** Rises by one with each run of the session's whole life; `r12` in ids. */
+  /** Rises by one with each run of the session; `r12` in ids. */
   readonly ordinal: number;
   readonly runId: string;
   readonly messageId: string;
@@ -68,7 +68,7 @@ export interface Thinking extends RunCore {
   readonly deadline: number;
   /** Times that the model said that this step's context is too large for it. */
   readonly overflows?: number;
-  /** Room was made for this step already, or could not be: it is asked with what there is. */
+  /** The context was compacted for this step, or could not be: the model is called with it as it is. */
   readonly compactionTried?: true;
 }
 export interface Acting extends RunCore {
@@ -82,9 +82,9 @@ export interface Acting extends RunCore {
 export type ArchiveKind = "reset" | "compact";
 export interface ArchiveIntent {
   readonly kind: ArchiveKind;
-  /** Who waits for the end. */
+  /** Names the request whose caller waits for the end. */
   readonly requestId: string;
-  /** `pressure`, `overflow`: a run needs room, nobody asked. */
+  /** `pressure`, `overflow`: a run needs headroom. */
   readonly cause: "asked" | "daily" | "idle" | "pressure" | "overflow";
   /** Compaction without a summary: messages to keep at least. */
   readonly keep?: number;
@@ -102,13 +102,13 @@ export interface CutPlan {
   /** The newest message of the user, word for word, when it is among those that go (the cut is inside its run). */
   readonly task?: string;
 }
-/** A run that waits until there is room for its next model call. */
+/** A run that waits until there is headroom for its next model call. */
 export type WaitingRun = Omit<Thinking, "phase" | "deadline">;
 export interface Archiving extends ArchiveIntent {
   readonly phase: "archiving";
   /** `plan`: where to cut is not known yet. */
   readonly stage: "plan" | "summarize" | "archive";
-  /** Names the effects of this archive; rises with each one of the session's life. */
+  /** Names the effects of this archive; rises with each archive of the session. */
   readonly ordinal: number;
   /** Every start of an effect has its own number. */
   readonly attempt: number;
@@ -218,7 +218,7 @@ export interface State {
   readonly afterRun?: ArchiveIntent;
   /** Where the last message came from, when that was a platform: what comes of it later is sent there, too. */
   readonly lastRoute?: ReplyRoute;
-  /** No reset by policy, and no compaction for want of room, before this (wall time). */
+  /** No reset by policy, and no compaction for headroom, before this (wall time). */
   readonly autoResetAfter: number;
   /** Of the present conversation. */
   readonly compactions: number;
@@ -252,7 +252,7 @@ export interface Birth {
 }
 export const NO_USAGE: TokenUsage = { input: 0, output: 0, total: 0, costUsd: 0 };
 
-/** A session that nobody has said anything to. */
+/** A session before its first message. */
 export const newborn = ({ identity, sessionId, wall }: Birth): State => ({
   v: STATE_VERSION,
   identity,
@@ -298,7 +298,7 @@ export const mediaEffectId = (ordinal: number): string => `media/${ordinal}`;
 /** What clients are told: they know no archive with a run behind it. */
 export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archiving" =>
   run.phase === "archiving" && run.resume ? "thinking" : run.phase;
-/** The run that is under way, or waits until there is room. */
+/** The run that is under way, or waits for headroom. */
 export const activeRun = (run: Run): Thinking | Acting | WaitingRun | undefined =>
   run.phase === "thinking" || run.phase === "acting" ? run : run.phase === "archiving" ? run.resume : undefined;
 /** One for each run: whatever ends it, it ends once. */

@@ -21,7 +21,7 @@ export interface QueueFront {
 export interface SessionStore {
   /** Rolled back when `work` throws. */
   transaction<T>(work: () => T): T;
-  /** Undefined: nobody has ever said anything here. Reading creates nothing. */
+  /** Undefined before the first message. Reading creates nothing. */
   load(): State | undefined;
   seen(key: string): Answer | undefined;
   /** Up to the first message that a run answers. */

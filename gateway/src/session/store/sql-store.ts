@@ -30,7 +30,7 @@ export class SqlStore implements SessionStore {
   #hasTables: boolean | undefined;
   /** So that a busy session doesn't parse it again with each event. */
   #front: QueueFront | undefined;
-  /** Where forgetting of dedupe keys goes on. Memory only: a new life begins anew. */
+  /** Where the pruning of dedupe keys goes on. Memory only: a new incarnation begins again. */
   #pruneAfter = "";
 
   constructor(storage: SessionDatabase) {

@@ -206,7 +206,7 @@ export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
   if (changed) withCalls(d, online ? "nodeCame" : "nodeWent", run, calls);
 }
 
-/** The node still works on calls of ours that nobody waits for: a cancel did not reach it. */
+/** The node still runs calls of this session that are closed: a cancel did not reach it. */
 function cancelUnwanted(d: Draft, nodeId: string, known: NonNullable<EventOf<"NodeChanged">["calls"]>): void {
   const { run } = d.state;
   const open = new Set(run.phase === "acting" ? run.calls.map((call) => call.callId) : []);

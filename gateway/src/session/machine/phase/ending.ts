@@ -30,7 +30,7 @@ export function endWithAnswer(d: Draft, run: ActiveRun, seq: number): void {
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
 }
-/** In the commit that ends the run (promises P9): whoever asked over a platform is told there. */
+/** In the commit that ends the run (promises P9): a run that a platform started is answered there. */
 function reply(d: Draft, { reply: route, ordinal }: Pick<ActiveRun, "reply" | "ordinal">, seq: number): void {
   if (route) openReply(d, route, `reply/r${ordinal}`, replyName(d.state.identity.ref, ordinal), seq);
 }
@@ -75,7 +75,7 @@ export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
   return count;
 }
 
-/** Undefined: the run may call the model (again). Checked before each call but the first, whose limits nobody knows yet. */
+/** Undefined: the run may call the model (again). Checked before each call but the first, before which the limits are not known yet. */
 export function overBudget(d: Draft, run: ActiveRun, nextStep: number): GsvError | undefined {
   const { budget } = run;
   if (!budget) return undefined;

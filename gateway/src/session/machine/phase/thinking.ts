@@ -240,14 +240,14 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   }
   endWithError(d, "modelGaveUp", run, failure.error);
 }
-/** Once in a step: room is made, or, where nothing can leave, the model is shown less. */
+/** Once in a step: the context is compacted, or shortened for this call when nothing can be compacted. */
 function overflowed(d: Draft, run: Thinking, failure: Failure): void {
   const overflows = (run.overflows ?? 0) + 1;
   if (overflows > 1)
     return endWithError(d, "contextTooLarge", run, {
       reason: "model.context_overflow",
       message:
-        "The conversation does not fit the model, although it was made smaller. Send a shorter message, start afresh with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
+        "The conversation does not fit the model, although it was made smaller. Send a shorter message, start a new conversation with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
     });
   const over = overBudget(d, run, run.step);
   if (over) return endWithError(d, "budgetUsedUp", run, over);
@@ -261,7 +261,7 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
     waitMs: 0,
   });
 }
-/** There would be no room for an answer: the oldest messages go first, and the run goes on behind them. */
+/** No headroom for an answer: the oldest messages are compacted first, then the run goes on. */
 export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
   const run = current(d, event.effectId);
   if (!run) return;

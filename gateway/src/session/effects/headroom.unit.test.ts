@@ -144,7 +144,7 @@ async function callModel(over: {
     },
     native: { entries: [] },
     media,
-    unheard: () => [],
+    untranscribed: () => [],
     commit: () => {},
     wall: () => 1_000,
     delta: () => {},

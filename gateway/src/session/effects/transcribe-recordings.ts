@@ -1,4 +1,4 @@
-/** Recordings of one message turned into text. A failure is written down in place of the text, so that it is not tried for ever. */
+/** Transcribes the recordings of one message. A failure takes the place of the transcript, so that it is not retried without end. */
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ContentBlock } from "../../ports/messages.ts";
 import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
@@ -10,7 +10,7 @@ import { head } from "../machine/text.ts";
 const TRANSCRIPTS_CHARS = 60_000;
 
 /** Undefined: it was stopped. */
-export async function hear(
+export async function transcribeRecordings(
   row: UserRow,
   config: EffectiveConfig,
   access: ModelAccess | undefined,
@@ -20,10 +20,10 @@ export async function hear(
   const { content } = row.message;
   if (typeof content === "string") return row;
   let left = TRANSCRIPTS_CHARS;
-  const heard: ContentBlock[] = [];
+  const transcribed: ContentBlock[] = [];
   for (const block of content) {
     if (!isMediaBlock(block) || block.type !== "audio" || block.transcript !== undefined) {
-      heard.push(block);
+      transcribed.push(block);
       continue;
     }
     const result = await media.transcribe(block, config, access ?? { apiKeys: {}, headers: {} }, signal);
@@ -31,7 +31,7 @@ export async function hear(
     const said = result.ok ? result.value : `(could not be transcribed: ${result.error.message})`;
     const transcript = said.length <= left ? said : `${head(said, left)} [... the rest was left out]`;
     left = Math.max(0, left - said.length);
-    heard.push({ ...block, transcript });
+    transcribed.push({ ...block, transcript });
   }
-  return { ...row, message: { ...row.message, content: heard } };
+  return { ...row, message: { ...row.message, content: transcribed } };
 }

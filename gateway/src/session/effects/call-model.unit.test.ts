@@ -1,0 +1,176 @@
+/** CallModel: requests, answers, failures and lost calls. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { State } from "../machine/state.ts";
+import type { Delta } from "../publisher.ts";
+import { RunContexts } from "../run-context.ts";
+import { ModelCaller, type CallModelPorts } from "./call-model.ts";
+import { settle, flight, RUN, media, thinking, context, history, replied } from "../../../test/session/effect-bench.ts";
+
+describe("CallModel", () => {
+  interface Bench {
+    readonly caller: ModelCaller;
+    readonly deltas: Delta[];
+    readonly asked: string[][];
+    readonly requests: ModelRequest[];
+    readonly sleeps: (() => void)[];
+  }
+  function bench(model: (request: ModelRequest) => Promise<ModelOutcome>, over: Partial<CallModelPorts> = {}): Bench {
+    const [deltas, asked, requests, sleeps]: [Delta[], string[][], ModelRequest[], (() => void)[]] = [[], [], [], []];
+    const caller = new ModelCaller({
+      state: () => thinking,
+      history: () => history,
+      contextWindow: () => 100_000,
+      contexts: new RunContexts(
+        {
+          runContext: (_key, known) => Promise.resolve(known === "v1" ? null : context),
+          modelAccess: (providers) => {
+            asked.push([...providers]);
+            return Promise.resolve({ apiKeys: {}, headers: {} });
+          },
+        },
+        () => "k",
+      ),
+      prompts: { assemble: () => Promise.resolve({ ok: true, value: { system: "sys", sections: [] } }) },
+      model: {
+        takesImages: () => true,
+        call: (request) => {
+          requests.push(request);
+          return model(request);
+        },
+      },
+      native: { entries: [] },
+      media,
+      untranscribed: () => [],
+      commit: () => {},
+      wall: () => 7,
+      delta: (delta) => deltas.push(delta),
+      sleep: (_ms, signal) =>
+        new Promise((resolve) => {
+          sleeps.push(resolve);
+          signal.addEventListener("abort", () => resolve());
+        }),
+      failed: () => {},
+      ...over,
+    });
+    return { caller, deltas, asked, requests, sleeps };
+  }
+  const effect: EffectOf<"CallModel"> = { type: "CallModel", id: "r1/t1/m2", notBefore: 0 };
+
+  test("[C4] text goes out as it comes, with its place", async () => {
+    const b = bench((request) => {
+      request.onText("Hel");
+      request.onText("");
+      request.onText("lo");
+      return Promise.resolve(replied("Hello"));
+    });
+    const event = await b.caller.call(effect, flight());
+    assert.equal(event?.type, "ModelReplied");
+    assert.deepEqual(
+      b.deltas.map(({ attempt, offset, text }) => [attempt, offset, text]),
+      [
+        [2, 0, "Hel"],
+        [2, 3, "lo"],
+      ],
+    );
+    assert.equal(b.caller.live, undefined);
+  });
+  test("[A2] keys are asked for one provider only, and again only when something has changed", async () => {
+    const b = bench(() => Promise.resolve(replied("x")));
+    await b.caller.call(effect, flight());
+    await b.caller.call(effect, flight());
+    assert.deepEqual(b.asked, [["a"]]);
+  });
+  test("the context is asked for, unless the gateway has just said with a message that it holds", async () => {
+    const [asked, keys]: [(string | undefined)[], string[]] = [[], []];
+    let version = "v1";
+    const contexts = new RunContexts(
+      {
+        runContext: (_key, known) => {
+          asked.push(known);
+          return Promise.resolve(known === version ? null : { ...context, version });
+        },
+        modelAccess: (providers) => {
+          keys.push(...providers);
+          return Promise.resolve({ apiKeys: {}, headers: {} });
+        },
+      },
+      () => "k",
+    );
+    const use = async (now: number): Promise<string> => {
+      const current = await contexts.current(now);
+      await contexts.access(current, "a");
+      return current.version;
+    };
+    contexts.said("v1", 0);
+    assert.equal(await use(0), "v1");
+    assert.deepEqual(asked, [undefined], "what is not known must be asked for");
+    contexts.said("v1", 1000);
+    assert.equal(await use(1001), "v1");
+    assert.equal(asked.length, 1);
+    // Said once counts once, and not for long.
+    await use(1002);
+    assert.equal(asked.length, 2);
+    contexts.said("v1", 2000);
+    await use(3000);
+    assert.equal(asked.length, 3);
+    version = "v2";
+    contexts.said("v2", 4000);
+    assert.equal(await use(4000), "v2");
+    assert.deepEqual([asked.length, keys], [4, ["a", "a"]]);
+  });
+  test("[R2] the model of the present try", async () => {
+    const second: State = {
+      ...thinking,
+      run: { ...RUN, phase: "thinking", attempt: 2, tries: 0, restarts: 0, deadline: 0, modelIndex: 1 },
+    };
+    const b = bench(
+      () => Promise.resolve({ kind: "failed", error: { reason: "model.overloaded", message: "x" }, retryable: true, retryAfterMs: 5 }),
+      { state: () => second },
+    );
+    const event = await b.caller.call(effect, flight());
+    assert.equal(b.requests[0]?.model.id, "two");
+    assert.deepEqual(event?.type === "ModelFailed" && [event.models, event.retryAfterMs, event.streamed], [2, 5, false]);
+  });
+  test("[P5] a client that never ends is timed out as a whole, and stopped", async () => {
+    const b = bench(() => new Promise(() => {}));
+    const call = b.caller.call(effect, flight());
+    await settle();
+    b.sleeps[0]?.();
+    const event = await call;
+    assert.equal(event?.type === "ModelFailed" && event.error.reason, "model.timeout");
+    assert.equal(b.requests[0]?.signal.aborted, true);
+  });
+  test("[R3] a call that is not wanted any more says nothing, and its late text goes nowhere", async () => {
+    const stop = new AbortController();
+    const b = bench(() => new Promise(() => {}));
+    const call = b.caller.call(effect, flight({ signal: stop.signal }));
+    await settle();
+    stop.abort();
+    assert.equal(await call, undefined);
+    b.requests[0]?.onText("late");
+    assert.deepEqual(b.deltas, []);
+  });
+  test("what throws becomes a failure that can be tried again", async () => {
+    const rejects = (): Promise<never> => Promise.reject(new Error("boom"));
+    for (const b of [
+      bench(rejects),
+      bench(() => Promise.resolve(replied("x")), { prompts: { assemble: rejects } }),
+      bench(() => Promise.resolve(replied("x")), {
+        contexts: new RunContexts({ runContext: () => Promise.resolve(context), modelAccess: rejects }, () => "k"),
+      }),
+      bench(() => Promise.resolve(replied("x")), { contexts: new RunContexts({ runContext: rejects, modelAccess: rejects }, () => "k") }),
+    ]) {
+      const event = await b.caller.call(effect, flight());
+      assert.deepEqual(event?.type === "ModelFailed" && [event.retryable, event.error.reason], [true, "internal"]);
+      assert.doesNotMatch(JSON.stringify(event), /boom/);
+    }
+  });
+  test("an effect of another attempt is not performed", async () => {
+    const b = bench(() => Promise.resolve(replied("x")));
+    assert.equal(await b.caller.call({ ...effect, id: "r1/t1/m1" }, flight()), undefined);
+    assert.equal(b.requests.length, 0);
+  });
+});

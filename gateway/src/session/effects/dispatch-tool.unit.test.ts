@@ -1,0 +1,132 @@
+/** DispatchTool: handing calls over, once or repeatedly. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { GatewayPort } from "../../ports/gateway.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { EventBody } from "../machine/event.ts";
+import type { LogRow } from "../machine/log.ts";
+import { dispatchTool, type DispatchPorts } from "./dispatch-tool.ts";
+import { flight, media, thinking, USAGE } from "../../../test/session/effect-bench.ts";
+
+describe("DispatchTool", () => {
+  const effect: EffectOf<"DispatchTool"> = {
+    type: "DispatchTool",
+    id: "r1/t1/d0.0",
+    callId: "ref/r1/1/0",
+    seq: 2,
+    index: 0,
+    target: { kind: "node", nodeId: "lap" },
+    tool: "Bash",
+    timeoutMs: 5,
+    repeatable: true,
+  };
+  const row: LogRow = {
+    seq: 2,
+    at: 0,
+    runId: "r",
+    kind: "assistant",
+    step: 1,
+    attempt: 0,
+    calls: [{ callId: effect.callId, providerId: "p", name: "lap__Bash" }],
+    message: {
+      role: "assistant",
+      content: [{ type: "toolCall", id: "x", name: "lap__Bash", arguments: { command: "ls" } }],
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage: USAGE,
+      stopReason: "toolUse",
+      timestamp: 0,
+    },
+  };
+  function bench(
+    dispatch: () => Promise<"sent" | "offline">,
+    committed = true,
+  ): { ports: DispatchPorts; events: EventBody[]; order: string[] } {
+    const events: EventBody[] = [];
+    const order: string[] = [];
+    const none = (): never => {
+      throw new Error("not asked for");
+    };
+    const gateway: GatewayPort = {
+      runContext: none,
+      modelAccess: none,
+      publish: none,
+      cancelTools: none,
+      configGet: none,
+      sessionsList: none,
+      nodeLogs: none,
+      audit: none,
+      search: none,
+      searchableSessions: none,
+      sendToSession: none,
+      channelPlaces: none,
+      message: none,
+      skillsSeen: none,
+      skillWriting: none,
+      reply: none,
+      dispatchTool: ({ args }) => {
+        assert.deepEqual(args, { command: "ls" });
+        order.push("dispatch");
+        return dispatch();
+      },
+    };
+    const ports: DispatchPorts = {
+      state: () => thinking,
+      row: () => row,
+      gateway,
+      native: { entries: [], run: (name) => Promise.resolve({ ok: true, result: `${name} ran` }) },
+      media,
+      wall: () => 0,
+      userTimezone: () => "UTC",
+      commit: (event) => {
+        order.push(event.type);
+        events.push(event);
+        return committed;
+      },
+    };
+    return { ports, events, order };
+  }
+  test("[G2] without a ledger the commit comes first", async () => {
+    const b = bench(() => Promise.resolve("sent"));
+    assert.equal(await dispatchTool({ ...effect, repeatable: false }, flight(), b.ports), "done");
+    assert.deepEqual(b.order, ["ToolSent", "dispatch"]);
+  });
+  test("[G2] and when it does not come about, nothing is dispatched", async () => {
+    const b = bench(() => Promise.resolve("sent"), false);
+    await dispatchTool({ ...effect, repeatable: false }, flight(), b.ports);
+    assert.deepEqual(b.order, ["ToolSent"]);
+  });
+  test("[G2] a broken hand-over without a ledger is uncertain, with one it is repeated", async () => {
+    const fails = (): Promise<never> => Promise.reject(new Error("broken"));
+    const once = bench(fails);
+    assert.equal(await dispatchTool({ ...effect, repeatable: false }, flight(), once.ports), "done");
+    assert.equal(once.events.at(-1)?.type, "ToolUncertain");
+    assert.deepEqual(await dispatchTool(effect, flight({ tries: 2 }), bench(fails).ports), { retryInMs: 4_000 });
+  });
+  test("[G3] only a dispatch that can't have had a forerunner counts as the first", async () => {
+    for (const [over, id, first] of [
+      [{}, effect.id, true],
+      [{ inherited: true }, effect.id, false],
+      [{ tries: 1 }, effect.id, false],
+      [{}, "r1/t1/d0.1", false],
+    ] as const) {
+      const b = bench(() => Promise.resolve("offline"));
+      await dispatchTool({ ...effect, id }, flight(over), b.ports);
+      assert.equal(b.events[0]?.type === "ToolOffline" && b.events[0].first, first);
+    }
+  });
+  test("a native call runs here", async () => {
+    const b = bench(() => Promise.resolve("sent"));
+    await dispatchTool({ ...effect, target: { kind: "native" }, tool: "gsv__ReadFile" }, flight(), b.ports);
+    assert.deepEqual(b.events, [
+      {
+        type: "ToolResult",
+        callId: effect.callId,
+        from: { kind: "native" },
+        content: [{ type: "text", text: "gsv__ReadFile ran" }],
+        outcome: "ok",
+      },
+    ]);
+  });
+});

@@ -1,0 +1,76 @@
+import { asAgentId } from "../../../protocol/gen/types.ts";
+import type { Origin } from "../../src/ports/origin.ts";
+import type { SessionMedia } from "../../src/ports/media.ts";
+import type { ModelOutcome } from "../../src/ports/model.ts";
+import type { RunContext } from "../../src/ports/run-context.ts";
+import { newborn, type State } from "../../src/session/machine/state.ts";
+import { History } from "../../src/session/history.ts";
+import type { Flight } from "../../src/session/pump.ts";
+
+export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+export const flight = (over: Partial<Flight> = {}): Flight => ({
+  signal: new AbortController().signal,
+  inherited: false,
+  tries: 0,
+  ...over,
+});
+export const ORIGIN: Origin = { kind: "client", clientId: "o" };
+export const RUN = {
+  ordinal: 1,
+  runId: "run",
+  messageId: "m",
+  origin: ORIGIN,
+  directives: {},
+  startedAt: 0,
+  progressAt: 0,
+  step: 1,
+  modelIndex: 0,
+  spent: { input: 0, output: 0, total: 0 },
+};
+/** A bucket that no test should reach. */
+export const media: SessionMedia = {
+  takeAttachments: () => Promise.reject(new Error("no files here")),
+  takeResult: () => Promise.reject(new Error("no files here")),
+  hydrate: (messages) => Promise.resolve(messages),
+  transcribe: () => Promise.reject(new Error("no files here")),
+  delete: () => Promise.reject(new Error("no files here")),
+};
+export const base: State = newborn({
+  identity: { key: "agent:main:main", ref: "ref", agentId: "main", isOwnersSession: true },
+  sessionId: "s1",
+  wall: 0,
+});
+export const thinking: State = { ...base, run: { ...RUN, phase: "thinking", attempt: 2, tries: 0, restarts: 0, deadline: 0 } };
+export const context: RunContext = {
+  version: "v1",
+  config: {
+    model: { provider: "a", id: "one", fallbacks: [{ provider: "b", id: "two" }] },
+    timeouts: { llmMs: 1_000, toolMs: 60_000 },
+    limits: { stepsPerRun: 5, runMs: 1_000, runCostUsd: 1 },
+    session: { mainKey: "main" },
+    userTimezone: "UTC",
+  },
+  agent: { id: asAgentId("main") },
+  tools: [],
+  nodes: [],
+  skillPins: [],
+};
+export const history = new History([
+  { seq: 1, at: 0, runId: "run", kind: "user", messageId: "m", origin: ORIGIN, message: { role: "user", content: "hi", timestamp: 0 } },
+]);
+export const USAGE = { input: 1, output: 1, total: 2 };
+export const replied = (text: string): ModelOutcome => ({
+  kind: "replied",
+  calls: [],
+  usage: USAGE,
+  message: {
+    role: "assistant",
+    content: [{ type: "text", text }],
+    api: "a",
+    provider: "p",
+    model: "m",
+    usage: USAGE,
+    stopReason: "stop",
+    timestamp: 0,
+  },
+});
