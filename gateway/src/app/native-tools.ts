@@ -2,16 +2,20 @@
 import { readSkillFile } from "../features/skills/read.ts";
 import { createAgentFiles } from "../features/workspace/tool-files.ts";
 import type { FeatureTables } from "../kernel/feature.ts";
+import { systemClock } from "../platform/clock.ts";
+import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { Bucket } from "../storage/bucket.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
 import { NativeToolList } from "../tools/registry.ts";
 import { FEATURES } from "./features.ts";
 
+const log = createLogger({ component: "tools", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
+
 /** Throws when two features register one name. */
 export function composeNativeTools(bucket: Bucket, features: readonly FeatureTables[] = FEATURES.definitions): NativeTools {
   const list = new NativeToolList();
   for (const { name, tools } of features) list.add(name, tools ?? []);
   const files = createAgentFiles(bucket, (path, { identity, gateway, now }) => readSkillFile(bucket, gateway, identity.agentId, path, now));
-  return createNativeTools(list.close(), files);
+  return createNativeTools(list.close(), files, (tool, error) => log.error("native_tool_failed", { tool, error }));
 }

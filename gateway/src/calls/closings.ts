@@ -25,11 +25,15 @@ export const linkBroke = (call: OpenCall): Closing => ({
   text: `The connection to ${machine(call)} broke before ${call.name} ended. ${call.name} changes nothing: call it again when ${machine(call)} is connected.`,
   mayReportLate: true,
 });
-/** Nothing can have changed. */
+/** For calls that may run again. On a machine those change nothing; a native tool may have had its effect. */
 export const timedOut = (call: OpenCall, now: number): Closing => ({
   outcome: "timeout",
   reason: "tool.timeout",
-  text: `${call.name} did not finish within ${seconds(call, now)}. It changed nothing and can be called again.`,
+  text: `${call.name} did not finish within ${seconds(call, now)}. ${
+    call.target.kind === "node"
+      ? "It changed nothing and can be called again."
+      : "It may have taken effect: check before you call it again."
+  }`,
   mayReportLate: true,
 });
 export const unknownAtDeadline = (call: OpenCall, now: number): Closing => ({

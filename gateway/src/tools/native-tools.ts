@@ -7,7 +7,12 @@ import type { NativeTools } from "../ports/native-tools.ts";
 import { mayUse, type NativeTool } from "./registry.ts";
 import { denied } from "./tool.ts";
 
-export function createNativeTools(tools: readonly NativeTool[], files: AgentFiles): NativeTools {
+/** `failed` hears of exceptions inside tools, which are errors of the program. */
+export function createNativeTools(
+  tools: readonly NativeTool[],
+  files: AgentFiles,
+  failed: (tool: string, error: unknown) => void,
+): NativeTools {
   const byName = new Map(tools.map((tool) => [tool.entry.definition.name, tool]));
   return {
     entries: tools.map(({ entry }) => entry),
@@ -19,7 +24,8 @@ export function createNativeTools(tools: readonly NativeTool[], files: AgentFile
         return denied(`Not run: only the owner's own conversation may use ${name}.`);
       try {
         return await found.run(args, context, files);
-      } catch {
+      } catch (error) {
+        failed(name, error);
         return {
           ok: false,
           error: { reason: "internal", message: `The tool \`${name}\` failed inside GSV. Try it again; if it fails again, tell the user.` },
