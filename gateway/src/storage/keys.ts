@@ -217,3 +217,9 @@ export function contentTypeOf(path: string): string {
   const extension = /\.([A-Za-z0-9]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
   return (Object.hasOwn(TEXT_TYPES, extension) ? TEXT_TYPES[extension] : undefined) ?? "text/plain; charset=utf-8";
 }
+
+/** Whether the key names a file of this session. */
+export function isOwnKey(sessionKey: string, key: string): boolean {
+  const prefix = mediaPrefix(sessionKey);
+  return key.startsWith(prefix) && /^[0-9a-fA-F-]{1,64}\.[a-z0-9]{1,8}$/.test(key.slice(prefix.length));
+}

@@ -72,13 +72,13 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channel
       // Only answered to say where channels hand over their messages.
       unlisted: ["channel.inbound"],
       alarms: [
-        { name: "held_messages", next: () => hub.nextRelease(), run: () => background("release", hub.releaseAll()) },
+        { name: "held_messages", next: () => hub.pairing.nextRelease(), run: () => background("release", hub.pairing.releaseAll()) },
         {
           name: "undelivered",
           next: () => hub.deliverer.nextTelling(),
           run: () => background("tell_undelivered", hub.deliverer.tellUndelivered()),
         },
-        { name: "channel_retention", next: () => hub.nextForget(), run: (at) => hub.forget(at) },
+        { name: "channel_retention", next: () => hub.retention.next(), run: (at) => hub.retention.prune(at) },
       ],
       restarted: () =>
         background(

@@ -106,11 +106,11 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
     },
     "pair.list": () => succeed({ pairs: Object.fromEntries(hub.waiting().map((pair) => [`${pair.channel}:${pair.senderId}`, pair])) }),
     "pair.approve": async ({ connection }, { channel, senderId, role = "guest" }) => {
-      const done = await hub.approve(channel.toLowerCase(), senderId, role, `client:${connection.principal.id}`);
+      const done = await hub.pairing.approve(channel.toLowerCase(), senderId, role, `client:${connection.principal.id}`);
       return done ? succeed({ approved: true, role, ...done }) : noRequest(senderId);
     },
     "pair.reject": async ({ connection }, { channel, senderId }) => {
-      const done = await hub.reject(channel.toLowerCase(), senderId, `client:${connection.principal.id}`);
+      const done = await hub.pairing.reject(channel.toLowerCase(), senderId, `client:${connection.principal.id}`);
       return done ? succeed({ rejected: true, senderId: done.senderId }) : noRequest(senderId);
     },
     "heartbeat.status": () => succeed({ agents: {} }),

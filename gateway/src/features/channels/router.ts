@@ -1,6 +1,6 @@
 /**
- * Which conversation a platform's message belongs to (gateway rules CH9-CH11): routed as configured, and never one that is somebody
- * else's. Makes it where it is not there yet.
+ * Which session a platform's message belongs to (gateway rules CH9-CH11): routed as configured, and never a session that belongs to
+ * another person. Makes the session when it does not exist.
  */
 import type { ChannelInbound, DmScope, PairRole } from "../../../../protocol/gen/types.ts";
 import type { Result } from "../../ports/result.ts";
@@ -19,17 +19,17 @@ export interface Place {
   readonly isOwner: boolean;
 }
 const NOT_YOURS =
-  "The conversation that this would go to is somebody else's. Ask the owner of this assistant: they can give you another one by changing `session.dmScope` or `session.identityLinks`.";
+  "This message would go to a conversation of another person. Ask the owner of this assistant to give you your own, by changing `session.dmScope` or `session.identityLinks`.";
 
-export class Places {
+export class ChannelRouter {
   readonly #ports: { readonly config: Config; readonly sessions: SessionDirectory; readonly now: () => number };
   constructor(ports: { readonly config: Config; readonly sessions: SessionDirectory; readonly now: () => number }) {
     this.#ports = ports;
   }
 
   /**
-   * The conversation of a message (gateway rules CH9-CH11). The owner and others never share one, whatever is configured or was: where
-   * the one that `session.dmScope` names is somebody else's already, the owner talks on in the main one, others in one by account and their own id.
+   * The session of a message. The owner and other people never share a session, whatever the configuration says. When the session that
+   * `session.dmScope` names belongs to another person, the owner gets the main session, and others one by account and their own id.
    */
   of(ref: ChannelRef, inbound: ChannelInbound, role: PairRole): Result<Place> {
     const { config, sessions, now } = this.#ports;
@@ -44,9 +44,9 @@ export class Places {
       const route = this.#route(ref, inbound, dmScope, linked);
       if (!route.ok) return route;
       const record = sessions.find(route.value.key);
-      // What nobody has used belongs to whoever comes first, but for the owner's own by name.
-      const whose = sessions.isOwners(route.value);
-      if (record === undefined ? isOwner || !whose : whose === isOwner) {
+      // A new session belongs to its first sender, except for those that are the owner's by name.
+      const ownersSession = sessions.isOwners(route.value);
+      if (record === undefined ? isOwner || !ownersSession : ownersSession === isOwner) {
         const identity = sessions.takeUp(route.value, now(), isOwner);
         return succeed({ key: identity.key, isOwner, identity });
       }
@@ -80,13 +80,13 @@ export class Places {
         "session.bad_key",
         route.problem === "unknown-agent"
           ? `A binding names the agent ${route.agentId}, which does not exist. Mend \`agents.bindings\`.`
-          : `There can be no conversation with this name: ${route.why}.`,
+          : `This is not a valid session key: ${route.why}.`,
       );
     }
     return succeed({ key: route.key, address: route.address });
   }
 
-  /** Of a message that was on its way before; undefined: that is no longer for whoever wrote it. */
+  /** The session that a retried message was claimed for; undefined: the sender may not use it any more. */
   claimed(claimed: string, place: Place): Place | undefined {
     if (claimed === place.key) return place;
     const { config, sessions, now } = this.#ports;

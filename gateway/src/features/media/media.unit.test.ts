@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { decodeBase64, decodedBytes, encodeBase64 } from "./base64.ts";
 import { MediaCache } from "./cache.ts";
 import { cleanName, isShownImage, isTextLike, kindOf, normaliseType, sniff, typeOf, UNKNOWN_TYPE } from "../../storage/media-kinds.ts";
-import { isKeyOf, isOwnKey, keyFor, uuidFor } from "../../storage/media-names.ts";
+import { isOwnKey } from "../../storage/keys.ts";
+import { isKeyOf, keyFor, uuidFor } from "../../storage/media-names.ts";
 
 const bytesOf = (text: string): Uint8Array => Uint8Array.from(text, (sign) => sign.charCodeAt(0));
 const PNG = bytesOf("\x89PNG\r\n\x1a\nrest");

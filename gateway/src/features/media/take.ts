@@ -13,7 +13,8 @@ import { type Bucket, failure, guarded } from "../../storage/bucket.ts";
 import { putMedia } from "../../storage/media-objects.ts";
 import { decodeBase64, decodedBytes } from "./base64.ts";
 import { cleanName, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
-import { isKeyOf, isOwnKey, uuidFor } from "../../storage/media-names.ts";
+import { isOwnKey } from "../../storage/keys.ts";
+import { isKeyOf, uuidFor } from "../../storage/media-names.ts";
 
 /** Images of one result; a tool that gives more is told so. */
 const RESULT_IMAGES = 16;

@@ -5,14 +5,14 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Media } from "../../../../protocol/gen/types.ts";
 import { cleanName, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
-import { isOwnKey, uuidFor } from "../../storage/media-names.ts";
+import { uuidFor } from "../../storage/media-names.ts";
 import type { AgentFiles } from "../../ports/agent-files.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import type { Result } from "../../ports/result.ts";
 import { sha256Of, skillPath } from "../../storage/skills/folder.ts";
 import { Turns } from "../../storage/turns.ts";
 import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
-import { contentTypeOf, fileKey, parsePath } from "../../storage/keys.ts";
+import { contentTypeOf, fileKey, isOwnKey, parsePath } from "../../storage/keys.ts";
 import { putMedia } from "../../storage/media-objects.ts";
 import { type ChangeOptions, createWorkspaceStore } from "../../storage/workspace/store.ts";
 

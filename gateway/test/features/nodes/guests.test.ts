@@ -82,7 +82,7 @@ describe("session ownership", () => {
     await configure("channels.test", { allowFrom: ["anna"] });
     const before = identities().length;
     const refused = await take(dm("anna"));
-    expect(refused).toMatchObject({ outcome: "refused", replies: [{ text: expect.stringContaining("else's") }] });
+    expect(refused).toMatchObject({ outcome: "refused", replies: [{ text: expect.stringContaining("of another person") }] });
     expect(identities()).toHaveLength(before);
   });
 
@@ -103,7 +103,7 @@ describe("session ownership", () => {
     await expect(take(inbound)).rejects.toThrow();
     await configure("channels.test", { allowFrom: ["anna"] });
     sessions = fakeSessions();
-    expect(await take(inbound)).toMatchObject({ outcome: "refused", replies: [{ text: expect.stringContaining("has changed") }] });
+    expect(await take(inbound)).toMatchObject({ outcome: "refused", replies: [{ text: expect.stringContaining("access changed") }] });
     expect(identities()).toEqual([]);
   });
 

@@ -1,0 +1,49 @@
+/** Parts of a message from a platform, as the session and the channel take them. PURE. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Attachment, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
+import type { ChannelRef } from "../../ports/channels.ts";
+import type { ChannelOrigin } from "../../ports/origin.ts";
+import type { ReplyRoute } from "../../ports/session.ts";
+import { isOwnKey } from "../../storage/keys.ts";
+import { senderIdOf } from "./access.ts";
+import { noticeDelivery } from "./undelivered.ts";
+
+/** "@Ada /stop" asks Ada to stop. */
+export const withoutMention = ({ wasMentioned, message: { text } }: ChannelInbound): string =>
+  wasMentioned === true ? text.replace(/^\s*@\S{1,128}\s+(?=\/)/, "") : text;
+export const runIdOf = (key: string): string => {
+  let a = 0x811c9dc5;
+  let b = 0x9e3779b9;
+  for (let at = 0; at < key.length; at++) {
+    a = Math.imul(a ^ key.charCodeAt(at), 0x01000193) >>> 0;
+    b = (Math.imul(b ^ key.charCodeAt(at), 0x85ebca6b) ^ (b >>> 13)) >>> 0;
+  }
+  return `${a.toString(36)}${b.toString(36)}`;
+};
+export const notice = (key: string, { peer, message }: ChannelInbound, text: string): OutboundMessage => ({
+  deliveryId: noticeDelivery(key),
+  kind: "notice",
+  peer,
+  text,
+  replyToId: message.id,
+});
+export function routeOf({ channel, accountId }: ChannelRef, { peer, message }: ChannelInbound): ReplyRoute {
+  return { channel, accountId, peer, ...(peer.kind === "dm" ? {} : { replyToId: message.id }) };
+}
+export function originOf({ channel, accountId }: ChannelRef, inbound: ChannelInbound, role: PairRole): ChannelOrigin {
+  const senderId = senderIdOf(inbound);
+  return { kind: "channel", channel, accountId, peer: inbound.peer, ...(senderId === undefined ? {} : { senderId }), role };
+}
+/** Files that lie where this conversation's files lie; what was not stored is told in words. */
+export function attachmentsOf({ message }: ChannelInbound, sessionKey: string): { attachments?: Attachment[] } {
+  const attachments = (message.media ?? [])
+    .map(
+      ({ mimeType, filename, r2Key }): Attachment => ({
+        mimeType,
+        ...(filename === undefined ? {} : { filename }),
+        ...(r2Key !== undefined && isOwnKey(sessionKey, r2Key) ? { r2Key } : {}),
+      }),
+    )
+    .slice(0, LIMITS.attachments);
+  return attachments.length === 0 ? {} : { attachments };
+}
