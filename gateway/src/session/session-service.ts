@@ -26,13 +26,13 @@ import type { GsvError, Result } from "../ports/result.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type { NodeChange, RunEnd, SessionIdentity, SessionNote, SessionPort, SessionSend, ToolResultTaken } from "../ports/session.ts";
 import { nodeOf } from "../calls/open-call.ts";
-import { resolveModelId } from "../models/resolve.ts";
 import type { Applied } from "./apply.ts";
-import { type Command, directiveOnlyText, HELP_TEXT, statusText } from "./commands.ts";
+import { CommandRunner, repeated } from "./command-runner.ts";
+import { directiveOnlyText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
 import { describePatch, execMessage, type IntakeMessage, takeIn, withFiles } from "./intake.ts";
-import type { Answer, ArchiveEnd, EventBody } from "./machine/event.ts";
-import { activeRun, isOwnCallId, shownState, type State } from "./machine/state.ts";
+import type { ArchiveEnd, EventBody } from "./machine/event.ts";
+import { isOwnCallId, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
 import { runEnd, searchRows } from "./search-view.ts";
@@ -64,6 +64,7 @@ export interface ServicePorts {
 export class SessionService implements SessionPort {
   readonly #driver: SessionDriver;
   readonly #ports: ServicePorts;
+  readonly #commands: CommandRunner;
   /** Messages whose files are being stored, and those behind them. */
   #turns = 0;
   #turn: Promise<void> = Promise.resolve();
@@ -71,6 +72,7 @@ export class SessionService implements SessionPort {
   constructor(driver: SessionDriver, ports: ServicePorts) {
     this.#driver = driver;
     this.#ports = ports;
+    this.#commands = new CommandRunner(driver);
   }
 
   // ---------------------------------------------------------------- talking
@@ -85,12 +87,12 @@ export class SessionService implements SessionPort {
       case "directive-only":
         return ok({
           status: "directive-only",
-          response: intake.status ? this.#statusText(input) : directiveOnlyText(intake.directives),
+          response: intake.status ? this.#commands.statusText(input) : directiveOnlyText(intake.directives),
           directives: intake.directives,
         });
       case "command":
         if (this.#turns > 0 && AFTER_FILES.has(intake.command.name)) await this.#turn;
-        return this.#command(input, intake.command);
+        return this.#commands.run(input, intake.command);
       case "message":
         return (input.attachments?.length ?? 0) > 0
           ? this.#inTurn(true, () => this.#driver.waits.withFiles(() => this.#message(input, intake)))
@@ -128,7 +130,7 @@ export class SessionService implements SessionPort {
       { type: "UserMessage", identity: input.identity, incoming: intake.incoming, bytes: intake.bytes, ...(due ? { resetDue: due } : {}) },
       { key: `m:${input.messageId}`, birth: { identity: input.identity } },
     );
-    if (intake.status && applied.step) this.#driver.tell(input.runId, this.#statusText(input));
+    if (intake.status && applied.step) this.#driver.tell(input.runId, this.#commands.statusText(input));
     return this.#sent(applied, intake);
   }
   /** The message with its files in the bucket. Nothing is stored for one that is known already, or that will be refused anyway. */
@@ -148,7 +150,7 @@ export class SessionService implements SessionPort {
   }
   #sent({ answer, duplicate }: Applied, intake?: IntakeMessage): Result<ChatSendResult> {
     if (answer?.type === "refused") return fail(answer.error);
-    if (answer?.type !== "accepted") return this.#repeated(answer);
+    if (answer?.type !== "accepted") return repeated(answer);
     const directives = intake?.incoming.directives ?? {};
     return ok({
       status: "started",
@@ -159,12 +161,6 @@ export class SessionService implements SessionPort {
       ...(Object.keys(directives).length > 0 ? { directives } : {}),
     });
   }
-  /** The key was a command's before: it has been done, and is not done again. */
-  #repeated(answer: Answer | undefined): Result<ChatSendResult> {
-    if (!answer) throw bug("a message");
-    return ok({ status: "command", command: answer.type, response: "This had been done already." });
-  }
-
   /** Before the first message after a while: the policy of now decides whether a fresh conversation begins, not that of yesterday. */
   async #refreshPolicy(): Promise<void> {
     const state = this.#driver.state;
@@ -188,92 +184,6 @@ export class SessionService implements SessionPort {
       state.updatedAt,
       this.#driver.wall(),
     );
-  }
-
-  async #command(input: SessionSend, command: Command): Promise<Result<ChatSendResult>> {
-    const answered = (response: string): Result<ChatSendResult> => ok({ status: "command", command: command.name, response });
-    const once = (event: EventBody): Applied =>
-      this.#driver.apply(event, { key: `m:${input.messageId}`, birth: { identity: input.identity } });
-    switch (command.name) {
-      case "help":
-        return answered(HELP_TEXT);
-      case "status":
-        return answered(this.#statusText(input));
-      case "stop": {
-        const { answer } = once({ type: "Abort" });
-        if (answer?.type !== "aborted") return this.#repeated(answer);
-        if (!answer.wasRunning) return answered("Nothing is running.");
-        return answered(answer.cancelled > 0 ? `Stopped. ${answer.cancelled} tool calls were cancelled.` : "Stopped.");
-      }
-      case "model": {
-        if (command.model === undefined && command.clear === undefined)
-          return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
-        const name = command.model && `${command.model.provider}/${command.model.id}`;
-        const text = name === undefined ? "From now on: the configured model." : `From now on: the model ${name}.`;
-        once({ type: "SettingsPatched", text, ...(command.model ? { settings: { model: command.model } } : { clear: ["model"] }) });
-        return answered(text);
-      }
-      case "think": {
-        if (command.level === undefined && command.clear === undefined)
-          return answered(`Thinking: ${this.#thinkLevel() ?? "as the model does by default"}.`);
-        const text = command.level === undefined ? "From now on: thinking as configured." : `From now on: thinking ${command.level}.`;
-        once({
-          type: "SettingsPatched",
-          text,
-          ...(command.level ? { settings: { thinkingLevel: command.level } } : { clear: ["thinkingLevel"] }),
-        });
-        return answered(text);
-      }
-      case "new":
-      case "reset":
-        return this.#archiveCommand(command.name, once({ type: "Reset" }));
-      case "compact":
-        return this.#archiveCommand(command.name, once({ type: "Compact", ...(command.keep === undefined ? {} : { keep: command.keep }) }));
-    }
-  }
-  async #archiveCommand(command: string, { answer, duplicate }: Applied): Promise<Result<ChatSendResult>> {
-    if (answer?.type === "refused") return ok({ status: "command", command, error: answer.error.message });
-    if (answer?.type !== "archiving") return this.#repeated(answer);
-    if (duplicate) return ok({ status: "command", command, response: "This had been asked for already." });
-    if (answer.waits)
-      return ok({ status: "command", command, response: "The conversation will be compacted when the present answer is complete." });
-    const end = await this.#driver.waits.archiveEnd(answer.requestId);
-    if (!end.ok) return ok({ status: "command", command, error: end.error.message });
-    const response =
-      end.kind === "reset"
-        ? `A fresh conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${end.archived} messages) is archived.`}`
-        : end.trimmed === 0
-          ? `There is nothing to archive: ${end.kept} messages stay.`
-          : `${end.trimmed} messages were archived${end.summarized ? " and summarised" : ""}, ${end.kept} stay.`;
-    return ok({ status: "command", command, response });
-  }
-
-  #modelName(): string | undefined {
-    const { known } = this.#driver.contexts;
-    const model = this.#driver.state?.settings.model ?? known?.agent.model ?? known?.config.model;
-    // A provider chosen without a model gets its usual one: that is what will be asked.
-    return model && `${model.provider}/${resolveModelId(model)}`;
-  }
-  #thinkLevel(): string | undefined {
-    return this.#driver.state?.settings.thinkingLevel ?? this.#driver.contexts.known?.config.model.thinkLevel;
-  }
-  #statusText({ identity }: SessionSend): string {
-    const state = this.#driver.state;
-    if (!state) return `Session: ${identity.key}\nState: new, no messages yet`;
-    const { run } = state;
-    return statusText({
-      state: shownState(run),
-      step: activeRun(run)?.step,
-      waiting: state.queue.count,
-      messages: state.messageCount,
-      context: this.#driver.contextSize,
-      compactions: state.compactions,
-      tokens: state.usage,
-      model: this.#modelName(),
-      thinkLevel: this.#thinkLevel(),
-      sessionId: state.sessionId,
-      sessionKey: state.identity.key,
-    });
   }
 
   abort(runId: string | undefined): Promise<Result<ChatAbortResult>> {

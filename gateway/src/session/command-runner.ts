@@ -1,0 +1,113 @@
+/** Carries out slash commands of a session, and words what they did. commands.ts parses them. */
+import type { ChatSendResult } from "../../../protocol/gen/types.ts";
+import { resolveModelId } from "../models/resolve.ts";
+import type { Result } from "../ports/result.ts";
+import type { SessionSend } from "../ports/session.ts";
+import type { Applied } from "./apply.ts";
+import { type Command, HELP_TEXT, statusText } from "./commands.ts";
+import type { SessionDriver } from "./driver.ts";
+import type { Answer, EventBody } from "./machine/event.ts";
+import { activeRun, shownState } from "./machine/state.ts";
+
+const ok = <T>(value: T): Result<T> => ({ ok: true, value });
+
+/** The answer to a message whose id was a command's before: the command is not carried out again. */
+export function repeated(answer: Answer | undefined): Result<ChatSendResult> {
+  if (!answer) throw new Error("the session answered a message with something else");
+  return ok({ status: "command", command: answer.type, response: "This was done before." });
+}
+
+export class CommandRunner {
+  readonly #driver: SessionDriver;
+
+  constructor(driver: SessionDriver) {
+    this.#driver = driver;
+  }
+
+  async run(input: SessionSend, command: Command): Promise<Result<ChatSendResult>> {
+    const answered = (response: string): Result<ChatSendResult> => ok({ status: "command", command: command.name, response });
+    const once = (event: EventBody): Applied =>
+      this.#driver.apply(event, { key: `m:${input.messageId}`, birth: { identity: input.identity } });
+    switch (command.name) {
+      case "help":
+        return answered(HELP_TEXT);
+      case "status":
+        return answered(this.statusText(input));
+      case "stop": {
+        const { answer } = once({ type: "Abort" });
+        if (answer?.type !== "aborted") return repeated(answer);
+        if (!answer.wasRunning) return answered("Nothing is running.");
+        return answered(answer.cancelled > 0 ? `Stopped. ${answer.cancelled} tool calls were cancelled.` : "Stopped.");
+      }
+      case "model": {
+        if (command.model === undefined && command.clear === undefined)
+          return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
+        const name = command.model && `${command.model.provider}/${command.model.id}`;
+        const text = name === undefined ? "From now on: the configured model." : `From now on: the model ${name}.`;
+        once({ type: "SettingsPatched", text, ...(command.model ? { settings: { model: command.model } } : { clear: ["model"] }) });
+        return answered(text);
+      }
+      case "think": {
+        if (command.level === undefined && command.clear === undefined)
+          return answered(`Thinking: ${this.#thinkLevel() ?? "as the model does by default"}.`);
+        const text = command.level === undefined ? "From now on: thinking as configured." : `From now on: thinking ${command.level}.`;
+        once({
+          type: "SettingsPatched",
+          text,
+          ...(command.level ? { settings: { thinkingLevel: command.level } } : { clear: ["thinkingLevel"] }),
+        });
+        return answered(text);
+      }
+      case "new":
+      case "reset":
+        return this.#archiveCommand(command.name, once({ type: "Reset" }));
+      case "compact":
+        return this.#archiveCommand(command.name, once({ type: "Compact", ...(command.keep === undefined ? {} : { keep: command.keep }) }));
+    }
+  }
+  async #archiveCommand(command: string, { answer, duplicate }: Applied): Promise<Result<ChatSendResult>> {
+    if (answer?.type === "refused") return ok({ status: "command", command, error: answer.error.message });
+    if (answer?.type !== "archiving") return repeated(answer);
+    if (duplicate) return ok({ status: "command", command, response: "This was requested before." });
+    if (answer.waits)
+      return ok({ status: "command", command, response: "The conversation will be compacted when the present answer is complete." });
+    const end = await this.#driver.waits.archiveEnd(answer.requestId);
+    if (!end.ok) return ok({ status: "command", command, error: end.error.message });
+    const response =
+      end.kind === "reset"
+        ? `A fresh conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${end.archived} messages) is archived.`}`
+        : end.trimmed === 0
+          ? `There is nothing to archive: ${end.kept} messages stay.`
+          : `${end.trimmed} messages were archived${end.summarized ? " and summarised" : ""}, ${end.kept} stay.`;
+    return ok({ status: "command", command, response });
+  }
+
+  #modelName(): string | undefined {
+    const { known } = this.#driver.contexts;
+    const model = this.#driver.state?.settings.model ?? known?.agent.model ?? known?.config.model;
+    // A provider chosen without a model gets its usual one: that is what will be asked.
+    return model && `${model.provider}/${resolveModelId(model)}`;
+  }
+  #thinkLevel(): string | undefined {
+    return this.#driver.state?.settings.thinkingLevel ?? this.#driver.contexts.known?.config.model.thinkLevel;
+  }
+  /** `identity` counts before the first message. */
+  statusText({ identity }: Pick<SessionSend, "identity">): string {
+    const state = this.#driver.state;
+    if (!state) return `Session: ${identity.key}\nState: new, no messages yet`;
+    const { run } = state;
+    return statusText({
+      state: shownState(run),
+      step: activeRun(run)?.step,
+      waiting: state.queue.count,
+      messages: state.messageCount,
+      context: this.#driver.contextSize,
+      compactions: state.compactions,
+      tokens: state.usage,
+      model: this.#modelName(),
+      thinkLevel: this.#thinkLevel(),
+      sessionId: state.sessionId,
+      sessionKey: state.identity.key,
+    });
+  }
+}
