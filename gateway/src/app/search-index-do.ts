@@ -1,5 +1,5 @@
 /**
- * The Durable Object of one agent's search index: a shell around the service. Costs nothing while nobody searches; all that it has
+ * The Durable Object of one agent's search index: a shell around the service. Costs nothing between searches; all that it has
  * is derived, so it may be lost at any time. The constructor reads nothing.
  */
 import { DurableObject } from "cloudflare:workers";

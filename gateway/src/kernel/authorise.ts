@@ -38,7 +38,7 @@ export function scopesOf({ kind, mode }: Pick<Principal, "kind" | "mode">): read
 
 export function may(principal: Pick<Principal, "kind" | "mode">, method: MethodName): boolean {
   const { callers, scope } = METHODS[method];
-  // `connect` was said already; what follows it is answered `already_connected`, whoever asks.
+  // A second `connect` is answered `already_connected`, for every caller.
   if (method === "connect" || !callers.some((caller) => caller === principal.mode)) return false;
   const scopes = scopesOf(principal);
   // Scopes tell clients apart. What a node or a channel may call follows from what it is.

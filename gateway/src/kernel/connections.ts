@@ -156,7 +156,7 @@ export class Connections {
     return connection;
   }
 
-  /** Whoever is behind a socket. One whose peer is closing it is not listed at a wake, though its last messages still come. */
+  /** The connection of a socket. At a wake the platform does not list a socket that its peer is closing, though its last messages still come. */
   of(socket: WebSocket): AnyConnection | undefined {
     return this.#bySocket.get(socket) ?? this.#restore(socket);
   }
@@ -239,7 +239,7 @@ export class Connections {
 
   // ------------------------------------------------------------ calls on nodes
 
-  /** A conversation's call was handed to this node. After `until` nobody waits for it any more. */
+  /** A session's call was handed to this node. After `until` (epoch ms) nothing waits for it. */
   callOut(node: Connection, callId: string, until: number): void {
     let characters = callId.length;
     for (const known of node.calls.keys()) characters += known.length + 12;
@@ -254,7 +254,7 @@ export class Connections {
   hasCalls(node: Connection): boolean {
     return node.calls.size > 0 || node.manyUntil > this.#clock.now();
   }
-  /** Forgets calls that nobody waits for any more. */
+  /** Removes calls that nothing waits for. */
   forgetCalls(node: Connection, now: number): void {
     for (const [callId, until] of node.calls) if (until <= now) this.callBack(node, callId);
   }

@@ -36,7 +36,7 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
     return;
   }
   const { frame } = decoded;
-  // Nobody here listens to events of peers; a later version may (F2).
+  // Events of peers have no receiver here; a later version may have one (F2).
   if (frame.type === "evt") return;
   if (frame.type === "res") {
     answer(frame.id, fail("protocol.unsupported", "The gateway asks nothing, so there is nothing to answer."));

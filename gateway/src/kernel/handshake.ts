@@ -1,5 +1,5 @@
 /**
- * The handshake (wire rules H1 to H8): from a socket that nobody knows to a connection with a principal, or to a coded error and a
+ * The handshake (wire rules H1 to H8): from an unknown socket to a connection with a principal, or to a coded error and a
  * close. What a caller is comes from its token's record; the frame only chooses among what that allows.
  */
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";

@@ -1,4 +1,4 @@
-/** Counting failures by address, in memory: whoever guesses is slowed down, whoever has a valid token never is. PURE. */
+/** Counts failures by address, in memory: an address that guesses is slowed down, and a valid token never is. PURE. */
 const MAX_ADDRESSES = 1024;
 const WINDOW_MS = 60_000;
 

@@ -150,7 +150,7 @@ export class Tokens {
   }
 
   #prune(now: number): void {
-    // An imported token's row stays for ever: it is what keeps the same digest from coming back.
+    // An imported token's row is kept: it prevents a second import of the same digest.
     run(
       this.#db.sql,
       "DELETE FROM tokens WHERE imported = 0 AND (revoked_at < ? OR expires_at < ?)",

@@ -1,4 +1,4 @@
-/** The two Durable Objects as the interfaces of `ports.ts`: whoever holds a port doesn't know that it crosses an object's border. */
+/** The Durable Objects as ports: the holder of a port does not know that it crosses the border of an object. */
 import type { Env } from "./env.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionPort } from "../ports/session.ts";

@@ -33,7 +33,7 @@ export interface GatewayPort {
   /** To the platform that a message came from. `send` is durable in the channel when it says ok; the others are courtesies. */
   reply(call: ReplyCall): Promise<Result<void>>;
   audit(entry: AuditInput): Promise<void>;
-  /** Full-text search. The caller has checked that whoever asks may see what is asked for. Snippets are redacted. */
+  /** Full-text search. The caller has checked that the requester may see the results. Snippets are redacted. */
   search(input: SearchInput): Promise<Result<SearchAnswer>>;
   /** Conversations of an agent with a key above `afterKey`, in the order of their keys, a page of them. Empty: that was all. */
   searchableSessions(agentId: string, afterKey: string): Promise<readonly SearchableSession[]>;

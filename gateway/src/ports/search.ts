@@ -5,7 +5,7 @@ import type { SearchQueryResult, SearchSource } from "../../../protocol/gen/type
 export interface SearchableSession {
   readonly key: string;
   readonly lastActiveAt: number;
-  /** Nobody has said anything there after this (epoch ms). */
+  /** There is no message after this (epoch ms). */
   readonly quietSince: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Makes a new agent's default files, once. Never overwrites anything, and never brings back what someone deleted:
  * a marker object is put first ("making") and changed last ("made"), so that work that was broken off is completed, and
- * work that was completed is never done again. Folders that somebody filled by hand get no marker and no files.
+ * work that was completed is never done again. Folders that a person filled by hand get no marker and no files.
  */
 import type { Result } from "../../ports/result.ts";
 import { type Bucket, failure, hasBody } from "../../storage/bucket.ts";
@@ -72,7 +72,7 @@ export async function ensureDefaults(
         return { ok: true, value: false };
       }
     } else {
-      // Whoever else is at it at this moment puts the same files; each is put only where there is none.
+      // Another instance may put the same files now; each is put only where there is none.
       await bucket.put(marker, markerText("making"), { ...markerOptions, onlyIf: ABSENT });
     }
     await fill(bucket, agentId, true);

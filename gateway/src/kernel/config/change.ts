@@ -125,7 +125,7 @@ function contradiction(config: Readonly<GsvConfig>): string | undefined {
   return undefined;
 }
 
-/** A link that can match nobody, unless it was there before: it must not stand in the way of other changes. */
+/** A link that matches no one, unless it was set before: it must not block other changes. */
 function deadLink(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
   const was = new Set(compileLinks(before.session?.identityLinks).problems);
   return compileLinks(next.session?.identityLinks).problems.find((problem) => !was.has(problem));

@@ -1,5 +1,5 @@
 /**
- * Which agents there are. PURE. `main` always is one, also where nobody lists it; exactly one agent is the default one: the
+ * Which agents there are. PURE. `main` always exists, listed or not; exactly one agent is the default one: the
  * first that says so, else `main`.
  */
 import { type AgentConfig, asAgentId } from "../../../../protocol/gen/types.ts";

@@ -31,7 +31,7 @@ export interface RoutingConfig {
 }
 export type Route =
   | { readonly ok: true; readonly agentId: string; readonly key: string; readonly address: SessionAddress }
-  /** `unknown-agent`: the binding names one that is not there. Nobody else takes its place: who may see the message was decided for it. */
+  /** `unknown-agent`: the binding names an agent that does not exist. No other agent answers: access was decided for this one. */
   | { readonly ok: false; readonly problem: "unknown-agent"; readonly agentId: string }
   | { readonly ok: false; readonly problem: "bad-key"; readonly why: string };
 

@@ -8,7 +8,7 @@
  */
 import { decodeSegment, encodeSegment } from "./session-keys.ts";
 
-/** Somebody on a channel, as the channel's own code knows them. */
+/** A person on a channel, as the channel's code identifies them. */
 export interface Peer {
   /** Lower case. */
   readonly channel: string;
@@ -19,7 +19,7 @@ export interface Peer {
 }
 export interface IdentityLinks {
   readonly people: readonly { readonly name: string; readonly phones: ReadonlySet<string>; readonly ids: ReadonlySet<string> }[];
-  /** Links that can match nobody, with the reason, for whoever checks the configuration. */
+  /** Links that match no one, with the reason, for the check of the configuration. */
   readonly problems: readonly string[];
 }
 

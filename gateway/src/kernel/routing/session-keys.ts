@@ -56,7 +56,7 @@ export function decodeSegment(segment: string): string | undefined {
 /** The canonical key of an address. `mainKey` is the configured one. */
 export function buildKey(address: SessionAddress, mainKey: string): KeyOutcome {
   const agentId = normaliseId(address.agentId, MAIN);
-  // `{channel}:group:dm:x` could also be meant for a group that is called `dm:x`: nobody gets to wonder.
+  // `{channel}:group:dm:x` could also mean a group that is called `dm:x`, so it is refused.
   if (address.form === "account" && isPeerKind(normaliseId(address.accountId, "default")))
     return bad("an account can't be called dm, group, channel or thread");
   const segments = segmentsOf(address, mainKey);
