@@ -36,8 +36,12 @@ interface Entry {
   retryAt: number | undefined;
   tries: number;
 }
-const UNEXPECTED_RETRY_MS = 1_000;
+const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
+/** 1, 2, 4 s and so on, at most `maxMs`. `tries`: starts before the one that failed. */
+export const backoff = (tries: number, maxMs = MAX_RETRY_MS): FlightEnd => ({
+  retryInMs: Math.min(maxMs, FIRST_RETRY_MS * 2 ** Math.min(tries, 20)),
+});
 
 export class Pump {
   readonly #ports: PumpPorts;
@@ -87,7 +91,7 @@ export class Pump {
       end = flight.signal.aborted ? "done" : await this.#ports.start(effect, flight);
     } catch (error) {
       this.#ports.failed(effect, error);
-      end = { retryInMs: Math.min(MAX_RETRY_MS, UNEXPECTED_RETRY_MS * 2 ** Math.min(flight.tries, 10)) };
+      end = backoff(flight.tries);
     }
     entry.running = false;
     if (end !== "done") entry.retryAt = this.#ports.now() + end.retryInMs;

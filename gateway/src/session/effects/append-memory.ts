@@ -3,7 +3,7 @@ import type { MemoryFiles } from "../../ports/memory.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import { memoryPath, type State } from "../machine/state.ts";
-import type { Flight, FlightEnd } from "../pump.ts";
+import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 export interface AppendPorts {
   readonly state: () => State | undefined;
@@ -11,8 +11,6 @@ export interface AppendPorts {
   readonly memory: MemoryFiles;
   readonly commit: (event: EventBody) => void;
 }
-const RETRY_MS = 1_000;
-const MAX_RETRY_MS = 300_000;
 /** Then people are told, and it goes on slowly. */
 export const PARKED_TRIES = 10;
 const PARKED_RETRY_MS = 3_600_000;
@@ -25,7 +23,7 @@ export function retryLater(
   text: string,
 ): FlightEnd {
   if (tries + 1 === PARKED_TRIES) commit({ type: "Parked", effectId: effect.id, text });
-  return { retryInMs: tries + 1 >= PARKED_TRIES ? PARKED_RETRY_MS : Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** tries) };
+  return tries + 1 >= PARKED_TRIES ? { retryInMs: PARKED_RETRY_MS } : backoff(tries);
 }
 
 export async function appendMemory(

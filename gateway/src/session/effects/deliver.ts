@@ -8,7 +8,7 @@ import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import { type LogRow, seqSpan } from "../machine/log.ts";
 import type { State } from "../machine/state.ts";
-import type { Flight, FlightEnd } from "../pump.ts";
+import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 export interface DeliverPorts {
   readonly state: () => State | undefined;
@@ -18,7 +18,6 @@ export interface DeliverPorts {
 }
 /** Rows handed over at once: each can be a megabyte, and what crosses objects may be 32. */
 const BATCH_ROWS = 16;
-const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 /** Then it is left to the next life: clients get everything from the log when they ask. */
 const MAX_TRIES = 10;
@@ -47,7 +46,7 @@ export class Deliverer {
     // One after the other: a later one must not overtake one that failed.
     const turn = this.#turn.then(() => this.#flush(upto));
     this.#turn = turn;
-    if (!(await turn)) return flight.tries + 1 >= MAX_TRIES ? "done" : { retryInMs: Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** flight.tries) };
+    if (!(await turn)) return flight.tries + 1 >= MAX_TRIES ? "done" : backoff(flight.tries, MAX_RETRY_MS);
     const state = this.#ports.state();
     // While a run is under way its next commit takes this along; a commit of its own would be one row more.
     if (state && (state.run.phase === "idle" || state.run.phase === "archiving"))

@@ -9,7 +9,7 @@ import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { State } from "../machine/state.ts";
-import type { Flight, FlightEnd } from "../pump.ts";
+import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
 
 export interface DispatchPorts {
@@ -23,7 +23,6 @@ export interface DispatchPorts {
   /** Commits. True: the event changed something. */
   readonly commit: (event: EventBody) => boolean;
 }
-const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 10_000;
 
 export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Flight, ports: DispatchPorts): Promise<FlightEnd> {
@@ -66,7 +65,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     return "done";
   }
   const outcome = await ports.gateway.dispatchTool(dispatch).catch(() => "uncertain" as const);
-  if (outcome === "uncertain") return { retryInMs: Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(flight.tries, 4)) };
+  if (outcome === "uncertain") return backoff(flight.tries, MAX_RETRY_MS);
   if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: isFirst(effect, flight) });
   if (outcome === "refused") ports.commit(refused(effect, nodeId, isFirst(effect, flight)));
   return "done";

@@ -8,7 +8,7 @@ import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import { textOf } from "../machine/text.ts";
-import type { Flight, FlightEnd } from "../pump.ts";
+import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 export interface ReplyPorts {
   readonly row: (seq: number) => LogRow | undefined;
@@ -18,8 +18,6 @@ export interface ReplyPorts {
   /** Ends early when it is taken back. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
-const RETRY_MS = 1_000;
-const MAX_RETRY_MS = 300_000;
 const MAX_AGE_MS = 86_400_000;
 /** A call without an answer by then has failed, so that it does not block later replies of the conversation. */
 const ANSWER_MS = 60_000;
@@ -71,7 +69,7 @@ export async function sendReply(
   answered.abort();
   if (result?.ok) return done();
   const lasting = result?.error.reason === "channel.unknown";
-  if (!lasting && wall() - end.at < MAX_AGE_MS) return { retryInMs: Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(flight.tries, 20)) };
+  if (!lasting && wall() - end.at < MAX_AGE_MS) return backoff(flight.tries);
   const why = result?.error.message ?? "the channel could not be reached for a day";
   commit({ type: "Parked", effectId: effect.id, text: `An answer could not be sent over ${route.channel}: ${why}` });
   return done();

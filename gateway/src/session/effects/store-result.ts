@@ -3,7 +3,7 @@ import type { Result } from "../../ports/result.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import { resultPath, type State } from "../machine/state.ts";
-import type { Flight, FlightEnd } from "../pump.ts";
+import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 /** Files of an agent. Writing the same again is harmless. */
 export interface ResultFiles {
@@ -15,8 +15,6 @@ export interface StorePorts {
   readonly files: ResultFiles;
   readonly commit: (event: EventBody) => void;
 }
-const RETRY_MS = 1_000;
-const MAX_RETRY_MS = 300_000;
 /** Then it is parked: the text stays in its rows, and the next life tries again. */
 const MAX_TRIES = 10;
 
@@ -29,7 +27,7 @@ export async function storeResult(
   const full = text(effect.callId);
   if (agentId !== undefined && full !== undefined) {
     const put = await files.put(agentId, resultPath(effect.callId), full);
-    if (!put.ok) return flight.tries + 1 >= MAX_TRIES ? "done" : { retryInMs: Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** flight.tries) };
+    if (!put.ok) return flight.tries + 1 >= MAX_TRIES ? "done" : backoff(flight.tries);
   }
   commit({ type: "EffectDone", effectId: effect.id });
   return "done";
