@@ -2,13 +2,13 @@
 /** The one table of limits; the unit is the last word of the name. */
 
 export const LIMITS = {
-  /** Messages an hour that one conversation of the owner sends to others of itself. */
+  /** Messages an hour that one of the owner's conversations sends to the others. */
   agentMessagesPerHour: 60,
   /** Agents. */
   agents: 256,
   /** Largest state kept with a hibernating socket. */
   attachmentBytes: 16384,
-  /** Files that come with one message. */
+  /** Files of one message. */
   attachments: 16,
   /** How long audit entries are kept. */
   auditDays: 90,
@@ -16,23 +16,23 @@ export const LIMITS = {
   authFailuresPerMinute: 10,
   /** Authenticated sockets at once. */
   authSockets: 256,
-  /** Output of a command that is kept, its tail. */
+  /** Output of a command that is kept: the last characters. */
   bashOutputChars: 200000,
-  /** Default time of a command. */
+  /** Default time limit of a command. */
   bashTimeoutMs: 300000,
-  /** Messages of programs in a row, without a person in between, that are answered in one conversation. */
+  /** Consecutive messages from programs that are answered in one conversation. */
   botMessagesInRow: 5,
   /** Requests a minute from one client connection. */
   clientFramesPerMinute: 600,
-  /** Model calls of one compaction; what is left then goes without a summary, with a note. */
+  /** Model calls of one compaction; the remaining messages are archived without a summary, with a note. */
   compactionChunks: 64,
   /** Size of the configuration. */
   configBytes: 262144,
-  /** Time from opening a socket to hello-ok; then it is closed. */
+  /** Time from opening a socket to hello-ok; after it the socket is closed. */
   connectTimeoutMs: 10000,
-  /** How long a message id is remembered. */
+  /** How long a message id is kept for the detection of duplicates. */
   dedupeMs: 2592000000,
-  /** Events of a session that can at least be replayed. */
+  /** Least number of events of a session that can be replayed. */
   eventRing: 2000,
   /** How long events of a session can be replayed. */
   eventRingMs: 86400000,
@@ -44,21 +44,21 @@ export const LIMITS = {
   guestPerDay: 200,
   /** Largest image that a tool may return. */
   imageBytes: 10485760,
-  /** A workspace file is cut at this size in the prompt, with a note. */
+  /** A larger workspace file is cut at this size in the prompt, with a note. */
   injectedFileBytes: 65536,
   /** All workspace files in the prompt together. */
   injectedTotalBytes: 262144,
-  /** A text file that comes with a message is shown to the model up to this size. */
+  /** A text attachment is shown to the model up to this size. */
   inlineDocumentBytes: 65536,
-  /** From TERM to KILL. */
+  /** Time between TERM and KILL. */
   killGraceMs: 250,
-  /** Lease of a run or a delivery; when it runs out, someone else takes over. */
+  /** Lease of a run or a delivery; after it expires, another worker may take over. */
   leaseMs: 30000,
   /** Bytes of undelivered results that a node keeps. */
   ledgerBytes: 268435456,
-  /** How long a node remembers a released call. */
+  /** How long a node keeps a released call in its ledger. */
   ledgerMs: 86400000,
-  /** How long a node keeps a result that nobody has acknowledged. */
+  /** How long a node keeps an unacknowledged result. */
   ledgerUnreleasedMs: 604800000,
   /** Largest media object. */
   mediaBytes: 26214400,
@@ -74,19 +74,19 @@ export const LIMITS = {
   modelBackoffMs: 1000,
   /** Time to a model's first byte. */
   modelFirstByteMs: 60000,
-  /** Silence in a model's stream. */
+  /** Longest pause in a model's stream. */
   modelIdleMs: 45000,
-  /** A longer retry-after counts as unavailable. */
+  /** A longer retry-after means that the provider is unavailable. */
   modelRetryAfterMaxMs: 60000,
-  /** A run that makes no progress for this long is ended, visibly. */
+  /** A run without progress for this long is ended with an error. */
   noProgressMs: 300000,
   /** Calls that run at once on a node. */
   nodeConcurrentCalls: 8,
   /** Requests a second from one node connection. */
   nodeFramesPerSecond: 200,
-  /** How long a started call waits for a node that dropped off, before the model is told that its outcome is unknown. */
+  /** How long a started call waits for a disconnected node before its outcome is unknown. */
   nodeGraceMs: 10000,
-  /** Calls that wait on a node. */
+  /** Queued calls of a node. */
   nodeQueuedCalls: 32,
   /** Tools that one node may offer. */
   nodeTools: 64,
@@ -94,37 +94,37 @@ export const LIMITS = {
   pageBytes: 524288,
   /** Items of one page of a list. */
   pageItems: 200,
-  /** Messages of a stranger that are kept until they are let in. */
+  /** Messages that are kept with a pairing request. */
   pairMessages: 5,
-  /** A stranger is answered at most once in this time. */
+  /** An unknown sender gets at most one notice in this time. */
   pairNoticeMs: 3600000,
-  /** A stranger who was not let in within this time is forgotten, with what they wrote. */
+  /** A pairing request that is not approved in this time is deleted with its messages. */
   pairWaitMs: 604800000,
-  /** Strangers who wait to be let in; further ones are not answered. */
+  /** Pending pairing requests; further unknown senders get no answer. */
   pairsWaiting: 100,
-  /** Both ends of a link show life at least this often; two misses close it. */
+  /** Both ends of a link send something at least this often; two misses close it. */
   pingIntervalMs: 20000,
-  /** How long an ended background process can be asked about. */
+  /** How long an ended background process can be queried. */
   processRetentionMs: 1800000,
   /** The protocol version that this contract describes. */
   protocolVersion: 1,
-  /** Bytes that wait in one session. */
+  /** Bytes of queued messages of one session. */
   queueBytes: 4194304,
-  /** Messages that wait in one session; more are refused before they are accepted. */
+  /** Queued messages of one session; more are refused before they are accepted. */
   queueMessages: 200,
   /** Longest wait before a reconnect. */
   reconnectMaxMs: 30000,
   /** Shortest wait before a reconnect (full jitter). */
   reconnectMinMs: 500,
-  /** Restarts of one model step before a run is ended, visibly. */
+  /** Restarts of one model step before a run is ended with an error. */
   recoveryAttempts: 10,
   /** Largest row that the gateway stores. */
   rowBytes: 1048576,
   /** Time of one run, by default. */
   runMs: 1800000,
-  /** Time that one search spends on catching up with what is new; the rest is left for the next, with a note. */
+  /** Time that one search spends on indexing new text; the rest is indexed by the next search, with a note. */
   searchIndexMs: 10000,
-  /** Messages a minute from one sender on a channel; further ones wait. */
+  /** Messages a minute from one sender on a channel; further ones are queued. */
   senderPerMinute: 20,
   /** Largest SKILL.md. */
   skillBytes: 65536,
@@ -136,23 +136,23 @@ export const LIMITS = {
   skills: 100,
   /** Model calls in one run, by default. */
   stepsPerRun: 50,
-  /** Time of one call of the model for a summary or for memories. */
+  /** Time limit of one model call for a summary or for memories. */
   summarizeMs: 120000,
-  /** Longest summary that takes the place of older messages. */
+  /** Longest summary that replaces older messages. */
   summaryChars: 16000,
   /** Tokens that exist at once. */
   tokens: 200,
   /** Tool calls in one model answer; further ones get an error result. */
   toolCallsPerStep: 32,
-  /** A larger tool result is kept as a file and referred to. */
+  /** A larger tool result is stored as a file, and the message refers to it. */
   toolInlineBytes: 262144,
   /** Largest result a node keeps for one call. */
   toolResultBytes: 8388608,
   /** A longer tool result is cut in the middle for the model; the full text stays retrievable. */
   toolResultChars: 50000,
-  /** Time to turn one recording into text. */
+  /** Time limit for transcribing one recording. */
   transcriptionMs: 60000,
-  /** Largest payload of a binary frame, without its 4-byte transfer id. */
+  /** Largest chunk of a binary frame, without its 4-byte transfer id. */
   transferChunkBytes: 262144,
   /** Largest frame of a client or channel before hello-ok. */
   unauthFrameBytes: 4096,
@@ -170,7 +170,7 @@ export const LIMITS = {
   webhookMs: 30000,
   /** Requests to channels at once; more are answered 429. */
   webhooksAtOnce: 32,
-  /** Largest workspace file written through the wire or a native tool. */
+  /** Largest workspace file that the wire or a native tool may write. */
   workspaceFileBytes: 1048576,
 } as const;
 

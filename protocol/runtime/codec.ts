@@ -1,6 +1,6 @@
 /**
- * Text and binary messages to frames and back, with every limit enforced before anything is parsed; the TypeScript twin of
- * `crates/gsv-protocol/src/codec.rs`. Returns failures as values and never repeats input in them. Opens no socket.
+ * Converts text and binary messages to frames and back, and enforces every limit before it parses. The TypeScript twin of
+ * `crates/gsv-protocol/src/codec.rs`. Returns failures as values that never repeat the input. It must not open a socket.
  */
 import type { ErrorReason } from "../gen/errors.ts";
 import { LIMITS } from "../gen/limits.ts";
@@ -11,7 +11,7 @@ import { explainText } from "./explain.ts";
 export interface CodecError {
   readonly reason: Extract<ErrorReason, `protocol.${string}`>;
   readonly message: string;
-  /** The id of the request, when one could be read: then the sender can be answered. */
+  /** The id of the request, when it is readable: the answer needs it. */
   readonly id?: string;
 }
 export type Decoded = { readonly ok: true; readonly frame: Frame } | { readonly ok: false; readonly error: CodecError };
@@ -30,7 +30,7 @@ const failed = (reason: CodecError["reason"], message: string, id?: string): { r
   error: id === undefined ? { reason, message } : { reason, message, id },
 });
 
-/** Reads one text message. `maxBytes` is for senders who may say less, such as those that have not said hello. */
+/** Reads one text message. `maxBytes` is a smaller limit for some senders, such as those without hello-ok. */
 export function decodeFrame(text: string, maxBytes: number = LIMITS.frameBytes): Decoded {
   const problem = checkText(text, maxBytes);
   if (problem) return problem;

@@ -1,7 +1,7 @@
 /**
- * Says, for people, what is wrong with a value that a validator refused: where, what was expected, what kind of thing was
- * found. Runs only on the failure path. Never repeats a value, only its kind and size, because a refused frame may carry
- * a secret; never lists more than five problems.
+ * Explains to a person why a validator refused a value: the path, the expectation and the kind that was found. Runs only after
+ * a refusal. It must not repeat a value, only its kind and size, because a refused frame may hold a secret, and it lists at most
+ * five problems.
  */
 import { EXPLAIN_TABLE, type TypeName } from "../gen/explain-table.ts";
 
@@ -16,7 +16,7 @@ export const MAX_PROBLEMS = 5;
 /** A path is cut here: map keys come from outside. */
 const PATH_CHARS = 200;
 const KEY_CHARS = 64;
-/** Listing more values than this helps nobody. */
+/** Longer lists are cut: they do not help a reader. */
 const LISTED_VALUES = 12;
 
 type Cell = readonly unknown[];

@@ -1,4 +1,4 @@
-/** Agents: who there is, and making one. */
+/** Agents: list, read and create them. */
 import { method, struct, t } from "./dsl.ts";
 import { ModelRef } from "./chat.ts";
 import { AgentId } from "./ids.ts";
@@ -7,22 +7,22 @@ import { AgentBinding } from "./config.ts";
 const AgentEntry = struct("AgentEntry", "One agent.", {
   agentId: AgentId,
   description: t.optional(t.string(1024)),
-  /** The one that answers where nothing else is said. */
+  /** The agent that answers where no binding names another one. */
   isDefault: t.bool(),
-  /** The agent's own; absent: the configured one. */
+  /** Absent: the agent uses the configured model. */
   model: t.optional(ModelRef),
-  /** False while BOOTSTRAP.md is there: the agent does not know yet who it is. */
+  /** False while BOOTSTRAP.md exists: the agent has no identity yet. */
   commissioned: t.bool(),
   sessions: t.int(),
   lastActiveAt: t.optional(t.time()),
 });
-const AgentFile = struct("AgentFile", "A file that the prompt is made from.", {
+const AgentFile = struct("AgentFile", "A file that is part of the system prompt.", {
   path: t.string(1024),
   sizeBytes: t.int(),
   updatedAt: t.time(),
 });
 method("agents.list", {
-  doc: "Agents, the default one first.",
+  doc: "Lists the agents, the default agent first.",
   result: { agents: t.array(AgentEntry, 256) },
   callers: ["client"],
   scope: "read",
@@ -30,7 +30,7 @@ method("agents.list", {
   idempotent: true,
 });
 method("agents.get", {
-  doc: "One agent, with the files that its prompt is made from and where it answers.",
+  doc: "Returns one agent, its prompt files and its bindings.",
   params: { agentId: AgentId },
   result: {
     agent: AgentEntry,
@@ -45,7 +45,7 @@ method("agents.get", {
   idempotent: true,
 });
 method("agents.create", {
-  doc: "Makes an agent. `bootstrap` false leaves the commissioning out, for an agent whose files are brought along.",
+  doc: "Creates an agent. `bootstrap: false` skips the commissioning; use it for an agent whose files are imported.",
   params: {
     agentId: AgentId,
     description: t.optional(t.string(1024)),

@@ -1,4 +1,4 @@
-/** Transcripts that were put away by a reset or a compaction. */
+/** Transcripts that a reset or a compaction archived. */
 import { enumOf, method, struct, t } from "./dsl.ts";
 import { AgentId, SessionKey } from "./ids.ts";
 import { TokenUsage } from "./session.ts";
@@ -6,10 +6,13 @@ import { TokenUsage } from "./session.ts";
 const ArchiveEntry = struct("ArchiveEntry", "One transcript in the bucket.", {
   /** In the agent's workspace: `sessions/{sessionId}.jsonl.gz`. */
   path: t.string(1024),
-  kind: enumOf("ArchiveKind", "`reset`: the whole rest of a session. `part`: what a compaction took out of it.", ["reset", "part"]),
+  kind: enumOf("ArchiveKind", "`reset`: all messages that a session still had. `part`: the messages that a compaction removed.", [
+    "reset",
+    "part",
+  ]),
   sessionKey: t.optional(SessionKey),
   sessionId: t.string(64),
-  /** Absent when the object's metadata does not say. */
+  /** Absent when the object's metadata has no count. */
   messageCount: t.optional(t.int()),
   archivedAt: t.time(),
   sizeBytes: t.int(),
@@ -17,7 +20,7 @@ const ArchiveEntry = struct("ArchiveEntry", "One transcript in the bucket.", {
 });
 const agentId = t.optional(AgentId);
 method("archives.list", {
-  doc: "Transcripts of an agent, the newest first; of one session with `sessionKey`.",
+  doc: "Lists an agent's transcripts, the newest first. With `sessionKey`: only those of that session.",
   params: { agentId, sessionKey: t.optional(SessionKey), offset: t.optional(t.int()), limit: t.optional(t.int(1, 200)) },
   result: { archives: t.array(ArchiveEntry, 200), count: t.int() },
   callers: ["client"],
@@ -27,7 +30,7 @@ method("archives.list", {
   idempotent: true,
 });
 method("archives.read", {
-  doc: "Messages of one transcript, from `offset` on, as many as fit an answer. `path` as archives.list gives it, or a session id.",
+  doc: "Returns messages of one transcript from `offset` on, as many as fit into an answer. `path` is a path from archives.list, or a session id.",
   params: { agentId, path: t.string(1024, { minLength: 1 }), offset: t.optional(t.int()), limit: t.optional(t.int(1, 10000)) },
   result: {
     archive: ArchiveEntry,

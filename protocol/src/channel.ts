@@ -1,7 +1,7 @@
 /** Messaging platforms, as the gateway and clients see them. */
 import { enumOf, method, ref, service, struct, t, tagged } from "./dsl.ts";
 
-export const PeerKind = enumOf("PeerKind", "What kind of conversation it is on the platform.", ["dm", "group", "channel", "thread"]);
+export const PeerKind = enumOf("PeerKind", "The kind of a conversation on the platform.", ["dm", "group", "channel", "thread"]);
 export const Peer = struct("Peer", "A conversation on a platform.", {
   kind: PeerKind,
   id: t.string(256, { minLength: 1 }),
@@ -12,10 +12,10 @@ export const Sender = struct("Sender", "A person on a platform.", {
   id: t.string(256, { minLength: 1 }),
   name: t.optional(t.string(256)),
   handle: t.optional(t.string(256)),
-  /** The platform says that it is a program. */
+  /** The platform marks the sender as a program. */
   bot: t.optional(t.bool()),
 });
-export const MediaKind = enumOf("MediaKind", "Kind of media.", ["image", "audio", "video", "document"]);
+export const MediaKind = enumOf("MediaKind", "The kind of a file.", ["image", "audio", "video", "document"]);
 export const Media = struct("Media", "A file that came with a message.", {
   type: MediaKind,
   mimeType: t.string(128),
@@ -27,7 +27,7 @@ export const Media = struct("Media", "A file that came with a message.", {
   duration: t.optional(t.number(0)),
   transcription: t.optional(t.text()),
 });
-export const Location = struct("Location", "A place.", {
+export const Location = struct("Location", "A geographic position.", {
   lat: t.number(-90, 90),
   lon: t.number(-180, 180),
   name: t.optional(t.string(256)),
@@ -41,33 +41,33 @@ export const InboundMessage = struct("InboundMessage", "A message from a platfor
   media: t.optional(t.array(Media, 16)),
   location: t.optional(Location),
   replyToSenderId: t.optional(t.string(256)),
-  /** The platform's own id of the message that this one replaces or takes back. */
+  /** The platform's own id of the message that this message edits or deletes. */
   editOf: t.optional(t.string(256)),
   deleted: t.optional(t.bool()),
-  /** A reaction to `replyToId`; empty: it was taken back. */
+  /** A reaction to `replyToId`. Empty: the reaction was removed. */
   reaction: t.optional(t.string(64)),
   forwarded: t.optional(t.bool()),
 });
 
-// ---------------------------------------------------------------- what gateway and channels say to each other
+// ---------------------------------------------------------------- between the gateway and channels
 
-export const ChannelCapabilities = struct("ChannelCapabilities", "What a platform can do.", {
+export const ChannelCapabilities = struct("ChannelCapabilities", "Capabilities of a platform.", {
   peerKinds: t.array(PeerKind, 4),
   media: t.bool(),
   reactions: t.bool(),
   typing: t.bool(),
   replies: t.bool(),
-  /** Messages that were sent can be changed: an answer is shown while it is made. */
+  /** Sent messages can be edited, so an answer is shown while the model writes it. */
   edits: t.bool(),
   buttons: t.bool(),
-  /** Logging in is done by a person with a phone in hand. */
+  /** A person must log in with a phone. */
   login: t.bool(),
   maxTextChars: t.int(1, 1000000),
-  /** The platform calls by HTTP: the gateway passes on what comes to `/channels/{name}/`. */
+  /** The platform sends HTTP requests: the gateway forwards requests for `/channels/{name}/`. */
   webhooks: t.optional(t.bool()),
 });
-/** The channel says which of its senders are numbers; nobody else can know (promises X15). */
-export const SenderIds = struct("SenderIds", "The same person's other ids on the platform, as the platform itself says.", {
+/** Only the channel knows which of its senders' ids are phone numbers (promises X15). */
+export const SenderIds = struct("SenderIds", "Other ids of the same sender, as the platform reports them.", {
   /** E.164, with the plus. */
   phone: t.optional(t.string(32)),
   lid: t.optional(t.string(256)),
@@ -75,36 +75,36 @@ export const SenderIds = struct("SenderIds", "The same person's other ids on the
 });
 export const ChannelInbound = struct(
   "ChannelInbound",
-  "A message as a channel hands it over. `message.id` with the peer names it for ever.",
+  "A message that a channel delivers to the gateway. `peer` and `message.id` together identify it permanently.",
   {
     peer: Peer,
     sender: t.optional(Sender),
     senderIds: t.optional(SenderIds),
     message: InboundMessage,
     wasMentioned: t.optional(t.bool()),
-    /** It answers something that the agent said. */
+    /** The message replies to a message of the agent. */
     repliedToAgent: t.optional(t.bool()),
     mentionedIds: t.optional(t.array(t.string(256), 256)),
-    /** Written while nobody listened, and handed over late. */
+    /** Written while the channel was not connected, and delivered late. */
     backlog: t.optional(t.bool()),
     receivedAt: t.time(),
-    /** The account's own number wrote it, in the chat with itself. */
+    /** Sent by the account's own number in the chat with itself. */
     fromOwner: t.optional(t.bool()),
   },
 );
-export const OutboundKind = enumOf("OutboundKind", "What a message of the agent is.", ["answer", "notice", "error", "approval"]);
-export const OutboundAction = struct("OutboundAction", "A button. Where there are none, its label stands in the text.", {
+export const OutboundKind = enumOf("OutboundKind", "The kind of a message from the agent.", ["answer", "notice", "error", "approval"]);
+export const OutboundAction = struct("OutboundAction", "A button. On platforms without buttons the text contains its label.", {
   id: t.string(100, { minLength: 1 }),
   label: t.string(80, { minLength: 1 }),
 });
 export const OutboundMessage = struct(
   "OutboundMessage",
-  "A message for a platform. The same `deliveryId` is sent once, however often it is handed over.",
+  "A message for a platform. The channel sends each `deliveryId` at most once, however often it receives it.",
   {
     deliveryId: t.string(160, { minLength: 1 }),
     kind: OutboundKind,
     peer: Peer,
-    /** Markdown; the channel turns it into the platform's marks. */
+    /** Markdown. The channel converts it to the platform's format. */
     text: t.text(),
     replyToId: t.optional(t.string(256)),
     media: t.optional(t.array(Media, 16)),
@@ -113,30 +113,30 @@ export const OutboundMessage = struct(
 );
 export const InboundOutcome = enumOf(
   "InboundOutcome",
-  "`accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why. `later`: not now; keep it and bring it again.",
+  "`accepted`: the agent answers the message. `duplicate`: it was accepted before. `answered`: it was a command; `replies` has the answer. `ignored`: it is not meant for the agent. `held`: the sender's pairing request is pending. `refused`: it was not accepted; `replies` has the reason. `later`: the channel must keep it and retry.",
   ["accepted", "duplicate", "answered", "ignored", "held", "refused", "later"],
 );
 export const Unanswered = enumOf(
   "Unanswered",
-  "Why the agent knows of a message and does not answer it. `late`: it came more than a day late. `event`: a reaction, a correction, a deletion.",
+  "Why the agent sees a message without answering it. `late`: it arrived more than a day late. `event`: it is a reaction, an edit or a deletion.",
   ["late", "event"],
 );
 export const ChannelInboundOutcome = struct(
   "ChannelInboundOutcome",
-  "What became of a message from a platform. It is durable in the gateway.",
+  "How the gateway handled a message from a platform. The outcome is durable in the gateway.",
   {
     outcome: InboundOutcome,
     sessionKey: t.optional(t.string(512)),
     runId: t.optional(t.string(128)),
-    /** To be sent by the channel, in order, before anything later. */
+    /** The channel sends these in order, before any later message. */
     replies: t.optional(t.array(OutboundMessage, 4)),
-    /** What to put on the message as a sign that it was seen. */
+    /** The reaction that marks the message as seen. */
     reaction: t.optional(t.string(64)),
     /** With `accepted`. */
     unanswered: t.optional(Unanswered),
   },
 );
-export const DeliveryState = enumOf("DeliveryState", "`unknown`: it may or may not have arrived; it is not sent again.", [
+export const DeliveryState = enumOf("DeliveryState", "`unknown`: the outcome is unknown; the message is not sent again.", [
   "sent",
   "failed",
   "unknown",
@@ -149,7 +149,7 @@ export const DeliveryReport = struct("DeliveryReport", "How a delivery ended.", 
 });
 export const DeliveryProblem = struct(
   "DeliveryProblem",
-  "A message that did not get to the platform, or of which nobody knows whether it did. Kept for 30 days, or until it is known to have arrived.",
+  "A failed delivery, or one with an unknown outcome. Kept for 30 days, or until the platform confirms the delivery.",
   {
     deliveryId: t.string(160),
     accountId: t.string(128),
@@ -159,22 +159,26 @@ export const DeliveryProblem = struct(
     at: t.time(),
   },
 );
-export const ChannelSendResult = tagged("ChannelSendResult", "`queued`: it is durable in the channel.", "status", {
+export const ChannelSendResult = tagged("ChannelSendResult", "`queued`: the message is durable in the channel.", "status", {
   queued: { duplicate: t.optional(t.bool()) },
   refused: { error: t.text(), retryable: t.bool() },
 });
-export const LiveText = struct("LiveText", "An answer while it is made. Only the newest counts; lost ones don't matter.", {
-  deliveryId: t.string(160, { minLength: 1 }),
-  peer: Peer,
-  text: t.text(),
-  replyToId: t.optional(t.string(256)),
-});
-export const LoginState = enumOf("LoginState", "Where a login stands.", ["connecting", "qr", "code", "connected", "failed"]);
-export const ChannelLogin = struct("ChannelLogin", "A login under way.", {
+export const LiveText = struct(
+  "LiveText",
+  "The text so far of an answer that the model is writing. Each one replaces the one before; losses do no harm.",
+  {
+    deliveryId: t.string(160, { minLength: 1 }),
+    peer: Peer,
+    text: t.text(),
+    replyToId: t.optional(t.string(256)),
+  },
+);
+export const LoginState = enumOf("LoginState", "The state of a login.", ["connecting", "qr", "code", "connected", "failed"]);
+export const ChannelLogin = struct("ChannelLogin", "A login in progress.", {
   state: LoginState,
-  /** What the QR code says; the command line draws it. */
+  /** The content of the QR code. The command line draws it. */
   qr: t.optional(t.string(4096)),
-  /** To be typed in on the phone. */
+  /** The code to type on the phone. */
   code: t.optional(t.string(32)),
   expiresAt: t.optional(t.time()),
   message: t.text(),
@@ -184,13 +188,13 @@ export const ChannelEntry = struct("ChannelEntry", "A connected channel account.
   accountId: t.string(128),
   connectedAt: t.time(),
   lastMessageAt: t.optional(t.time()),
-  /** Messages of the last 30 days that failed, or of which nobody knows. */
+  /** Failed deliveries and deliveries with an unknown outcome, in the last 30 days. */
   undelivered: t.optional(t.int()),
 });
-export const ChannelGap = struct("ChannelGap", "A time of which messages may be missing.", {
+export const ChannelGap = struct("ChannelGap", "A period whose messages may be missing.", {
   from: t.time(),
   until: t.time(),
-  /** In a few words. */
+  /** The cause, in a few words. */
   why: t.optional(t.string(256)),
 });
 export const ChannelAccount = struct("ChannelAccount", "State of one account of a channel.", {
@@ -199,20 +203,20 @@ export const ChannelAccount = struct("ChannelAccount", "State of one account of 
   authenticated: t.bool(),
   mode: t.optional(t.string(64)),
   lastActivity: t.optional(t.time()),
-  /** Since when there is a connection, without a break. */
+  /** Start of the current connection. */
   connectedSince: t.optional(t.time()),
   error: t.optional(t.text()),
-  /** Since the platform last said anything, and how long it takes to answer, in ms. */
+  /** `silentMs`: time since the last frame of the platform. `roundTripMs`: its response time. */
   silentMs: t.optional(t.int()),
   roundTripMs: t.optional(t.int()),
-  /** Messages that wait: for the gateway, for the platform. */
+  /** Queued messages: to the gateway, to the platform. */
   inboxWaiting: t.optional(t.int()),
   outboxWaiting: t.optional(t.int()),
-  /** Deliveries that failed, or of which nobody knows. */
+  /** Failed deliveries and deliveries with an unknown outcome. */
   undelivered: t.optional(t.int()),
-  /** The last one, for some days. */
+  /** The last gap, for some days. */
   gap: t.optional(ChannelGap),
-  /** Messages of all time that came too late to be answered. */
+  /** Total number of messages that arrived too late for an answer. */
   tooLate: t.optional(t.int()),
   capabilities: t.optional(ChannelCapabilities),
   extra: t.optional(t.object()),
@@ -222,11 +226,11 @@ const done = { ok: t.literal(true), channel: t.string(64), accountId: t.string(1
 const act = { callers: ["client"], scope: "admin", audit: { target: "channel" }, errors: ["channel.unknown", "channel.failed"] } as const;
 
 method("channels.list", {
-  doc: "Connected channel accounts.",
+  doc: "Lists the connected channel accounts.",
   result: {
     channels: t.array(ChannelEntry, 1000),
     count: t.int(),
-    /** Every channel that is bound to this gateway, also those that have no account yet. */
+    /** Every channel that is bound to this gateway, with or without an account. */
     bound: t.optional(t.array(t.string(64), 256)),
   },
   callers: ["client"],
@@ -235,7 +239,7 @@ method("channels.list", {
   idempotent: true,
 });
 method("channel.inbound", {
-  doc: "A channel hands over a message. The answer means that it is durable here.",
+  doc: "A channel delivers a message. The answer means that the message is durable in the gateway.",
   params: {
     channel: t.string(64),
     accountId: t.string(128),
@@ -255,7 +259,7 @@ method("channel.inbound", {
 method("channel.start", { doc: "Starts a channel account.", params: { ...account, config: t.optional(t.object()) }, result: done, ...act });
 method("channel.stop", { doc: "Stops a channel account.", params: account, result: done, ...act });
 method("channel.status", {
-  doc: "State of a channel's accounts.",
+  doc: "Returns the state of a channel's accounts.",
   params: account,
   result: {
     channel: t.string(64),
@@ -274,60 +278,60 @@ method("channel.login", {
   params: {
     ...account,
     force: t.optional(t.bool()),
-    /** Log in by a code that is typed in on the phone with this number, instead of a QR code. */
+    /** Log in with a code that is typed on the phone with this number, instead of a QR code. */
     phone: t.optional(t.string(32)),
   },
   result: { ...done, qrDataUrl: t.optional(t.text()), message: t.text(), login: t.optional(ChannelLogin) },
   ...act,
 });
-method("channel.logout", { doc: "Logs an account out and forgets its credentials.", params: account, result: done, ...act });
+method("channel.logout", { doc: "Logs an account out and deletes its credentials.", params: account, result: done, ...act });
 
 // ---------------------------------------------------------------- service bindings
 
 const ChannelRef = struct("ChannelRef", "An account of a channel.", { channel: t.string(64), accountId: t.string(128) });
-service("ChannelService", "What every channel's Worker serves to the gateway.", {
-  describe: { doc: "What the platform can do.", params: {}, result: ChannelCapabilities },
+service("ChannelService", "Calls that every channel's Worker serves to the gateway.", {
+  describe: { doc: "Returns the capabilities of the platform.", params: {}, result: ChannelCapabilities },
   start: {
     doc: "Connects an account, and keeps it connected. Safe to repeat.",
     params: { accountId: t.string(128), config: t.object() },
     result: ChannelAccount,
   },
-  stop: { doc: "Disconnects an account; what waits is kept.", params: { accountId: t.string(128) }, result: ChannelAccount },
+  stop: { doc: "Disconnects an account. Queued messages are kept.", params: { accountId: t.string(128) }, result: ChannelAccount },
   status: {
-    doc: "The truth about one account, or all.",
+    doc: "Returns the status of one account, or of all.",
     params: { accountId: t.optional(t.string(128)) },
     result: t.array(ChannelAccount, 256),
   },
   send: {
-    doc: "Takes a message for delivery. When it says `queued`, the message is durable.",
+    doc: "Accepts a message for delivery. `queued` means that the message is durable.",
     params: { accountId: t.string(128), message: OutboundMessage },
     result: ChannelSendResult,
   },
   live: {
-    doc: "Shows an answer while it is made, where the platform can.",
+    doc: "Shows the answer so far, on platforms that can edit messages.",
     params: { accountId: t.string(128), live: LiveText },
-    result: struct("ChannelDone", "Done, as far as it could be.", { ok: t.bool() }),
+    result: struct("ChannelDone", "Best effort: `ok` says whether it was done.", { ok: t.bool() }),
   },
   typing: {
-    doc: "Shows that the agent is at work, until it is told otherwise or two minutes have passed.",
+    doc: "Shows the typing indicator until `active: false`, or for two minutes.",
     params: { accountId: t.string(128), peer: Peer, active: t.bool() },
     result: ref("ChannelDone"),
   },
   login: {
-    doc: "Begins a login, or says where it stands.",
+    doc: "Starts a login, or returns the state of the current one.",
     params: { accountId: t.string(128), force: t.optional(t.bool()), phone: t.optional(t.string(32)) },
     result: ChannelLogin,
   },
-  logout: { doc: "Logs the account out and forgets its keys.", params: { accountId: t.string(128) }, result: ChannelAccount },
+  logout: { doc: "Logs an account out and deletes its keys.", params: { accountId: t.string(128) }, result: ChannelAccount },
 });
-service("GatewayService", "What the gateway serves to channels' Workers.", {
+service("GatewayService", "Calls that the gateway serves to the Workers of channels.", {
   inbound: {
-    doc: "Hands over a message. An answer means that it is durable here; none means that it has to be handed over again.",
+    doc: "Delivers a message. An answer means that the message is durable in the gateway; without an answer the channel must retry.",
     params: { account: ChannelRef, inbound: ChannelInbound },
     result: ChannelInboundOutcome,
   },
   media: {
-    doc: "Whether and where a file of a message may be stored: a stranger's is not.",
+    doc: "Returns where to store a file of a message. Files of unknown senders are not stored.",
     params: {
       account: ChannelRef,
       inbound: ChannelInbound,
@@ -335,8 +339,14 @@ service("GatewayService", "What the gateway serves to channels' Workers.", {
       filename: t.optional(t.string(256)),
       index: t.int(0, 15),
     },
-    result: struct("ChannelMediaSlot", "Where a file goes. Absent: it is not wanted.", { r2Key: t.optional(t.string(1024)) }),
+    result: struct("ChannelMediaSlot", "Where to store a file. Absent: the channel must not store it.", {
+      r2Key: t.optional(t.string(1024)),
+    }),
   },
-  status: { doc: "An account's state changed.", params: { account: ChannelRef, state: ChannelAccount }, result: ref("ChannelDone") },
-  delivered: { doc: "How a delivery ended.", params: { account: ChannelRef, report: DeliveryReport }, result: ref("ChannelDone") },
+  status: {
+    doc: "Reports that the state of an account changed.",
+    params: { account: ChannelRef, state: ChannelAccount },
+    result: ref("ChannelDone"),
+  },
+  delivered: { doc: "Reports how a delivery ended.", params: { account: ChannelRef, report: DeliveryReport }, result: ref("ChannelDone") },
 });

@@ -1,4 +1,4 @@
-/** Talking to the agent. */
+/** Chat: send messages to the agent and follow its runs. */
 import { enumOf, event, method, struct, t, tagged } from "./dsl.ts";
 import { CallId, MessageId, RunId, SessionKey, ThinkLevel } from "./ids.ts";
 import { ToolOutcome } from "./tool.ts";
@@ -7,36 +7,41 @@ export const ModelRef = struct("ModelRef", "A model of a provider.", {
   provider: t.string(64, { minLength: 1 }),
   id: t.string(256, { minLength: 1 }),
 });
-export const Directives = struct("Directives", "Settings that were written inside a message and hold for it alone.", {
+export const Directives = struct("Directives", "Settings inside a message. They apply to this message only.", {
   thinkLevel: t.optional(ThinkLevel),
   model: t.optional(ModelRef),
 });
-export const Attachment = struct("Attachment", "A file that comes with a message.", {
+export const Attachment = struct("Attachment", "A file of a message.", {
   mimeType: t.string(128),
   filename: t.optional(t.string(256)),
   /** base64 */
   data: t.optional(t.text()),
-  /** A file that was uploaded before: what POST /media answered. */
+  /** The key of an uploaded file, from the answer of POST /media. */
   r2Key: t.optional(t.string(1024)),
 });
 
-export const ChatSendResult = tagged("ChatSendResult", "What became of a message. It is durable before this is sent.", "status", {
-  started: {
-    runId: RunId,
-    queued: t.optional(t.bool()),
-    /** The same message id had been accepted before; this is its first answer again. */
-    duplicate: t.optional(t.bool()),
-    /** The message's place in the session's log. */
-    seq: t.optional(t.int()),
-    directives: t.optional(Directives),
+export const ChatSendResult = tagged(
+  "ChatSendResult",
+  "How the session handled a message. The message is durable before this answer is sent.",
+  "status",
+  {
+    started: {
+      runId: RunId,
+      queued: t.optional(t.bool()),
+      /** The message id was accepted before. The first answer is repeated. */
+      duplicate: t.optional(t.bool()),
+      /** Sequence number of the message in the session's log. */
+      seq: t.optional(t.int()),
+      directives: t.optional(Directives),
+    },
+    command: { command: t.string(64), response: t.optional(t.text()), error: t.optional(t.text()) },
+    "directive-only": { response: t.optional(t.text()), directives: t.optional(Directives) },
+    paused: { runId: RunId, response: t.text(), approvalId: t.optional(t.string(128)) },
   },
-  command: { command: t.string(64), response: t.optional(t.text()), error: t.optional(t.text()) },
-  "directive-only": { response: t.optional(t.text()), directives: t.optional(Directives) },
-  paused: { runId: RunId, response: t.text(), approvalId: t.optional(t.string(128)) },
-});
+);
 
 method("chat.send", {
-  doc: "Says something to the agent. `messageId` (else `runId`) makes it safe to send again: the answer is the same and the turn runs once. The caller follows the session from here on.",
+  doc: "Sends a message to the agent. `messageId` (else `runId`) makes a retry safe: the answer is the same and one turn runs. The caller is subscribed to the session from then on.",
   params: {
     sessionKey: SessionKey,
     message: t.text(),
@@ -64,7 +69,7 @@ method("chat.send", {
 });
 
 method("chat.abort", {
-  doc: "Stops the session's run, or the one named. Tools that are under way are cancelled.",
+  doc: "Stops the session's current run, or the named run. Running tool calls are cancelled.",
   params: { sessionKey: SessionKey, runId: t.optional(RunId) },
   result: { ok: t.bool(), wasRunning: t.bool(), runId: t.optional(RunId), pendingToolsCancelled: t.int(0, 100000) },
   callers: ["client"],
@@ -74,7 +79,7 @@ method("chat.abort", {
   idempotent: true,
 });
 
-export const Usage = struct("Usage", "Tokens and their price. `input` excludes what came from the provider's cache.", {
+export const Usage = struct("Usage", "Tokens and their price. `input` excludes tokens from the provider's cache.", {
   input: t.int(),
   output: t.int(),
   cacheRead: t.optional(t.int()),
@@ -85,10 +90,10 @@ export const Usage = struct("Usage", "Tokens and their price. `input` excludes w
 
 export const ChatState = enumOf(
   "ChatState",
-  "`delta`: text as the model makes it. `partial`: text that came with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.",
+  "`delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.",
   ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"],
 );
-export const ChatTool = struct("ChatTool", "A tool call as a person sees it.", {
+export const ChatTool = struct("ChatTool", "A tool call, for display.", {
   callId: CallId,
   name: t.string(192),
   phase: enumOf("ChatToolPhase", "Whether the call starts or has ended.", ["started", "ended"]),
@@ -100,7 +105,7 @@ export const ChatTool = struct("ChatTool", "A tool call as a person sees it.", {
 });
 export const ChatMessage = struct(
   "ChatMessage",
-  'A message as clients get it; `content` is a list of blocks, `{type: "text", text}` and others.',
+  'A message for clients; `content` is a list of blocks, `{type: "text", text}` and others.',
   {
     role: t.string(32),
     content: t.array(t.object(), 1000),
@@ -110,7 +115,7 @@ export const ChatMessage = struct(
 
 const place = { step: t.optional(t.int(0, 100000)), attempt: t.optional(t.int(0, 100000)) };
 const about = { runId: t.optional(RunId), sessionKey: SessionKey };
-/** The place in the session's log. */
+/** Sequence number in the session's log. */
 const logged = { sessionSeq: t.optional(t.int()) };
 
 const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
@@ -131,7 +136,7 @@ const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
 });
 
 event("chat", {
-  doc: "What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.",
+  doc: "News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.",
   payload: ChatEvent,
   to: ["client"],
 });

@@ -1,4 +1,4 @@
-/** The configuration. `GsvConfig` is what is in force; `GsvConfigInput` is what a person has set. Defaults are in CONFIG_DEFAULTS. */
+/** The configuration. `GsvConfig` has every setting; CONFIG_DEFAULTS has the defaults. */
 import { enumOf, method, struct, t } from "./dsl.ts";
 import { AgentId, ThinkLevel } from "./ids.ts";
 import { ModelRef } from "./chat.ts";
@@ -21,7 +21,7 @@ export const ModelConfig = struct("ModelConfig", "The model. `demo` as provider 
   id: o(t.string(256, { minLength: 1 })),
   baseUrl: o(url),
   wire: o(ModelWire),
-  /** It can be shown images. What is known of the model, when absent. */
+  /** Whether the model accepts images. Absent: decided by the table of known models. */
   images: o(t.bool()),
   contextWindow: o(t.int(1024, 100000000)),
   maxTokens: o(t.int(1, 10000000)),
@@ -30,56 +30,59 @@ export const ModelConfig = struct("ModelConfig", "The model. `demo` as provider 
   fallbacks: o(t.array(ModelRef, 8)),
   headers: o(t.map(t.string(4096))),
 });
-export const ProviderConfig = struct("ProviderConfig", "A provider of your own, usable in `model.fallbacks`, `/model` and agents.", {
+export const ProviderConfig = struct("ProviderConfig", "Your own model server, usable in `model.fallbacks`, `/model` and agents.", {
   baseUrl: url,
   wire: ModelWire,
-  /** It can be shown images. What is known of the model, when absent. */
+  /** Whether the model accepts images. Absent: decided by the table of known models. */
   images: o(t.bool()),
   contextWindow: o(t.int(1024, 100000000)),
   maxTokens: o(t.int(1, 10000000)),
   price: o(ModelPrice),
 });
-export const TimeoutsConfig = struct("TimeoutsConfig", "Times.", { llmMs: o(t.int(1000, 3600000)), toolMs: o(t.int(1000, 86400000)) });
-export const LimitsConfig = struct("LimitsConfig", "What one run may use.", {
+export const TimeoutsConfig = struct("TimeoutsConfig", "Time limits.", {
+  llmMs: o(t.int(1000, 3600000)),
+  toolMs: o(t.int(1000, 86400000)),
+});
+export const LimitsConfig = struct("LimitsConfig", "Limits of one run.", {
   stepsPerRun: o(t.int(1, 1000)),
   runMs: o(t.int(1000, 86400000)),
   runCostUsd: o(t.number(0, 10000)),
 });
-export const AuthConfig = struct("AuthConfig", "Who may connect. Tokens themselves are managed by `gsv token`.", {
+export const AuthConfig = struct("AuthConfig", "Browser origins that may connect. Manage tokens with `gsv token`.", {
   allowedOrigins: o(t.array(t.string(256), 64)),
 });
 export const TranscriptionConfig = struct("TranscriptionConfig", "Speech to text.", {
-  provider: o(enumOf("TranscriptionProvider", "Who turns speech into text.", ["workers-ai", "openai"])),
-  /** Of an OpenAI-compatible server; the key is `apiKeys.openai`. */
+  provider: o(enumOf("TranscriptionProvider", "The service that transcribes speech.", ["workers-ai", "openai"])),
+  /** URL of an OpenAI-compatible server. Its key is `apiKeys.openai`. */
   baseUrl: o(url),
   model: o(t.string(256, { minLength: 1 })),
-  /** ISO 639-1, when all that is said is in one language. */
+  /** ISO 639-1. Set it when all speech is in one language. */
   language: o(t.string(8)),
 });
-export const DmPolicy = enumOf("DmPolicy", "What happens to a stranger's message.", ["open", "allowlist", "pairing"]);
+export const DmPolicy = enumOf("DmPolicy", "How messages of unknown senders are handled.", ["open", "allowlist", "pairing"]);
 export const ChannelConfig = struct(
   "ChannelConfig",
-  "Who may talk on a channel, and what of yours others may use there. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everybody who may write on the channel can make the agent use these tools of your machines. Without it nobody but you can.",
+  "Who may write to the agent on a channel, and which of your tools they may use. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everyone who may write on the channel can make the agent use these tools of your machines. Without it only you can.",
   {
     dmPolicy: o(DmPolicy),
     allowFrom: o(t.array(t.string(256), 10000)),
-    /** Ids of those among them who are you: their direct messages are your own conversation, with everything that you may. */
+    /** Ids of your own accounts: their direct messages belong to your own conversation and have your rights. */
     owners: o(t.array(t.string(256), 64)),
     /** When the agent answers in groups, channels and threads. */
-    groups: o(enumOf("GroupPolicy", "When the agent answers where several people write.", ["mention", "all", "off"])),
-    /** Only in these, when there are any. */
+    groups: o(enumOf("GroupPolicy", "When the agent answers in conversations with several people.", ["mention", "all", "off"])),
+    /** When not empty, the agent answers only in these groups. */
     groupAllow: o(t.array(t.string(256), 10000)),
-    /** What is put on a message as a sign that it was seen; empty: nothing. */
+    /** The reaction that marks a message as seen. Empty: no reaction. */
     reaction: o(t.string(64)),
     /**
      * Tools of your machines that other people's conversations on this channel may use, by full name, with `*` for any characters, such
-     * as `laptop__Read`. Careful: everybody who may write there can make the agent use them, in ways that you did not mean. Tools of the
-     * gateway itself can't be opened. A guest whose conversation is kept over several channels (`session.dmScope` per-peer) gets none.
+     * as `laptop__Read`. Careful: everyone who may write there can make the agent use them, also in ways that you did not intend. The
+     * gateway's own tools can't be opened. A guest with one conversation for several channels (`session.dmScope` per-peer) gets none.
      */
     guestTools: o(t.array(t.string(192, { minLength: 1 }), 64)),
   },
 );
-export const ResetPolicyConfig = struct("ResetPolicyConfig", "When sessions start afresh.", {
+export const ResetPolicyConfig = struct("ResetPolicyConfig", "When sessions are reset automatically.", {
   mode: o(ResetMode),
   atHour: o(t.int(0, 23)),
   idleMinutes: o(t.int(1, 525600)),
@@ -96,13 +99,13 @@ export const SessionConfig = struct("SessionConfig", "Sessions.", {
   dmScope: o(DmScope),
   identityLinks: o(t.map(t.array(t.string(256), 256))),
 });
-export const SkillEntryConfig = struct("SkillEntryConfig", "What you say of a skill, over what it says of itself.", {
+export const SkillEntryConfig = struct("SkillEntryConfig", "Your settings for a skill. They override its own.", {
   enabled: o(t.bool()),
   always: o(t.bool()),
   requires: o(struct("SkillRequiresConfig", "Needs of a skill.", { capabilities: o(t.array(t.string(64), 64)) })),
 });
 export const SkillsConfig = struct("SkillsConfig", "Skills.", { entries: o(t.map(SkillEntryConfig)) });
-export const ApprovalDecision = enumOf("ApprovalDecision", "What a rule says.", ["allow", "ask", "deny"]);
+export const ApprovalDecision = enumOf("ApprovalDecision", "The decision of a rule.", ["allow", "ask", "deny"]);
 export const ApprovalCondition = struct("ApprovalCondition", "A condition on a call's arguments.", {
   path: t.string(256),
   op: enumOf("ApprovalOp", "How to compare.", ["equals", "contains", "startsWith", "regex"]),
@@ -116,16 +119,16 @@ export const ApprovalRule = struct("ApprovalRule", "One rule; the first that mat
   decision: ApprovalDecision,
   reason: o(t.string(1024)),
 });
-export const ApprovalConfig = struct("ApprovalConfig", "Which calls need your word.", {
+export const ApprovalConfig = struct("ApprovalConfig", "Which tool calls need your approval.", {
   defaultDecision: o(ApprovalDecision),
   rules: o(t.array(ApprovalRule, 256)),
 });
-export const HeartbeatHours = struct("HeartbeatHours", "When heartbeats may happen.", {
+export const HeartbeatHours = struct("HeartbeatHours", "When heartbeats may run.", {
   start: o(t.string(5)),
   end: o(t.string(5)),
   timezone: o(t.string(64)),
 });
-export const HeartbeatConfig = struct("HeartbeatConfig", "The agent's rounds.", {
+export const HeartbeatConfig = struct("HeartbeatConfig", "Heartbeat: a regular run of the agent.", {
   every: o(t.string(16)),
   prompt: o(t.string(8192)),
   target: o(t.string(128)),
@@ -151,12 +154,12 @@ export const AgentsConfig = struct("AgentsConfig", "Agents.", {
   bindings: o(t.array(AgentBinding, 1024)),
   defaultHeartbeat: o(HeartbeatConfig),
 });
-export const CompactionConfig = struct("CompactionConfig", "Keeping the context small.", {
+export const CompactionConfig = struct("CompactionConfig", "How a long conversation is shortened.", {
   enabled: o(t.bool()),
   reserveTokens: o(t.int(0, 10000000)),
   keepRecentTokens: o(t.int(0, 10000000)),
   extractMemories: o(t.bool()),
-  /** Who writes summaries and picks memories; absent: the conversation's own model. */
+  /** The model for summaries and memories. Absent: the model of the conversation. */
   model: o(ModelRef),
 });
 export const CronConfig = struct("CronConfig", "Schedules.", {
@@ -166,7 +169,7 @@ export const CronConfig = struct("CronConfig", "Schedules.", {
   maxConcurrentRuns: o(t.int(1, 16)),
 });
 
-export const GsvConfig = struct("GsvConfig", "Every setting. Each is optional here: what is absent has its default.", {
+export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: an absent setting has its default.", {
   model: o(ModelConfig),
   providers: o(t.map(ProviderConfig)),
   apiKeys: o(t.map(t.string(1024))),
@@ -185,7 +188,7 @@ export const GsvConfig = struct("GsvConfig", "Every setting. Each is optional he
   userTimezone: o(t.string(64)),
 });
 
-/** What holds when nothing is set. */
+/** Values of settings that are not set. */
 export const CONFIG_DEFAULTS = {
   model: { provider: "demo", id: "demo", fallbacks: [] },
   providers: {},
@@ -216,7 +219,7 @@ export const CONFIG_DEFAULTS = {
 export const SECRET_PATHS = ["apiKeys.*", "model.headers.*"] as const;
 
 method("config.get", {
-  doc: "The configuration in force, or one path of it. Secrets are masked.",
+  doc: "Returns the effective configuration, or one path of it. Secrets are masked.",
   params: { path: t.optional(t.string(512)) },
   result: { path: t.optional(t.string(512)), value: t.optional(t.json()), config: t.optional(t.json()) },
   callers: ["client"],
@@ -226,7 +229,7 @@ method("config.get", {
   idempotent: true,
 });
 method("config.set", {
-  doc: "Sets one path. An unknown path or a value that does not fit is refused, and the answer names the nearest valid one.",
+  doc: "Sets one path. An unknown path or an invalid value is refused; the error names the nearest valid path or value.",
   params: { path: t.string(512, { minLength: 1 }), value: t.json() },
   result: { ok: t.literal(true), path: t.string(512) },
   callers: ["client"],
@@ -236,7 +239,7 @@ method("config.set", {
   idempotent: true,
 });
 method("config.unset", {
-  doc: "Takes one path back to its default.",
+  doc: "Resets one path to its default.",
   params: { path: t.string(512, { minLength: 1 }) },
   result: { ok: t.literal(true), path: t.string(512), wasSet: t.bool() },
   callers: ["client"],

@@ -3,7 +3,7 @@ import { enumOf, method, struct, t } from "./dsl.ts";
 import { Capability, Mode } from "./ids.ts";
 import { ToolDefinition } from "./tool.ts";
 
-export const ClientInfo = struct("ClientInfo", "Who connects. What it may do follows from its token, never from this.", {
+export const ClientInfo = struct("ClientInfo", "The program that connects. Its rights come from its token, never from these fields.", {
   id: t.string(128, { minLength: 1 }),
   version: t.string(64),
   platform: t.string(64),
@@ -12,30 +12,36 @@ export const ClientInfo = struct("ClientInfo", "Who connects. What it may do fol
   accountId: t.optional(t.string(128)),
 });
 
-export const NodeRuntime = struct("NodeRuntime", "What a machine can do, and which of it each tool uses.", {
+export const NodeRuntime = struct("NodeRuntime", "Capabilities of a machine, and those that each tool uses.", {
   hostCapabilities: t.array(Capability, 64),
   toolCapabilities: t.map(t.array(Capability, 64)),
 });
 
 export const LedgerCallState = enumOf(
   "LedgerCallState",
-  "How far a node got with a call. `lost`: it was started, and the node can't tell how it ended.",
+  "Progress of a call on a node. `lost`: the call was started and its outcome is unknown.",
   ["accepted", "started", "finished", "lost"],
 );
-export const LedgerCall = struct("LedgerCall", "A call that a node still answers for.", { callId: t.string(128), state: LedgerCallState });
+export const LedgerCall = struct("LedgerCall", "A call whose result the gateway has not confirmed.", {
+  callId: t.string(128),
+  state: LedgerCallState,
+});
 export const NodeLedger = struct(
   "NodeLedger",
-  "What a node remembers when it connects. Its presence promises that a repeated callId never runs twice.",
+  "The calls in a node's ledger when it connects. A node that sends it promises that a repeated callId never runs twice.",
   {
     calls: t.array(LedgerCall, 512),
   },
 );
 
 export const ServerInfo = struct("ServerInfo", "The gateway.", { version: t.string(64), connectionId: t.string(64) });
-export const Features = struct("Features", "What this gateway serves.", { methods: t.array(t.string(64)), events: t.array(t.string(64)) });
+export const Features = struct("Features", "Methods and events of this gateway.", {
+  methods: t.array(t.string(64)),
+  events: t.array(t.string(64)),
+});
 
 method("connect", {
-  doc: "Must be the first request on a socket, and is allowed once.",
+  doc: "Authenticates a socket. It must be the first request, and is allowed once.",
   params: {
     minProtocol: t.int(0, 65535),
     maxProtocol: t.int(0, 65535),
@@ -44,8 +50,11 @@ method("connect", {
     nodeRuntime: t.optional(NodeRuntime),
     auth: t.optional(struct("ConnectAuth", "The caller's token.", { token: t.optional(t.string(512)) })),
     resume: t.optional(
-      struct("ConnectResume", "Sessions to follow again after a reconnect, each from the last event seen.", {
-        sessions: t.array(struct("ResumePoint", "Where to go on in one session.", { sessionKey: t.string(512), afterSeq: t.int() }), 64),
+      struct("ConnectResume", "Sessions to follow again after a reconnect, each after the last received event.", {
+        sessions: t.array(
+          struct("ResumePoint", "The last received event of one session.", { sessionKey: t.string(512), afterSeq: t.int() }),
+          64,
+        ),
       }),
     ),
     ledger: t.optional(NodeLedger),

@@ -1,9 +1,9 @@
 /**
- * The only vocabulary in which the contract is written. Every schema, method, event, error and limit registers itself
- * here by name; `scripts/codegen` reads the registry and emits everything else.
+ * The vocabulary of the contract. Every schema, method, event, error and limit registers itself here by name, and
+ * `scripts/codegen` reads the registries. It must not know a concrete type or method.
  *
- * There is deliberately no raw union: serde must be able to tell the arms of every union apart by one string field, so
- * `tagged` is the only way to say "one of". Readers ignore fields they do not know; absent means `undefined`, never null.
+ * There is no raw union: serde must distinguish the arms of every union by one string field, so `tagged` is the only union.
+ * Readers ignore unknown fields. Optional fields are absent, never null.
  */
 import Type, { type TSchema } from "typebox";
 
@@ -18,14 +18,14 @@ export interface NamedSchema {
   readonly arms?: readonly string[];
 }
 
-/** Who may call a method: the mode that the connection was authenticated for. `admin` tokens connect as client or node. */
+/** The mode of an authenticated connection. `admin` tokens connect as client or node. */
 export type Caller = "client" | "node" | "channel";
 /** What a token must grant. `read` and `chat` and `admin` are for clients; `node` and `channel` follow from the caller kind. */
 export type Scope = "read" | "chat" | "operate" | "admin" | "node" | "channel";
 
 /**
- * What the audit keeps of a call. `none`: nothing (for calls that only read or talk). `{target}`: one entry, which names the
- * value of that parameter (`null`: no parameter). `own`: the handler writes the entry, because it names more than a parameter.
+ * The audit entry of a call. `none`: no entry (for calls that only read or chat). `{target}`: one entry, which names the
+ * value of that parameter (`null`: no parameter). `own`: the handler writes the entry, because the entry names more than a parameter.
  */
 export type AuditPolicy<Param extends string = string> = "none" | "own" | { readonly target: Param | null };
 
@@ -39,9 +39,9 @@ export interface MethodSpec {
   readonly callers: readonly Caller[];
   readonly scope: Scope;
   readonly audit: AuditPolicy;
-  /** Error reasons that this method may answer with, beside the ones every method may (protocol, auth, internal). */
+  /** Error reasons of this method, in addition to those of every method (protocol, auth, internal). */
   readonly errors: readonly string[];
-  /** The answer may come after other frames (a tool on a machine has to run first). */
+  /** The answer may come after other frames, for example after a tool call on a machine. */
   readonly deferred: boolean;
   /** Sending the same request again, after a lost answer, has no further effect. */
   readonly idempotent: boolean;
@@ -86,7 +86,7 @@ export interface CallSpec {
   readonly result: string;
   readonly list: boolean;
 }
-/** What one Worker serves to another over a service binding. Both ends are ours and deployed together; payloads are checked all the same. */
+/** Calls that one Worker serves to another over a service binding. Payloads are checked, although both ends are deployed together. */
 export interface ServiceSpec {
   readonly name: string;
   readonly doc: string;

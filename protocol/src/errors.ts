@@ -1,6 +1,6 @@
 /**
  * The one table of errors. `text` says what happened, `hint` says what to do next. Adding a row is a minor change; a reason
- * never changes its meaning. Nothing but this table may define a reason.
+ * never changes its meaning. No other module may define a reason.
  */
 import { type Blame, error } from "./dsl.ts";
 

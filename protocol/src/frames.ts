@@ -1,7 +1,7 @@
-/** What travels on the socket. Text frames are these; binary frames are a 4-byte transfer id and a chunk. */
+/** Frames of the socket. Text frames are defined here; a binary frame is a 4-byte transfer id and a chunk. */
 import { struct, t, tagged } from "./dsl.ts";
 
-export const ErrorShape = struct("ErrorShape", "The only error that crosses a process border.", {
+export const ErrorShape = struct("ErrorShape", "An error. Every error on the wire has this shape.", {
   code: t.int(0, 99999),
   reason: t.string(64),
   /** What happened, for a person. */

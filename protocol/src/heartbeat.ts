@@ -1,9 +1,9 @@
-/** The agent's own rounds. */
+/** Heartbeats: regular runs of the agent. */
 import { method, t } from "./dsl.ts";
 import { AgentId } from "./ids.ts";
 
 method("heartbeat.status", {
-  doc: "Heartbeats by agent.",
+  doc: "Returns the heartbeats of each agent.",
   result: { agents: t.map(t.json()) },
   callers: ["client"],
   scope: "read",

@@ -1,6 +1,6 @@
 /**
- * The HTTP contract (ts-rest). The schemas are those of the vocabulary, given in from outside: whoever serves or calls the
- * routes hands in validators, whoever writes the OpenAPI document hands in JSON Schemas. So nothing here needs TypeBox.
+ * The HTTP contract (ts-rest). The schemas are arguments: servers and clients pass validators, the OpenAPI generator passes
+ * JSON Schemas. This module must not import TypeBox.
  */
 import { initContract } from "@ts-rest/core";
 import type { HealthResult, MediaUploaded, ProblemDetails } from "../gen/types.ts";
@@ -10,7 +10,7 @@ export interface HttpTypes {
   readonly MediaUploaded: MediaUploaded;
   readonly ProblemDetails: ProblemDetails;
 }
-/** Standard Schema, version 1: what ts-rest understands of any schema library. */
+/** Standard Schema, version 1: the interface that ts-rest accepts from any schema library. */
 export interface StandardSchema<T> {
   readonly "~standard": {
     readonly version: 1;
@@ -21,7 +21,7 @@ export interface StandardSchema<T> {
 }
 export type SchemaOf = <N extends keyof HttpTypes>(name: N) => StandardSchema<HttpTypes[N]>;
 
-/** A Standard Schema around a validator. What it says is never a value: a refused body may hold a secret. */
+/** Wraps a validator as a Standard Schema. Its messages never contain values, because a refused body may hold a secret. */
 export function standardSchema<T>(check: (value: unknown) => value is T, explain: (value: unknown) => string): StandardSchema<T> {
   return {
     "~standard": {
@@ -40,7 +40,7 @@ export function httpContract(schemaOf: SchemaOf) {
       health: {
         method: "GET",
         path: "/health",
-        summary: "Whether the gateway is up. Needs no token.",
+        summary: "Reports that the gateway is up. Needs no token.",
         responses: { 200: schemaOf("HealthResult") },
       },
       openapi: {
@@ -53,7 +53,7 @@ export function httpContract(schemaOf: SchemaOf) {
         method: "POST",
         path: "/media",
         summary:
-          "Stores a file for a message of `sessionKey`. The body is the file as it is, Content-Type says what it is. `id` (a UUID) makes it safe to send again. A machine's token stores what a tool call of its own gives, named by `callId`.",
+          "Stores a file for a message of `sessionKey`. The body is the content of the file, Content-Type its type. `id` (a UUID) makes a retry safe. A machine's token may store only results of its own tool calls, named by `callId`.",
         query: c.type<{ sessionKey?: string; callId?: string; id?: string; filename?: string }>(),
         body: c.type<ReadableStream | Blob>(),
         responses: { 200: schemaOf("MediaUploaded"), 400: problem, 404: problem, 413: problem, 415: problem },
@@ -61,7 +61,7 @@ export function httpContract(schemaOf: SchemaOf) {
       media: {
         method: "GET",
         path: "/media/:key",
-        summary: "A stored media file. The key is what `r2Key` says, without `media/`, percent-encoded.",
+        summary: "Returns a stored media file. The key is `r2Key` without `media/`, percent-encoded.",
         pathParams: c.type<{ key: string }>(),
         responses: {
           200: c.otherResponse({ contentType: "application/octet-stream", body: c.type<ReadableStream | Blob>() }),

@@ -1,4 +1,4 @@
-/** Names of things. Each is opaque to everyone but its maker. */
+/** Identifiers. Each is opaque to every program except the one that made it. */
 import { enumOf, id } from "./dsl.ts";
 
 export const SessionKey = id(
@@ -27,7 +27,7 @@ export const ToolName = id("ToolName", "A tool as the model sees it: `{nodeId}__
 });
 
 export const Mode = enumOf("Mode", "What a connection is.", ["client", "node", "channel"]);
-export const ThinkLevel = enumOf("ThinkLevel", "How long a model may think before it answers.", [
+export const ThinkLevel = enumOf("ThinkLevel", "How much a model may think before it answers.", [
   "none",
   "minimal",
   "low",
@@ -37,6 +37,6 @@ export const ThinkLevel = enumOf("ThinkLevel", "How long a model may think befor
 ]);
 export const Capability = id(
   "Capability",
-  "What a machine can do: `filesystem.list`, `filesystem.read`, `filesystem.write`, `filesystem.edit`, `text.search`, `shell.exec`, or one that a later version adds.",
+  "A capability of a machine: `filesystem.list`, `filesystem.read`, `filesystem.write`, `filesystem.edit`, `text.search`, `shell.exec`, or a later addition.",
   { maxLength: 64 },
 );

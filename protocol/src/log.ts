@@ -1,9 +1,9 @@
-/** Logs of machines. */
+/** Logs of nodes. */
 import { event, method, t } from "./dsl.ts";
 import { CallId, NodeId } from "./ids.ts";
 
 method("logs.get", {
-  doc: "The last lines of a node's log. Without nodeId, of the only node that is connected.",
+  doc: "Returns the last lines of a node's log. Without nodeId: of the only connected node.",
   params: { nodeId: t.optional(NodeId), lines: t.optional(t.int(1, 5000)) },
   result: { nodeId: NodeId, lines: t.array(t.string(65536), 5000), count: t.int(), truncated: t.bool() },
   callers: ["client"],
@@ -19,7 +19,7 @@ event("logs.get", {
   to: ["node"],
 });
 method("logs.result", {
-  doc: "A node's log lines.",
+  doc: "A node sends its log lines.",
   params: {
     callId: CallId,
     lines: t.optional(t.array(t.string(65536), 5000)),

@@ -1,4 +1,4 @@
-/** Machines. */
+/** Nodes: machines that run tools. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
 import { CallId, Capability, NodeId } from "./ids.ts";
 
@@ -17,7 +17,7 @@ export const NodeEntry = struct("NodeEntry", "A machine that is or was connected
   clientVersion: t.optional(t.string(64)),
 });
 method("nodes.list", {
-  doc: "Machines that are or were connected.",
+  doc: "Lists the machines that are or were connected.",
   result: { nodes: t.array(NodeEntry, 1000), count: t.int() },
   callers: ["client"],
   scope: "read",
@@ -34,14 +34,14 @@ method("node.forget", {
   errors: ["node.unknown", "node.online"],
   idempotent: true,
 });
-export const ExecEventKind = enumOf("ExecEventKind", "What became of a background process.", [
+export const ExecEventKind = enumOf("ExecEventKind", "A change in the state of a background process.", [
   "started",
   "finished",
   "failed",
   "timed_out",
 ]);
 method("node.exec.event", {
-  doc: "A background process started or ended. Its end wakes the session that started it.",
+  doc: "A node reports that a background process started or ended. The end of a process wakes its session.",
   params: {
     eventId: t.string(128, { minLength: 1 }),
     sessionId: t.string(128),
@@ -60,7 +60,7 @@ method("node.exec.event", {
   idempotent: true,
 });
 event("presence", {
-  doc: "A machine came or went.",
+  doc: "A machine connected or disconnected.",
   payload: { nodeId: NodeId, online: t.bool(), reason: t.optional(t.string(256)) },
   to: ["client"],
 });

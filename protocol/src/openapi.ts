@@ -1,4 +1,4 @@
-/** The OpenAPI document of the HTTP contract. Only the code generator imports this: the gateway serves what it wrote. */
+/** The OpenAPI document of the HTTP contract. Only the code generator may import this module: the gateway serves the generated file. */
 import { generateOpenApi } from "@ts-rest/open-api";
 import { type HttpTypes, httpContract, type StandardSchema } from "./http.ts";
 
@@ -31,17 +31,17 @@ export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema):
       setOperationId: true,
       operationMapper: (operation, route) => {
         if (route.path === "/health") return { ...operation, security: [] };
-        // ts-rest has no word for a body of plain bytes.
+        // ts-rest can't describe a body of plain bytes.
         if (route.method === "POST" && route.path === "/media") return { ...operation, requestBody: { required: true, content: BYTES } };
         return operation;
       },
-      // `title` is what lifts a schema into the components.
+      // A schema with a `title` becomes a component.
       schemaTransformer: ({ schema }) => {
         const name = names.get(schema);
         return name === undefined ? null : { title: name, ...schemas(name) };
       },
     },
   );
-  // The schemas are JSON Schema 2020-12, which is what 3.1 means by a schema.
+  // The schemas are JSON Schema 2020-12, which OpenAPI 3.1 uses.
   return { ...document, openapi: "3.1.0" };
 }

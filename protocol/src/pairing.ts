@@ -1,25 +1,25 @@
-/** Strangers who wrote to the agent and wait to be let in. */
+/** Pairing requests: unknown senders who wait for approval. */
 import { enumOf, method, struct, t } from "./dsl.ts";
 
-export const PendingPair = struct("PendingPair", "Somebody who waits.", {
+export const PendingPair = struct("PendingPair", "A pairing request.", {
   channel: t.string(64),
   senderId: t.string(256),
   senderName: t.optional(t.string(256)),
   requestedAt: t.time(),
   firstMessage: t.optional(t.string(1024)),
-  /** What the stranger was told, so that you know whom you let in. */
+  /** The code that the sender received. Compare it before you approve the request. */
   code: t.optional(t.string(16)),
-  /** Messages that wait with them. */
+  /** Messages that are kept with the request. */
   waiting: t.optional(t.int()),
 });
 export const PairRole = enumOf(
   "PairRole",
-  "`owner`: it is you. `guest`: somebody else, in a conversation of their own, without your private notes and machines.",
+  "`owner`: the sender is you. `guest`: another person, with a separate conversation and without your private notes and machines.",
   ["owner", "guest"],
 );
 const who = { channel: t.string(64, { minLength: 1 }), senderId: t.string(256, { minLength: 1 }) };
 method("pair.list", {
-  doc: "Who waits.",
+  doc: "Lists the pairing requests.",
   result: { pairs: t.map(PendingPair) },
   callers: ["client"],
   scope: "operate",
@@ -27,7 +27,7 @@ method("pair.list", {
   idempotent: true,
 });
 method("pair.approve", {
-  doc: "Lets somebody in.",
+  doc: "Approves a pairing request.",
   params: {
     ...who,
     /** `guest` when absent. */
@@ -40,7 +40,7 @@ method("pair.approve", {
   errors: ["pair.not_found"],
 });
 method("pair.reject", {
-  doc: "Turns somebody away.",
+  doc: "Rejects a pairing request.",
   params: who,
   result: { rejected: t.literal(true), senderId: t.string(256) },
   callers: ["client"],

@@ -1,30 +1,30 @@
-/** Finding text in files, conversations and transcripts. */
+/** Full-text search in files, conversations and transcripts. */
 import { enumOf, method, struct, t } from "./dsl.ts";
 import { AgentId, SessionKey } from "./ids.ts";
 
 export const SearchSource = enumOf(
   "SearchSource",
-  "Where to look: the agent's files, conversations that go on, transcripts that were put away.",
+  "Where to search: `workspace`: the agent's files. `sessions`: current conversations. `archives`: archived transcripts.",
   ["workspace", "sessions", "archives"],
 );
-const SearchHit = struct("SearchHit", "One place that matches.", {
+const SearchHit = struct("SearchHit", "One match.", {
   source: SearchSource,
   /** The file or transcript, in the agent's workspace. */
   path: t.optional(t.string(1024)),
   sessionKey: t.optional(SessionKey),
   sessionId: t.optional(t.string(64)),
-  /** Of a message: user, assistant or toolResult. */
+  /** Role of the message: user, assistant or toolResult. */
   role: t.optional(t.string(32)),
   at: t.optional(t.time()),
-  /** Of a file: the line, from 1. Of a transcript: the message, from 0. */
+  /** In a file: the line, from 1. In a transcript: the message, from 0. */
   position: t.optional(t.int()),
-  /** Text around the match, one line; the words that match stand between U+E000 and U+E001. */
+  /** Text around the match, one line; each matching word is between U+E000 and U+E001. */
   snippet: t.string(2048),
   /** Higher is better. */
   score: t.number(),
 });
 method("search.query", {
-  doc: 'Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are understood. The best hits first.',
+  doc: 'Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are supported. The best hits come first.',
   params: {
     query: t.string(1024, { minLength: 1 }),
     agentId: t.optional(AgentId),
@@ -35,7 +35,7 @@ method("search.query", {
   },
   result: {
     hits: t.array(SearchHit, 100),
-    /** True: there are more. */
+    /** True: more hits exist. */
     more: t.bool(),
     /** What could not be searched, and why. */
     notes: t.array(t.string(512), 32),

@@ -1,16 +1,16 @@
-/** Conversations: their state, settings, history, and following them live. */
+/** Sessions: state, settings, history and live events. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
 import { AgentId, RunId, SessionKey, ThinkLevel } from "./ids.ts";
 import { ChatMessage, ModelRef, Usage } from "./chat.ts";
 
-export const SessionSettings = struct("SessionSettings", "What a session sets for itself, over the configuration.", {
+export const SessionSettings = struct("SessionSettings", "Settings of one session. They override the configuration.", {
   model: t.optional(ModelRef),
   thinkingLevel: t.optional(ThinkLevel),
   systemPrompt: t.optional(t.string(65536)),
   maxTokens: t.optional(t.int(1, 10000000)),
 });
-export const ResetMode = enumOf("ResetMode", "When a session starts afresh by itself.", ["manual", "daily", "idle"]);
-export const ResetPolicy = struct("ResetPolicy", "When a session starts afresh by itself.", {
+export const ResetMode = enumOf("ResetMode", "When a session is reset automatically.", ["manual", "daily", "idle"]);
+export const ResetPolicy = struct("ResetPolicy", "When a session is reset automatically.", {
   mode: ResetMode,
   atHour: t.optional(t.int(0, 23)),
   idleMinutes: t.optional(t.int(1, 525600)),
@@ -21,7 +21,7 @@ export const TokenUsage = struct("TokenUsage", "Tokens so far.", {
   total: t.int(),
   costUsd: t.optional(t.number(0)),
 });
-export const RunState = enumOf("RunState", "What a session is doing.", ["idle", "thinking", "acting", "archiving"]);
+export const RunState = enumOf("RunState", "The current activity of a session.", ["idle", "thinking", "acting", "archiving"]);
 export const SessionEntry = struct("SessionEntry", "A session in the list.", {
   sessionKey: SessionKey,
   createdAt: t.time(),
@@ -38,7 +38,7 @@ const read = {
 } as const;
 
 method("sessions.list", {
-  doc: "Sessions, the last active first.",
+  doc: "Lists sessions, the last active first.",
   params: { offset: t.optional(t.int()), limit: t.optional(t.int(1, 200)) },
   result: { sessions: t.array(SessionEntry, 200), count: t.int() },
   callers: ["client"],
@@ -47,7 +47,7 @@ method("sessions.list", {
   idempotent: true,
 });
 method("session.get", {
-  doc: "One session.",
+  doc: "Returns one session.",
   params: key,
   result: {
     sessionId: t.string(64),
@@ -63,16 +63,16 @@ method("session.get", {
     label: t.optional(t.string(256)),
     state: t.optional(RunState),
     lastSeq: t.optional(t.int()),
-    /** What the conversation takes of the model's window, as far as is known. */
+    /** Tokens of the conversation in the model's context window. Absent: unknown. */
     contextTokens: t.optional(t.int()),
     contextWindow: t.optional(t.int()),
-    /** Compactions of the present conversation; its beginning is then a summary. */
+    /** Compactions of the current conversation. After one, the conversation begins with a summary. */
     compactions: t.optional(t.int()),
   },
   ...read,
 });
 method("session.stats", {
-  doc: "Counters of one session.",
+  doc: "Returns counters of one session.",
   params: key,
   result: {
     sessionKey: SessionKey,
@@ -92,7 +92,7 @@ method("session.stats", {
   ...read,
 });
 method("session.patch", {
-  doc: "Changes settings, label or reset policy. Fields that are absent stay; `clear` names settings to take back.",
+  doc: "Changes settings, label or reset policy. Absent fields stay unchanged; `clear` names settings to remove.",
   params: {
     ...key,
     settings: t.optional(SessionSettings),
@@ -114,7 +114,7 @@ method("session.patch", {
   idempotent: true,
 });
 method("session.reset", {
-  doc: "Archives the conversation and starts a fresh one. Nothing is removed before the archive is safely stored.",
+  doc: "Archives the conversation and starts a new one. Nothing is removed before the archive is durable.",
   params: key,
   result: {
     ok: t.bool(),
@@ -125,7 +125,7 @@ method("session.reset", {
     archivedTo: t.optional(t.string(1024)),
     tokensCleared: TokenUsage,
     mediaDeleted: t.optional(t.int()),
-    /** The daily file that what was remembered went to. */
+    /** The daily file with the extracted memories. */
     memoriesTo: t.optional(t.string(1024)),
   },
   callers: ["client"],
@@ -135,7 +135,7 @@ method("session.reset", {
   deferred: true,
 });
 method("session.compact", {
-  doc: "Makes the context smaller. Without `keepMessages` older messages are archived and a summary takes their place; with it all but the last ones are archived and dropped.",
+  doc: "Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones are archived and removed.",
   params: { ...key, keepMessages: t.optional(t.int(1, 100000)) },
   result: {
     ok: t.bool(),
@@ -143,7 +143,7 @@ method("session.compact", {
     keptMessages: t.int(),
     archivedTo: t.optional(t.string(1024)),
     summarized: t.optional(t.bool()),
-    /** The daily file that what was remembered goes to. */
+    /** The daily file with the extracted memories. */
     memoriesTo: t.optional(t.string(1024)),
   },
   callers: ["client"],
@@ -153,19 +153,19 @@ method("session.compact", {
   deferred: true,
 });
 method("session.history", {
-  doc: "The conversation's earlier incarnations.",
+  doc: "Lists the earlier incarnations of a session.",
   params: key,
   result: { sessionKey: SessionKey, currentSessionId: t.string(64), previousSessionIds: t.array(t.string(64), 10000) },
   ...read,
 });
 method("session.preview", {
-  doc: "The last messages, oldest first, in the shape of the model library.",
+  doc: "Returns the last messages, the oldest first, in the format of the model library.",
   params: { ...key, limit: t.optional(t.int(1, 200)) },
   result: { sessionKey: SessionKey, sessionId: t.string(64), messageCount: t.int(), messages: t.array(t.json(), 200) },
   ...read,
 });
 method("session.messages", {
-  doc: "Messages of the present conversation from `offset` on, oldest first, in the shape of the model library, as many as fit an answer.",
+  doc: "Returns messages of the current conversation from `offset` on, the oldest first, in the format of the model library, as many as fit into an answer.",
   params: { ...key, offset: t.optional(t.int()), limit: t.optional(t.int(1, 10000)) },
   result: {
     sessionKey: SessionKey,
@@ -188,9 +188,9 @@ const PromptSection = struct("PromptSection", "A part of the system prompt.", {
   /** An estimate. */
   tokens: t.int(),
 });
-const PromptTool = struct("PromptTool", "A tool that the model is offered.", { name: t.string(192), tokens: t.int() });
+const PromptTool = struct("PromptTool", "A tool in the prompt.", { name: t.string(192), tokens: t.int() });
 method("session.prompt", {
-  doc: "What the model would get now: the system prompt by section, tools, and the size of the conversation. Calls no model.",
+  doc: "Returns the current prompt: the system prompt by section, the tools and the size of the conversation. Calls no model.",
   params: key,
   result: {
     sessionKey: SessionKey,
@@ -204,7 +204,7 @@ method("session.prompt", {
     messageTokens: t.int(),
     totalTokens: t.int(),
     contextWindow: t.int(),
-    /** Of the system prompt; the same while nothing changes. */
+    /** Hash of the system prompt. */
     sha256: t.string(64),
   },
   callers: ["client"],
@@ -214,7 +214,7 @@ method("session.prompt", {
   idempotent: true,
 });
 method("session.subscribe", {
-  doc: "Follow a session live. With `afterSeq`, the log events since then come first, in the answer, without gap or double.",
+  doc: "Subscribes to a session. With `afterSeq` the answer has the log events since then, without gaps or duplicates.",
   params: { ...key, afterSeq: t.optional(t.int()) },
   result: {
     sessionKey: SessionKey,
@@ -224,7 +224,7 @@ method("session.subscribe", {
     runId: t.optional(RunId),
     step: t.optional(t.int()),
     attempt: t.optional(t.int()),
-    /** Text of the model call that is under way. */
+    /** Text so far of the current model call. */
     text: t.optional(t.text()),
   },
   callers: ["client"],
@@ -234,7 +234,7 @@ method("session.subscribe", {
   idempotent: true,
 });
 method("session.unsubscribe", {
-  doc: "Stop following a session.",
+  doc: "Ends the subscription to a session.",
   params: key,
   result: { ok: t.literal(true) },
   callers: ["client"],
@@ -244,7 +244,7 @@ method("session.unsubscribe", {
 });
 
 event("session", {
-  doc: "News of a session that is not part of a run: it was reset or compacted, a late tool result came, a machine dropped off.",
+  doc: "News of a session that is not part of a run: it was reset or compacted, a late tool result arrived, a machine disconnected.",
   payload: {
     sessionKey: SessionKey,
     kind: enumOf("SessionEventKind", "What happened to the session.", ["reset", "compacted", "note", "settings"]),

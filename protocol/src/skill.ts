@@ -1,44 +1,44 @@
-/** Skills: what they need and which are usable. */
+/** Skills: requirements, state, installation and approval. */
 import { enumOf, method, struct, t } from "./dsl.ts";
 import { AgentId, Capability, NodeId } from "./ids.ts";
 
-const SkillRequirements = struct("SkillRequirements", "What a skill needs on one machine.", {
+const SkillRequirements = struct("SkillRequirements", "Requirements of a skill. One machine must meet all of them.", {
   capabilities: t.array(Capability, 64),
-  /** Programs that it says it uses. Machines don't report theirs, so these are shown and not checked. */
+  /** Programs that the skill uses. Machines don't report their programs, so these are shown and not checked. */
   bins: t.optional(t.array(t.string(128), 64)),
 });
 const SkillMetadata = struct(
   "SkillMetadata",
-  "What a SKILL.md says beside the common keys: the first of `gsv`, `openclaw` and `clawdbot` under `metadata`.",
+  "Additional keys of a SKILL.md: the first of `gsv`, `openclaw` and `clawdbot` under `metadata`.",
   {
     always: t.optional(t.bool()),
     emoji: t.optional(t.string(32)),
     homepage: t.optional(t.string(1024)),
     requires: t.optional(
-      struct("SkillNeeds", "What a skill says it needs.", {
+      struct("SkillNeeds", "Requirements that a skill declares.", {
         capabilities: t.optional(t.array(Capability, 64)),
         bins: t.optional(t.array(t.string(128), 64)),
       }),
     ),
-    /** Texts, or the steps of other programs. Only ever shown. */
+    /** Texts, or steps for other programs. They are shown and never run. */
     install: t.optional(t.array(t.json(), 16)),
   },
 );
-struct("SkillFrontMatter", "The head of a SKILL.md, `metadata` being the part of it that counts. Other keys are ignored.", {
+struct("SkillFrontMatter", "The front matter of a SKILL.md. Other keys are ignored.", {
   name: t.optional(t.string(128, { minLength: 1 })),
   description: t.string(8192, { minLength: 1 }),
   homepage: t.optional(t.string(1024)),
   always: t.optional(t.bool()),
   metadata: t.optional(SkillMetadata),
 });
-const SkillScope = enumOf("SkillScope", "Whose it is: the agent's own, every agent's, or built in. The first of a name is used.", [
-  "agent",
-  "global",
-  "builtin",
-]);
+const SkillScope = enumOf(
+  "SkillScope",
+  "Where a skill is installed: for one agent, for all agents, or built in. Of skills with the same name the first in this order is used.",
+  ["agent", "global", "builtin"],
+);
 const SkillState = enumOf(
   "SkillState",
-  "`ready`: usable as it was installed. `changed`: its files are not those that were approved, so it is not used. `invalid`: its front matter can't be used. `disabled`: switched off by `skills.entries`. `unmet`: no connected machine has what it needs.",
+  "`ready`: the skill is usable. `changed`: its files differ from the approved ones, so it is not used. `invalid`: its front matter is invalid. `disabled`: `skills.entries` disables it. `unmet`: no connected machine meets its requirements.",
   ["ready", "changed", "invalid", "disabled", "unmet"],
 );
 const SkillEntry = struct("SkillEntry", "One skill and whether it is usable.", {
@@ -54,9 +54,9 @@ const SkillEntry = struct("SkillEntry", "One skill and whether it is usable.", {
   state: t.optional(SkillState),
   homepage: t.optional(t.string(1024)),
   emoji: t.optional(t.string(32)),
-  /** How what it needs is installed, in its author's words. Never run by itself. */
+  /** The author's installation steps for the requirements. They are never run automatically. */
   install: t.optional(t.array(t.string(1024), 16)),
-  /** Of all its files; what was approved, when that is something else. */
+  /** `sha256`: hash of all files. `approvedSha256`: the approved hash, when it differs. */
   sha256: t.optional(t.string(64)),
   approvedSha256: t.optional(t.string(64)),
   approvedAt: t.optional(t.time()),
@@ -66,7 +66,7 @@ const SkillFile = struct("SkillFile", "A file of a skill, by its path in the ski
   path: t.string(512, { minLength: 1 }),
   content: t.text(),
 });
-const SkillNode = struct("SkillNode", "A machine as skills see it.", {
+const SkillNode = struct("SkillNode", "A machine and its capabilities.", {
   nodeId: NodeId,
   online: t.bool(),
   hostCapabilities: t.array(Capability, 64),
@@ -78,7 +78,7 @@ const SkillsReport = struct("SkillsReport", "Skills of an agent.", {
   skills: t.array(SkillEntry, 1000),
 });
 method("skills.status", {
-  doc: "Skills of an agent and whether they are usable.",
+  doc: "Lists the skills of an agent and whether they are usable.",
   params: { agentId: t.optional(AgentId) },
   result: SkillsReport,
   callers: ["client"],
@@ -87,7 +87,7 @@ method("skills.status", {
   idempotent: true,
 });
 method("skills.update", {
-  doc: "Looks at the skills again.",
+  doc: "Checks the skills again.",
   params: { agentId: t.optional(AgentId) },
   result: SkillsReport,
   callers: ["client"],
@@ -97,7 +97,7 @@ method("skills.update", {
 });
 const skill = { agentId: t.optional(AgentId), name: t.string(128, { minLength: 1 }) };
 method("skills.show", {
-  doc: "One skill with its text and the names of its other files.",
+  doc: "Returns one skill with its text and the names of its other files.",
   params: skill,
   result: { skill: SkillEntry, content: t.text(), files: t.array(t.string(1024), 256) },
   callers: ["client"],
@@ -107,13 +107,13 @@ method("skills.show", {
   idempotent: true,
 });
 method("skills.install", {
-  doc: "Installs a skill, as the agent's own or for every agent, and approves it as it is. Replaces one of that name only with `replace`.",
+  doc: "Installs a skill for one agent or for all agents, and approves its files. Replaces a skill of the same name only with `replace`.",
   params: {
     agentId: t.optional(AgentId),
     name: t.string(128, { minLength: 1 }),
     /** `agent` when absent. */
     scope: t.optional(SkillScope),
-    /** SKILL.md among them. */
+    /** Must include SKILL.md. */
     files: t.array(SkillFile, 64),
     replace: t.optional(t.bool()),
   },
@@ -124,7 +124,7 @@ method("skills.install", {
   errors: ["skill.invalid", "skill.exists", "skill.limit", "path.invalid", "file.too_large", "storage.failed", "agent.unknown"],
 });
 method("skills.remove", {
-  doc: "Deletes a skill's files. One of the same name that it had covered is used again. Built-in ones can only be switched off.",
+  doc: "Deletes a skill's files. A skill of the same name in another scope is then used again. Built-in skills can only be disabled.",
   params: { ...skill, scope: t.optional(SkillScope) },
   result: { removed: t.literal(true), scope: SkillScope },
   callers: ["client"],
@@ -133,7 +133,7 @@ method("skills.remove", {
   errors: ["skill.not_found", "skill.builtin", "storage.failed"],
 });
 method("skills.approve", {
-  doc: "Says that a skill may be used as it is now. `sha256` is what was looked at: when the files have changed since, nothing is approved.",
+  doc: "Approves the current files of a skill. `sha256` is the hash of the reviewed files: when the files have changed since, nothing is approved.",
   params: { ...skill, sha256: t.string(64, { minLength: 64 }) },
   result: { skill: SkillEntry },
   callers: ["client"],

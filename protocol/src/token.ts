@@ -1,8 +1,8 @@
-/** Tokens: who may connect. */
+/** Access tokens: create, list and revoke them. */
 import { enumOf, method, struct, t } from "./dsl.ts";
 import { TokenId } from "./ids.ts";
 
-export const TokenKind = enumOf("TokenKind", "What a token's holder may be. `client-ro` may only look.", [
+export const TokenKind = enumOf("TokenKind", "The role of a token's holder. `client-ro` may only read.", [
   "client",
   "client-ro",
   "node",
@@ -23,7 +23,7 @@ export const TokenEntry = struct("TokenEntry", "A token, without its secret.", {
   revokedAt: t.optional(t.time()),
 });
 method("tokens.create", {
-  doc: "Makes a token. Its secret is in this answer and nowhere else.",
+  doc: "Creates a token. Only this answer contains its secret.",
   params: {
     kind: TokenKind,
     nodeId: t.optional(t.string(64)),
@@ -39,7 +39,7 @@ method("tokens.create", {
   errors: ["token.limit", "protocol.invalid_params"],
 });
 method("tokens.list", {
-  doc: "Tokens, without their secrets.",
+  doc: "Lists the tokens, without their secrets.",
   result: { tokens: t.array(TokenEntry, 1000), count: t.int() },
   callers: ["client"],
   scope: "admin",
@@ -47,7 +47,7 @@ method("tokens.list", {
   idempotent: true,
 });
 method("tokens.revoke", {
-  doc: "Ends a token. Connections that used it are closed within a second.",
+  doc: "Revokes a token. Its connections are closed within a second.",
   params: { tokenId: TokenId },
   result: { ok: t.literal(true), tokenId: TokenId, closed: t.int() },
   callers: ["client"],

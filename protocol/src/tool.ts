@@ -1,4 +1,4 @@
-/** Tools: what machines and the gateway offer, and how a call travels. */
+/** Tools of machines and of the gateway, and the messages of a tool call. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
 import { CallId, NodeId, ToolName } from "./ids.ts";
 
@@ -13,7 +13,7 @@ export const ToolDefinition = struct("ToolDefinition", "A tool. `inputSchema` is
 });
 
 method("tools.list", {
-  doc: "Every tool that a run could use now, under the names that the model sees. A node gets its own only; the reference's nodes ask for it as a sign of life.",
+  doc: "Lists every tool that a run could use now, by the names that the model sees. A node gets only its own tools; nodes of the reference implementation use this as a ping.",
   result: { tools: t.array(ToolDefinition, 4096) },
   callers: ["client", "node"],
   scope: "read",
@@ -22,7 +22,7 @@ method("tools.list", {
 });
 
 method("tool.invoke", {
-  doc: "Runs one tool for the caller and answers with its result.",
+  doc: "Runs one tool for the caller and returns its result.",
   params: { tool: ToolName, args: t.optional(t.object()), callId: t.optional(CallId), timeoutMs: t.optional(t.int(0, 86400000)) },
   result: { result: t.optional(t.json()), callId: t.optional(CallId) },
   callers: ["client"],
@@ -33,7 +33,7 @@ method("tool.invoke", {
 });
 
 method("tool.request", {
-  doc: "Asks for a tool call on behalf of a session. Kept for the reference's clients; the session itself never uses it.",
+  doc: "Requests a tool call for a session. Kept for clients of the reference implementation; sessions never use it.",
   params: { callId: CallId, tool: ToolName, args: t.object(), sessionKey: t.string(512) },
   result: { status: t.literal("sent") },
   callers: ["client"],
@@ -43,7 +43,7 @@ method("tool.request", {
 });
 
 event("tool.invoke", {
-  doc: "The gateway asks a node to run a call. Sent again with the same callId whenever the gateway can't know that it arrived; a node with a ledger never runs it twice.",
+  doc: "The gateway asks a node to run a call. The gateway sends it again with the same callId when the delivery is unknown; a node with a ledger never runs it twice.",
   payload: {
     callId: CallId,
     tool: t.string(128),
@@ -55,12 +55,12 @@ event("tool.invoke", {
 });
 
 event("tool.cancel", {
-  doc: "The gateway no longer wants a call: its process group is ended (TERM, then KILL).",
+  doc: "The gateway cancels a call: the node ends its process group (TERM, then KILL).",
   payload: { callId: CallId, reason: t.string(256) },
   to: ["node"],
 });
 
-export const ToolOutcome = enumOf("ToolOutcome", "How a call ended. `unknown`: it was started and may or may not have taken effect.", [
+export const ToolOutcome = enumOf("ToolOutcome", "How a call ended. `unknown`: the call was started, and its outcome is unknown.", [
   "ok",
   "error",
   "cancelled",
@@ -69,7 +69,7 @@ export const ToolOutcome = enumOf("ToolOutcome", "How a call ended. `unknown`: i
 ]);
 
 method("tool.result", {
-  doc: "A node reports how a call ended. The answer means that the gateway has it durably; until then the node keeps it and sends it again.",
+  doc: "A node reports how a call ended. The answer means that the result is durable in the gateway; until then the node keeps it and retries.",
   params: {
     callId: CallId,
     result: t.optional(t.json()),
@@ -85,10 +85,10 @@ method("tool.result", {
   idempotent: true,
 });
 
-export const ToolPhase = enumOf("ToolPhase", "What a node says of a call that has not ended.", ["accepted", "started", "output"]);
+export const ToolPhase = enumOf("ToolPhase", "Progress of a call that has not ended.", ["accepted", "started", "output"]);
 
 method("tool.progress", {
-  doc: "A node reports that it has accepted or started a call, or what the call printed. Shown to the clients of the session; never stored.",
+  doc: "A node reports that it accepted or started a call, or new output of the call. Clients of the session see it; it is never stored.",
   params: { callId: CallId, phase: ToolPhase, chunk: t.optional(t.string(65536)), pid: t.optional(t.int(0, 4294967295)) },
   result: { ok: t.literal(true) },
   callers: ["node"],
@@ -98,7 +98,7 @@ method("tool.progress", {
 });
 
 event("tool.progress", {
-  doc: "Live news of a call in a session that the client follows.",
+  doc: "Progress of a call in a session that the client follows.",
   payload: {
     callId: CallId,
     sessionKey: t.optional(t.string(512)),

@@ -1,24 +1,24 @@
-/** Files that are too large for a frame: announced by frames, carried by binary ones. */
+/** Transfers of files that are too large for a text frame: text frames announce them, binary frames carry them. */
 import { event, method, t } from "./dsl.ts";
 
 const transferId = t.int(0, 4294967295);
 const ok = { ok: t.literal(true) };
 const node = { callers: ["node"], scope: "node", audit: "none" } as const;
 method("transfer.meta", {
-  doc: "The sender says what will come.",
+  doc: "The sender announces a file.",
   params: { transferId, size: t.int(), mime: t.optional(t.string(128)), error: t.optional(t.text()) },
   result: ok,
   ...node,
 });
 method("transfer.accept", {
-  doc: "The receiver is ready, or is not.",
+  doc: "The receiver accepts the file, or refuses it with `error`.",
   params: { transferId, error: t.optional(t.text()) },
   result: ok,
   ...node,
 });
-method("transfer.complete", { doc: "The sender has sent everything.", params: { transferId }, result: ok, ...node });
+method("transfer.complete", { doc: "The sender has sent the whole file.", params: { transferId }, result: ok, ...node });
 method("transfer.done", {
-  doc: "The receiver has written everything.",
+  doc: "The receiver has written the whole file.",
   params: { transferId, bytesWritten: t.int(), error: t.optional(t.text()) },
   result: ok,
   ...node,
@@ -30,4 +30,4 @@ event("transfer.receive", {
   payload: { transferId, path: t.string(4096), size: t.int(), mime: t.optional(t.string(128)) },
   to: ["node"],
 });
-event("transfer.end", { doc: "Everything has been relayed.", payload: { transferId }, to: ["node"] });
+event("transfer.end", { doc: "The gateway has relayed the whole file.", payload: { transferId }, to: ["node"] });

@@ -1,4 +1,4 @@
-/** The agent's files. */
+/** The files of an agent: read, write, and their versions. */
 import { method, struct, t } from "./dsl.ts";
 import { AgentId } from "./ids.ts";
 
@@ -6,7 +6,7 @@ const path = t.string(1024, { minLength: 1 });
 const agentId = t.optional(AgentId);
 const errors = ["path.invalid", "path.not_found", "path.not_a_file", "storage.failed"] as const;
 method("workspace.list", {
-  doc: "Files and folders directly under a folder of the agent's workspace.",
+  doc: "Lists files and folders directly in a folder of the agent's workspace.",
   params: { path: t.optional(t.string(1024)), agentId },
   result: { path: t.string(1024), files: t.array(t.string(1024)), directories: t.array(t.string(1024)) },
   callers: ["client"],
@@ -16,7 +16,7 @@ method("workspace.list", {
   idempotent: true,
 });
 method("workspace.read", {
-  doc: "One file, as it is or as an earlier version of it was. Whole, or not at all; with `offset` (bytes, from 0) as much from there on as fits an answer.",
+  doc: "Returns one file, in its current or an earlier version. Without `offset`: the whole file or an error. With `offset` (bytes, from 0): as much from there on as fits into an answer.",
   params: { path, agentId, version: t.optional(t.string(128)), offset: t.optional(t.int()) },
   result: {
     path: t.string(1024),
@@ -24,7 +24,7 @@ method("workspace.read", {
     size: t.int(),
     lastModified: t.optional(t.string(64)),
     etag: t.optional(t.string(128)),
-    /** Where to go on; absent at the end, and when no `offset` was asked for. `size` is the whole file's. */
+    /** The next `offset`. Absent at the end and when the request had no `offset`. `size` is the size of the whole file. */
     nextOffset: t.optional(t.int()),
   },
   callers: ["client"],
@@ -34,7 +34,7 @@ method("workspace.read", {
   idempotent: true,
 });
 method("workspace.write", {
-  doc: "Writes one file. With `ifMatch` (an etag, or `*` for none-yet as `absent`), only when the file has not changed since it was read.",
+  doc: "Writes one file. `ifMatch` is an etag or a version id: the file is written only if that is still its current version. `absent`: the file must not exist.",
   params: { path, content: t.text(), agentId, ifMatch: t.optional(t.string(128)) },
   result: { path: t.string(1024), size: t.int(), written: t.literal(true), etag: t.optional(t.string(128)) },
   callers: ["client"],
@@ -44,7 +44,7 @@ method("workspace.write", {
   idempotent: true,
 });
 method("workspace.delete", {
-  doc: "Deletes one file. What it was stays among its versions.",
+  doc: "Deletes one file. Its content is kept as a version.",
   params: { path, agentId },
   result: { path: t.string(1024), deleted: t.literal(true) },
   callers: ["client"],
@@ -53,22 +53,22 @@ method("workspace.delete", {
   errors: [...errors, "file.too_large", "workspace.conflict", "workspace.protected"],
   idempotent: true,
 });
-const WorkspaceVersion = struct("WorkspaceVersion", "What a file was before a change.", {
+const WorkspaceVersion = struct("WorkspaceVersion", "A version of a file.", {
   version: t.string(128),
-  /** When it had been written. */
+  /** When the version was written. */
   at: t.time(),
   sizeBytes: t.int(),
-  /** Who wrote it, when that is known: `client:<id>`, `agent:<session>`. */
+  /** The writer, when known: `client:<id>` or `agent:<session>`. */
   by: t.optional(t.string(256)),
-  /** When it was replaced or deleted. */
+  /** When the version was replaced or deleted. */
   replacedAt: t.optional(t.time()),
 });
 method("workspace.log", {
-  doc: "Earlier versions of a file, the newest first; at most `versionsKept` are kept. Also of a file that was deleted.",
+  doc: "Lists earlier versions of a file, the newest first, also of a deleted file. At most `versionsKept` are kept.",
   params: { path, agentId },
   result: {
     path: t.string(1024),
-    /** The file as it is now; absent: it was deleted. */
+    /** The current version. Absent: the file was deleted. */
     current: t.optional(WorkspaceVersion),
     versions: t.array(WorkspaceVersion, 100),
   },
@@ -79,7 +79,7 @@ method("workspace.log", {
   idempotent: true,
 });
 method("workspace.restore", {
-  doc: "Makes a file what an earlier version of it was. What it is now becomes a version itself. `ifMatch` as in workspace.write, or the version that is current.",
+  doc: "Restores an earlier version of a file. The current content becomes a version. `ifMatch` is as in workspace.write, or the id of the current version.",
   params: { path, agentId, version: t.string(128, { minLength: 1 }), ifMatch: t.optional(t.string(128)) },
   result: { path: t.string(1024), size: t.int(), etag: t.optional(t.string(128)) },
   callers: ["client"],

@@ -1,4 +1,4 @@
-/** Valid examples, bent at one random place: the raw material for comparing readers of the contract. */
+/** Valid examples with one random change each, for tests that compare readers of the contract. */
 import fc from "fast-check";
 import type { TypeName } from "../gen/explain-table.ts";
 import { goldenExamples } from "./support.ts";

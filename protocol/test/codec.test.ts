@@ -1,4 +1,4 @@
-/** The border of the wire: sizes, nesting, broken input, and that nothing gets through changed. */
+/** The codec: sizes, nesting, broken input, and a round trip without changes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -36,12 +36,12 @@ test("[P19] a frame of exactly the size limit passes, one byte more does not", (
   }
 });
 
-test("[P19] a smaller limit holds for those who have not said hello", () => {
+test("[P19] a smaller limit applies to senders without hello-ok", () => {
   const decoded = decodeFrame(JSON.stringify(request("x".repeat(LIMITS.unauthFrameBytes))), LIMITS.unauthFrameBytes);
   assert.equal(decoded.ok ? "" : decoded.error.reason, "protocol.too_large");
 });
 
-test("[P19] nesting of exactly the limit passes, one more does not, and any depth is survived", () => {
+test("[P19] nesting of exactly the limit passes, one level more is refused, and no depth crashes the codec", () => {
   const at = (depth: number): string => `{"type":"evt","event":"x","payload":${nested(depth - 1)}}`;
   assert.equal(refusal(at(LIMITS.frameDepth)), "accepted");
   assert.equal(refusal(at(LIMITS.frameDepth + 1)), "protocol.too_deep");
@@ -49,7 +49,7 @@ test("[P19] nesting of exactly the limit passes, one more does not, and any dept
   assert.equal(refusal('{"a":'.repeat(200_000)), "protocol.too_deep");
 });
 
-test("brackets inside strings are no nesting", () => {
+test("brackets inside strings do not count as nesting", () => {
   const text = '\\"[[[[{{{{'.repeat(40);
   assert.equal(refusal(JSON.stringify({ type: "evt", event: "x", payload: text })), "accepted");
 });
@@ -65,7 +65,7 @@ test("the depth of any JSON is counted exactly", () => {
   );
 });
 
-test("UTF-8 length is what an encoder makes of it", () => {
+test("the UTF-8 length equals the length that an encoder gives", () => {
   fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => assert.equal(utf8Bytes(text), new TextEncoder().encode(text).byteLength)));
   assert.equal(utf8Bytes("\ud800x\udc00"), new TextEncoder().encode("\ud800x\udc00").byteLength);
 });
@@ -80,7 +80,7 @@ test("each kind of broken input has its own reason", () => {
   assert.equal(refusal('{"type":"res","id":"1","ok":true,"error":null}'), "protocol.invalid_frame");
 });
 
-test("[P21] an unknown kind of frame is told apart, so that the socket can stay", () => {
+test("[P21] an unknown kind of frame has its own reason, so that the socket can stay open", () => {
   const decoded = decodeFrame('{"type":"sig","id":"7"}');
   assert.deepEqual(decoded, {
     ok: false,
@@ -142,7 +142,7 @@ const frames: fc.Arbitrary<Frame> = fc.oneof(
   ),
 );
 
-test("what is written is what is read", () => {
+test("a written frame is read unchanged", () => {
   fc.assert(
     fc.property(frames, (frame) => {
       const encoded = encodeFrame(frame);
@@ -152,7 +152,7 @@ test("what is written is what is read", () => {
   );
 });
 
-test("whatever text comes, decoding answers and never throws", () => {
+test("decoding any text returns a result and never throws", () => {
   const pieces = fc.array(
     fc.constantFrom("{", "}", "[", "]", '"', "\\", ":", ",", "type", '"type":"req"', '"id":"1"', "null", "1e999", "\ud800", " "),
     { maxLength: 40 },
@@ -171,7 +171,7 @@ test("whatever text comes, decoding answers and never throws", () => {
   );
 });
 
-test("broken surrogate pairs, which strict readers refuse, are mended on the way out", () => {
+test("broken surrogate pairs, which strict readers refuse, are repaired when a frame is written", () => {
   const encoded = encodeFrame(request({ "a\udc00": ["x\ud83d", "\ud83d\ude00", "\\ud83d"] }));
   assert.ok(encoded.ok);
   assert.deepEqual(JSON.parse(encoded.text), request({ "a\ufffd": ["x\ufffd", "\ud83d\ude00", "\\ud83d"] }));

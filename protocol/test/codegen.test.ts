@@ -17,7 +17,7 @@ import { generate } from "../../scripts/codegen/generate.ts";
 import { defineScratch, freshVocabulary, scratchModel } from "./scratch.ts";
 import { ROOT } from "./support.ts";
 
-test("the committed files are what the generator makes, and no released version breaks", () => {
+test("the committed files equal the generated ones, and no released version breaks", () => {
   const result = spawnSync(process.execPath, [join(ROOT, "scripts/codegen/main.ts"), "--check"], { encoding: "utf8" });
   assert.equal(result.stderr, "");
   assert.equal(result.status, 0);
@@ -40,7 +40,7 @@ test("drift, missing and stray files are named", () => {
   );
 });
 
-test("the order of definition never shows", async () => {
+test("the order of definition does not change the output", async () => {
   const [one, other] = [await generate(await scratchModel()), await generate(await scratchModel(true))];
   assert.deepEqual([...one.keys()], [...other.keys()]);
   for (const [path, text] of one) assert.equal(other.get(path), text, path);
@@ -200,7 +200,7 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
         "Inherited.toString",
         "VALIDATED: there is no type Absent",
         "method Bad.Name: names are noun.verb",
-        "nobody may call it",
+        "it has no callers",
         "method thing.change: an admin method that changes something is audited",
         "method thing.pick: the audit names name, which is not a parameter",
         "there is no error no.such",

@@ -145,7 +145,7 @@ for (const [what, edit, expected] of refused) {
   });
 }
 
-/** A struct that is only sent, as the union by one of its fields that it may become. */
+/** A struct that is only sent, converted to a union by one of its fields. */
 const asUnion = (schema: Json, edit: (arms: Json[]) => void = () => undefined): void => {
   const properties = at(schema, "$defs", "ThingDrawnEvent", "properties");
   set(properties, "kind", { $ref: "#/$defs/Color" });
@@ -248,7 +248,7 @@ for (const [what, edit] of accepted) {
   test(`[P21] passes: ${what}`, () => assert.deepEqual(changed(edit), []));
 }
 
-test("[P21] a frozen version is never written again; a draft is, and binds nobody", () => {
+test("[P21] a frozen version is never overwritten; a draft may be, and is not checked", () => {
   const draft = releaseText(undefined, released, true);
   assert.ok(draft.ok);
   const existing: unknown = JSON.parse(draft.text);

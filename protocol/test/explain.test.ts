@@ -1,4 +1,4 @@
-/** What a person is told about a value that does not fit. */
+/** The texts that explain an invalid value to a person. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { explain, explainText, MAX_PROBLEMS } from "../runtime/explain.ts";
@@ -30,14 +30,14 @@ test("a union names its arms", () => {
   assert.equal(explainText("Frame", 3), "expected an object, got a whole number");
 });
 
-test("null is told apart from absence", () => {
+test("null and absence have different explanations", () => {
   assert.equal(
     explainText("ConnectParams", { ...connect, auth: null }),
     "auth: expected an object, got null (leave the field out instead)",
   );
 });
 
-test("[S5] values are never repeated, wherever they stand", () => {
+test("[S5] values are never repeated, at any place", () => {
   const secret = "hunter2-canary";
   const values = [
     { ...connect, auth: { token: { [secret]: secret } } },
@@ -52,7 +52,7 @@ test("[S5] values are never repeated, wherever they stand", () => {
   }
 });
 
-test("[P19] at most five problems, and short paths, whatever comes", () => {
+test("[P19] at most five problems and short paths, for any input", () => {
   const many = { methods: Array.from({ length: 1000 }, () => 1), events: [] };
   assert.equal(explain("Features", many).length, MAX_PROBLEMS);
   const key = `k${"\u202e".repeat(500)}`;

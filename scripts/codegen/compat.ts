@@ -1,7 +1,7 @@
 /**
- * Compares the contract with every version that was ever released. A peer of that version must go on working: whatever it
- * may send stays acceptable, whatever it reads stays there. Additions pass. Works on JSON schemas, so that a released
- * version needs nothing but its frozen file.
+ * Compares the contract with every released version. A peer of a released version must continue to work: the gateway accepts
+ * everything that it may send, and still sends every field that it reads. Additions pass. Compares JSON schemas, so a released
+ * version needs only its frozen file.
  */
 
 type Json = Readonly<Record<string, unknown>>;
@@ -23,14 +23,14 @@ interface Direction {
 
 /** Client scopes from weak to strong: a method may move to a weaker one, never to a stronger. */
 const SCOPE_STRENGTH = ["read", "chat", "operate", "admin"];
-/** Blame, prose and HTTP are for people; these are compared by programs. */
+/** The fields of an error that programs compare. */
 const ERROR_KEYS = ["code", "retryable", "http", "exit"];
 
-/** A draft shows what will be released; it binds nobody yet. */
+/** A draft previews a release. The contract is not compared with it. */
 export const DRAFT_MARK = "x-draft";
 export const isDraft = (schema: unknown): boolean => object(schema)[DRAFT_MARK] === true;
 
-/** The text of a released file, or the reason why it may not be written: what is frozen stays as it is. */
+/** The text of a released file, or the reason why it may not be written: a frozen file never changes. */
 export function releaseText(
   existing: unknown,
   schema: unknown,
@@ -41,7 +41,7 @@ export function releaseText(
   return { ok: true, text: `${JSON.stringify(content, null, 2)}\n` };
 }
 
-/** What would break, in sentences that name the place. Empty: every peer of the released version goes on working. */
+/** The breaks, as sentences that name the place. Empty: every peer of the released version continues to work. */
 export function breaks(released: unknown, current: unknown): string[] {
   const problems: string[] = [];
   const before = object(released);
@@ -114,8 +114,8 @@ function compareType(path: string, before: Json, after: Json, direction: Directi
 }
 
 /**
- * A struct that is only sent may become a union by one of its enum fields: each arm then says exactly which of the old fields it
- * has. Older readers go on working when every arm has all required fields and no field has another type.
+ * A struct that is only sent may become a union by one of its enum fields: each arm then has exactly some of the old fields.
+ * Older readers continue to work when every arm has all required fields and no field has another type.
  */
 function compareSplit(path: string, before: Json, after: Json, problems: string[]): void {
   const tag = String(after["x-tag"]);
@@ -250,7 +250,7 @@ function compareErrors(before: Json, after: Json, problems: string[]): void {
   }
 }
 
-/** A smaller size or count refuses what was accepted. Times (`...Ms`, `...Days`) are ours to tune. */
+/** A smaller size would refuse input that was accepted. Times (`...Ms`, `...Days`) may change. */
 function compareLimits(before: Json, after: Json, problems: string[]): void {
   for (const [name, value] of Object.entries(before)) {
     const [old, now] = [object(value)["value"], object(after[name])["value"]];

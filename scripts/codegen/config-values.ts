@@ -4,7 +4,7 @@ import { BANNER } from "./names.ts";
 
 export function emitConfigValues(): string {
   return (
-    `// ${BANNER}\n/** What holds when nothing is set, and which settings are never shown. */\n` +
+    `// ${BANNER}\n/** Values of settings that are not set, and paths of settings whose values are never shown. */\n` +
     `export const CONFIG_DEFAULTS = ${JSON.stringify(CONFIG_DEFAULTS, null, 2)} as const;\n\n` +
     `/** Dot form, \`*\` for one segment. */\nexport const SECRET_PATHS = ${JSON.stringify(SECRET_PATHS)} as const;\n`
   );

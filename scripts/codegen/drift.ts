@@ -1,10 +1,10 @@
-/** What differs between the generated files and those on disk. Pure: reading is the caller's. */
+/** Differences between the generated files and the files on disk. Pure: the caller reads the disk. */
 import type { Files } from "./generate.ts";
 
 export interface Drift {
   /** Generated files that are missing or different on disk, sorted. */
   readonly drifted: readonly string[];
-  /** Files in generated folders that nothing generates, sorted. */
+  /** Files in generated folders that are not generated, sorted. */
   readonly strays: readonly string[];
 }
 

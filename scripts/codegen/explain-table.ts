@@ -1,4 +1,4 @@
-/** The compact schema table that `protocol/runtime/explain.ts` walks. One JSON text: parsed only when something is wrong. */
+/** The compact schema table that `protocol/runtime/explain.ts` walks. One JSON text, parsed only after a refusal. */
 import type { Field, Model, Node, TypeDef } from "./model.ts";
 import { BANNER } from "./names.ts";
 
@@ -49,7 +49,7 @@ export function emitExplainTable(model: Model): string {
   const table = Object.fromEntries(model.types.map((type) => [type.name, typeCell(type)]));
   const names = model.types.map((type) => JSON.stringify(type.name)).join(" | ");
   return (
-    `// ${BANNER}\n/** What \`runtime/explain.ts\` walks to say what is wrong with a value. JSON text, so that loading it costs nothing. */\n` +
+    `// ${BANNER}\n/** The table with which \`runtime/explain.ts\` explains an invalid value. JSON text: it is parsed only when needed. */\n` +
     `export type TypeName = ${names === "" ? "never" : names};\n\nexport const EXPLAIN_TABLE = ${JSON.stringify(JSON.stringify(table))};\n`
   );
 }

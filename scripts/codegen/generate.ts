@@ -1,4 +1,4 @@
-/** From a model to the text of every generated file. No disk: `main.ts` writes, compares or freezes what this returns. */
+/** Generates the text of every file from a model. It must not touch the disk: `main.ts` writes, compares or freezes the texts. */
 import { spawn } from "node:child_process";
 import { emitConfigValues } from "./config-values.ts";
 import { emitExplainTable } from "./explain-table.ts";
@@ -48,7 +48,7 @@ export async function generate(model: Model): Promise<Files> {
     ["protocol/gen/METHODS.md", emitMarkdown(model, print)],
     ["protocol/gen/config.ts", emitConfigValues()],
   ]);
-  // Models made up by tests have no HTTP.
+  // Models of tests have no HTTP contract.
   if (model.typeByName.has("HealthResult")) files.set("protocol/gen/openapi.json", emitOpenApi(model));
   const formatted = await Promise.all(rust.map(async ([path, text]) => [path, await rustfmt(path, text)] as const));
   for (const [path, text] of formatted) files.set(path, text);

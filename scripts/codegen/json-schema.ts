@@ -1,6 +1,6 @@
 /**
  * JSON Schema 2020-12 of the whole contract, with the methods, events, errors and limits beside it, and the fingerprint
- * that peers compare. This file is also what gets frozen under `protocol/released/`.
+ * that peers compare. Releases freeze this file under `protocol/released/`.
  */
 import { createHash } from "node:crypto";
 import type { Field, Model, Node, TypeDef } from "./model.ts";
@@ -127,7 +127,7 @@ export function protocolSchema(model: Model): JsonObject {
 }
 
 const PROSE = new Set(["description", "text", "hint", "$comment", "title"]);
-/** Wording is not contract: two peers whose docs differ still speak the same protocol. A field that is named `text` or `hint` stays: its schema is an object. */
+/** Texts for people are not part of the contract. A field that is named `text` or `hint` is kept: its schema is an object. */
 function withoutProse(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutProse);
   if (typeof value !== "object" || value === null) return value;

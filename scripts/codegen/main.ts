@@ -1,9 +1,9 @@
 /**
- * `npm run codegen [-- --check | --release vN]`: writes everything that is generated from protocol/src.
- *   (nothing)      writes protocol/gen and the generated files of crates/gsv-protocol
- *   --check        writes nothing; exits 1 when a committed file has drifted or a released version would break
- *   --release vN   also freezes the schema as protocol/released/vN.json, which --check then defends; never overwrites a
- *                  frozen one. With --draft the file is marked, binds nobody, and may be replaced
+ * `npm run codegen [-- --check | --release vN [--draft]]`: write everything that is generated from protocol/src.
+ *   (no option)    write protocol/gen and the generated files of crates/gsv-protocol
+ *   --check        write nothing; exit 1 when a committed file has drifted or a released version would break
+ *   --release vN   also freeze the schema as protocol/released/vN.json, with which --check compares; a frozen file is never
+ *                  overwritten. With --draft the file is marked as a draft: it is not compared and may be replaced
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -26,7 +26,7 @@ const readOrNothing = (path: string): string | undefined => {
   }
 };
 
-/** Every file of the folder that belongs to the generator alone. */
+/** Every file of protocol/gen, which holds only generated files. */
 const presentInGen = (): string[] =>
   readdirSync(join(ROOT, GEN), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -58,11 +58,11 @@ async function run(args: readonly string[]): Promise<number> {
   const { drifted, strays } = driftOf(files, readOrNothing, presentInGen());
   if (check) {
     for (const path of drifted) console.error(`drifted: ${path}`);
-    for (const path of strays) console.error(`nothing generates: ${path}`);
+    for (const path of strays) console.error(`not generated: ${path}`);
     if (drifted.length + strays.length > 0) console.error("run: npm run codegen");
     const broken = compatibility(schema);
     for (const problem of broken) console.error(`breaks ${problem}`);
-    if (broken.length > 0) console.error("keep what was released and add beside it");
+    if (broken.length > 0) console.error("keep the released shapes and add new ones");
     return drifted.length + strays.length + broken.length > 0 ? 1 : 0;
   }
 

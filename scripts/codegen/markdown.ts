@@ -65,7 +65,7 @@ function auditNote({ audit }: MethodSpec): string {
 }
 
 export function emitMarkdown(model: Model, print: string): string {
-  // A type that is mentioned exactly once, by a method or an event, is shown there and nowhere else.
+  // A type that exactly one method or event mentions is shown there only.
   const mentions = new Map<string, number>();
   const mention = (name: string | null, weight: number): void => {
     if (name !== null) mentions.set(name, (mentions.get(name) ?? 0) + weight);
@@ -82,7 +82,7 @@ export function emitMarkdown(model: Model, print: string): string {
     return type && inlined.has(name) ? body(type) : `${link(name)}\n`;
   };
   const paragraph = (text: string): string => docLines(text).join("\n");
-  let out = `<!-- ${BANNER} -->\n# Wire reference\n\nContract fingerprint ${code(print)}. Behaviour is in SPEC.md; this page lists shapes.\n\n`;
+  let out = `<!-- ${BANNER} -->\n# Wire reference\n\nContract fingerprint ${code(print)}. Behaviour is in SPEC.md; this page lists the shapes.\n\n`;
   out += `${model.methods.length} [methods](#methods), ${model.events.length} [events](#events), ${model.types.length} [types](#types), ${model.errors.length} [errors](#errors), ${model.limits.length} [limits](#limits).\n`;
   out += "\n## Methods\n\n| method | callers | scope | what |\n|---|---|---|---|\n";
   for (const method of model.methods) {

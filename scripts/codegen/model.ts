@@ -1,7 +1,7 @@
 /**
  * The contract as plain data: what every emitter reads. Built once from the registries of `protocol/src/dsl.ts`, checked
- * for the mistakes that the vocabulary itself can't see (unknown references, two names for one thing in a target
- * language). Never emits anything and never touches a file.
+ * for mistakes that the vocabulary can't detect (unknown references, two names for one item in a target language). It must not
+ * emit anything or touch a file.
  */
 import type {
   AuditPolicy,
@@ -299,7 +299,7 @@ function checkAudit({ name, scope, audit, idempotent }: MethodSpec, params: Type
 function checkService({ name, calls }: ServiceSpec, problems: string[], need: (name: string, where: string) => void): void {
   if (!TYPE_NAME.test(name)) problems.push(`service ${name}: PascalCase letters and digits only`);
   for (const call of calls) {
-    if (!/^[a-z][A-Za-z]{0,63}$/.test(call.name)) problems.push(`service ${name}: ${call.name} is no name of a call`);
+    if (!/^[a-z][A-Za-z]{0,63}$/.test(call.name)) problems.push(`service ${name}: ${call.name} is not a valid name of a call`);
     need(call.result, `service ${name}.${call.name}`);
   }
 }
@@ -337,7 +337,7 @@ export function buildModel(registries: Registries, validated: readonly string[] 
     if (!METHOD_NAME.test(method.name)) problems.push(`method ${method.name}: names are noun.verb`);
     if (method.params !== null) need(method.params, `method ${method.name}`);
     need(method.result, `method ${method.name}`);
-    if (method.callers.length === 0) problems.push(`method ${method.name}: nobody may call it`);
+    if (method.callers.length === 0) problems.push(`method ${method.name}: it has no callers`);
     for (const reason of method.errors) {
       if (!registries.errors.has(reason)) problems.push(`method ${method.name}: there is no error ${reason}`);
     }

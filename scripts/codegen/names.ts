@@ -32,7 +32,7 @@ export function serdeCamel(field: string): string {
   return joined.charAt(0).toLowerCase() + joined.slice(1);
 }
 
-/** Fields whose values no debug output may show. A field like `tokens` that counts something is not one. */
+/** Whether debug output must hide the value of the field. Counters such as `tokens` are shown. */
 export const isSecretField = (name: string): boolean => /^(token|password|secret|authorization|apiKeys?|headers)$/.test(name);
 
 /** The lines of a doc text, without trailing blanks. */
@@ -43,10 +43,10 @@ export const docLines = (doc: string): string[] =>
     .map((line) => line.trim());
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
-/** A property key in TypeScript, quoted only when it must be. */
+/** A property key in TypeScript, quoted only when needed. */
 export const tsKey = (name: string): string => (IDENTIFIER.test(name) ? name : JSON.stringify(name));
 
-/** JSON with keys in code unit order, whatever order they were made in. */
+/** JSON with keys in code unit order, independent of the insertion order. */
 export function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== "object" || value === null) return value;

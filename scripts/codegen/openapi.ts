@@ -7,7 +7,7 @@ import { sortKeys } from "./names.ts";
 export function emitOpenApi(model: Model): string {
   const document = openApiDocument((name) => {
     const type = model.typeByName.get(name);
-    if (type === undefined) throw new ContractError(`the HTTP contract names ${name}, which is no type`);
+    if (type === undefined) throw new ContractError(`the HTTP contract names ${name}, which is not a type of the contract`);
     const schema = typeSchema(type, pointerRef);
     return Object.fromEntries(Object.entries(schema).filter(([key]) => !key.startsWith("x-")));
   });

@@ -23,7 +23,7 @@ const invalid = (mistake: Mistake, place: string, value: unknown): Example => ({
   value,
 });
 
-/** What makes an example read like the real thing; anything absent gets a plain value. By type, or by field name. */
+/** Realistic values by type or by field name. Others get a plain value. */
 const BY_TYPE: Readonly<Record<string, string>> = {
   AgentId: "main",
   CallId: "s7/r12/t3/0",
@@ -36,7 +36,7 @@ const BY_TYPE: Readonly<Record<string, string>> = {
   TokenId: "k3v9x2",
   ToolName: "laptop__Bash",
 };
-/** Where the field's name alone would mislead. */
+/** Values for single fields, before those by field name. */
 const BY_PLACE: Readonly<Record<string, string>> = {
   "ChatTool.name": "laptop__Bash",
   "ClientInfo.id": "cli-4f2a",
@@ -125,7 +125,7 @@ const BY_FIELD_JSON: Readonly<Record<string, unknown>> = {
   value: "claude-sonnet-4-5",
 };
 const EXAMPLE_TIME = 1764576000000;
-/** Beyond this, an example of "one too long" would only make the repository larger. */
+/** No example exceeds a larger limit than this: the file would be too large. */
 const LONGEST_EXAMPLE = 2048;
 const LARGEST_LIST = 64;
 

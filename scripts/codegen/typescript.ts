@@ -33,7 +33,7 @@ export function tsNode(node: Node): string {
   }
 }
 
-/** A bound that a reader can't guess from the type. */
+/** A bound that the type does not show. */
 function bound(node: Node): string | undefined {
   if (node.kind === "string" && node.maxLength !== undefined) return `at most ${node.maxLength} characters`;
   if (node.kind === "integer") {
@@ -48,7 +48,7 @@ function bound(node: Node): string | undefined {
   return undefined;
 }
 
-/** The sentence about a field: what the schema says, then its bound. */
+/** The sentence about a field: the description of the schema, then the bound. */
 export function fieldDoc(node: Node): string | undefined {
   const parts = [node.doc?.trim().replace(/\.$/, ""), bound(node)].filter((part): part is string => part !== undefined && part !== "");
   const text = parts.join("; ");
@@ -81,7 +81,7 @@ function typeDef(type: TypeDef, model: Model): string {
     case "struct":
       return `${doc}export type ${type.name} = ${objectType(type.fields)};\n`;
     case "tagged": {
-      // An arm gets a name of its own, so that code can say `FrameReq`, unless the contract already uses that name.
+      // Each arm has its own name, such as `FrameReq`, unless the contract already uses that name.
       const arms = type.arms.map((arm) => ({ arm, name: `${type.name}${pascal(arm.value)}` }));
       const named = arms.filter(({ name }) => !model.typeByName.has(name));
       const inline = (name: string): boolean => model.typeByName.has(name);
@@ -99,19 +99,17 @@ function typeDef(type: TypeDef, model: Model): string {
 }
 
 export function emitTypes(model: Model): string {
-  const head = header("Every named type of the wire. Absent means absent, never null; readers ignore fields they do not know.");
+  const head = header("Every named type of the wire. Optional fields are absent, never null; readers ignore unknown fields.");
   return head + model.types.map((type) => `\n${typeDef(type, model)}`).join("");
 }
 
 const list = (values: readonly string[]): string => `[${values.map((value) => JSON.stringify(value)).join(", ")}]`;
 
-/** What Workers serve to each other: an interface for the side that calls, a table of checks' names for the side that serves. */
+/** The interfaces of the calls between Workers. */
 export function emitServices(model: Model): string {
   const calls = model.services.flatMap((service) => service.calls);
   const used = [...new Set(calls.flatMap(({ params, result }) => [params, result]))].sort();
-  let out = header(
-    "What Workers serve to each other over service bindings. Whoever serves checks what comes in, whoever calls what comes back.",
-  );
+  let out = header("Calls between Workers over service bindings. The server checks the params, the caller checks the result.");
   if (used.length > 0) out += `import type {\n${used.map((name) => `  ${name},\n`).join("")}} from "./types.ts";\n`;
   for (const { name, doc, calls } of model.services) {
     out += `\n${comment(doc)}export interface ${name} {\n`;
@@ -136,7 +134,7 @@ export function emitMethods(model: Model, print: string): string {
   const scopes = [...new Set(model.methods.map((method) => method.scope))].sort();
   const union = (values: readonly string[]): string =>
     values.length === 0 ? "never" : values.map((value) => JSON.stringify(value)).join(" | ");
-  let out = header("The method and event tables: who may call what, with which types. Authorisation reads this and nothing else.");
+  let out = header("The method and event tables: callers, scopes and types. Authorisation reads only these tables.");
   out += `import type { ErrorReason } from "./errors.ts";\n`;
   if (used.size > 0)
     out += `import type {\n${[...used]
@@ -147,7 +145,7 @@ export function emitMethods(model: Model, print: string): string {
   out += `\n/** What a connection was authenticated as. */\nexport type Caller = ${union(callers)};\n/** What a token must grant. */\nexport type Scope = ${union(scopes)};\n`;
   out += `
 /**
- * What the audit keeps of a call. \`none\`: nothing. \`{target}\`: one entry, which names the value of that parameter (null: no
+ * The audit entry of a call. \`none\`: no entry. \`{target}\`: one entry, which names the value of that parameter (null: no
  * parameter). \`own\`: the handler writes the entry.
  */
 export type AuditPolicy = "none" | "own" | { readonly target: string | null };

@@ -1,6 +1,6 @@
 /**
- * Eval-free validators: TypeBox's own compiled code, made at build time. One module holds one function per named type;
- * they call each other, and a bundler drops those that nobody imports.
+ * Validators without eval: TypeBox's compiled code, generated at build time. One module holds one function per named type.
+ * The functions call each other, and a bundler drops unused ones.
  */
 import type { TSchema } from "typebox";
 import { Code } from "typebox/compile";
@@ -11,7 +11,7 @@ import { BANNER } from "./names.ts";
 type Schema = Record<string, unknown>;
 const bare = (entries: Schema): Schema => Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
 
-/** What TypeBox compiles. A map becomes one always-matching pattern, which is removed again from the compiled text. */
+/** The schema that TypeBox compiles. A map becomes one always-matching pattern, which is removed again from the compiled text. */
 function checkSchema(node: Node): Schema {
   switch (node.kind) {
     case "ref":
@@ -77,7 +77,7 @@ function codePoints(text) {
 export function emitChecks(model: Model): string {
   if (model.types.length === 0) return `// ${BANNER}\nexport {};\n`;
   const context = Object.fromEntries(model.types.map((type) => [type.name, typeCheckSchema(type)])) as Record<string, TSchema>;
-  // A made-up root that mentions every type: TypeBox gives each referenced type exactly one function.
+  // An artificial root that mentions every type: TypeBox gives each referenced type exactly one function.
   const root = { type: "object", properties: Object.fromEntries(model.types.map((type) => [type.name, { $ref: type.name }])) } as TSchema;
   const compiled = Code(context, root);
   const body = compiled.Code.split("\n");
@@ -104,7 +104,7 @@ export function emitChecks(model: Model): string {
       )
       .replace(/External\[(\d+)\]/g, (_text, index: string) => patternName(compiled.External.variables[Number(index)]))
       .replaceAll("Guard.CodePointCount", "codePoints")
-      // A value that is not undefined is there.
+      // A value other than undefined is present.
       .replace(/(value\.(\w+) === undefined \|\| \()!\("\2" in value\) \|\| /g, "$1")
       .replaceAll(/\(!\(\(Number\.isFinite\((\w+(?:\.\w+|\["[^"]+"\])*)\) \|\| typeof \1 === "bigint"\)\) \|\| (\([^()]*\))\)/g, "$2");
   const isAlways = (variable: unknown): boolean => variable instanceof RegExp && (variable.source === "(?:)" || variable.source === "");
@@ -155,19 +155,19 @@ export function emitCheckIndex(model: Model): string {
     `\nexport * from "./checks.js";\n\nexport type Check = (value: unknown) => boolean;\n` +
     table(
       "PARAMS_VALIDATORS",
-      "What a request must carry; null means that the method takes no params.",
+      "Checks of params by method. Null: the method takes no params.",
       "Readonly<Record<MethodName, Check | null>>",
       model.methods.map((method) => [method.name, method.params]),
     ) +
     table(
       "RESULT_VALIDATORS",
-      "What an answer must carry.",
+      "Checks of results by method.",
       "Readonly<Record<MethodName, Check>>",
       model.methods.map((method) => [method.name, method.result]),
     ) +
     table(
       "EVENT_VALIDATORS",
-      "What an event must carry.",
+      "Checks of payloads by event.",
       "Readonly<Record<EventName, Check>>",
       model.events.map((event) => [event.name, event.payload]),
     )

@@ -39,21 +39,21 @@ impl_string_enum!(EventName { Chat => "chat", LogsGet => "logs.get", Presence =>
 /// An event as it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// What happens in a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.
+    /// News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.
     Chat(Box<types::ChatEvent>),
     /// The gateway asks a node for its log.
     LogsGet(Box<types::LogsGetEvent>),
-    /// A machine came or went.
+    /// A machine connected or disconnected.
     Presence(Box<types::PresenceEvent>),
-    /// News of a session that is not part of a run: it was reset or compacted, a late tool result came, a machine dropped off.
+    /// News of a session that is not part of a run: it was reset or compacted, a late tool result arrived, a machine disconnected.
     Session(Box<types::SessionEvent>),
-    /// The gateway no longer wants a call: its process group is ended (TERM, then KILL).
+    /// The gateway cancels a call: the node ends its process group (TERM, then KILL).
     ToolCancel(Box<types::ToolCancelEvent>),
-    /// The gateway asks a node to run a call. Sent again with the same callId whenever the gateway can't know that it arrived; a node with a ledger never runs it twice.
+    /// The gateway asks a node to run a call. The gateway sends it again with the same callId when the delivery is unknown; a node with a ledger never runs it twice.
     ToolInvoke(Box<types::ToolInvokeEvent>),
-    /// Live news of a call in a session that the client follows.
+    /// Progress of a call in a session that the client follows.
     ToolProgress(Box<types::ToolProgressEvent>),
-    /// Everything has been relayed.
+    /// The gateway has relayed the whole file.
     TransferEnd(Box<types::TransferEndEvent>),
     /// Asks a node to receive a file.
     TransferReceive(Box<types::TransferReceiveEvent>),

@@ -2,7 +2,7 @@
 //! The one table of limits; the unit is the last word of the name.
 #![allow(clippy::doc_markdown, rustdoc::all, reason = "prose comes from the contract")]
 
-/// Messages an hour that one conversation of the owner sends to others of itself.
+/// Messages an hour that one of the owner's conversations sends to the others.
 pub const AGENT_MESSAGES_PER_HOUR: u64 = 60;
 
 /// Agents.
@@ -11,7 +11,7 @@ pub const AGENTS: u64 = 256;
 /// Largest state kept with a hibernating socket.
 pub const ATTACHMENT_BYTES: u64 = 16_384;
 
-/// Files that come with one message.
+/// Files of one message.
 pub const ATTACHMENTS: u64 = 16;
 
 /// How long audit entries are kept.
@@ -23,31 +23,31 @@ pub const AUTH_FAILURES_PER_MINUTE: u64 = 10;
 /// Authenticated sockets at once.
 pub const AUTH_SOCKETS: u64 = 256;
 
-/// Output of a command that is kept, its tail.
+/// Output of a command that is kept: the last characters.
 pub const BASH_OUTPUT_CHARS: u64 = 200_000;
 
-/// Default time of a command.
+/// Default time limit of a command.
 pub const BASH_TIMEOUT_MS: u64 = 300_000;
 
-/// Messages of programs in a row, without a person in between, that are answered in one conversation.
+/// Consecutive messages from programs that are answered in one conversation.
 pub const BOT_MESSAGES_IN_ROW: u64 = 5;
 
 /// Requests a minute from one client connection.
 pub const CLIENT_FRAMES_PER_MINUTE: u64 = 600;
 
-/// Model calls of one compaction; what is left then goes without a summary, with a note.
+/// Model calls of one compaction; the remaining messages are archived without a summary, with a note.
 pub const COMPACTION_CHUNKS: u64 = 64;
 
 /// Size of the configuration.
 pub const CONFIG_BYTES: u64 = 262_144;
 
-/// Time from opening a socket to hello-ok; then it is closed.
+/// Time from opening a socket to hello-ok; after it the socket is closed.
 pub const CONNECT_TIMEOUT_MS: u64 = 10_000;
 
-/// How long a message id is remembered.
+/// How long a message id is kept for the detection of duplicates.
 pub const DEDUPE_MS: u64 = 2_592_000_000;
 
-/// Events of a session that can at least be replayed.
+/// Least number of events of a session that can be replayed.
 pub const EVENT_RING: u64 = 2_000;
 
 /// How long events of a session can be replayed.
@@ -65,28 +65,28 @@ pub const GUEST_PER_DAY: u64 = 200;
 /// Largest image that a tool may return.
 pub const IMAGE_BYTES: u64 = 10_485_760;
 
-/// A workspace file is cut at this size in the prompt, with a note.
+/// A larger workspace file is cut at this size in the prompt, with a note.
 pub const INJECTED_FILE_BYTES: u64 = 65_536;
 
 /// All workspace files in the prompt together.
 pub const INJECTED_TOTAL_BYTES: u64 = 262_144;
 
-/// A text file that comes with a message is shown to the model up to this size.
+/// A text attachment is shown to the model up to this size.
 pub const INLINE_DOCUMENT_BYTES: u64 = 65_536;
 
-/// From TERM to KILL.
+/// Time between TERM and KILL.
 pub const KILL_GRACE_MS: u64 = 250;
 
-/// Lease of a run or a delivery; when it runs out, someone else takes over.
+/// Lease of a run or a delivery; after it expires, another worker may take over.
 pub const LEASE_MS: u64 = 30_000;
 
 /// Bytes of undelivered results that a node keeps.
 pub const LEDGER_BYTES: u64 = 268_435_456;
 
-/// How long a node remembers a released call.
+/// How long a node keeps a released call in its ledger.
 pub const LEDGER_MS: u64 = 86_400_000;
 
-/// How long a node keeps a result that nobody has acknowledged.
+/// How long a node keeps an unacknowledged result.
 pub const LEDGER_UNRELEASED_MS: u64 = 604_800_000;
 
 /// Largest media object.
@@ -110,13 +110,13 @@ pub const MODEL_BACKOFF_MS: u64 = 1_000;
 /// Time to a model's first byte.
 pub const MODEL_FIRST_BYTE_MS: u64 = 60_000;
 
-/// Silence in a model's stream.
+/// Longest pause in a model's stream.
 pub const MODEL_IDLE_MS: u64 = 45_000;
 
-/// A longer retry-after counts as unavailable.
+/// A longer retry-after means that the provider is unavailable.
 pub const MODEL_RETRY_AFTER_MAX_MS: u64 = 60_000;
 
-/// A run that makes no progress for this long is ended, visibly.
+/// A run without progress for this long is ended with an error.
 pub const NO_PROGRESS_MS: u64 = 300_000;
 
 /// Calls that run at once on a node.
@@ -125,10 +125,10 @@ pub const NODE_CONCURRENT_CALLS: u64 = 8;
 /// Requests a second from one node connection.
 pub const NODE_FRAMES_PER_SECOND: u64 = 200;
 
-/// How long a started call waits for a node that dropped off, before the model is told that its outcome is unknown.
+/// How long a started call waits for a disconnected node before its outcome is unknown.
 pub const NODE_GRACE_MS: u64 = 10_000;
 
-/// Calls that wait on a node.
+/// Queued calls of a node.
 pub const NODE_QUEUED_CALLS: u64 = 32;
 
 /// Tools that one node may offer.
@@ -140,31 +140,31 @@ pub const PAGE_BYTES: u64 = 524_288;
 /// Items of one page of a list.
 pub const PAGE_ITEMS: u64 = 200;
 
-/// Messages of a stranger that are kept until they are let in.
+/// Messages that are kept with a pairing request.
 pub const PAIR_MESSAGES: u64 = 5;
 
-/// A stranger is answered at most once in this time.
+/// An unknown sender gets at most one notice in this time.
 pub const PAIR_NOTICE_MS: u64 = 3_600_000;
 
-/// A stranger who was not let in within this time is forgotten, with what they wrote.
+/// A pairing request that is not approved in this time is deleted with its messages.
 pub const PAIR_WAIT_MS: u64 = 604_800_000;
 
-/// Strangers who wait to be let in; further ones are not answered.
+/// Pending pairing requests; further unknown senders get no answer.
 pub const PAIRS_WAITING: u64 = 100;
 
-/// Both ends of a link show life at least this often; two misses close it.
+/// Both ends of a link send something at least this often; two misses close it.
 pub const PING_INTERVAL_MS: u64 = 20_000;
 
-/// How long an ended background process can be asked about.
+/// How long an ended background process can be queried.
 pub const PROCESS_RETENTION_MS: u64 = 1_800_000;
 
 /// The protocol version that this contract describes.
 pub const PROTOCOL_VERSION: u64 = 1;
 
-/// Bytes that wait in one session.
+/// Bytes of queued messages of one session.
 pub const QUEUE_BYTES: u64 = 4_194_304;
 
-/// Messages that wait in one session; more are refused before they are accepted.
+/// Queued messages of one session; more are refused before they are accepted.
 pub const QUEUE_MESSAGES: u64 = 200;
 
 /// Longest wait before a reconnect.
@@ -173,7 +173,7 @@ pub const RECONNECT_MAX_MS: u64 = 30_000;
 /// Shortest wait before a reconnect (full jitter).
 pub const RECONNECT_MIN_MS: u64 = 500;
 
-/// Restarts of one model step before a run is ended, visibly.
+/// Restarts of one model step before a run is ended with an error.
 pub const RECOVERY_ATTEMPTS: u64 = 10;
 
 /// Largest row that the gateway stores.
@@ -182,10 +182,10 @@ pub const ROW_BYTES: u64 = 1_048_576;
 /// Time of one run, by default.
 pub const RUN_MS: u64 = 1_800_000;
 
-/// Time that one search spends on catching up with what is new; the rest is left for the next, with a note.
+/// Time that one search spends on indexing new text; the rest is indexed by the next search, with a note.
 pub const SEARCH_INDEX_MS: u64 = 10_000;
 
-/// Messages a minute from one sender on a channel; further ones wait.
+/// Messages a minute from one sender on a channel; further ones are queued.
 pub const SENDER_PER_MINUTE: u64 = 20;
 
 /// Largest SKILL.md.
@@ -203,10 +203,10 @@ pub const SKILLS: u64 = 100;
 /// Model calls in one run, by default.
 pub const STEPS_PER_RUN: u64 = 50;
 
-/// Time of one call of the model for a summary or for memories.
+/// Time limit of one model call for a summary or for memories.
 pub const SUMMARIZE_MS: u64 = 120_000;
 
-/// Longest summary that takes the place of older messages.
+/// Longest summary that replaces older messages.
 pub const SUMMARY_CHARS: u64 = 16_000;
 
 /// Tokens that exist at once.
@@ -215,7 +215,7 @@ pub const TOKENS: u64 = 200;
 /// Tool calls in one model answer; further ones get an error result.
 pub const TOOL_CALLS_PER_STEP: u64 = 32;
 
-/// A larger tool result is kept as a file and referred to.
+/// A larger tool result is stored as a file, and the message refers to it.
 pub const TOOL_INLINE_BYTES: u64 = 262_144;
 
 /// Largest result a node keeps for one call.
@@ -224,10 +224,10 @@ pub const TOOL_RESULT_BYTES: u64 = 8_388_608;
 /// A longer tool result is cut in the middle for the model; the full text stays retrievable.
 pub const TOOL_RESULT_CHARS: u64 = 50_000;
 
-/// Time to turn one recording into text.
+/// Time limit for transcribing one recording.
 pub const TRANSCRIPTION_MS: u64 = 60_000;
 
-/// Largest payload of a binary frame, without its 4-byte transfer id.
+/// Largest chunk of a binary frame, without its 4-byte transfer id.
 pub const TRANSFER_CHUNK_BYTES: u64 = 262_144;
 
 /// Largest frame of a client or channel before hello-ok.
@@ -254,5 +254,5 @@ pub const WEBHOOK_MS: u64 = 30_000;
 /// Requests to channels at once; more are answered 429.
 pub const WEBHOOKS_AT_ONCE: u64 = 32;
 
-/// Largest workspace file written through the wire or a native tool.
+/// Largest workspace file that the wire or a native tool may write.
 pub const WORKSPACE_FILE_BYTES: u64 = 1_048_576;

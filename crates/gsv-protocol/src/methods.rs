@@ -248,7 +248,7 @@ pub trait Method {
     fn request(params: Self::Params) -> Request;
 }
 
-/// Makes an agent. `bootstrap` false leaves the commissioning out, for an agent whose files are brought along.
+/// Creates an agent. `bootstrap: false` skips the commissioning; use it for an agent whose files are imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentsCreate;
 impl Method for AgentsCreate {
@@ -263,7 +263,7 @@ impl Method for AgentsCreate {
     }
 }
 
-/// One agent, with the files that its prompt is made from and where it answers.
+/// Returns one agent, its prompt files and its bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentsGet;
 impl Method for AgentsGet {
@@ -278,7 +278,7 @@ impl Method for AgentsGet {
     }
 }
 
-/// Agents, the default one first.
+/// Lists the agents, the default agent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentsList;
 impl Method for AgentsList {
@@ -293,7 +293,7 @@ impl Method for AgentsList {
     }
 }
 
-/// Transcripts of an agent, the newest first; of one session with `sessionKey`.
+/// Lists an agent's transcripts, the newest first. With `sessionKey`: only those of that session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchivesList;
 impl Method for ArchivesList {
@@ -308,7 +308,7 @@ impl Method for ArchivesList {
     }
 }
 
-/// Messages of one transcript, from `offset` on, as many as fit an answer. `path` as archives.list gives it, or a session id.
+/// Returns messages of one transcript from `offset` on, as many as fit into an answer. `path` is a path from archives.list, or a session id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchivesRead;
 impl Method for ArchivesRead {
@@ -323,7 +323,7 @@ impl Method for ArchivesRead {
     }
 }
 
-/// Audit entries, the newest first.
+/// Lists audit entries, the newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditList;
 impl Method for AuditList {
@@ -338,7 +338,7 @@ impl Method for AuditList {
     }
 }
 
-/// A channel hands over a message. The answer means that it is durable here.
+/// A channel delivers a message. The answer means that the message is durable in the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelInbound;
 impl Method for ChannelInbound {
@@ -368,7 +368,7 @@ impl Method for ChannelLogin {
     }
 }
 
-/// Logs an account out and forgets its credentials.
+/// Logs an account out and deletes its credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelLogout;
 impl Method for ChannelLogout {
@@ -398,7 +398,7 @@ impl Method for ChannelStart {
     }
 }
 
-/// State of a channel's accounts.
+/// Returns the state of a channel's accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelStatus;
 impl Method for ChannelStatus {
@@ -428,7 +428,7 @@ impl Method for ChannelStop {
     }
 }
 
-/// Connected channel accounts.
+/// Lists the connected channel accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelsList;
 impl Method for ChannelsList {
@@ -443,7 +443,7 @@ impl Method for ChannelsList {
     }
 }
 
-/// Stops the session's run, or the one named. Tools that are under way are cancelled.
+/// Stops the session's current run, or the named run. Running tool calls are cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatAbort;
 impl Method for ChatAbort {
@@ -458,7 +458,7 @@ impl Method for ChatAbort {
     }
 }
 
-/// Says something to the agent. `messageId` (else `runId`) makes it safe to send again: the answer is the same and the turn runs once. The caller follows the session from here on.
+/// Sends a message to the agent. `messageId` (else `runId`) makes a retry safe: the answer is the same and one turn runs. The caller is subscribed to the session from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatSend;
 impl Method for ChatSend {
@@ -473,7 +473,7 @@ impl Method for ChatSend {
     }
 }
 
-/// The configuration in force, or one path of it. Secrets are masked.
+/// Returns the effective configuration, or one path of it. Secrets are masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfigGet;
 impl Method for ConfigGet {
@@ -488,7 +488,7 @@ impl Method for ConfigGet {
     }
 }
 
-/// Sets one path. An unknown path or a value that does not fit is refused, and the answer names the nearest valid one.
+/// Sets one path. An unknown path or an invalid value is refused; the error names the nearest valid path or value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfigSet;
 impl Method for ConfigSet {
@@ -503,7 +503,7 @@ impl Method for ConfigSet {
     }
 }
 
-/// Takes one path back to its default.
+/// Resets one path to its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfigUnset;
 impl Method for ConfigUnset {
@@ -518,7 +518,7 @@ impl Method for ConfigUnset {
     }
 }
 
-/// Must be the first request on a socket, and is allowed once.
+/// Authenticates a socket. It must be the first request, and is allowed once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connect;
 impl Method for Connect {
@@ -548,7 +548,7 @@ impl Method for HeartbeatStart {
     }
 }
 
-/// Heartbeats by agent.
+/// Returns the heartbeats of each agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatStatus;
 impl Method for HeartbeatStatus {
@@ -578,7 +578,7 @@ impl Method for HeartbeatTrigger {
     }
 }
 
-/// The last lines of a node's log. Without nodeId, of the only node that is connected.
+/// Returns the last lines of a node's log. Without nodeId: of the only connected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogsGet;
 impl Method for LogsGet {
@@ -593,7 +593,7 @@ impl Method for LogsGet {
     }
 }
 
-/// A node's log lines.
+/// A node sends its log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogsResult;
 impl Method for LogsResult {
@@ -608,7 +608,7 @@ impl Method for LogsResult {
     }
 }
 
-/// A background process started or ended. Its end wakes the session that started it.
+/// A node reports that a background process started or ended. The end of a process wakes its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeExecEvent;
 impl Method for NodeExecEvent {
@@ -638,7 +638,7 @@ impl Method for NodeForget {
     }
 }
 
-/// Machines that are or were connected.
+/// Lists the machines that are or were connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodesList;
 impl Method for NodesList {
@@ -653,7 +653,7 @@ impl Method for NodesList {
     }
 }
 
-/// Lets somebody in.
+/// Approves a pairing request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairApprove;
 impl Method for PairApprove {
@@ -668,7 +668,7 @@ impl Method for PairApprove {
     }
 }
 
-/// Who waits.
+/// Lists the pairing requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairList;
 impl Method for PairList {
@@ -683,7 +683,7 @@ impl Method for PairList {
     }
 }
 
-/// Turns somebody away.
+/// Rejects a pairing request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairReject;
 impl Method for PairReject {
@@ -698,7 +698,7 @@ impl Method for PairReject {
     }
 }
 
-/// Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are understood. The best hits first.
+/// Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are supported. The best hits come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchQuery;
 impl Method for SearchQuery {
@@ -713,7 +713,7 @@ impl Method for SearchQuery {
     }
 }
 
-/// Makes the context smaller. Without `keepMessages` older messages are archived and a summary takes their place; with it all but the last ones are archived and dropped.
+/// Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones are archived and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionCompact;
 impl Method for SessionCompact {
@@ -728,7 +728,7 @@ impl Method for SessionCompact {
     }
 }
 
-/// One session.
+/// Returns one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionGet;
 impl Method for SessionGet {
@@ -743,7 +743,7 @@ impl Method for SessionGet {
     }
 }
 
-/// The conversation's earlier incarnations.
+/// Lists the earlier incarnations of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionHistory;
 impl Method for SessionHistory {
@@ -758,7 +758,7 @@ impl Method for SessionHistory {
     }
 }
 
-/// Messages of the present conversation from `offset` on, oldest first, in the shape of the model library, as many as fit an answer.
+/// Returns messages of the current conversation from `offset` on, the oldest first, in the format of the model library, as many as fit into an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionMessages;
 impl Method for SessionMessages {
@@ -773,7 +773,7 @@ impl Method for SessionMessages {
     }
 }
 
-/// Changes settings, label or reset policy. Fields that are absent stay; `clear` names settings to take back.
+/// Changes settings, label or reset policy. Absent fields stay unchanged; `clear` names settings to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionPatch;
 impl Method for SessionPatch {
@@ -788,7 +788,7 @@ impl Method for SessionPatch {
     }
 }
 
-/// The last messages, oldest first, in the shape of the model library.
+/// Returns the last messages, the oldest first, in the format of the model library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionPreview;
 impl Method for SessionPreview {
@@ -803,7 +803,7 @@ impl Method for SessionPreview {
     }
 }
 
-/// What the model would get now: the system prompt by section, tools, and the size of the conversation. Calls no model.
+/// Returns the current prompt: the system prompt by section, the tools and the size of the conversation. Calls no model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionPrompt;
 impl Method for SessionPrompt {
@@ -818,7 +818,7 @@ impl Method for SessionPrompt {
     }
 }
 
-/// Archives the conversation and starts a fresh one. Nothing is removed before the archive is safely stored.
+/// Archives the conversation and starts a new one. Nothing is removed before the archive is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionReset;
 impl Method for SessionReset {
@@ -833,7 +833,7 @@ impl Method for SessionReset {
     }
 }
 
-/// Counters of one session.
+/// Returns counters of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionStats;
 impl Method for SessionStats {
@@ -848,7 +848,7 @@ impl Method for SessionStats {
     }
 }
 
-/// Follow a session live. With `afterSeq`, the log events since then come first, in the answer, without gap or double.
+/// Subscribes to a session. With `afterSeq` the answer has the log events since then, without gaps or duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionSubscribe;
 impl Method for SessionSubscribe {
@@ -863,7 +863,7 @@ impl Method for SessionSubscribe {
     }
 }
 
-/// Stop following a session.
+/// Ends the subscription to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionUnsubscribe;
 impl Method for SessionUnsubscribe {
@@ -878,7 +878,7 @@ impl Method for SessionUnsubscribe {
     }
 }
 
-/// Sessions, the last active first.
+/// Lists sessions, the last active first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionsList;
 impl Method for SessionsList {
@@ -893,7 +893,7 @@ impl Method for SessionsList {
     }
 }
 
-/// Says that a skill may be used as it is now. `sha256` is what was looked at: when the files have changed since, nothing is approved.
+/// Approves the current files of a skill. `sha256` is the hash of the reviewed files: when the files have changed since, nothing is approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkillsApprove;
 impl Method for SkillsApprove {
@@ -908,7 +908,7 @@ impl Method for SkillsApprove {
     }
 }
 
-/// Installs a skill, as the agent's own or for every agent, and approves it as it is. Replaces one of that name only with `replace`.
+/// Installs a skill for one agent or for all agents, and approves its files. Replaces a skill of the same name only with `replace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkillsInstall;
 impl Method for SkillsInstall {
@@ -923,7 +923,7 @@ impl Method for SkillsInstall {
     }
 }
 
-/// Deletes a skill's files. One of the same name that it had covered is used again. Built-in ones can only be switched off.
+/// Deletes a skill's files. A skill of the same name in another scope is then used again. Built-in skills can only be disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkillsRemove;
 impl Method for SkillsRemove {
@@ -938,7 +938,7 @@ impl Method for SkillsRemove {
     }
 }
 
-/// One skill with its text and the names of its other files.
+/// Returns one skill with its text and the names of its other files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkillsShow;
 impl Method for SkillsShow {
@@ -953,7 +953,7 @@ impl Method for SkillsShow {
     }
 }
 
-/// Skills of an agent and whether they are usable.
+/// Lists the skills of an agent and whether they are usable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkillsStatus;
 impl Method for SkillsStatus {
@@ -968,7 +968,7 @@ impl Method for SkillsStatus {
     }
 }
 
-/// Looks at the skills again.
+/// Checks the skills again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkillsUpdate;
 impl Method for SkillsUpdate {
@@ -983,7 +983,7 @@ impl Method for SkillsUpdate {
     }
 }
 
-/// Makes a token. Its secret is in this answer and nowhere else.
+/// Creates a token. Only this answer contains its secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokensCreate;
 impl Method for TokensCreate {
@@ -998,7 +998,7 @@ impl Method for TokensCreate {
     }
 }
 
-/// Tokens, without their secrets.
+/// Lists the tokens, without their secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokensList;
 impl Method for TokensList {
@@ -1013,7 +1013,7 @@ impl Method for TokensList {
     }
 }
 
-/// Ends a token. Connections that used it are closed within a second.
+/// Revokes a token. Its connections are closed within a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokensRevoke;
 impl Method for TokensRevoke {
@@ -1028,7 +1028,7 @@ impl Method for TokensRevoke {
     }
 }
 
-/// Runs one tool for the caller and answers with its result.
+/// Runs one tool for the caller and returns its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolInvoke;
 impl Method for ToolInvoke {
@@ -1043,7 +1043,7 @@ impl Method for ToolInvoke {
     }
 }
 
-/// A node reports that it has accepted or started a call, or what the call printed. Shown to the clients of the session; never stored.
+/// A node reports that it accepted or started a call, or new output of the call. Clients of the session see it; it is never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolProgress;
 impl Method for ToolProgress {
@@ -1058,7 +1058,7 @@ impl Method for ToolProgress {
     }
 }
 
-/// Asks for a tool call on behalf of a session. Kept for the reference's clients; the session itself never uses it.
+/// Requests a tool call for a session. Kept for clients of the reference implementation; sessions never use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolRequest;
 impl Method for ToolRequest {
@@ -1073,7 +1073,7 @@ impl Method for ToolRequest {
     }
 }
 
-/// A node reports how a call ended. The answer means that the gateway has it durably; until then the node keeps it and sends it again.
+/// A node reports how a call ended. The answer means that the result is durable in the gateway; until then the node keeps it and retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolResult;
 impl Method for ToolResult {
@@ -1088,7 +1088,7 @@ impl Method for ToolResult {
     }
 }
 
-/// Every tool that a run could use now, under the names that the model sees. A node gets its own only; the reference's nodes ask for it as a sign of life.
+/// Lists every tool that a run could use now, by the names that the model sees. A node gets only its own tools; nodes of the reference implementation use this as a ping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolsList;
 impl Method for ToolsList {
@@ -1103,7 +1103,7 @@ impl Method for ToolsList {
     }
 }
 
-/// The receiver is ready, or is not.
+/// The receiver accepts the file, or refuses it with `error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferAccept;
 impl Method for TransferAccept {
@@ -1118,7 +1118,7 @@ impl Method for TransferAccept {
     }
 }
 
-/// The sender has sent everything.
+/// The sender has sent the whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferComplete;
 impl Method for TransferComplete {
@@ -1133,7 +1133,7 @@ impl Method for TransferComplete {
     }
 }
 
-/// The receiver has written everything.
+/// The receiver has written the whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferDone;
 impl Method for TransferDone {
@@ -1148,7 +1148,7 @@ impl Method for TransferDone {
     }
 }
 
-/// The sender says what will come.
+/// The sender announces a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferMeta;
 impl Method for TransferMeta {
@@ -1163,7 +1163,7 @@ impl Method for TransferMeta {
     }
 }
 
-/// Deletes one file. What it was stays among its versions.
+/// Deletes one file. Its content is kept as a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceDelete;
 impl Method for WorkspaceDelete {
@@ -1178,7 +1178,7 @@ impl Method for WorkspaceDelete {
     }
 }
 
-/// Files and folders directly under a folder of the agent's workspace.
+/// Lists files and folders directly in a folder of the agent's workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceList;
 impl Method for WorkspaceList {
@@ -1193,7 +1193,7 @@ impl Method for WorkspaceList {
     }
 }
 
-/// Earlier versions of a file, the newest first; at most `versionsKept` are kept. Also of a file that was deleted.
+/// Lists earlier versions of a file, the newest first, also of a deleted file. At most `versionsKept` are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceLog;
 impl Method for WorkspaceLog {
@@ -1208,7 +1208,7 @@ impl Method for WorkspaceLog {
     }
 }
 
-/// One file, as it is or as an earlier version of it was. Whole, or not at all; with `offset` (bytes, from 0) as much from there on as fits an answer.
+/// Returns one file, in its current or an earlier version. Without `offset`: the whole file or an error. With `offset` (bytes, from 0): as much from there on as fits into an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceRead;
 impl Method for WorkspaceRead {
@@ -1223,7 +1223,7 @@ impl Method for WorkspaceRead {
     }
 }
 
-/// Makes a file what an earlier version of it was. What it is now becomes a version itself. `ifMatch` as in workspace.write, or the version that is current.
+/// Restores an earlier version of a file. The current content becomes a version. `ifMatch` is as in workspace.write, or the id of the current version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceRestore;
 impl Method for WorkspaceRestore {
@@ -1238,7 +1238,7 @@ impl Method for WorkspaceRestore {
     }
 }
 
-/// Writes one file. With `ifMatch` (an etag, or `*` for none-yet as `absent`), only when the file has not changed since it was read.
+/// Writes one file. `ifMatch` is an etag or a version id: the file is written only if that is still its current version. `absent`: the file must not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceWrite;
 impl Method for WorkspaceWrite {

@@ -62,7 +62,7 @@ pub struct AgentEntry {
     pub last_active_at: Option<u64>,
 }
 
-/// A file that the prompt is made from.
+/// A file that is part of the system prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFile {
@@ -161,7 +161,7 @@ pub struct ApprovalCondition {
     pub flags: Option<String>,
 }
 
-/// Which calls need your word.
+/// Which tool calls need your approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalConfig {
@@ -172,7 +172,7 @@ pub struct ApprovalConfig {
     pub rules: Option<Vec<ApprovalRule>>,
 }
 
-/// What a rule says.
+/// The decision of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ApprovalDecision {
     #[serde(rename = "allow")]
@@ -235,7 +235,7 @@ pub struct ArchiveEntry {
     pub tokens: Option<TokenUsage>,
 }
 
-/// `reset`: the whole rest of a session. `part`: what a compaction took out of it.
+/// `reset`: all messages that a session still had. `part`: the messages that a compaction removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ArchiveKind {
     #[serde(rename = "reset")]
@@ -297,7 +297,7 @@ pub struct ArchivesReadResult {
     pub total: u64,
 }
 
-/// A file that comes with a message.
+/// A file of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attachment {
@@ -313,7 +313,7 @@ pub struct Attachment {
     pub r2_key: Option<String>,
 }
 
-/// Whether it was let through.
+/// Whether the action was allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AuditDecision {
     #[serde(rename = "allowed")]
@@ -325,7 +325,7 @@ pub enum AuditDecision {
 }
 impl_string_enum!(AuditDecision { Allowed => "allowed", Denied => "denied", Failed => "failed" });
 
-/// One act. `hash` covers the entry and the previous hash; arguments appear only as a digest.
+/// One action. `hash` covers the entry and the previous hash; arguments appear only as a digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntry {
@@ -376,7 +376,7 @@ pub struct AuditListResult {
     pub intact: bool,
 }
 
-/// Who may connect. Tokens themselves are managed by `gsv token`.
+/// Browser origins that may connect. Manage tokens with `gsv token`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthConfig {
@@ -417,7 +417,7 @@ pub struct BindingPeer {
 pub struct CallId(pub String);
 impl_newtype!(CallId);
 
-/// What a machine can do: `filesystem.list`, `filesystem.read`, `filesystem.write`, `filesystem.edit`, `text.search`, `shell.exec`, or one that a later version adds.
+/// A capability of a machine: `filesystem.list`, `filesystem.read`, `filesystem.write`, `filesystem.edit`, `text.search`, `shell.exec`, or a later addition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Capability(pub String);
@@ -462,7 +462,7 @@ pub struct ChannelAccount {
     pub extra: Option<Map<String, Value>>,
 }
 
-/// What a platform can do.
+/// Capabilities of a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelCapabilities {
@@ -481,7 +481,7 @@ pub struct ChannelCapabilities {
     pub webhooks: Option<bool>,
 }
 
-/// Who may talk on a channel, and what of yours others may use there. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everybody who may write on the channel can make the agent use these tools of your machines. Without it nobody but you can.
+/// Who may write to the agent on a channel, and which of your tools they may use. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everyone who may write on the channel can make the agent use these tools of your machines. Without it only you can.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelConfig {
@@ -506,7 +506,7 @@ pub struct ChannelConfig {
     pub guest_tools: Option<Vec<String>>,
 }
 
-/// Done, as far as it could be.
+/// Best effort: `ok` says whether it was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelDone {
@@ -530,7 +530,7 @@ pub struct ChannelEntry {
     pub undelivered: Option<u64>,
 }
 
-/// A time of which messages may be missing.
+/// A period whose messages may be missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelGap {
@@ -543,7 +543,7 @@ pub struct ChannelGap {
     pub why: Option<String>,
 }
 
-/// A message as a channel hands it over. `message.id` with the peer names it for ever.
+/// A message that a channel delivers to the gateway. `peer` and `message.id` together identify it permanently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelInbound {
@@ -568,7 +568,7 @@ pub struct ChannelInbound {
     pub from_owner: Option<bool>,
 }
 
-/// What became of a message from a platform. It is durable in the gateway.
+/// How the gateway handled a message from a platform. The outcome is durable in the gateway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelInboundOutcome {
@@ -621,7 +621,7 @@ pub struct ChannelInboundResult {
     pub duplicate: Option<bool>,
 }
 
-/// A login under way.
+/// A login in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelLogin {
@@ -692,7 +692,7 @@ pub struct ChannelLogoutResult {
     pub account_id: String,
 }
 
-/// Where a file goes. Absent: it is not wanted.
+/// Where to store a file. Absent: the channel must not store it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelMediaSlot {
@@ -711,7 +711,7 @@ pub struct ChannelRef {
     pub account_id: String,
 }
 
-/// `queued`: it is durable in the channel.
+/// `queued`: the message is durable in the channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all_fields = "camelCase")]
 pub enum ChannelSendResult {
@@ -1062,7 +1062,7 @@ impl ChatEvent {
     }
 }
 
-/// A message as clients get it; `content` is a list of blocks, `{type: "text", text}` and others.
+/// A message for clients; `content` is a list of blocks, `{type: "text", text}` and others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatMessage {
@@ -1090,7 +1090,7 @@ pub struct ChatSendParams {
     pub attachments: Option<Vec<Attachment>>,
 }
 
-/// What became of a message. It is durable before this is sent.
+/// How the session handled a message. The message is durable before this answer is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all_fields = "camelCase")]
 pub enum ChatSendResult {
@@ -1132,7 +1132,7 @@ pub enum ChatSendResult {
     },
 }
 
-/// `delta`: text as the model makes it. `partial`: text that came with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.
+/// `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ChatState {
     #[serde(rename = "delta")]
@@ -1154,7 +1154,7 @@ pub enum ChatState {
 }
 impl_string_enum!(ChatState { Delta => "delta", Partial => "partial", Tool => "tool", Status => "status", Paused => "paused", Final => "final", Error => "error", Aborted => "aborted" });
 
-/// A tool call as a person sees it.
+/// A tool call, for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatTool {
@@ -1189,7 +1189,7 @@ impl_string_enum!(ChatToolPhase { Started => "started", Ended => "ended" });
 pub struct ClientId(pub String);
 impl_newtype!(ClientId);
 
-/// Who connects. What it may do follows from its token, never from this.
+/// The program that connects. Its rights come from its token, never from these fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientInfo {
@@ -1208,7 +1208,7 @@ pub struct ClientInfo {
     pub account_id: Option<String>,
 }
 
-/// Keeping the context small.
+/// How a long conversation is shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionConfig {
@@ -1346,7 +1346,7 @@ pub struct ConnectResult {
     pub ping_interval_ms: Option<u32>,
 }
 
-/// Sessions to follow again after a reconnect, each from the last event seen.
+/// Sessions to follow again after a reconnect, each after the last received event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectResume {
@@ -1371,7 +1371,7 @@ pub struct CronConfig {
     pub max_concurrent_runs: Option<u8>,
 }
 
-/// A message that did not get to the platform, or of which nobody knows whether it did. Kept for 30 days, or until it is known to have arrived.
+/// A failed delivery, or one with an unknown outcome. Kept for 30 days, or until the platform confirms the delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryProblem {
@@ -1402,7 +1402,7 @@ pub struct DeliveryReport {
     pub error: Option<String>,
 }
 
-/// `unknown`: it may or may not have arrived; it is not sent again.
+/// `unknown`: the outcome is unknown; the message is not sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DeliveryState {
     #[serde(rename = "sent")]
@@ -1414,7 +1414,7 @@ pub enum DeliveryState {
 }
 impl_string_enum!(DeliveryState { Sent => "sent", Failed => "failed", Unknown => "unknown" });
 
-/// Settings that were written inside a message and hold for it alone.
+/// Settings inside a message. They apply to this message only.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Directives {
@@ -1424,7 +1424,7 @@ pub struct Directives {
     pub model: Option<ModelRef>,
 }
 
-/// What happens to a stranger's message.
+/// How messages of unknown senders are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DmPolicy {
     #[serde(rename = "open")]
@@ -1450,7 +1450,7 @@ pub enum DmScope {
 }
 impl_string_enum!(DmScope { Main => "main", PerPeer => "per-peer", PerChannelPeer => "per-channel-peer", PerAccountChannelPeer => "per-account-channel-peer" });
 
-/// The only error that crosses a process border.
+/// An error. Every error on the wire has this shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorShape {
@@ -1467,7 +1467,7 @@ pub struct ErrorShape {
     pub retryable: Option<bool>,
 }
 
-/// What became of a background process.
+/// A change in the state of a background process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ExecEventKind {
     #[serde(rename = "started")]
@@ -1481,7 +1481,7 @@ pub enum ExecEventKind {
 }
 impl_string_enum!(ExecEventKind { Started => "started", Finished => "finished", Failed => "failed", TimedOut => "timed_out" });
 
-/// What this gateway serves.
+/// Methods and events of this gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Features {
@@ -1564,7 +1564,7 @@ pub struct GatewayServiceStatusParams {
     pub state: ChannelAccount,
 }
 
-/// When the agent answers where several people write.
+/// When the agent answers in conversations with several people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum GroupPolicy {
     #[serde(rename = "mention")]
@@ -1576,7 +1576,7 @@ pub enum GroupPolicy {
 }
 impl_string_enum!(GroupPolicy { Mention => "mention", All => "all", Off => "off" });
 
-/// Every setting. Each is optional here: what is absent has its default.
+/// Every setting. All are optional: an absent setting has its default.
 #[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GsvConfig {
@@ -1639,7 +1639,7 @@ impl std::fmt::Debug for GsvConfig {
     }
 }
 
-/// The gateway is up. Says nothing that a stranger may not know.
+/// The gateway is up. Contains public facts only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthResult {
@@ -1653,7 +1653,7 @@ pub struct HealthResult {
     pub fingerprint: Option<String>,
 }
 
-/// The agent's rounds.
+/// Heartbeat: a regular run of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeartbeatConfig {
@@ -1670,7 +1670,7 @@ pub struct HeartbeatConfig {
     pub active_hours: Option<HeartbeatHours>,
 }
 
-/// When heartbeats may happen.
+/// When heartbeats may run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeartbeatHours {
@@ -1755,7 +1755,7 @@ pub struct InboundMessage {
     pub forwarded: Option<bool>,
 }
 
-/// `accepted`: the agent answers it. `duplicate`: it was accepted before. `answered`: a command, its answer is in `replies`. `ignored`: not meant for the agent. `held`: the sender waits to be let in. `refused`: not taken, `replies` says why. `later`: not now; keep it and bring it again.
+/// `accepted`: the agent answers the message. `duplicate`: it was accepted before. `answered`: it was a command; `replies` has the answer. `ignored`: it is not meant for the agent. `held`: the sender's pairing request is pending. `refused`: it was not accepted; `replies` has the reason. `later`: the channel must keep it and retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum InboundOutcome {
     #[serde(rename = "accepted")]
@@ -1775,7 +1775,7 @@ pub enum InboundOutcome {
 }
 impl_string_enum!(InboundOutcome { Accepted => "accepted", Duplicate => "duplicate", Answered => "answered", Ignored => "ignored", Held => "held", Refused => "refused", Later => "later" });
 
-/// A call that a node still answers for.
+/// A call whose result the gateway has not confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerCall {
@@ -1784,7 +1784,7 @@ pub struct LedgerCall {
     pub state: LedgerCallState,
 }
 
-/// How far a node got with a call. `lost`: it was started, and the node can't tell how it ended.
+/// Progress of a call on a node. `lost`: the call was started and its outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum LedgerCallState {
     #[serde(rename = "accepted")]
@@ -1798,7 +1798,7 @@ pub enum LedgerCallState {
 }
 impl_string_enum!(LedgerCallState { Accepted => "accepted", Started => "started", Finished => "finished", Lost => "lost" });
 
-/// What one run may use.
+/// Limits of one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitsConfig {
@@ -1813,7 +1813,7 @@ pub struct LimitsConfig {
     pub run_cost_usd: Option<f64>,
 }
 
-/// An answer while it is made. Only the newest counts; lost ones don't matter.
+/// The text so far of an answer that the model is writing. Each one replaces the one before; losses do no harm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LiveText {
@@ -1826,7 +1826,7 @@ pub struct LiveText {
     pub reply_to_id: Option<String>,
 }
 
-/// A place.
+/// A geographic position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Location {
@@ -1839,7 +1839,7 @@ pub struct Location {
     pub name: Option<String>,
 }
 
-/// Where a login stands.
+/// The state of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum LoginState {
     #[serde(rename = "connecting")]
@@ -1937,7 +1937,7 @@ pub struct Media {
     pub transcription: Option<String>,
 }
 
-/// Kind of media.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum MediaKind {
     #[serde(rename = "image")]
@@ -1951,7 +1951,7 @@ pub enum MediaKind {
 }
 impl_string_enum!(MediaKind { Image => "image", Audio => "audio", Video => "video", Document => "document" });
 
-/// A file that was stored; `r2Key` goes into an attachment.
+/// A stored file. Use its `r2Key` in an attachment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MediaUploaded {
@@ -2168,7 +2168,7 @@ pub struct NodeForgetResult {
 pub struct NodeId(pub String);
 impl_newtype!(NodeId);
 
-/// What a node remembers when it connects. Its presence promises that a repeated callId never runs twice.
+/// The calls in a node's ledger when it connects. A node that sends it promises that a repeated callId never runs twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeLedger {
@@ -2176,7 +2176,7 @@ pub struct NodeLedger {
     pub calls: Vec<LedgerCall>,
 }
 
-/// What a machine can do, and which of it each tool uses.
+/// Capabilities of a machine, and those that each tool uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeRuntime {
@@ -2194,7 +2194,7 @@ pub struct NodesListResult {
     pub count: u64,
 }
 
-/// A button. Where there are none, its label stands in the text.
+/// A button. On platforms without buttons the text contains its label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboundAction {
@@ -2204,7 +2204,7 @@ pub struct OutboundAction {
     pub label: String,
 }
 
-/// What a message of the agent is.
+/// The kind of a message from the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OutboundKind {
     #[serde(rename = "answer")]
@@ -2218,7 +2218,7 @@ pub enum OutboundKind {
 }
 impl_string_enum!(OutboundKind { Answer => "answer", Notice => "notice", Error => "error", Approval => "approval" });
 
-/// A message for a platform. The same `deliveryId` is sent once, however often it is handed over.
+/// A message for a platform. The channel sends each `deliveryId` at most once, however often it receives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboundMessage {
@@ -2290,7 +2290,7 @@ pub struct PairRejectResult {
     pub sender_id: String,
 }
 
-/// `owner`: it is you. `guest`: somebody else, in a conversation of their own, without your private notes and machines.
+/// `owner`: the sender is you. `guest`: another person, with a separate conversation and without your private notes and machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PairRole {
     #[serde(rename = "owner")]
@@ -2315,7 +2315,7 @@ pub struct Peer {
     pub handle: Option<String>,
 }
 
-/// What kind of conversation it is on the platform.
+/// The kind of a conversation on the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PeerKind {
     #[serde(rename = "dm")]
@@ -2329,7 +2329,7 @@ pub enum PeerKind {
 }
 impl_string_enum!(PeerKind { Dm => "dm", Group => "group", Channel => "channel", Thread => "thread" });
 
-/// Somebody who waits.
+/// A pairing request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingPair {
@@ -2389,7 +2389,7 @@ pub struct PresenceEvent {
     pub reason: Option<String>,
 }
 
-/// An HTTP error (RFC 9457), with the reason and code that frames carry.
+/// An HTTP error (RFC 9457), with the reason and code of the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProblemDetails {
@@ -2425,7 +2425,7 @@ pub struct PromptSection {
     pub tokens: u64,
 }
 
-/// A tool that the model is offered.
+/// A tool in the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptTool {
@@ -2434,7 +2434,7 @@ pub struct PromptTool {
     pub tokens: u64,
 }
 
-/// A provider of your own, usable in `model.fallbacks`, `/model` and agents.
+/// Your own model server, usable in `model.fallbacks`, `/model` and agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderConfig {
@@ -2453,7 +2453,7 @@ pub struct ProviderConfig {
     pub price: Option<ModelPrice>,
 }
 
-/// When a session starts afresh by itself.
+/// When a session is reset automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ResetMode {
     #[serde(rename = "manual")]
@@ -2465,7 +2465,7 @@ pub enum ResetMode {
 }
 impl_string_enum!(ResetMode { Manual => "manual", Daily => "daily", Idle => "idle" });
 
-/// When a session starts afresh by itself.
+/// When a session is reset automatically.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResetPolicy {
@@ -2478,7 +2478,7 @@ pub struct ResetPolicy {
     pub idle_minutes: Option<u32>,
 }
 
-/// When sessions start afresh.
+/// When sessions are reset automatically.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResetPolicyConfig {
@@ -2506,7 +2506,7 @@ pub struct ResetPolicyPatch {
     pub idle_minutes: Option<u32>,
 }
 
-/// Where to go on in one session.
+/// The last received event of one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumePoint {
@@ -2521,7 +2521,7 @@ pub struct ResumePoint {
 pub struct RunId(pub String);
 impl_newtype!(RunId);
 
-/// What a session is doing.
+/// The current activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RunState {
     #[serde(rename = "idle")]
@@ -2535,7 +2535,7 @@ pub enum RunState {
 }
 impl_string_enum!(RunState { Idle => "idle", Thinking => "thinking", Acting => "acting", Archiving => "archiving" });
 
-/// One place that matches.
+/// One match.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchHit {
@@ -2593,7 +2593,7 @@ pub struct SearchQueryResult {
     pub notes: Vec<String>,
 }
 
-/// Where to look: the agent's files, conversations that go on, transcripts that were put away.
+/// Where to search: `workspace`: the agent's files. `sessions`: current conversations. `archives`: archived transcripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SearchSource {
     #[serde(rename = "workspace")]
@@ -2621,7 +2621,7 @@ pub struct Sender {
     pub bot: Option<bool>,
 }
 
-/// The same person's other ids on the platform, as the platform itself says.
+/// Other ids of the same sender, as the platform reports them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SenderIds {
@@ -2929,7 +2929,7 @@ pub struct SessionResetResult {
     pub memories_to: Option<String>,
 }
 
-/// What a session sets for itself, over the configuration.
+/// Settings of one session. They override the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSettings {
@@ -3086,7 +3086,7 @@ pub struct SkillEntry {
     pub approved_by: Option<String>,
 }
 
-/// What you say of a skill, over what it says of itself.
+/// Your settings for a skill. They override its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillEntryConfig {
@@ -3107,7 +3107,7 @@ pub struct SkillFile {
     pub content: String,
 }
 
-/// The head of a SKILL.md, `metadata` being the part of it that counts. Other keys are ignored.
+/// The front matter of a SKILL.md. Other keys are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillFrontMatter {
@@ -3125,7 +3125,7 @@ pub struct SkillFrontMatter {
     pub metadata: Option<SkillMetadata>,
 }
 
-/// What a SKILL.md says beside the common keys: the first of `gsv`, `openclaw` and `clawdbot` under `metadata`.
+/// Additional keys of a SKILL.md: the first of `gsv`, `openclaw` and `clawdbot` under `metadata`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillMetadata {
@@ -3144,7 +3144,7 @@ pub struct SkillMetadata {
     pub install: Option<Vec<Value>>,
 }
 
-/// What a skill says it needs.
+/// Requirements that a skill declares.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillNeeds {
@@ -3156,7 +3156,7 @@ pub struct SkillNeeds {
     pub bins: Option<Vec<String>>,
 }
 
-/// A machine as skills see it.
+/// A machine and its capabilities.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillNode {
@@ -3166,7 +3166,7 @@ pub struct SkillNode {
     pub host_capabilities: Vec<Capability>,
 }
 
-/// What a skill needs on one machine.
+/// Requirements of a skill. One machine must meet all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillRequirements {
@@ -3186,7 +3186,7 @@ pub struct SkillRequiresConfig {
     pub capabilities: Option<Vec<String>>,
 }
 
-/// Whose it is: the agent's own, every agent's, or built in. The first of a name is used.
+/// Where a skill is installed: for one agent, for all agents, or built in. Of skills with the same name the first in this order is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SkillScope {
     #[serde(rename = "agent")]
@@ -3198,7 +3198,7 @@ pub enum SkillScope {
 }
 impl_string_enum!(SkillScope { Agent => "agent", Global => "global", Builtin => "builtin" });
 
-/// `ready`: usable as it was installed. `changed`: its files are not those that were approved, so it is not used. `invalid`: its front matter can't be used. `disabled`: switched off by `skills.entries`. `unmet`: no connected machine has what it needs.
+/// `ready`: the skill is usable. `changed`: its files differ from the approved ones, so it is not used. `invalid`: its front matter is invalid. `disabled`: `skills.entries` disables it. `unmet`: no connected machine meets its requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SkillState {
     #[serde(rename = "ready")]
@@ -3333,7 +3333,7 @@ pub struct SkillsUpdateParams {
     pub agent_id: Option<AgentId>,
 }
 
-/// How long a model may think before it answers.
+/// How much a model may think before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ThinkLevel {
     #[serde(rename = "none")]
@@ -3351,7 +3351,7 @@ pub enum ThinkLevel {
 }
 impl_string_enum!(ThinkLevel { None => "none", Minimal => "minimal", Low => "low", Medium => "medium", High => "high", Xhigh => "xhigh" });
 
-/// Times.
+/// Time limits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TimeoutsConfig {
@@ -3402,7 +3402,7 @@ pub struct TokenEntry {
 pub struct TokenId(pub String);
 impl_newtype!(TokenId);
 
-/// What a token's holder may be. `client-ro` may only look.
+/// The role of a token's holder. `client-ro` may only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TokenKind {
     #[serde(rename = "client")]
@@ -3566,7 +3566,7 @@ pub struct ToolInvokeResult {
 pub struct ToolName(pub String);
 impl_newtype!(ToolName);
 
-/// How a call ended. `unknown`: it was started and may or may not have taken effect.
+/// How a call ended. `unknown`: the call was started, and its outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ToolOutcome {
     #[serde(rename = "ok")]
@@ -3582,7 +3582,7 @@ pub enum ToolOutcome {
 }
 impl_string_enum!(ToolOutcome { Ok => "ok", Error => "error", Cancelled => "cancelled", Timeout => "timeout", Unknown => "unknown" });
 
-/// What a node says of a call that has not ended.
+/// Progress of a call that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ToolPhase {
     #[serde(rename = "accepted")]
@@ -3701,7 +3701,7 @@ pub struct TranscriptionConfig {
     pub language: Option<String>,
 }
 
-/// Who turns speech into text.
+/// The service that transcribes speech.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TranscriptionProvider {
     #[serde(rename = "workers-ai")]
@@ -3822,7 +3822,7 @@ pub struct TransferStartEvent {
     pub transfer_id: u32,
 }
 
-/// Why the agent knows of a message and does not answer it. `late`: it came more than a day late. `event`: a reaction, a correction, a deletion.
+/// Why the agent sees a message without answering it. `late`: it arrived more than a day late. `event`: it is a reaction, an edit or a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Unanswered {
     #[serde(rename = "late")]
@@ -3832,7 +3832,7 @@ pub enum Unanswered {
 }
 impl_string_enum!(Unanswered { Late => "late", Event => "event" });
 
-/// Tokens and their price. `input` excludes what came from the provider's cache.
+/// Tokens and their price. `input` excludes tokens from the provider's cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -3972,7 +3972,7 @@ pub struct WorkspaceRestoreResult {
     pub etag: Option<String>,
 }
 
-/// What a file was before a change.
+/// A version of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceVersion {

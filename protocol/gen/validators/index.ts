@@ -144,7 +144,7 @@ export * from "./checks.js";
 
 export type Check = (value: unknown) => boolean;
 
-/** What a request must carry; null means that the method takes no params. */
+/** Checks of params by method. Null: the method takes no params. */
 export const PARAMS_VALIDATORS: Readonly<Record<MethodName, Check | null>> = {
   "agents.create": checkAgentsCreateParams,
   "agents.get": checkAgentsGetParams,
@@ -215,7 +215,7 @@ export const PARAMS_VALIDATORS: Readonly<Record<MethodName, Check | null>> = {
   "workspace.write": checkWorkspaceWriteParams,
 };
 
-/** What an answer must carry. */
+/** Checks of results by method. */
 export const RESULT_VALIDATORS: Readonly<Record<MethodName, Check>> = {
   "agents.create": checkAgentsCreateResult,
   "agents.get": checkAgentsGetResult,
@@ -286,7 +286,7 @@ export const RESULT_VALIDATORS: Readonly<Record<MethodName, Check>> = {
   "workspace.write": checkWorkspaceWriteResult,
 };
 
-/** What an event must carry. */
+/** Checks of payloads by event. */
 export const EVENT_VALIDATORS: Readonly<Record<EventName, Check>> = {
   "chat": checkChatEvent,
   "logs.get": checkLogsGetEvent,
