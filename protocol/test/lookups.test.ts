@@ -1,8 +1,9 @@
 /** Lookups: the policy classes of machines' tools, and the generator for any lookup. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { buildModel } from "../../scripts/codegen/build-model.ts";
 import { emitLookups, emitRustLookups } from "../../scripts/codegen/lookups.ts";
-import { buildModel, ContractError } from "../../scripts/codegen/model.ts";
+import { ContractError } from "../../scripts/codegen/model.ts";
 import { policyClassOf } from "../gen/lookups.ts";
 import { PolicyClassValues } from "../gen/types.ts";
 import { freshVocabulary, scratchModel } from "./scratch.ts";

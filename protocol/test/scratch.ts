@@ -1,5 +1,6 @@
 /** A small contract with every feature of the vocabulary in it, for tests of the generator itself. */
-import { buildModel, type Model } from "../../scripts/codegen/model.ts";
+import { buildModel } from "../../scripts/codegen/build-model.ts";
+import type { Model } from "../../scripts/codegen/model.ts";
 
 type Vocabulary = typeof import("../src/dsl.ts");
 let instances = 0;

@@ -4,8 +4,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TSchema } from "typebox";
 import Value from "typebox/value";
-import { buildModel, type Model } from "../../scripts/codegen/model.ts";
-import type { Example } from "../../scripts/codegen/samples.ts";
+import { buildModel } from "../../scripts/codegen/build-model.ts";
+import type { Model } from "../../scripts/codegen/model.ts";
+import type { Example } from "../../scripts/codegen/examples.ts";
 import * as checks from "../gen/validators/checks.js";
 import * as contract from "../src/index.ts";
 

@@ -1,19 +1,16 @@
 /** Emit the lookups: functions from any string to a value of an enum, in TypeScript and Rust. */
 import type { LookupSpec, Model } from "./model.ts";
 import { BANNER, docLines, pascal, snake } from "./names.ts";
+import { comment } from "./typescript.ts";
 
 const ABOUT = "Functions from any string to a value of an enum.";
 
 const resultsOf = (model: Model): string[] => [...new Set(model.lookups.map(({ result }) => result))].sort();
-const commented = (doc: string, mark: string): string =>
-  docLines(doc)
-    .map((line) => `${mark} ${line}`.trimEnd())
-    .join("\n");
 
 function typescript({ name, doc, result, rows, otherwise }: LookupSpec): string {
   const cases = Object.entries(rows).map(([key, value]) => `    case ${JSON.stringify(key)}:\n      return ${JSON.stringify(value)};\n`);
   return (
-    `\n/**\n${commented(doc, " *")}\n */\nexport function ${name}(name: string): ${result} {\n  switch (name) {\n${cases.join("")}` +
+    `\n${comment(doc)}export function ${name}(name: string): ${result} {\n  switch (name) {\n${cases.join("")}` +
     `    default:\n      return ${JSON.stringify(otherwise)};\n  }\n}\n`
   );
 }
@@ -25,8 +22,9 @@ export function emitLookups(model: Model): string {
 
 function rust({ name, doc, result, rows, otherwise }: LookupSpec): string {
   const arms = Object.entries(rows).map(([key, value]) => `${JSON.stringify(key)} => ${result}::${pascal(value)},\n`);
+  const lines = docLines(doc).map((line) => `${`/// ${line}`.trimEnd()}\n`);
   return (
-    `\n${commented(doc, "///")}\n#[must_use]\npub fn ${snake(name)}(name: &str) -> ${result} {\nmatch name {\n${arms.join("")}` +
+    `\n${lines.join("")}#[must_use]\npub fn ${snake(name)}(name: &str) -> ${result} {\nmatch name {\n${arms.join("")}` +
     `_ => ${result}::${pascal(otherwise)},\n}\n}\n`
   );
 }

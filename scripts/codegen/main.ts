@@ -8,10 +8,11 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildModel } from "./build-model.ts";
 import { breaks, isDraft, releaseText } from "./compat.ts";
 import { driftOf } from "./drift.ts";
 import { generate } from "./generate.ts";
-import { buildModel, ContractError } from "./model.ts";
+import { ContractError } from "./model.ts";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const GEN = "protocol/gen";

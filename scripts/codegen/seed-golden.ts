@@ -8,8 +8,9 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildModel, ContractError, type TypeDef } from "./model.ts";
-import { examples } from "./samples.ts";
+import { buildModel } from "./build-model.ts";
+import { examples } from "./examples.ts";
+import { ContractError, type TypeDef } from "./model.ts";
 
 const GOLDEN = join(dirname(fileURLToPath(import.meta.url)), "../../protocol/golden");
 const fileOf = (type: TypeDef): string => join(GOLDEN, `${type.name}.jsonl`);

@@ -4,7 +4,8 @@ import { BANNER, docLines, pascal, tsKey } from "./names.ts";
 
 const header = (about: string): string => `// ${BANNER}\n/** ${about} */\n`;
 
-function comment(doc: string | undefined, indent = ""): string {
+/** A TypeScript comment. Empty when there is no text. */
+export function comment(doc: string | undefined, indent = ""): string {
   if (doc === undefined || doc.trim() === "") return "";
   const lines = docLines(doc.replaceAll("*/", "*\\/"));
   if (lines.length === 1) return `${indent}/** ${lines[0] ?? ""} */\n`;
