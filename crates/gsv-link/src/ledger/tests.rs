@@ -184,7 +184,7 @@ fn p6_2_a_released_call_is_remembered_for_a_day_and_may_then_come_again() {
 }
 
 #[test]
-fn p7_an_unreleased_result_is_kept_7_days_then_given_up_visibly_but_the_call_is_not_run_again() {
+fn p7_an_unreleased_result_is_kept_7_days_then_dropped_with_a_note_and_the_call_is_not_run_again() {
     let dir = TempDir::new().unwrap();
     let mut ledger = open(&dir);
     ledger.begin(NOW, "a", "Write", true).unwrap().lazily();
@@ -197,7 +197,10 @@ fn p7_an_unreleased_result_is_kept_7_days_then_given_up_visibly_but_the_call_is_
         (ledger.result::<Value>("a").unwrap(), ledger.state("a")),
         (None, Some(CallState::Finished))
     );
-    assert!(ledger.take_notes()[0].contains("given up"));
+    assert_eq!(
+        ledger.take_notes(),
+        ["the result of call a is dropped: the gateway has not acknowledged it for 7 days"]
+    );
     drop(ledger);
     let ledger = open_at(&dir, NOW + 7 * DAY + 2);
     assert_eq!(
@@ -209,7 +212,7 @@ fn p7_an_unreleased_result_is_kept_7_days_then_given_up_visibly_but_the_call_is_
 }
 
 #[test]
-fn p7_beyond_256_mib_the_oldest_results_are_given_up_visibly() {
+fn p7_beyond_256_mib_the_oldest_results_are_dropped_with_a_note() {
     let dir = TempDir::new().unwrap();
     let mut ledger = open(&dir);
     assert_eq!(ledger.max_bytes, 256 * 1024 * 1024);
