@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::book::{Book, Durability};
 use crate::log::{Level, Log, now_ms};
 use crate::outbox::{Item, Outbox};
-use crate::outcome::Outcome;
+use crate::outcome::{KnownCommand, Outcome};
 
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// Wait after a failed attempt that may succeed on the same link.
@@ -247,5 +247,5 @@ impl Delivery {
 }
 
 fn gone(call_id: &str, why: &str) -> ToolResultParams {
-    Outcome::unknown(&format!("the call has ended, but {why}"), None).into_params(call_id, None)
+    Outcome::unknown(&format!("the call has ended, but {why}"), KnownCommand::default()).into_params(call_id, None)
 }

@@ -8,9 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use gsv_link::{LinkError, Upload};
 use gsv_protocol::errors;
 use gsv_protocol::types::MediaUploaded;
-use serde_json::{Value, json};
+use gsv_tools::{Block, ToolOutput};
 
-use crate::outcome::{Outcome, fits_a_frame};
+use crate::outcome::{CallResult, Outcome, fits_a_frame};
 
 /// Time for an image of 10 MiB over a slow line.
 const WITHIN: Duration = Duration::from_secs(120);
@@ -48,24 +48,21 @@ pub async fn moved_out(mut outcome: Outcome, call_id: &str, uploader: &Uploader)
     let Some(block) = outcome.result.as_mut().and_then(first_image) else {
         return outcome;
     };
-    let mime = block
-        .get("mimeType")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    // The only copy: an image must not be in memory three times.
-    let Some(Ok(bytes)) = block
-        .get_mut("data")
-        .map(Value::take)
-        .as_ref()
-        .and_then(Value::as_str)
-        .map(|data| STANDARD.decode(data))
-    else {
+    let Block::Image { data, mime_type } = &mut *block else {
+        return outcome;
+    };
+    // Taken out, so that the image is not in memory three times.
+    let decoded = STANDARD.decode(std::mem::take(data));
+    let mime_type = std::mem::take(mime_type);
+    let Ok(bytes) = decoded else {
         return Outcome::error(&errors::TOOL_FAILED, "The tool gave an image that is not base64.");
     };
-    match uploader.send(call_id, &mime, bytes).await {
+    match uploader.send(call_id, &mime_type, bytes).await {
         Ok(stored) => {
-            *block = json!({"type": "image", "r2Key": stored.r2_key, "mimeType": stored.mime_type});
+            *block = Block::StoredImage {
+                r2_key: stored.r2_key,
+                mime_type: stored.mime_type,
+            };
             outcome
         }
         Err(error) => Outcome::error(
@@ -77,20 +74,21 @@ pub async fn moved_out(mut outcome: Outcome, call_id: &str, uploader: &Uploader)
     }
 }
 
-fn first_image(result: &mut Value) -> Option<&mut Value> {
-    let blocks = match result {
-        Value::Array(blocks) => blocks,
-        Value::Object(fields) => fields.get_mut("content")?.as_array_mut()?,
-        _ => return None,
+fn first_image(result: &mut CallResult) -> Option<&mut Block> {
+    let CallResult::Output(ToolOutput::Blocks(output)) = result else {
+        return None;
     };
-    blocks.iter_mut().find(|block| {
-        block.get("type").and_then(Value::as_str) == Some("image") && block.get("data").is_some_and(Value::is_string)
-    })
+    output
+        .content
+        .iter_mut()
+        .find(|block| matches!(block, Block::Image { .. }))
 }
 
 #[cfg(test)]
 mod tests {
     use gsv_protocol::types::ToolOutcome;
+    use gsv_tools::BlockOutput;
+    use serde_json::json;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -98,9 +96,15 @@ mod tests {
 
     fn image(bytes: usize) -> Outcome {
         let data = STANDARD.encode(vec![7; bytes]);
-        Outcome::ok(
-            json!({"path": "a.png", "content": [{"type": "text", "text": "a.png"}, {"type": "image", "data": data, "mimeType": "image/png"}]}),
-        )
+        let text = Block::Text { text: "a.png".into() };
+        let image = Block::Image {
+            data,
+            mime_type: "image/png".into(),
+        };
+        Outcome::ok(ToolOutput::Blocks(BlockOutput {
+            path: "a.png".into(),
+            content: vec![text, image],
+        }))
     }
     /// Answers one request with this; gives how many bytes came and the first line.
     async fn gateway(answer: String) -> (Uploader, tokio::task::JoinHandle<(String, usize)>) {
@@ -144,14 +148,17 @@ mod tests {
         let outcome = moved_out(image(900_000), "ref/r1/1/0", &uploader).await;
         assert_eq!(outcome.kind, ToolOutcome::Ok);
         assert_eq!(
-            outcome.result.as_ref().unwrap()["content"][1],
-            json!({"type": "image", "r2Key": "media/s/u.png", "mimeType": "image/png"})
-        );
-        assert_eq!(
             asked.await.unwrap(),
             ("POST /media?callId=ref%2Fr1%2F1%2F0 HTTP/1.1".to_owned(), 900_000)
         );
         assert!(fits_a_frame(&outcome));
+        assert_eq!(
+            outcome.into_params("ref/r1/1/0", None).result,
+            Some(json!({"path": "a.png", "content": [
+                {"type": "text", "text": "a.png"},
+                {"type": "image", "r2Key": "media/s/u.png", "mimeType": "image/png"},
+            ]}))
+        );
     }
 
     #[tokio::test]
@@ -180,7 +187,7 @@ mod tests {
         assert_eq!(moved_out(small.clone(), "ref/r1/1/0", &nowhere).await, small);
         let clients = image(900_000);
         assert_eq!(moved_out(clients.clone(), "gw/t/x", &nowhere).await, clients);
-        let text = Outcome::ok(json!({"content": "x".repeat(2_000_000)}));
+        let text = Outcome::ok(ToolOutput::Json(json!({"content": "x".repeat(2_000_000)})));
         assert_eq!(moved_out(text.clone(), "ref/r1/1/0", &nowhere).await, text);
     }
 }

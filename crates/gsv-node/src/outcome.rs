@@ -3,7 +3,8 @@
 use gsv_link::ledger::LedgerError;
 use gsv_protocol::types::{ToolOutcome, ToolResultParams};
 use gsv_protocol::{ErrorReason, errors, limits};
-use gsv_tools::ToolError;
+use gsv_tools::{Block, CommandOutput, EndedOutput, ToolError, ToolOutput};
+use serde::Serialize;
 use serde_json::Value;
 
 /// Room for the frame around the params.
@@ -11,19 +12,51 @@ const FRAME_ROOM: usize = 4096;
 /// A string is not cut below this; then something else is too large.
 const SHORTEST_CUT: usize = 4096;
 
+/// What an outcome carries besides its kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum CallResult {
+    Output(ToolOutput),
+    Known(KnownCommand),
+}
+
+/// What is known of a call whose outcome is not. `started_at` is in epoch milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownCommand {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail: Option<String>,
+}
+
+impl KnownCommand {
+    /// `None`: nothing is known. Zero and an empty text stand for absent.
+    fn into_result(self) -> Option<CallResult> {
+        let known = Self {
+            pid: self.pid.filter(|pid| *pid > 0),
+            started_at: self.started_at.filter(|at| *at > 0),
+            tail: self.tail.filter(|tail| !tail.is_empty()),
+        };
+        (known != Self::default()).then_some(CallResult::Known(known))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub kind: ToolOutcome,
-    pub result: Option<Value>,
+    pub result: Option<CallResult>,
     pub error: Option<String>,
     pub reason: Option<&'static ErrorReason>,
 }
 
 impl Outcome {
-    pub fn ok(result: Value) -> Self {
+    pub fn ok(output: ToolOutput) -> Self {
         Self {
             kind: ToolOutcome::Ok,
-            result: Some(result),
+            result: Some(CallResult::Output(output)),
             error: None,
             reason: None,
         }
@@ -77,22 +110,24 @@ impl Outcome {
         Self::error(&errors::TOOL_IO, format!("Nothing was run: {error}."))
     }
 
-    /// Started, and the outcome is not known. `known`: what is known of the command.
-    pub fn unknown(why: &str, known: Option<Value>) -> Self {
+    /// Started, and the outcome is not known.
+    pub fn unknown(why: &str, known: KnownCommand) -> Self {
         let error = format!("It is not known whether the call took effect: {why}. Check before you repeat it.");
         Self {
             kind: ToolOutcome::Unknown,
-            result: known,
+            result: known.into_result(),
             error: Some(error),
             reason: Some(&errors::TOOL_OUTCOME_UNKNOWN),
         }
     }
 
     /// `is_late`: the gateway's deadline for the call has passed.
-    pub fn of(done: Result<Value, ToolError>, is_late: bool) -> Self {
+    pub fn of(done: Result<ToolOutput, ToolError>, is_late: bool) -> Self {
         let error = match done {
-            Ok(value) if is_late && value.get("timedOut") == Some(&Value::Bool(true)) => return Self::timed_out(value),
-            Ok(value) => return Self::ok(value),
+            Ok(ToolOutput::Command(CommandOutput::Ended(ended))) if is_late && ended.command.timed_out => {
+                return Self::timed_out(ended);
+            }
+            Ok(output) => return Self::ok(output),
             Err(error) => error,
         };
         let kind = match &error {
@@ -104,7 +139,12 @@ impl Outcome {
         let result = match &error {
             ToolError::OutcomeUnknown {
                 pid, started_at, tail, ..
-            } => known_of(*pid, *started_at, tail.as_deref()),
+            } => KnownCommand {
+                pid: *pid,
+                started_at: *started_at,
+                tail: tail.clone(),
+            }
+            .into_result(),
             _ => None,
         };
         Self {
@@ -115,18 +155,16 @@ impl Outcome {
         }
     }
 
-    fn timed_out(value: Value) -> Self {
-        let tail = value
-            .get("tail")
-            .and_then(Value::as_str)
-            .filter(|tail| !tail.is_empty());
-        let tail = tail
-            .map(|tail| format!(" Its last output was:\n{tail}"))
-            .unwrap_or_default();
+    fn timed_out(ended: EndedOutput) -> Self {
+        let tail = if ended.tail.is_empty() {
+            String::new()
+        } else {
+            format!(" Its last output was:\n{}", ended.tail)
+        };
         let error = format!("The command was ended because the time for the call ran out.{tail}");
         Self {
             kind: ToolOutcome::Timeout,
-            result: Some(value),
+            result: Some(CallResult::Output(ToolOutput::Command(CommandOutput::Ended(ended)))),
             error: Some(error),
             reason: Some(&errors::TOOL_TIMEOUT),
         }
@@ -134,11 +172,10 @@ impl Outcome {
 
     /// The result of a command that goes on in the background.
     pub fn runs_on(&self) -> bool {
-        self.result
-            .as_ref()
-            .and_then(|result| result.get("status"))
-            .and_then(Value::as_str)
-            == Some("running")
+        matches!(
+            self.result,
+            Some(CallResult::Output(ToolOutput::Command(CommandOutput::Running(_))))
+        )
     }
 
     pub fn is_lost(&self) -> bool {
@@ -148,9 +185,10 @@ impl Outcome {
     /// Params of `tool.result`. What does not fit is cut in the middle, visibly; what can't be cut becomes an error.
     pub fn into_params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
         let limit = usize::try_from(limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM;
+        let has_image = self.has_image();
         let mut params = self.params(call_id, duration_ms);
         let mut size = size_of(&params);
-        if size > limit && params.result.as_ref().is_some_and(holds_image) {
+        if size > limit && has_image {
             let error = format!(
                 "The image is too large: {size} bytes as text, at most {limit} can be sent. Make a smaller copy and read that."
             );
@@ -169,10 +207,29 @@ impl Outcome {
         params
     }
 
+    /// Half an image is of no use, so a result with an image is not cut.
+    fn has_image(&self) -> bool {
+        let Some(CallResult::Output(ToolOutput::Blocks(output))) = &self.result else {
+            return false;
+        };
+        output
+            .content
+            .iter()
+            .any(|block| matches!(block, Block::Image { .. } | Block::StoredImage { .. }))
+    }
+
+    /// The only place where a result becomes JSON.
     fn params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
+        let result = match self.result.map(serde_json::to_value).transpose() {
+            Ok(result) => result,
+            Err(error) => {
+                let error = format!("The result can't be written as JSON: {error}");
+                return Self::error(&errors::TOOL_FAILED, error).params(call_id, duration_ms);
+            }
+        };
         ToolResultParams {
             call_id: call_id.into(),
-            result: self.result,
+            result,
             error: self.error,
             reason: self.reason.map(|row| row.reason.to_owned()),
             outcome: Some(self.kind),
@@ -190,35 +247,8 @@ fn size_of(params: &ToolResultParams) -> usize {
 pub fn fits_a_frame(outcome: &Outcome) -> bool {
     const ID: usize = 1024;
     let limit = usize::try_from(limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM - ID;
-    let Some(result) = &outcome.result else { return true };
     // Without images there is nothing to move; measuring costs as much as writing it out.
-    !holds_image(result) || result.to_string().len() <= limit
-}
-
-pub fn known_of(pid: Option<u32>, started_at: Option<u64>, tail: Option<&str>) -> Option<Value> {
-    let mut known = serde_json::Map::new();
-    known.extend(pid.filter(|pid| *pid > 0).map(|pid| ("pid".into(), pid.into())));
-    known.extend(
-        started_at
-            .filter(|at| *at > 0)
-            .map(|at| ("startedAt".into(), at.into())),
-    );
-    known.extend(
-        tail.filter(|tail| !tail.is_empty())
-            .map(|tail| ("tail".into(), tail.into())),
-    );
-    if known.is_empty() { None } else { Some(known.into()) }
-}
-
-/// Half an image is none.
-fn holds_image(value: &Value) -> bool {
-    match value {
-        Value::Array(items) => items.iter().any(holds_image),
-        Value::Object(fields) => {
-            fields.get("type").and_then(Value::as_str) == Some("image") || fields.values().any(holds_image)
-        }
-        _ => false,
-    }
+    !outcome.has_image() || serde_json::to_string(&outcome.result).is_ok_and(|text| text.len() <= limit)
 }
 
 /// Takes at least `over` bytes out of the middle of the longest string. False: no string is long enough to be cut.
@@ -262,11 +292,33 @@ fn longest(value: &mut Value) -> Option<&mut String> {
 
 #[cfg(test)]
 mod tests {
+    use gsv_tools::{BlockOutput, CommandStatus, EndedCommand, RunningCommand, RunningOutput};
     use serde_json::json;
 
     use super::*;
 
     const FRAME: usize = 1_048_576;
+
+    fn ended(timed_out: bool) -> ToolOutput {
+        let command = EndedCommand {
+            status: CommandStatus::Failed,
+            session_id: "s".into(),
+            timed_out,
+            started_at: 1,
+            ended_at: 2,
+            duration_ms: 1,
+            workdir: "/".into(),
+            exit_code: None,
+            signal: Some("SIGTERM".into()),
+            note: None,
+        };
+        ToolOutput::Command(CommandOutput::Ended(EndedOutput {
+            command,
+            output: "half way".into(),
+            tail: "half way".into(),
+            truncated: false,
+        }))
+    }
 
     #[test]
     fn p6_errors_keep_their_reason_and_say_how_the_call_ended() {
@@ -298,18 +350,41 @@ mod tests {
             }),
             false,
         );
-        assert_eq!(known.result, Some(json!({"pid": 7, "startedAt": 5, "tail": "half"})));
         assert!(known.is_lost());
+        assert_eq!(
+            known.into_params("c", None).result,
+            Some(json!({"pid": 7, "startedAt": 5, "tail": "half"}))
+        );
+        let nothing = KnownCommand {
+            pid: Some(0),
+            started_at: Some(0),
+            tail: Some(String::new()),
+        };
+        assert_eq!(Outcome::unknown("x", nothing).into_params("c", None).result, None);
     }
 
     #[test]
     fn a_command_ended_by_the_gateways_deadline_is_a_timeout_with_what_is_known_and_by_its_own_is_a_result() {
-        let value = json!({"timedOut": true, "tail": "half way", "output": "half way"});
-        let late = Outcome::of(Ok(value.clone()), true);
-        assert_eq!((late.kind, late.result.as_ref()), (ToolOutcome::Timeout, Some(&value)));
+        let late = Outcome::of(Ok(ended(true)), true);
+        assert_eq!(late.kind, ToolOutcome::Timeout);
+        assert_eq!(late.result, Some(CallResult::Output(ended(true))));
         assert!(late.error.unwrap().contains("half way"));
-        assert_eq!(Outcome::of(Ok(value.clone()), false), Outcome::ok(value));
-        assert_eq!(Outcome::of(Ok(json!({"timedOut": false})), true).kind, ToolOutcome::Ok);
+        assert_eq!(Outcome::of(Ok(ended(true)), false), Outcome::ok(ended(true)));
+        assert_eq!(Outcome::of(Ok(ended(false)), true).kind, ToolOutcome::Ok);
+    }
+
+    #[test]
+    fn only_a_command_in_the_background_runs_on() {
+        let command = RunningCommand::new("s", 7, Some(5));
+        let running = CommandOutput::Running(RunningOutput { command, tail: None });
+        let outcome = Outcome::ok(ToolOutput::Command(running));
+        assert!(outcome.runs_on());
+        assert_eq!(
+            outcome.into_params("c", None).result,
+            Some(json!({"status": "running", "sessionId": "s", "pid": 7, "startedAt": 5}))
+        );
+        assert!(!Outcome::ok(ended(false)).runs_on());
+        assert!(!Outcome::ok(ToolOutput::Json(json!({"status": "running"}))).runs_on());
     }
 
     #[test]
@@ -320,7 +395,7 @@ mod tests {
             json!({"output": control}),
             json!(["a".repeat(600_000), "b".repeat(600_000)]),
         ] {
-            let params = Outcome::ok(result).into_params("c", None);
+            let params = Outcome::ok(ToolOutput::Json(result)).into_params("c", None);
             let text = serde_json::to_string(&params).unwrap();
             assert!(text.len() < FRAME - 1000);
             assert_eq!(params.outcome, Some(ToolOutcome::Ok));
@@ -328,17 +403,23 @@ mod tests {
             assert!(text.len() > FRAME / 3, "more was cut than needed");
         }
         let many: Vec<Value> = (0..200_000).map(|number| json!(format!("line {number}"))).collect();
-        let params = Outcome::ok(json!(many)).into_params("c", None);
+        let params = Outcome::ok(ToolOutput::Json(json!(many))).into_params("c", None);
         assert_eq!(
             (params.outcome, params.reason.as_deref()),
             (Some(ToolOutcome::Error), Some("tool.too_large"))
         );
-        let image = json!({"content": [{"type": "image", "data": "A".repeat(2_000_000), "mimeType": "image/png"}]});
+        let image = ToolOutput::Blocks(BlockOutput {
+            path: "a.png".into(),
+            content: vec![Block::Image {
+                data: "A".repeat(2_000_000),
+                mime_type: "image/png".into(),
+            }],
+        });
         assert_eq!(
             Outcome::ok(image).into_params("c", None).reason.as_deref(),
             Some("tool.too_large")
         );
-        let small = Outcome::ok(json!({"output": "x".repeat(1000)})).into_params("c", None);
+        let small = Outcome::ok(ToolOutput::Json(json!({"output": "x".repeat(1000)}))).into_params("c", None);
         assert_eq!(small.result.unwrap()["output"].as_str().map(str::len), Some(1000));
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use gsv_link::ledger::KnownCall;
 use gsv_protocol::errors;
-use gsv_tools::{CallContext, Reattached, RunningCall, ToolBox};
+use gsv_tools::{
+    CallContext, CommandOutput, Reattached, RunningCall, RunningCommand, RunningOutput, ToolBox, ToolOutput,
+};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -14,7 +16,7 @@ use crate::calls::Seat;
 use crate::context::Context;
 use crate::finish::Ended;
 use crate::log::{Level, Log, now_ms};
-use crate::outcome::{Outcome, known_of};
+use crate::outcome::{KnownCommand, Outcome};
 
 /// A command that outlived the process that started it.
 pub struct Survivor {
@@ -29,7 +31,7 @@ pub async fn take_up(book: &Book, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
     let mut survivors = vec![];
     for call in book.look(gsv_link::ledger::Ledger::started) {
         let outcome = match fate(&call, tools).await {
-            Fate::Ended(outcome) => outcome,
+            Fate::Ended(outcome) => *outcome,
             Fate::Follow(command) => {
                 log.write(
                     Level::Info,
@@ -81,30 +83,35 @@ pub async fn take_up(book: &Book, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
 }
 
 enum Fate {
-    Ended(Outcome),
+    Ended(Box<Outcome>),
     Follow(RunningCall),
     /// It only read; when the gateway wants it still, it asks again.
     Harmless,
 }
 
 async fn fate(call: &KnownCall, tools: &ToolBox) -> Fate {
+    let ended = |outcome| Fate::Ended(Box::new(outcome));
     let Some(process) = &call.process else {
         if !call.mutating {
             return Fate::Harmless;
         }
-        let known = known_of(None, call.started_at, None);
-        return Fate::Ended(Outcome::unknown("the node was stopped while it ran", known));
+        let known = KnownCommand {
+            started_at: call.started_at,
+            ..KnownCommand::default()
+        };
+        return ended(Outcome::unknown("the node was stopped while it ran", known));
     };
     match tools.reattach(&process.spool).await {
         Ok(Reattached::Running(command)) if command.is_background() => {
-            let result = json!({"status": "running", "sessionId": command.session_id(), "pid": process.pid, "startedAt": call.started_at});
-            Fate::Ended(Outcome::ok(result))
+            let command = RunningCommand::new(command.session_id(), process.pid, call.started_at);
+            let running = RunningOutput { command, tail: None };
+            ended(Outcome::ok(ToolOutput::Command(CommandOutput::Running(running))))
         }
         Ok(Reattached::Running(command)) => Fate::Follow(command),
-        Ok(Reattached::Finished(value)) => Fate::Ended(Outcome::ok(value)),
+        Ok(Reattached::Finished(output)) => ended(Outcome::ok(ToolOutput::Command(output))),
         Ok(Reattached::NeverStarted) => {
             let error = "The node was stopped before the command was started; nothing was run. It may be called again.";
-            Fate::Ended(Outcome::error(&errors::TOOL_FAILED, error))
+            ended(Outcome::error(&errors::TOOL_FAILED, error))
         }
         Ok(Reattached::Lost { pid, tail, started_at }) => {
             let pid = if pid == 0 { process.pid } else { pid };
@@ -113,13 +120,17 @@ async fn fate(call: &KnownCall, tools: &ToolBox) -> Fate {
             } else {
                 Some(started_at)
             };
-            let known = known_of(Some(pid), started_at, Some(&tail));
-            Fate::Ended(Outcome::unknown(
+            let known = KnownCommand {
+                pid: Some(pid),
+                started_at,
+                tail: Some(tail),
+            };
+            ended(Outcome::unknown(
                 "the command is gone and left no exit status, with the node or the machine",
                 known,
             ))
         }
-        Err(error) => Fate::Ended(Outcome::of(Err(error), false)),
+        Err(error) => ended(Outcome::of(Err(error), false)),
     }
 }
 
@@ -144,7 +155,7 @@ impl Context {
             ..CallContext::new(call_id.as_str())
         };
         let since = Instant::now();
-        let outcome = Outcome::of(command.wait(context).await, false);
+        let outcome = Outcome::of(command.wait(context).await.map(ToolOutput::Command), false);
         seat.release_slot();
         let ended = Ended {
             call_id: &call_id,

@@ -9,8 +9,7 @@ use gsv_link::ledger::{LedgerError, ProcessInfo};
 use gsv_protocol::errors;
 use gsv_protocol::methods::ToolResult;
 use gsv_protocol::types::ToolPhase;
-use gsv_tools::{CallContext, OnStarted, ToolError};
-use serde_json::Value;
+use gsv_tools::{CallContext, OnStarted, ToolError, ToolOutput};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
@@ -21,7 +20,7 @@ use crate::finish::Ended;
 use crate::images::moved_out;
 use crate::invocation::Invocation;
 use crate::log::{Level, now_ms};
-use crate::outcome::Outcome;
+use crate::outcome::{KnownCommand, Outcome};
 
 /// The tool whose start has a process, and which therefore says itself when it starts.
 const PROCESS_TOOL: &str = "Bash";
@@ -226,7 +225,7 @@ impl RunCall {
     }
 
     /// Waits for the tool, also when it panics or does not end.
-    async fn guard(&self, work: impl Future<Output = Result<Value, ToolError>> + Send + 'static) -> Outcome {
+    async fn guard(&self, work: impl Future<Output = Result<ToolOutput, ToolError>> + Send + 'static) -> Outcome {
         // In a set, so that dropping this future ends the task.
         let mut tasks = JoinSet::new();
         tasks.spawn(work);
@@ -235,7 +234,7 @@ impl RunCall {
             () = at(self.invocation.deadline.map(|deadline| deadline + GRACE)) => None,
         };
         let Some(done) = done else {
-            return Outcome::unknown("the tool did not end in time", None);
+            return Outcome::unknown("the tool did not end in time", KnownCommand::default());
         };
         let is_late = self
             .invocation
@@ -258,7 +257,7 @@ fn panicked(error: &JoinError, mutating: bool) -> Outcome {
     if mutating {
         Outcome {
             reason: Some(&errors::TOOL_FAILED),
-            ..Outcome::unknown(what, None)
+            ..Outcome::unknown(what, KnownCommand::default())
         }
     } else {
         Outcome::error(

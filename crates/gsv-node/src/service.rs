@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::finish::Ended;
 use crate::invocation::{BadInvocation, Invocation};
 use crate::log::{Level, now_ms};
-use crate::outcome::Outcome;
+use crate::outcome::{KnownCommand, Outcome};
 use crate::run_call::RunCall;
 
 impl Context {
@@ -51,7 +51,8 @@ impl Context {
             Invoked::Lost => {
                 let message = "a call was asked for again whose result could not be stored";
                 self.log.call(Level::Error, message, call_id, &[]);
-                let outcome = Outcome::unknown("its result could not be stored on the machine", None);
+                let outcome =
+                    Outcome::unknown("its result could not be stored on the machine", KnownCommand::default());
                 self.finish_later(invocation.call_id, String::new(), true, outcome);
             }
             Invoked::Refuse => self.answer(invocation.call_id, invocation.tool, Outcome::queue_full()),

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             CallContext::new("grep"),
         ))?;
         best = best.min(started.elapsed());
-        count = found["count"].as_u64().unwrap_or(0);
+        count = serde_json::to_value(&found)?["count"].as_u64().unwrap_or(0);
     }
     std::fs::remove_dir_all(spool)?;
     println!("{:.3} s, {count} matches", best.as_secs_f64());

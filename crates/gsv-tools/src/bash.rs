@@ -14,6 +14,7 @@ use crate::error::{ToolError, quote};
 use crate::exec::{Sessions, Spec};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, read_only};
+use crate::tool_output::ToolOutput;
 
 pub(crate) struct Bash {
     pub(crate) files: Arc<Beneath>,
@@ -61,7 +62,7 @@ impl Tool for Bash {
         Effect::Mutating
     }
 
-    fn invoke(&self, args: Value, mut context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn invoke(&self, args: Value, mut context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let (spec, yield_ms) = self.spec(args::parse(args)?, &context).await?;
             if context.cancel.is_cancelled() {
@@ -70,10 +71,10 @@ impl Tool for Bash {
             let started = Instant::now();
             let session = self.sessions.start(spec, context.on_started.take()).await?;
             if session.is_background() {
-                return Ok(session.running().await);
+                return Ok(ToolOutput::Command(session.running().await));
             }
             let yield_at = yield_ms.map(|ms| started + Duration::from_millis(ms));
-            session.follow(&context, yield_at).await
+            session.follow(&context, yield_at).await.map(ToolOutput::Command)
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::args;
 use crate::beneath::Beneath;
 use crate::error::ToolError;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
+use crate::tool_output::ToolOutput;
 use crate::write::Turn;
 
 pub(crate) struct Delete {
@@ -43,7 +44,7 @@ impl Tool for Delete {
         Effect::Mutating
     }
 
-    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let rel = self.files.parse(&args.path)?;
@@ -53,6 +54,7 @@ impl Tool for Delete {
                 Ok(json!({"path": files.show(&rel), "deleted": true}))
             })
             .await
+            .map(ToolOutput::Json)
         })
     }
 }

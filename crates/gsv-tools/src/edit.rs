@@ -11,6 +11,7 @@ use crate::beneath::{Beneath, RelPath};
 use crate::error::{ToolError, quote};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
+use crate::tool_output::ToolOutput;
 use crate::write::{Turn, check_size};
 
 pub(crate) struct Edit {
@@ -56,7 +57,7 @@ impl Tool for Edit {
         Effect::Mutating
     }
 
-    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let rel = self.files.parse(&args.path)?;
@@ -73,7 +74,9 @@ impl Tool for Edit {
                 ));
             }
             let (files, turn) = (Arc::clone(&self.files), Arc::clone(&self.turn));
-            mutating(&context, move || turn.take(|| edit(&files, &rel, &args))).await
+            mutating(&context, move || turn.take(|| edit(&files, &rel, &args)))
+                .await
+                .map(ToolOutput::Json)
         })
     }
 }

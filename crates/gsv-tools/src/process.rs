@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::args;
 use crate::error::{ToolError, quote};
-use crate::exec::{KillReason, Session, Sessions};
+use crate::exec::{CommandInfo, CommandStatus, KillReason, ListedCommand, Session, Sessions};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition};
+use crate::tool_output::ToolOutput;
 
 const STDIN_LOOK: Duration = Duration::from_millis(5);
 
@@ -78,7 +79,7 @@ impl Tool for Process {
         }
     }
 
-    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let limit = args::bounded("limit", args.limit, limits::LOG_BYTES, limits::LOG_MAX_BYTES)?;
@@ -87,14 +88,17 @@ impl Tool for Process {
             }
             self.sessions.sweep().await;
             if args.action == Action::List {
-                let all: Vec<Value> = self
+                let sessions: Vec<ListedCommand> = self
                     .sessions
                     .list()
                     .iter()
                     .filter(|session| session.is_background())
                     .map(|session| session.listed())
                     .collect();
-                return Ok(json!({"count": all.len(), "sessions": all}));
+                return ToolOutput::json(&List {
+                    count: sessions.len(),
+                    sessions,
+                });
             }
             let id = args
                 .session_id
@@ -116,34 +120,95 @@ impl Tool for Process {
     }
 }
 
-async fn poll(session: &Session, offset: Option<u64>, limit: usize) -> Result<Value, ToolError> {
-    let mut value = session.described();
+#[derive(Serialize)]
+struct List {
+    count: usize,
+    sessions: Vec<ListedCommand>,
+}
+
+/// One command. `output_bytes`: the length of its whole output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Poll {
+    #[serde(flatten)]
+    info: CommandInfo,
+    tail: String,
+    output_bytes: u64,
+    #[serde(flatten)]
+    part: Option<OutputPart>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Log {
+    session_id: String,
+    status: CommandStatus,
+    output_bytes: u64,
+    #[serde(flatten)]
+    part: OutputPart,
+}
+
+/// Bytes `offset` to `next_offset` of a command's output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OutputPart {
+    output: String,
+    offset: u64,
+    next_offset: u64,
+    truncated: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent {
+    session_id: String,
+    status: CommandStatus,
+    /// Bytes.
+    written: usize,
+}
+
+async fn poll(session: &Session, offset: Option<u64>, limit: usize) -> Result<ToolOutput, ToolError> {
+    let info = session.info();
     let tail = session.tail(limits::TAIL_CHARS).await;
-    value["tail"] = tail.text.into();
-    value["outputBytes"] = tail.bytes.into();
-    if offset.is_some() {
-        add_part(&mut value, session, offset, limit).await?;
-    }
-    Ok(value)
+    let (output_bytes, part) = match offset {
+        Some(_) => {
+            let (output_bytes, part) = output_part(session, offset, limit).await?;
+            (output_bytes, Some(part))
+        }
+        None => (tail.bytes, None),
+    };
+    ToolOutput::json(&Poll {
+        info,
+        tail: tail.text,
+        output_bytes,
+        part,
+    })
 }
 
-async fn log(session: &Session, offset: Option<u64>, limit: usize) -> Result<Value, ToolError> {
-    let mut value = json!({"sessionId": session.id(), "status": session.described()["status"]});
-    add_part(&mut value, session, offset, limit).await?;
-    Ok(value)
+async fn log(session: &Session, offset: Option<u64>, limit: usize) -> Result<ToolOutput, ToolError> {
+    let status = session.info().status();
+    let (output_bytes, part) = output_part(session, offset, limit).await?;
+    ToolOutput::json(&Log {
+        session_id: session.id().to_owned(),
+        status,
+        output_bytes,
+        part,
+    })
 }
 
-async fn add_part(value: &mut Value, session: &Session, offset: Option<u64>, limit: usize) -> Result<(), ToolError> {
+/// The length of the whole output in bytes, and a part of it.
+async fn output_part(session: &Session, offset: Option<u64>, limit: usize) -> Result<(u64, OutputPart), ToolError> {
     let part = session.part(offset, limit).await?;
-    value["output"] = part.text.into();
-    value["offset"] = part.offset.into();
-    value["nextOffset"] = part.next.into();
-    value["outputBytes"] = part.bytes.into();
-    value["truncated"] = (part.next < part.bytes || part.offset > offset.unwrap_or(0)).into();
-    Ok(())
+    let shown = OutputPart {
+        truncated: part.next < part.bytes || part.offset > offset.unwrap_or(0),
+        output: part.text,
+        offset: part.offset,
+        next_offset: part.next,
+    };
+    Ok((part.bytes, shown))
 }
 
-async fn send(session: &Session, data: Option<String>, submit: bool) -> Result<Value, ToolError> {
+async fn send(session: &Session, data: Option<String>, submit: bool) -> Result<ToolOutput, ToolError> {
     let mut data = match data {
         Some(data) => data,
         None if submit => String::new(),
@@ -172,7 +237,11 @@ async fn send(session: &Session, data: Option<String>, submit: bool) -> Result<V
             Errno::NXIO | Errno::PIPE => refused("it has closed its input"),
             errno => ToolError::io("write to the command's input", errno),
         })?;
-    Ok(json!({"sessionId": session.id(), "status": session.described()["status"], "written": written}))
+    ToolOutput::json(&Sent {
+        session_id: session.id().to_owned(),
+        status: session.info().status(),
+        written,
+    })
 }
 
 /// Writes into the pipe while there is room; a command that reads nothing gets no more than the pipe holds.

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read as _, Seek as _};
 use std::sync::Arc;
 
 use base64::Engine as _;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::args;
@@ -13,6 +13,7 @@ use crate::error::{ToolError, quote};
 use crate::limits;
 use crate::text::{cut_chars, incomplete_suffix};
 use crate::tool::{BoxFuture, CallContext, Effect, Stop, Tool, ToolDefinition, read_only};
+use crate::tool_output::{Block, BlockOutput, ToolOutput};
 
 pub(crate) struct Read {
     pub(crate) files: Arc<Beneath>,
@@ -54,7 +55,7 @@ impl Tool for Read {
         Effect::ReadOnly
     }
 
-    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let limit = args::bounded("limit", args.limit, limits::READ_LINES, usize::MAX)?;
@@ -73,12 +74,26 @@ impl Tool for Read {
     }
 }
 
+/// The lines of a text file. `total_lines` is absent when the file was too long to count them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TextFile {
+    path: String,
+    content: String,
+    lines: usize,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
 struct Window {
     offset: u64,
     limit: usize,
 }
 
-fn read(files: &Beneath, rel: &RelPath, window: &Window, stop: &Stop) -> Result<Value, ToolError> {
+fn read(files: &Beneath, rel: &RelPath, window: &Window, stop: &Stop) -> Result<ToolOutput, ToolError> {
     let mut opened = files.open_file(rel)?;
     let path = files.show(rel);
     let failed = |error| ToolError::io(format!("read {}", quote(&path)), error);
@@ -102,17 +117,17 @@ fn read(files: &Beneath, rel: &RelPath, window: &Window, stop: &Stop) -> Result<
             ms: u64::try_from(limits::READ_TIME.as_millis()).unwrap_or(u64::MAX),
         });
     }
-    let mut result = json!({"path": path, "content": page.content, "lines": page.lines, "truncated": page.truncated});
-    if page.counted {
-        result["totalLines"] = page.line.into();
-    }
-    if let Some(note) = page.note(window) {
-        result["note"] = note.into();
-    }
-    Ok(result)
+    ToolOutput::json(&TextFile {
+        note: page.note(window),
+        path,
+        lines: page.lines,
+        truncated: page.truncated,
+        total_lines: page.counted.then_some(page.line),
+        content: page.content,
+    })
 }
 
-fn image(opened: Opened, path: &str, mime: &'static str) -> Result<Value, ToolError> {
+fn image(opened: Opened, path: &str, mime: &'static str) -> Result<ToolOutput, ToolError> {
     let too_large = |size| ToolError::TooLarge {
         what: format!("the image {}", quote(path)),
         size,
@@ -130,12 +145,17 @@ fn image(opened: Opened, path: &str, mime: &'static str) -> Result<Value, ToolEr
     if bytes.len() as u64 > limits::IMAGE_BYTES {
         return Err(too_large(bytes.len() as u64));
     }
-    Ok(json!({
-        "path": path,
-        "content": [
-            {"type": "text", "text": format!("{path}: {mime}, {} bytes", bytes.len())},
-            {"type": "image", "data": base64::engine::general_purpose::STANDARD.encode(&bytes), "mimeType": mime}
-        ]
+    Ok(ToolOutput::Blocks(BlockOutput {
+        path: path.to_owned(),
+        content: vec![
+            Block::Text {
+                text: format!("{path}: {mime}, {} bytes", bytes.len()),
+            },
+            Block::Image {
+                data: base64::engine::general_purpose::STANDARD.encode(&bytes),
+                mime_type: mime.to_owned(),
+            },
+        ],
     }))
 }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::error::ToolError;
 use crate::exec::StartInfo;
+use crate::tool_output::ToolOutput;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -96,7 +97,7 @@ pub trait Tool: Send + Sync {
     fn definition(&self) -> ToolDefinition;
     fn capabilities(&self) -> &'static [&'static str];
     fn effect(&self, args: &Value) -> Effect;
-    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>>;
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 }
 
 /// When blocking work has to stop by itself.

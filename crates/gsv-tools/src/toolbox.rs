@@ -17,6 +17,7 @@ use crate::process::Process;
 use crate::read::Read;
 use crate::search::{Glob, Grep};
 use crate::tool::{CallContext, Effect, Tool, ToolDefinition};
+use crate::tool_output::ToolOutput;
 use crate::write::{Turn, Write};
 
 /// How a node's tools are set up.
@@ -137,7 +138,7 @@ impl ToolBox {
     }
 
     /// Runs one call. Dropping the future does not end a command that was started; cancel through the context does.
-    pub async fn invoke(&self, name: &str, args: Value, context: CallContext) -> Result<Value, ToolError> {
+    pub async fn invoke(&self, name: &str, args: Value, context: CallContext) -> Result<ToolOutput, ToolError> {
         self.tool(name)?.invoke(args, context).await
     }
 

@@ -10,6 +10,7 @@ use crate::beneath::Beneath;
 use crate::error::{ToolError, quote};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
+use crate::tool_output::ToolOutput;
 
 pub(crate) struct Write {
     pub(crate) files: Arc<Beneath>,
@@ -59,7 +60,7 @@ impl Tool for Write {
         Effect::Mutating
     }
 
-    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let rel = self.files.parse(&args.path)?;
@@ -70,6 +71,7 @@ impl Tool for Write {
                 Ok(json!({"path": files.show(&rel), "bytes": args.content.len()}))
             })
             .await
+            .map(ToolOutput::Json)
         })
     }
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use common::kill_on_drop::KillOnDrop;
-use common::{PATIENCE, is_running, until};
+use common::{PATIENCE, is_running, json_of, until};
 use gsv_tools::{
     CallContext, Config, ExecEvent, ExecEventKind, Reattached, StartInfo, Supervisor, ToolBox, supervise_main,
 };
@@ -225,7 +225,7 @@ async fn running_is_taken_up(scene: &Scene) {
         .unwrap_err();
     assert_eq!(refused.reason(), "tool.outcome_unknown", "never started a second time");
     std::fs::write(scene.ws("go"), "").unwrap();
-    let result = call.wait(CallContext::new(CALL)).await.unwrap();
+    let result = json_of(&call.wait(CallContext::new(CALL)).await.unwrap());
     assert_eq!(
         (&result["output"], &result["exitCode"], &result["status"]),
         (&json!("before\nafter\n"), &json!(5), &json!("failed"))
@@ -234,11 +234,12 @@ async fn running_is_taken_up(scene: &Scene) {
     let Reattached::Finished(again) = tools.reattach(&info.spool).await.unwrap() else {
         panic!("it has ended")
     };
-    assert_eq!(again, result);
+    assert_eq!(json_of(&again), result);
     let (later, _events) = scene.tools();
     let Reattached::Finished(later) = later.reattach(&info.spool).await.unwrap() else {
         panic!("it has ended")
     };
+    let later = json_of(&later);
     assert_eq!(
         (&later["output"], &later["exitCode"]),
         (&result["output"], &result["exitCode"])
@@ -259,6 +260,7 @@ async fn ended_meanwhile(scene: &Scene) {
     let Reattached::Finished(result) = tools.reattach(&info.spool).await.unwrap() else {
         panic!("it has ended")
     };
+    let result = json_of(&result);
     assert_eq!(
         (&result["output"], &result["signal"], &result["timedOut"]),
         (&json!("over\n"), &json!("SIGKILL"), &json!(false))
@@ -319,6 +321,7 @@ async fn never_started(scene: &Scene) {
         .invoke("Bash", json!({"command": ONCE}), CallContext::new(CALL))
         .await
         .unwrap();
+    let result = json_of(&result);
     assert_eq!((&result["exitCode"], scene.lines("count")), (&json!(5), 1));
 }
 
@@ -332,7 +335,7 @@ async fn timeout_goes_on(scene: &Scene) {
     let Reattached::Running(call) = tools.reattach(&info.spool).await.unwrap() else {
         panic!("it runs")
     };
-    let result = call.wait(CallContext::new(CALL)).await.unwrap();
+    let result = json_of(&call.wait(CallContext::new(CALL)).await.unwrap());
     assert_eq!(
         (&result["timedOut"], &result["status"], &result["output"]),
         (&json!(true), &json!("failed"), &json!("before\n"))
@@ -342,7 +345,7 @@ async fn timeout_goes_on(scene: &Scene) {
     let Reattached::Finished(later) = later.reattach(&info.spool).await.unwrap() else {
         panic!("it has ended")
     };
-    assert_eq!(later["timedOut"], true, "why it ended is remembered");
+    assert_eq!(json_of(&later)["timedOut"], true, "why it ended is remembered");
 }
 
 async fn background_is_taken_up(scene: &Scene) {
@@ -359,6 +362,7 @@ async fn background_is_taken_up(scene: &Scene) {
         .invoke("Process", json!({"action": "list"}), CallContext::new("l"))
         .await
         .unwrap();
+    let list = json_of(&list);
     assert_eq!(
         (&list["count"], &list["sessions"][0]["sessionId"]),
         (&json!(1), &json!(id))

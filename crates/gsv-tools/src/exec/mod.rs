@@ -17,9 +17,10 @@ mod supervisor;
 mod watch;
 
 use serde::Serialize;
-use serde_json::Value;
 
 pub use meta::StartInfo;
+pub(crate) use report::{CommandInfo, ListedCommand};
+pub use report::{CommandOutput, CommandStatus, EndedCommand, EndedOutput, RunningCommand, RunningOutput};
 pub use session::RunningCall;
 pub(crate) use session::{KillReason, Session};
 pub(crate) use sessions::Sessions;
@@ -58,8 +59,8 @@ pub enum ExecEventKind {
 pub enum Reattached {
     /// It still runs. Its timeout counts from its start.
     Running(RunningCall),
-    /// It has ended; this is the result of the call.
-    Finished(Value),
+    /// It has ended; this is the output of the call.
+    Finished(CommandOutput),
     /// It is gone and left no exit status, so whether it finished is not known.
     Lost { pid: u32, tail: String, started_at: u64 },
     /// It never ran, and never will under this id.

@@ -1,6 +1,6 @@
-//! Describes a command: results of calls, entries of lists, events. Optional fields are absent, never null.
+//! Describes a command: outputs of calls, entries of lists, events. Optional fields are absent, never null.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::meta::{Ending, Exit, Meta};
 use super::output::Tail;
@@ -10,96 +10,202 @@ use crate::error::ToolError;
 use crate::limits;
 use crate::text::{cut_chars, tail_chars};
 
-pub(crate) fn running(meta: &Meta, tail: &Tail) -> Value {
-    json!({
-        "status": "running",
-        "sessionId": meta.session_id,
-        "pid": meta.pid,
-        "startedAt": meta.started_at,
-        "tail": tail_chars(&tail.text, limits::TAIL_CHARS).0,
-        "workdir": meta.workdir,
-    })
+/// The output of Bash: the command runs on in the background, or it has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum CommandOutput {
+    Running(RunningOutput),
+    Ended(EndedOutput),
 }
 
-/// The result of a call whose command has ended.
-pub(super) fn ended(meta: &Meta, end: &End, output: &Tail) -> Result<Value, ToolError> {
-    let tail = tail_chars(&output.text, limits::TAIL_CHARS).0;
-    match end.exit {
-        None => {
-            return Err(ToolError::OutcomeUnknown {
-                why: "the command and its supervisor are gone and left no exit status",
-                pid: Some(meta.pid),
-                started_at: Some(meta.started_at),
-                tail: Some(tail.to_owned()),
-            });
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandStatus {
+    Running,
+    /// It ended with exit code 0.
+    Completed,
+    /// It ended with another exit code, by a signal or by its timeout.
+    Failed,
+    /// It is gone and left no exit status.
+    Unknown,
+}
+
+/// A command that runs. `started_at` is in epoch milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningCommand {
+    /// Always [`CommandStatus::Running`].
+    status: CommandStatus,
+    pub session_id: String,
+    pub pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+impl RunningCommand {
+    pub fn new(session_id: impl Into<String>, pid: u32, started_at: Option<u64>) -> Self {
+        Self {
+            status: CommandStatus::Running,
+            session_id: session_id.into(),
+            pid,
+            started_at,
+            workdir: None,
+            note: None,
         }
-        Some(Exit::NeverRan) => {
-            return Err(ToolError::Failed(
-                "the command was not run: its start was not confirmed".into(),
-            ));
+    }
+
+    fn of(meta: &Meta) -> Self {
+        Self {
+            workdir: Some(meta.workdir.clone()),
+            ..Self::new(meta.session_id.as_str(), meta.pid, Some(meta.started_at))
         }
-        Some(Exit::Code(_) | Exit::Signal(_)) => {}
-    }
-    let mut value = described(meta, end);
-    value["output"] = output.text.as_str().into();
-    value["tail"] = tail.into();
-    value["truncated"] = output.truncated.into();
-    Ok(value)
-}
-
-fn status(end: &End) -> &'static str {
-    match end.exit {
-        None | Some(Exit::NeverRan) => "unknown",
-        Some(Exit::Code(0)) if !end.timed_out() => "completed",
-        Some(_) => "failed",
     }
 }
 
-fn described(meta: &Meta, end: &End) -> Value {
-    let mut value = json!({
-        "status": status(end),
-        "sessionId": meta.session_id,
-        "timedOut": end.timed_out(),
-        "startedAt": meta.started_at,
-        "endedAt": end.ended_at,
-        "durationMs": end.duration_ms,
-        "workdir": meta.workdir,
-    });
-    match end.exit {
-        Some(Exit::Code(code)) => value["exitCode"] = code.into(),
-        Some(Exit::Signal(signal)) => value["signal"] = host::signal_name(signal).into(),
-        None | Some(Exit::NeverRan) => {}
-    }
-    if end.ending == Some(Ending::Flood) {
-        value["note"] =
-            "the command was ended because it printed more than can be kept; send its output to a file".into();
-    }
-    value
+/// A command that runs, and the end of its output so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunningOutput {
+    #[serde(flatten)]
+    pub command: RunningCommand,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail: Option<String>,
+}
+
+/// A command that has ended. Times are in epoch milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedCommand {
+    pub status: CommandStatus,
+    pub session_id: String,
+    pub timed_out: bool,
+    pub started_at: u64,
+    pub ended_at: u64,
+    pub duration_ms: u64,
+    pub workdir: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+/// A command that has ended, and its output. `tail` is the end of `output`; `truncated`: the start of `output` was cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EndedOutput {
+    #[serde(flatten)]
+    pub command: EndedCommand,
+    pub output: String,
+    pub tail: String,
+    pub truncated: bool,
 }
 
 /// A command as Process shows it.
-pub(super) fn session(meta: &Meta, state: &State) -> Value {
-    if let State::Ended(end) = state {
-        return described(meta, end);
-    }
-    let mut value = json!({
-        "status": "running",
-        "sessionId": meta.session_id,
-        "pid": meta.pid,
-        "startedAt": meta.started_at,
-        "workdir": meta.workdir,
-    });
-    if *state == State::Stuck {
-        value["note"] = "it did not end when it was killed".into();
-    }
-    value
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum CommandInfo {
+    Running(RunningCommand),
+    Ended(EndedCommand),
 }
 
-/// A command in the list of Process.
-pub(super) fn listed(meta: &Meta, state: &State) -> Value {
-    let mut value = session(meta, state);
-    value["command"] = cut_chars(&meta.command, 200).into();
-    value
+impl CommandInfo {
+    pub(super) fn of(meta: &Meta, state: &State) -> Self {
+        let running = RunningCommand::of(meta);
+        match state {
+            State::Running => Self::Running(running),
+            State::Stuck => Self::Running(RunningCommand {
+                note: Some("it did not end when it was killed"),
+                ..running
+            }),
+            State::Ended(end) => Self::Ended(ended_command(meta, end)),
+        }
+    }
+
+    pub(crate) fn status(&self) -> CommandStatus {
+        match self {
+            Self::Running(command) => command.status,
+            Self::Ended(command) => command.status,
+        }
+    }
+}
+
+/// A command in the list of Process. `command` is its start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ListedCommand {
+    #[serde(flatten)]
+    info: CommandInfo,
+    command: String,
+}
+
+impl ListedCommand {
+    pub(super) fn of(meta: &Meta, state: &State) -> Self {
+        Self {
+            info: CommandInfo::of(meta, state),
+            command: cut_chars(&meta.command, 200).to_owned(),
+        }
+    }
+}
+
+pub(super) fn running(meta: &Meta, tail: &Tail) -> CommandOutput {
+    CommandOutput::Running(RunningOutput {
+        command: RunningCommand::of(meta),
+        tail: Some(tail_chars(&tail.text, limits::TAIL_CHARS).0.to_owned()),
+    })
+}
+
+/// The output of a call whose command has ended.
+pub(super) fn ended(meta: &Meta, end: &End, output: Tail) -> Result<CommandOutput, ToolError> {
+    let tail = tail_chars(&output.text, limits::TAIL_CHARS).0.to_owned();
+    match end.exit {
+        None => Err(ToolError::OutcomeUnknown {
+            why: "the command and its supervisor are gone and left no exit status",
+            pid: Some(meta.pid),
+            started_at: Some(meta.started_at),
+            tail: Some(tail),
+        }),
+        Some(Exit::NeverRan) => Err(ToolError::Failed(
+            "the command was not run: its start was not confirmed".into(),
+        )),
+        Some(Exit::Code(_) | Exit::Signal(_)) => Ok(CommandOutput::Ended(EndedOutput {
+            command: ended_command(meta, end),
+            output: output.text,
+            tail,
+            truncated: output.truncated,
+        })),
+    }
+}
+
+fn status(end: &End) -> CommandStatus {
+    match end.exit {
+        None | Some(Exit::NeverRan) => CommandStatus::Unknown,
+        Some(Exit::Code(0)) if !end.timed_out() => CommandStatus::Completed,
+        Some(_) => CommandStatus::Failed,
+    }
+}
+
+fn ended_command(meta: &Meta, end: &End) -> EndedCommand {
+    let (exit_code, signal) = match end.exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(host::signal_name(signal))),
+        None | Some(Exit::NeverRan) => (None, None),
+    };
+    EndedCommand {
+        status: status(end),
+        session_id: meta.session_id.clone(),
+        timed_out: end.timed_out(),
+        started_at: meta.started_at,
+        ended_at: end.ended_at,
+        duration_ms: end.duration_ms,
+        workdir: meta.workdir.clone(),
+        exit_code,
+        signal,
+        note: (end.ending == Some(Ending::Flood))
+            .then_some("the command was ended because it printed more than can be kept; send its output to a file"),
+    }
 }
 
 pub(super) fn start_event(meta: &Meta) -> ExecEvent {
@@ -138,5 +244,107 @@ pub(super) fn end_event(meta: &Meta, end: &End, mut tail: String) -> ExecEvent {
         output_tail: (!tail.is_empty()).then_some(tail),
         started_at: meta.started_at,
         ended_at: Some(end.ended_at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn meta() -> Meta {
+        Meta {
+            session_id: "s.1".into(),
+            call_id: "s/1".into(),
+            pid: 7,
+            pgid: 7,
+            start_time: "1".into(),
+            supervisor_pid: 6,
+            supervisor_start_time: "1".into(),
+            boot_id: "b".into(),
+            command: "make".into(),
+            workdir: "/ws".into(),
+            background: false,
+            started_at: 1000,
+            started_uptime_ms: 1,
+            timeout_ms: 5,
+        }
+    }
+
+    fn end(exit: Option<Exit>, ending: Option<Ending>) -> End {
+        End {
+            exit,
+            ending,
+            ended_at: 1250,
+            duration_ms: 250,
+        }
+    }
+
+    fn output() -> Tail {
+        Tail {
+            text: "out\n".into(),
+            ..Tail::default()
+        }
+    }
+
+    fn result(exit: Exit, ending: Option<Ending>) -> serde_json::Value {
+        let ended = ended(&meta(), &end(Some(exit), ending), output()).unwrap();
+        serde_json::to_value(ended).unwrap()
+    }
+
+    #[test]
+    fn p6_2_the_json_of_a_command_is_exactly_this() {
+        let common = json!({
+            "sessionId": "s.1", "startedAt": 1000, "endedAt": 1250, "durationMs": 250, "workdir": "/ws",
+            "output": "out\n", "tail": "out\n", "truncated": false,
+        });
+        let with = |own: serde_json::Value| {
+            let mut all = common.as_object().unwrap().clone();
+            all.extend(own.as_object().unwrap().clone());
+            serde_json::Value::Object(all)
+        };
+        assert_eq!(
+            result(Exit::Code(0), None),
+            with(json!({"status": "completed", "timedOut": false, "exitCode": 0}))
+        );
+        assert_eq!(
+            result(Exit::Code(3), None),
+            with(json!({"status": "failed", "timedOut": false, "exitCode": 3}))
+        );
+        assert_eq!(
+            result(Exit::Signal(15), Some(Ending::Timeout)),
+            with(json!({"status": "failed", "timedOut": true, "signal": "SIGTERM"}))
+        );
+        assert_eq!(
+            result(Exit::Signal(9), Some(Ending::Flood)),
+            with(json!({
+                "status": "failed", "timedOut": false, "signal": "SIGKILL",
+                "note": "the command was ended because it printed more than can be kept; send its output to a file",
+            }))
+        );
+        assert_eq!(
+            serde_json::to_value(running(&meta(), &output())).unwrap(),
+            json!({"status": "running", "sessionId": "s.1", "pid": 7, "startedAt": 1000, "tail": "out\n", "workdir": "/ws"})
+        );
+    }
+
+    #[test]
+    fn p6_2_the_json_of_a_listed_command_is_exactly_this() {
+        let listed = |state: &State| serde_json::to_value(ListedCommand::of(&meta(), state)).unwrap();
+        assert_eq!(
+            listed(&State::Stuck),
+            json!({
+                "status": "running", "sessionId": "s.1", "pid": 7, "startedAt": 1000, "workdir": "/ws", "command": "make",
+                "note": "it did not end when it was killed",
+            })
+        );
+        assert_eq!(
+            listed(&State::Ended(end(None, None))),
+            json!({
+                "status": "unknown", "sessionId": "s.1", "timedOut": false, "startedAt": 1000, "endedAt": 1250,
+                "durationMs": 250, "workdir": "/ws", "command": "make",
+            })
+        );
     }
 }

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use super::ExecEvent;
 use super::meta::{Ending, Folder, Meta, OUTPUT, STDIN};
 use super::output::{Follow, Part, Tail, part, tail};
+use super::report::{self, CommandInfo, CommandOutput, ListedCommand};
 use super::state::{End, State};
-use super::{ExecEvent, report};
 use crate::error::ToolError;
 use crate::limits;
 use crate::tool::{CallContext, Progress};
@@ -133,16 +133,16 @@ impl Session {
     }
 
     /// The answer of a call that does not wait.
-    pub(crate) async fn running(&self) -> Value {
+    pub(crate) async fn running(&self) -> CommandOutput {
         report::running(&self.meta, &self.tail(limits::TAIL_CHARS).await)
     }
 
-    pub(crate) fn described(&self) -> Value {
-        report::session(&self.meta, &self.state())
+    pub(crate) fn info(&self) -> CommandInfo {
+        CommandInfo::of(&self.meta, &self.state())
     }
 
-    pub(crate) fn listed(&self) -> Value {
-        report::listed(&self.meta, &self.state())
+    pub(crate) fn listed(&self) -> ListedCommand {
+        ListedCommand::of(&self.meta, &self.state())
     }
 
     pub(crate) async fn part(&self, offset: Option<u64>, limit: usize) -> Result<Part, ToolError> {
@@ -171,13 +171,17 @@ impl Session {
         }
     }
 
-    pub(super) async fn result(&self, end: &End) -> Result<Value, ToolError> {
+    pub(super) async fn result(&self, end: &End) -> Result<CommandOutput, ToolError> {
         let output = self.tail(limits::BASH_OUTPUT_CHARS).await;
-        report::ended(&self.meta, end, &output)
+        report::ended(&self.meta, end, output)
     }
 
     /// Waits for the end, sends live output, obeys cancel and deadline. After `yield_at` it answers with what there is.
-    pub(crate) async fn follow(&self, context: &CallContext, yield_at: Option<Instant>) -> Result<Value, ToolError> {
+    pub(crate) async fn follow(
+        &self,
+        context: &CallContext,
+        yield_at: Option<Instant>,
+    ) -> Result<CommandOutput, ToolError> {
         let news = News::new(context.progress.clone(), &self.folder);
         let end = tokio::select! {
             biased;
@@ -225,7 +229,7 @@ impl RunningCall {
     }
 
     /// Waits as the call itself would have.
-    pub async fn wait(&self, context: CallContext) -> Result<Value, ToolError> {
+    pub async fn wait(&self, context: CallContext) -> Result<CommandOutput, ToolError> {
         self.session.follow(&context, None).await
     }
 }

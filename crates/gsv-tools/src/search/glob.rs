@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::GlobMatcher;
 use ignore::WalkState;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Base, Tree, compile};
@@ -15,6 +15,7 @@ use crate::beneath::{Beneath, WalkOpener};
 use crate::error::{ToolError, quote};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Stop, Tool, ToolDefinition, read_only};
+use crate::tool_output::ToolOutput;
 
 pub(crate) struct Glob {
     pub(crate) files: Arc<Beneath>,
@@ -57,7 +58,7 @@ impl Tool for Glob {
         Effect::ReadOnly
     }
 
-    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let limit = args::bounded("limit", args.limit, limits::GLOB_MATCHES, limits::GLOB_MATCHES)?;
@@ -79,10 +80,22 @@ impl Tool for Glob {
     }
 }
 
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GlobOutput<'a> {
+    pattern: &'a str,
+    base_path: String,
+    count: usize,
+    matches: Vec<String>,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_directories: Option<usize>,
+}
+
 /// Seconds and nanoseconds of the last change.
 type Changed = (i64, i64);
 
-fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &Stop) -> Result<Value, ToolError> {
+fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &Stop) -> Result<ToolOutput, ToolError> {
     let mut paths = Vec::new();
     let is_cut = AtomicBool::new(false);
     let skipped = tree.search(args.hidden == Some(true), |walk, walker| {
@@ -133,17 +146,14 @@ fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &St
             is_cut.store(true, Ordering::Relaxed);
         }
     })?;
-    let mut result = json!({
-        "pattern": args.pattern,
-        "basePath": tree.files.show(&tree.base),
-        "count": paths.len(),
-        "matches": paths,
-        "truncated": is_cut.into_inner(),
-    });
-    if skipped > 0 {
-        result["skippedDirectories"] = skipped.into();
-    }
-    Ok(result)
+    ToolOutput::json(&GlobOutput {
+        pattern: &args.pattern,
+        base_path: tree.files.show(&tree.base),
+        count: paths.len(),
+        matches: paths,
+        truncated: is_cut.into_inner(),
+        skipped_directories: (skipped > 0).then_some(skipped),
+    })
 }
 
 /// One thread's finds, handed over when the thread is done.

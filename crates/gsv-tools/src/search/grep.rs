@@ -11,17 +11,18 @@ use globset::GlobMatcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use ignore::WalkState;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::best::{Best, Bound};
-use super::lines::{Found, Lines};
+use super::lines::{Found, Lines, Match};
 use super::{Base, Walk, compile};
 use crate::args;
 use crate::beneath::{Beneath, Opened, RelPath, WalkOpener};
 use crate::error::ToolError;
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Stop, Tool, ToolDefinition, read_only};
+use crate::tool_output::ToolOutput;
 
 pub(crate) struct Grep {
     pub(crate) files: Arc<Beneath>,
@@ -77,7 +78,7 @@ impl Tool for Grep {
         Effect::ReadOnly
     }
 
-    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let plan = Plan::new(&self.files, &args)?;
@@ -89,6 +90,23 @@ impl Tool for Grep {
             .await
         })
     }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GrepOutput<'a> {
+    pattern: &'a str,
+    base_path: String,
+    count: usize,
+    matches: Vec<Match>,
+    truncated: bool,
+    /// The search ran out of time, so there may be more matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_out: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_large_files: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_directories: Option<usize>,
 }
 
 struct Plan {
@@ -146,7 +164,7 @@ impl Plan {
             .build()
     }
 
-    fn run(&self, files: &Arc<Beneath>, args: &Args, stop: &Stop) -> Result<Value, ToolError> {
+    fn run(&self, files: &Arc<Beneath>, args: &Args, stop: &Stop) -> Result<ToolOutput, ToolError> {
         let best = Best::new(self.limit + 1);
         let (too_large, out_of_time) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (base, skipped) = match Base::open(files, args.path.as_deref())? {
@@ -185,28 +203,20 @@ impl Plan {
                     is_cut = true;
                     break;
                 }
-                matches.push(found.into_json(&path, self.before > 0, self.after > 0));
+                matches.push(found.into_match(&path, self.before > 0, self.after > 0));
             }
         }
-        let mut result = json!({
-            "pattern": args.pattern,
-            "basePath": files.show(&base),
-            "count": matches.len(),
-            "matches": matches,
-            "truncated": is_cut,
-        });
-        if out_of_time.into_inner() {
-            result["timedOut"] = true.into();
-        }
-        for (name, count) in [
-            ("skippedLargeFiles", too_large.into_inner()),
-            ("skippedDirectories", skipped),
-        ] {
-            if count > 0 {
-                result[name] = count.into();
-            }
-        }
-        Ok(result)
+        let counted = |count: usize| (count > 0).then_some(count);
+        ToolOutput::json(&GrepOutput {
+            pattern: &args.pattern,
+            base_path: files.show(&base),
+            count: matches.len(),
+            matches,
+            truncated: is_cut,
+            timed_out: out_of_time.into_inner().then_some(true),
+            skipped_large_files: counted(too_large.into_inner()),
+            skipped_directories: counted(skipped),
+        })
     }
 
     fn one_file(&self, rel: &RelPath, opened: &Opened, best: &Best, too_large: &AtomicUsize) -> RelPath {

@@ -6,7 +6,7 @@ use std::io;
 use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::limits;
 use crate::text::{cut_chars, incomplete_suffix, orphan_prefix};
@@ -31,16 +31,28 @@ impl Found {
         }
     }
 
-    pub(super) fn into_json(self, path: &str, before: bool, after: bool) -> Value {
-        let mut value = json!({"path": path, "line": self.line, "content": self.content});
-        if before {
-            value["before"] = self.before.into();
+    /// `before` and `after`: whether the call asked for these lines.
+    pub(super) fn into_match(self, path: &str, before: bool, after: bool) -> Match {
+        Match {
+            path: path.to_owned(),
+            line: self.line,
+            content: self.content,
+            before: before.then_some(self.before),
+            after: after.then_some(self.after),
         }
-        if after {
-            value["after"] = self.after.into();
-        }
-        value
     }
+}
+
+/// A match as the result shows it.
+#[derive(Debug, Serialize)]
+pub(super) struct Match {
+    path: String,
+    line: u64,
+    content: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<Vec<String>>,
 }
 
 pub(super) struct Lines<'m> {

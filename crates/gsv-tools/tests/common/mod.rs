@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gsv_tools::beneath::{Resolver, Scope};
 use gsv_tools::{CallContext, Config, ExecEvent, ToolBox, ToolError};
+use serde::Serialize;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -80,6 +81,7 @@ impl Lab {
         tokio::time::timeout(PATIENCE, self.tools.invoke(tool, args, context))
             .await
             .expect("the call does not end")
+            .map(|output| json_of(&output))
     }
 
     pub async fn ok(&self, tool: &str, args: Value) -> Value {
@@ -101,6 +103,11 @@ impl Lab {
             .expect("no event")
             .unwrap()
     }
+}
+
+/// The result as it is sent.
+pub fn json_of(output: &impl Serialize) -> Value {
+    serde_json::to_value(output).unwrap()
 }
 
 /// Waits until `check` holds.
