@@ -1,26 +1,63 @@
-//! A node that is killed with SIGKILL at critical moments. Each node is a process of its own: this test program, which then
-//! runs only [`the_node_itself`].
+//! A node that is killed with SIGKILL at critical moments. This program plays two parts: the tests, and the node that is
+//! killed. So it has its own `main`, and the part of the node is not counted as a test.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../gsv-tools/tests/common/own_harness.rs"]
+mod own_harness;
 mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 
+use own_harness::run_tests;
 use serde_json::{Value, json};
 use support::{Conn, Gateway, Home, until};
 
-const ROLE: &str = "GSV_TEST_NODE";
+/// Holds the settings of the node. Without it the program runs the tests.
+const NODE: &str = "GSV_TEST_NODE";
 
-/// Not a test: runs the node of a test. Without its role it does nothing.
-#[test]
-fn the_node_itself() {
-    let Ok(role) = std::env::var(ROLE) else { return };
-    let role: Value = serde_json::from_str(&role).unwrap();
-    let text = |name: &str| role[name].as_str().unwrap().to_owned();
+/// The names of these tests, each with a function that runs it.
+macro_rules! tests {
+    ($($test:ident),+ $(,)?) => {
+        [$((stringify!($test).to_owned(), (|| block($test())) as fn())),+]
+    };
+}
+
+fn main() -> ExitCode {
+    if let Ok(settings) = std::env::var(NODE) {
+        run_node(&settings);
+    }
+    let mut tests = tests![
+        k16_a_command_survives_the_death_of_its_node_and_is_not_started_again,
+        k17_a_command_that_ends_while_no_node_lives_gives_its_real_result,
+        k16_a_command_that_died_with_its_node_is_unknown_with_what_is_known,
+        k15_calls_that_waited_when_the_node_died_are_started_once_when_they_are_asked_for_again,
+        p7_k18_a_result_that_was_not_acknowledged_outlives_the_node,
+        e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_call_is_answered,
+        a_churn_no_call_runs_twice_and_none_is_forgotten,
+    ]
+    .to_vec();
+    if cfg!(target_os = "linux") {
+        tests.extend(tests![an_idle_node_is_small]);
+    }
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    run_tests(&args, tests)
+}
+
+fn block(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(test);
+}
+
+fn run_node(settings: &str) -> ! {
+    let settings: Value = serde_json::from_str(settings).unwrap();
+    let text = |name: &str| settings[name].as_str().unwrap().to_owned();
     let config = support::config(&text("url"), Path::new(&text("workspace")), Path::new(&text("state")));
     let runtime = gsv_node::runtime().unwrap();
     let outcome = runtime.block_on(gsv_node::run(config, Arc::new(drop), std::future::pending()));
@@ -45,10 +82,9 @@ impl NodeProcess {
     }
 
     fn start_by(mut command: Command, home: &Home, gateway: &Gateway) -> Self {
-        let role = json!({"url": gateway.url, "workspace": home.workspace(), "state": home.state()});
+        let settings = json!({"url": gateway.url, "workspace": home.workspace(), "state": home.state()});
         let child = command
-            .args(["--exact", "the_node_itself", "--nocapture"])
-            .env(ROLE, role.to_string())
+            .env(NODE, settings.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -87,7 +123,6 @@ async fn acked(conn: &mut Conn, call_id: &str) -> Value {
     result.params
 }
 
-#[tokio::test]
 async fn k16_a_command_survives_the_death_of_its_node_and_is_not_started_again() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
@@ -110,7 +145,6 @@ async fn k16_a_command_survives_the_death_of_its_node_and_is_not_started_again()
     assert_eq!(lines(&home.file("f")), 1);
 }
 
-#[tokio::test]
 async fn k17_a_command_that_ends_while_no_node_lives_gives_its_real_result() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
@@ -139,7 +173,6 @@ async fn k17_a_command_that_ends_while_no_node_lives_gives_its_real_result() {
     assert_eq!(lines(&home.file("f")), 1);
 }
 
-#[tokio::test]
 async fn k16_a_command_that_died_with_its_node_is_unknown_with_what_is_known() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
@@ -183,7 +216,6 @@ fn is_alive(pid: &Value) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z"))
 }
 
-#[tokio::test]
 async fn k15_calls_that_waited_when_the_node_died_are_started_once_when_they_are_asked_for_again() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
@@ -216,7 +248,6 @@ async fn k15_calls_that_waited_when_the_node_died_are_started_once_when_they_are
     assert_eq!(lines(&home.file("counter")), 1);
 }
 
-#[tokio::test]
 async fn p7_k18_a_result_that_was_not_acknowledged_outlives_the_node() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
@@ -231,7 +262,6 @@ async fn p7_k18_a_result_that_was_not_acknowledged_outlives_the_node() {
     assert_eq!(acked(&mut conn, "c").await, first.params);
 }
 
-#[tokio::test]
 async fn e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_call_is_answered() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
@@ -277,7 +307,6 @@ async fn e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_
 
 /// Killed repeatedly at random moments: every call has one effect at most, every result comes, and what is
 /// said of each call is true.
-#[tokio::test]
 async fn a_churn_no_call_runs_twice_and_none_is_forgotten() {
     const CALLS: usize = 24;
     let mut gateway = Gateway::start().await;
@@ -343,8 +372,6 @@ fn fastrand_like(seed: u64) -> impl FnMut() -> usize {
     }
 }
 
-#[cfg(target_os = "linux")]
-#[tokio::test]
 async fn an_idle_node_is_small() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();

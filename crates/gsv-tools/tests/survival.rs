@@ -1,6 +1,5 @@
 //! [P6] [K15] [K16] [K16'] [K17]: commands outlive the node. This program plays three parts: the tests, the node that is
 //! killed with SIGKILL (with its whole process group), and the supervisor program.
-#![allow(clippy::print_stdout, reason = "it is its own test harness")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use common::kill_on_drop::KillOnDrop;
+use common::own_harness::run_tests;
 use common::{PATIENCE, is_running, json_of, until};
 use gsv_tools::{
     CallContext, Config, ExecEvent, ExecEventKind, Reattached, StartInfo, Supervisor, ToolBox, supervise_main,
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
             node(&args[1..]);
             ExitCode::SUCCESS
         }
-        _ => run_tests(&args),
+        _ => run_tests(&args, survival_tests()),
     }
 }
 
@@ -66,35 +66,10 @@ const TESTS: [Test; 8] = [
     }),
 ];
 
-fn run_tests(args: &[OsString]) -> ExitCode {
-    let filter: Vec<&str> = args
-        .iter()
-        .filter_map(|arg| arg.to_str())
-        .filter(|arg| !arg.starts_with('-'))
-        .collect();
-    let list = args.iter().any(|arg| arg == "--list");
-    let mut failed = 0;
-    for (name, test) in TESTS {
-        for kind in ["shell", "program"] {
-            let name = format!("{name}_by_{kind}");
-            if !filter.iter().all(|part| name.contains(part)) {
-                continue;
-            }
-            if list {
-                println!("{name}: test");
-                continue;
-            }
-            let scene = Scene::new(kind);
-            let passed = std::panic::catch_unwind(|| test(&scene)).is_ok();
-            failed += usize::from(!passed);
-            println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
-        }
-    }
-    if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+fn survival_tests() -> impl Iterator<Item = (String, impl FnOnce())> {
+    TESTS.into_iter().flat_map(|(name, test)| {
+        ["shell", "program"].map(|kind| (format!("{name}_by_{kind}"), move || test(&Scene::new(kind))))
+    })
 }
 
 fn block(test: impl Future<Output = ()>) {

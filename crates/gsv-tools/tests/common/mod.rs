@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod kill_on_drop;
+pub mod own_harness;
 
 use std::path::PathBuf;
 use std::time::Duration;
