@@ -110,11 +110,9 @@ async fn w26_a_huge_file_is_read_in_bounded_memory() {
         .await
         .unwrap();
     assert_eq!(tail["content"], "  1000\tsome text\n");
-    assert!(
-        resident_kib() - before < 64 * 1024,
-        "{} KiB more",
-        resident_kib() - before
-    );
+    // The kernel sums this counter per CPU, so a later reading can be a little smaller.
+    let more_kib = resident_kib().saturating_sub(before);
+    assert!(more_kib < 64 * 1024, "{more_kib} KiB more");
 }
 
 #[tokio::test]
