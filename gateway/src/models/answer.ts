@@ -1,5 +1,5 @@
 /**
- * From pi-ai's events to a committed answer. PURE. Collects the parts of an answer and decides at its end whether it is valid. Never
+ * Turns pi-ai's events into one answer. PURE. Collects the parts and decides at the end whether the answer is valid. Never
  * yields a tool call whose arguments are incomplete (promise P5).
  */
 import type { AssistantMessage as PiAssistant, AssistantMessageEvent, Usage as PiUsage } from "@mariozechner/pi-ai";
@@ -10,11 +10,11 @@ import type { ModelOutcome } from "../ports/model.ts";
 import { badAnswer, overflowed, refused } from "./failure.ts";
 import type { Target } from "./resolve.ts";
 
-/** Text, thinking and arguments of one answer together, in UTF-16 units. */
+/** Limit for the text, thinking and arguments of one answer together, in UTF-16 units. */
 export const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
 /**
- * The one field of a call's arguments when the model wrote something that is not a JSON object: its text, cut.
- * The tool is not to be run; the model is told that its arguments were not valid.
+ * The only field of a call's arguments when the model did not write a JSON object: the text that it wrote, cut.
+ * The tool must not run; the model is told that its arguments were invalid.
  */
 export const INVALID_ARGUMENTS = "$invalidArguments";
 const INVALID_CHARS = 2000;
@@ -26,7 +26,7 @@ export type Arguments =
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whether brackets or a string are still open at the end: the JSON of something that broke off. */
+/** Whether brackets or a string are still open at the end, which means that the JSON was cut off. */
 function isCut(json: string): boolean {
   let depth = 0;
   let inString = false;
@@ -41,7 +41,7 @@ function isCut(json: string): boolean {
   }
   return inString || depth > 0;
 }
-/** Strict, but for raw control characters in strings, which small models write and which mean one thing only. */
+/** Strict, except for raw control characters in strings: small models write them, and their meaning is unambiguous. */
 export function parseArguments(raw: string): Arguments {
   if (raw.trim() === "") return { kind: "valid", value: {} };
   for (const read of [(text: string) => text, repairJson]) {
@@ -49,7 +49,7 @@ export function parseArguments(raw: string): Arguments {
       const value: unknown = JSON.parse(read(raw));
       return isRecord(value) ? { kind: "valid", value } : { kind: "invalid", raw };
     } catch {
-      // The next reading may do.
+      // Try the next way to parse it.
     }
   }
   return isCut(raw) ? { kind: "cut" } : { kind: "invalid", raw };
@@ -108,7 +108,7 @@ export class AnswerCollector {
     if (!this.tooLarge) this.#onText(text);
   }
 
-  /** The outcome of an answer that came to its end. */
+  /** The outcome of an answer that is complete. */
   finish(
     target: Target,
     message: PiAssistant,
@@ -156,10 +156,10 @@ export class AnswerCollector {
       if (message.stopReason === "length" && filled) return { ...overflowed(target), usage };
       if (message.stopReason === "length")
         return wrong(
-          `${target.id} used up its ${context.maxTokens} tokens before it answered. Raise \`model.maxTokens\`, or let it think less (\`/think low\`).`,
+          `${target.id} used up its ${context.maxTokens} tokens before it answered. Raise \`model.maxTokens\`, or lower the thinking level (\`/think low\`).`,
           false,
         );
-      return wrong(`${target.id} answered with nothing. Send the message again.`, true);
+      return wrong(`${target.id} sent an empty answer. Send the message again.`, true);
     }
     const stopReason: AssistantMessage["stopReason"] = calls.length > 0 ? "toolUse" : message.stopReason === "length" ? "length" : "stop";
     return {

@@ -1,6 +1,6 @@
 /**
  * Known providers and models: addresses, wires, context windows, prices. PURE: data and look-ups. A provider or model that is not here
- * works too, by `model.baseUrl`, `providers.*` and the defaults below. Prices are US dollars for a million tokens: input, output, cache
+ * works too, with `model.baseUrl`, `providers.*` and the defaults below. Prices are US dollars for a million tokens: input, output, cache
  * read, cache write.
  */
 import type { ModelPrice, ModelWire } from "../../../protocol/gen/types.ts";
@@ -9,11 +9,11 @@ export interface ProviderInfo {
   readonly name: string;
   readonly wire: ModelWire;
   readonly baseUrl: string;
-  /** Taken when the configured model id is still the demo's. */
+  /** The model id to use while the configured one is still the demo's. */
   readonly defaultModel?: string;
-  /** Unknown models of this provider may be sent images. */
+  /** Images may be sent to unknown models of this provider. */
   readonly images?: boolean;
-  /** Servers on one's own machine: no key is asked for. */
+  /** Servers on the owner's machine: they need no key. */
   readonly keyless?: boolean;
 }
 
@@ -67,7 +67,7 @@ const PROVIDERS: Readonly<Record<string, ProviderInfo>> = {
   llamacpp: openaiWire("llama.cpp", "http://127.0.0.1:8080/v1", { keyless: true }),
 };
 
-/** Providers whose own wire is not built in, and what to do instead. */
+/** Providers whose wire format is not built in, and what to use instead. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "amazon-bedrock":
     "Use the same model through OpenRouter (`model.provider openrouter`), or set `model.baseUrl` to an OpenAI-compatible endpoint.",
@@ -87,7 +87,7 @@ export const providerInfo = (provider: string): ProviderInfo | undefined =>
 export const adviceFor = (provider: string): string | undefined => (Object.hasOwn(ELSEWHERE, provider) ? ELSEWHERE[provider] : undefined);
 export const knownProviders = (): readonly string[] => Object.keys(PROVIDERS);
 
-/** How a model is told to think: adaptive effort or a token budget (Anthropic), an effort word (OpenAI's wire), or not at all. */
+/** How a request sets the thinking level: adaptive effort or a token budget (Anthropic), an effort word (OpenAI's wire), or not at all. */
 export type Thinking = "adaptive" | "budget" | "effort" | "none";
 export interface ModelInfo {
   readonly contextWindow: number;
@@ -95,7 +95,7 @@ export interface ModelInfo {
   readonly price?: ModelPrice;
   readonly thinking: Thinking;
   readonly images: boolean;
-  /** Levels that differ from the default: null is not offered, a word replaces it. */
+  /** Levels that differ from the default: null means not offered, a word replaces the level's name. */
   readonly levels?: Readonly<Record<string, string | null>>;
 }
 export const DEFAULT_CONTEXT_WINDOW = 128_000;
@@ -157,10 +157,10 @@ const MODELS: Readonly<Record<string, Row>> = {
   "moonshotai/kimi-k3": [1_048_576, 131_072, [3, 15, 0.3, 0], "effort", true],
 };
 
-/** Dated snapshots (`-20251001`, `-2024-11-20`) are the model they are a snapshot of. */
+/** A dated snapshot (`-20251001`, `-2024-11-20`) has the properties of its model. */
 const undated = (id: string): string => id.replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2})$/, "");
 
-/** Claude's way of thinking by its version, for ids that are newer than the table. */
+/** Claude's thinking mode by its version, for ids that are newer than the table. */
 function claude(id: string): Pick<ModelInfo, "thinking" | "levels"> {
   const version = /claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?:-[a-z]+)?(?:-|$)/.exec(undated(id));
   const rank = version ? Number(version[1]) * 100 + Number(version[2] ?? 0) : 0;
@@ -174,7 +174,7 @@ function claude(id: string): Pick<ModelInfo, "thinking" | "levels"> {
 const OPENAI_LEVELS = { off: null, minimal: null, xhigh: "xhigh" } as const;
 const GPT5_LEVELS = { off: null, xhigh: null } as const;
 
-/** What is known of a model, or safe guesses. */
+/** The known properties of a model, or safe defaults. */
 export function modelInfo(provider: string, id: string, wire: ModelWire): ModelInfo {
   const key = `${provider}/${undated(id)}`;
   const row = Object.hasOwn(MODELS, key) ? MODELS[key] : undefined;

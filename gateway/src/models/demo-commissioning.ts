@@ -1,6 +1,6 @@
 /**
- * The first meeting with the demo model: it reads its own prompt, and one kind of sentence ("your name is Ada and I am Sam").
- * Then it does what BOOTSTRAP.md asks for, with real tools: writes IDENTITY.md, USER.md and SOUL.md, deletes BOOTSTRAP.md. PURE.
+ * The first meeting with the demo model. It reads its own prompt and understands one kind of sentence ("your name is Ada and I am
+ * Sam"). Then it follows BOOTSTRAP.md with real tools: writes IDENTITY.md, USER.md and SOUL.md, deletes BOOTSTRAP.md. PURE.
  */
 import type { ToolResultMessage } from "../ports/messages.ts";
 
@@ -14,14 +14,14 @@ interface Names {
 const MAX_NAME = 40;
 /** One to three words that begin with a letter. */
 const NAME = String.raw`([\p{L}][\p{L}\p{M}\p{N}'’._-]*(?: [\p{L}][\p{L}\p{M}\p{N}'’._-]*){0,2}?)`;
-/** What may follow a name: the end of a sentence or a word that begins the other half. */
+/** What may follow a name: the end of a sentence, or a word that begins the second name's clause. */
 const END = String.raw`(?=\s*(?:[.!?,;:()\n]|$|\s(?:and|but|my|your|you|i|call)\b))`;
 const phrase = (begin: string): RegExp => new RegExp(String.raw`(?:^|[\s,.;!?(])(?:${begin})\s+${NAME}${END}`, "iu");
 const AGENT = phrase(
   "your name (?:is|will be|shall be)|you(?:['’]re| are) (?:called|named)|(?:i(?:['’]ll| will)? )?call you|call yourself",
 );
 const HUMAN = phrase("i(?:['’]m| am)(?: called)?|my name(?: is|['’]s)|call me");
-/** "I am new here" is nobody's name; "i am sam" is. */
+/** "I am new here" contains no name; "i am sam" does. */
 const NO_NAME =
   /^(?:a|an|the|not|new|here|your|his|her|their|so|very|just|in|on|at|from|happy|glad|fine|good|ok|okay|sorry|back|ready|called|going|doing|trying|looking|nobody|human|me|you|it|who)$/iu;
 
@@ -39,7 +39,7 @@ export function namesIn(text: string): Names {
   return { ...(agent === undefined ? {} : { agent }), ...(human === undefined ? {} : { human }) };
 }
 
-/** A section of the prompt, by its heading; text of files never has headings of that level. */
+/** A section of the prompt, by its heading. The text of files never has headings of that level. */
 function section(systemPrompt: string, title: string): string | undefined {
   const heading = `\n## ${title}\n`;
   const at = `\n${systemPrompt}`.indexOf(heading);
@@ -57,7 +57,7 @@ function fieldIn(text: string | undefined, name: string): string | undefined {
 const WHO_ARE_YOU = /^\W*(?:(?:hello|hi|hey)\W+)?(?:who are you|what(?:['’]s| is) your name|do you know who you are)\W*$/iu;
 const WHO_AM_I = /^\W*(?:who am i|what(?:['’]s| is) my name|do you know me|do you know who i am)\W*$/iu;
 
-/** The answer to "who are you?" and "who am I?", from the prompt alone. Undefined: that was not asked, or the prompt does not say. */
+/** The answer to "who are you?" and "who am I?", from the prompt alone. Undefined when the text asks something else or the prompt has no answer. */
 export function fromIdentity(text: string, systemPrompt: string): string | undefined {
   const identity = section(systemPrompt, "Your Identity");
   const user = section(systemPrompt, "About Your Human");
@@ -94,8 +94,8 @@ const DONE = (agent: string, human: string): string =>
   `Done, ${human}. I am ${agent} now: IDENTITY.md, USER.md and SOUL.md say so, and BOOTSTRAP.md is deleted. Ask me \`who are you?\`, in a fresh conversation too (\`/new\`). The files are yours: \`gsv workspace edit IDENTITY.md\`.`;
 
 /**
- * The next step of the meeting, where the person's last words begin or go on with one. `results`: of the calls made since then.
- * `earlier`: what the person said before, the oldest first.
+ * The next step of the meeting, when the person's last message begins or continues it. `results`: of the calls made since then.
+ * `earlier`: the person's earlier messages, oldest first.
  */
 export function meet(last: string, earlier: readonly string[], results: readonly ToolResultMessage[]): MeetingStep | undefined {
   const now = namesIn(last);

@@ -49,13 +49,13 @@ const step = (...messages: Message[]) => demoStep(messages, TOOLS, FRESH);
 const INTRODUCTION = user("your name is Ada and I am Sam");
 
 describe("[P5.2] the first meeting with the demo model", () => {
-  it("the default files make it begin", () => {
+  it("begins with the default files", () => {
     assert.ok(isCommissioning(FRESH));
     const said = step(user("hello"));
     assert.ok("text" in said);
     assert.match(said.text, /Who am I, and who are you\?[\s\S]*demo model[\s\S]*`your name is Ada and I am Sam`/);
   });
-  it("an introduction is written down, BOOTSTRAP.md deleted, and then it is said", () => {
+  it("an introduction is written to the files, BOOTSTRAP.md is deleted, and then the answer says so", () => {
     const first = step(INTRODUCTION);
     assert.ok("calls" in first);
     assert.deepEqual(
@@ -72,7 +72,7 @@ describe("[P5.2] the first meeting with the demo model", () => {
     assert.ok("text" in end);
     assert.match(end.text, /Done, Sam\. I am Ada now/);
   });
-  it("what it wrote is what it answers from afterwards", () => {
+  it("later answers come from the files that it wrote", () => {
     const first = step(INTRODUCTION);
     assert.ok("calls" in first);
     const text = (path: string): string => String(first.calls.find(({ arguments: args }) => args["path"] === path)?.arguments["content"]);
@@ -86,18 +86,18 @@ describe("[P5.2] the first meeting with the demo model", () => {
     const other = demoStep([user("your name is Bob and I am Eve")], TOOLS, later);
     assert.ok("text" in other && /follow these phrases/.test(other.text), "the meeting is over");
   });
-  it("half of it now, the other half later", () => {
+  it("the two names may come in two messages", () => {
     const half = step(user("I'm Sam"));
     assert.ok("text" in half && /Nice to meet you, Sam/.test(half.text));
     assert.ok("calls" in step(user("I'm Sam"), called, user("your name is Ada")));
     const other = step(user("call yourself Ada"));
     assert.ok("text" in other && /who are you/.test(other.text));
   });
-  it("a file that could not be written: BOOTSTRAP.md stays, and the failure is shown", () => {
+  it("when a file could not be written, BOOTSTRAP.md stays and the failure is shown", () => {
     const failed = step(INTRODUCTION, called, ran("gsv__WriteFile"), ran("gsv__WriteFile", true), ran("gsv__WriteFile"));
     assert.ok("text" in failed && /failed/.test(failed.text));
   });
-  it("the other phrases work meanwhile", () => {
+  it("the other phrases work during the meeting", () => {
     const run = step(user("run: date"));
     assert.ok("calls" in run && run.calls[0]?.name === "laptop__Bash");
     const done = step(user("run: date"), called, ran("laptop__Bash"));
@@ -123,7 +123,7 @@ describe("[P5.2] the first meeting with the demo model", () => {
     [`I am ${"x".repeat(60)}`, {}],
   ] as const)
     it(`reads ${JSON.stringify(text.slice(0, 60))}`, () => assert.deepEqual(namesIn(text), names));
-  it("any text gets a step, always the same, and names are one line", () => {
+  it("any text gets a step, the step is deterministic, and names are one line", () => {
     const parts = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.constantFrom("your name is ", "I am ", " and ", "Ada", "Sam", "\n", "who are you"),

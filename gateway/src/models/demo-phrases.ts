@@ -1,5 +1,5 @@
 /**
- * What the demo model understands. PURE: text in, a plan out.
+ * The phrases that the demo model understands. PURE: text in, a plan out.
  *
  *   say TEXT                 answers TEXT
  *   run: COMMAND             runs a command on the first connected machine (`run@NAME: COMMAND` on that one)
@@ -7,18 +7,18 @@
  *   write: PATH <- TEXT      writes one; `gsv:` as above
  *   search: PATTERN          searches there with Grep
  *   glob: PATTERN            finds files there by name
- *   process: ID              asks after a background command
+ *   process: ID              asks for the status of a background command
  *   ls: PATH                 lists the agent's own files
  *   remember: TEXT           adds a line to MEMORY.md
- *   delegate: AGENT TASK     hands TASK to another agent, where that is possible
+ *   delegate: AGENT TASK     delegates TASK to another agent, when delegation is offered
  *   think: TEXT              thinks TEXT, then answers
- *   slow: N                  streams N words, a fifth of a second each
+ *   slow: N                  streams N words, one every 200 ms
  *   tools                    lists the tools
  *   who are you?             answers from IDENTITY.md in the prompt (demo-commissioning.ts), `who am I?` from USER.md
  *
- * Several lines that each begin with a tool's phrase are called at once. A line that begins with none of them belongs to
- * the phrase above it. Anything else is answered with the list above; before the first meeting is over
- * (BOOTSTRAP.md), with its next step.
+ * Several lines that each begin with a tool's phrase become parallel calls. Any other line belongs to
+ * the phrase above it. Any other message gets the list above; before the first meeting is over
+ * (BOOTSTRAP.md), it gets the meeting's next step.
  */
 export type DemoPhrase =
   | { readonly kind: "say" | "think"; readonly text: string }
@@ -30,7 +30,7 @@ export type DemoPhrase =
 
 const PHRASE =
   /^\s*(run|read|write|search|glob|process|ls|remember|delegate|think|slow|say|tools|help)(?:@([A-Za-z0-9][\w.-]*))?\s*(?::\s*|\s+|$)(.*)$/is;
-/** These read naturally without a colon; the others are too common as first words. */
+/** These work without a colon; the others are too common as first words. */
 const COLON_OPTIONAL = new Set(["say", "tools", "help"]);
 export const MAX_SLOW_WORDS = 600;
 

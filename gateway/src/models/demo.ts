@@ -1,7 +1,7 @@
 /**
- * The built-in demo model: deterministic, no key, no network. It follows the phrases of demo-phrases.ts, so that a new
- * user sees the whole loop work, tools on a machine included. It always says that it is the demo and how to set a real
- * model. It never claims to understand anything.
+ * The built-in demo model: deterministic, no key, no network. It follows the phrases of demo-phrases.ts. A new
+ * user sees the whole loop work, including tools on a machine. It always says that it is the demo and how to set a real
+ * model. It never claims to understand language.
  */
 import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
 import type { AssistantMessage, Message, ToolCallBlock, ToolResultMessage } from "../ports/messages.ts";
@@ -37,7 +37,7 @@ function textOf(message: Message): string {
 }
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A tool's own output, word for word: a command's `output`, a file's `content`, else all of it. */
+/** A tool's output, unchanged: a command's `output`, a file's `content`, else the whole result. */
 function outputOf(result: ToolResultMessage): string {
   const all = textOf(result);
   let value: unknown;
@@ -72,14 +72,14 @@ const nodesOf = (tools: readonly ToolDefinition[]): string[] => [
   ),
 ];
 
-/** A call for a phrase, or the sentence that says why there is none. */
+/** A call for a phrase, or a sentence that says why the call is not possible. */
 function toCall(
   phrase: DemoPhrase,
   tools: readonly ToolDefinition[],
 ): { name: string; arguments: Readonly<Record<string, unknown>> } | string {
   const has = (name: string): boolean => tools.some((tool) => tool.name === name);
   if (phrase.kind === "native")
-    return has(phrase.tool) ? { name: phrase.tool, arguments: phrase.args } : `The tool \`${phrase.tool}\` is not there.`;
+    return has(phrase.tool) ? { name: phrase.tool, arguments: phrase.args } : `The tool \`${phrase.tool}\` is not available.`;
   if (phrase.kind === "delegate") {
     const name = `delegate_to_${phrase.agent}`;
     return has(name) ? { name, arguments: { instructions: phrase.task } } : `There is no agent \`${phrase.agent}\` to delegate to.`;
@@ -95,7 +95,7 @@ function toCall(
     : `\`${phrase.node ?? nodes[0]}\` does not offer the tool ${phrase.tool}.`;
 }
 
-/** What to do next. Depends on the conversation alone. */
+/** The next step. Depends only on the conversation. */
 export function demoStep(messages: readonly Message[], tools: readonly ToolDefinition[], systemPrompt: string): Step {
   const results: ToolResultMessage[] = [];
   for (let i = messages.length - 1; i >= 0; i--) {
@@ -154,7 +154,7 @@ function usageOf(request: ModelRequest, output: number): Usage {
   return { input, output: out, cacheRead: 0, cacheWrite: 0, total: input + out, costUsd: 0 };
 }
 
-/** Streams word by word; false when it was stopped. */
+/** Streams word by word; false when the run was stopped. */
 async function stream(text: string, pace: number | undefined, request: ModelRequest, timers: Timers): Promise<boolean> {
   for (const word of text.match(/\S+\s*|\s+/g) ?? []) {
     if (request.signal.aborted) return false;

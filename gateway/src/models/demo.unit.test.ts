@@ -37,14 +37,14 @@ const result = (text: string, isError = false): ToolResultMessage => ({
 });
 
 describe("[P4.2] demo model", () => {
-  it("says what it is told, and that it is the demo, word by word", async () => {
+  it("streams the given text and the demo note word by word", async () => {
     const { text, heard, calls, usage } = await ask("say Good morning, GSV");
     assert.equal(text, `Good morning, GSV\n\n${DEMO_NOTE}`);
     assert.equal(heard, text);
     assert.deepEqual([calls, usage.costUsd], [[], 0]);
     assert.match(DEMO_NOTE, /demo model.*gsv config set model\.provider anthropic/);
   });
-  it("anything else gets the list of phrases, and the note", async () => {
+  it("any other message gets the list of phrases and the note", async () => {
     for (const text of ["hello", "what can you do?", "run away", "", "read the room"]) {
       const { text: answer, calls } = await ask(text);
       assert.match(answer, /run: COMMAND/);
@@ -52,14 +52,14 @@ describe("[P4.2] demo model", () => {
       assert.deepEqual(calls, []);
     }
   });
-  it("runs a command on the first machine, or on the named one", async () => {
+  it("runs a command on the first machine or on the named one", async () => {
     assert.deepEqual(await call("run: ls -la && echo 'a: b'"), [["laptop__Bash", { command: "ls -la && echo 'a: b'" }]]);
     assert.deepEqual(await call("run@nas: uptime", [...laptop, tool("nas__Bash")]), [["nas__Bash", { command: "uptime" }]]);
     assert.deepEqual(await call("Run: for i in 1 2; do\n  echo $i\ndone"), [
       ["laptop__Bash", { command: "for i in 1 2; do\n  echo $i\ndone" }],
     ]);
   });
-  it("repeats the tool's own output word for word", async () => {
+  it("repeats the tool's output unchanged", async () => {
     const first = await ask("run: date");
     for (const [given, shown] of [
       ["one\n  two", "one\n  two"],
@@ -72,7 +72,7 @@ describe("[P4.2] demo model", () => {
     }
     assert.match((await ask([user("run: date"), first.message, result("it broke", true)])).text, /failed:[\s\S]*it broke/);
   });
-  it("files on the machine, and the agent's own", async () => {
+  it("reads and writes files on the machine and in the workspace", async () => {
     assert.deepEqual(await call("read: notes/todo.md"), [["laptop__Read", { path: "notes/todo.md" }]]);
     assert.deepEqual(await call("read: gsv:SOUL.md"), [["gsv__ReadFile", { path: "SOUL.md" }]]);
     assert.deepEqual(await call("write: a.txt <- one\ntwo"), [["laptop__Write", { path: "a.txt", content: "one\ntwo" }]]);
@@ -84,7 +84,7 @@ describe("[P4.2] demo model", () => {
       ["gsv__WriteFile", { path: "MEMORY.md", content: "- Ann likes tea\n", append: true }],
     ]);
   });
-  it("several lines are several calls at once, with ids of their own", async () => {
+  it("several lines become parallel calls with different ids", async () => {
     const { calls } = await ask("run: sleep 1\nrun: date\nread: a");
     assert.deepEqual(
       calls.map(({ name }) => name),
@@ -93,13 +93,13 @@ describe("[P4.2] demo model", () => {
     assert.equal(new Set(calls.map(({ providerId }) => providerId)).size, 3);
     assert.deepEqual((await ask("run: sleep 1\nrun: date\nread: a")).calls, calls, "the same every time");
   });
-  it("with no machine says what to start", async () => {
+  it("without a machine it says what to start", async () => {
     const { text, calls } = await ask("run: ls", native);
     assert.match(text, /No machine is connected.*`gsv node --id laptop`/);
     assert.deepEqual(calls, []);
     assert.match((await ask("run@nas: ls")).text, /No machine named `nas`.*laptop/);
   });
-  it("thinks aloud, lists tools, knows no agents", async () => {
+  it("streams thinking, lists tools, refuses unknown agents", async () => {
     assert.deepEqual((await ask("think: hard")).message.content[0], { type: "thinking", thinking: "hard" });
     assert.match((await ask("tools")).text, /`laptop__Bash`/);
     assert.match((await ask("delegate: helper do it")).text, /no agent `helper`/);
@@ -108,7 +108,7 @@ describe("[P4.2] demo model", () => {
     ]);
     assert.match((await ask("hi", native, "## Commissioning (BOOTSTRAP.md)\n\nMeet.")).text, /BOOTSTRAP\.md/);
   });
-  it("streams slowly, and stops at once when it is told to", async () => {
+  it("streams slowly and stops immediately when it is aborted", async () => {
     const time = manualTime();
     const heard = request({ messages: [user("slow: 50")], now: time.now });
     const call = createModelClient({ timers: time }).call(heard.request);
@@ -122,7 +122,7 @@ describe("[P4.2] demo model", () => {
     assert.ok(outcome.kind === "failed" && outcome.error.reason === "run.aborted");
     assert.equal(time.pending, 0);
   });
-  it("reads anything without fail", () => {
+  it("accepts any input", () => {
     fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => parsePhrases(`run: ${text}`).length >= 1));
   });
 });

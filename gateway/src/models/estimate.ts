@@ -1,13 +1,13 @@
 /**
- * How many tokens something takes, where no provider has said it (product P5.3: characters / 4 x 1.2). PURE, and cheap enough
- * for every model call. An estimate: never for money.
+ * Estimates tokens when no provider has reported them (product P5.3: characters / 4 x 1.2). PURE, and cheap enough
+ * for every model call. Never used for costs.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import { isTextLike } from "../storage/media-kinds.ts";
 import type { ContentBlock, MediaBlock, Message, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports/messages.ts";
 
-/** What providers count for one picture of usual size; its bytes say nothing. */
+/** What providers count for one image of usual size, independent of its bytes. */
 export const IMAGE_TOKENS = 1_600;
 /** Role, ids and separators of one message on the wire. */
 const MESSAGE_CHARS = 16;
@@ -27,14 +27,14 @@ function charsOfBlock(block: ContentBlock | TextBlock | ThinkingBlock | ToolCall
       return block.name.length + JSON.stringify(block.arguments).length;
     case "image":
       return IMAGE_CHARS;
-    // Text files go to the model as text; what is said in a recording too; other files as a note with their name.
+    // Text files and transcribed recordings go to the model as text; other files as a note with their name.
     default:
       return (block.transcript?.length ?? 0) + (block.filename?.length ?? 0) + MESSAGE_CHARS + charsInside(block);
   }
 }
 const charsInside = ({ type, mimeType, filename, sizeBytes = 0 }: MediaBlock): number =>
   type === "document" && isTextLike(mimeType, filename) ? Math.min(sizeBytes, LIMITS.inlineDocumentBytes) : 0;
-/** What a message takes of the model's window, in characters. */
+/** The size of a message in the model's window, in characters. */
 export function charsOfMessage({ content }: Message): number {
   if (typeof content === "string") return content.length + MESSAGE_CHARS;
   let chars = MESSAGE_CHARS;

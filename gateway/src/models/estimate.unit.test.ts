@@ -7,13 +7,13 @@ import { IMAGE_TOKENS, tokensOfMessage, tokensOfMessages, tokensOfText, tokensOf
 
 const user = (content: Extract<Message, { role: "user" }>["content"]): Message => ({ role: "user", content, timestamp: 0 });
 
-describe("[P5.3] tokens are characters / 4 x 1.2 where nobody has counted them", () => {
+describe("[P5.3] tokens are characters / 4 x 1.2 when no provider has counted them", () => {
   it("of texts", () => {
     assert.equal(tokensOfText(""), 0);
     assert.equal(tokensOfText("x"), 1);
     assert.equal(tokensOfText("x".repeat(1000)), 300);
   });
-  it("a message is a little more than its text, and longer texts are never less", () => {
+  it("a message is a little larger than its text, and a longer text never has a smaller estimate", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (left, right) => {
         assert.ok(tokensOfMessage(user(left)) >= tokensOfText(left));
@@ -21,14 +21,14 @@ describe("[P5.3] tokens are characters / 4 x 1.2 where nobody has counted them",
       }),
     );
   });
-  it("a picture counts as a picture, not as its bytes", () => {
+  it("an image has a fixed estimate, independent of its bytes", () => {
     const data = "A".repeat(400_000);
     const tokens = tokensOfMessage(user([{ type: "image", data, mimeType: "image/png" }]));
     assert.ok(tokens >= IMAGE_TOKENS && tokens < IMAGE_TOKENS + 20);
     const stored = tokensOfMessage(user([{ type: "image", r2Key: "media/x/y.png", mimeType: "image/png" }]));
     assert.equal(stored, tokens);
   });
-  it("a recording counts as what is said in it; a call as its arguments", () => {
+  it("a recording counts as its transcript, a call as its arguments", () => {
     const audio = { type: "audio", r2Key: "media/x/y.ogg", mimeType: "audio/ogg", transcript: "w".repeat(400) } as const;
     assert.ok(tokensOfMessage(user([audio])) >= 120);
     const call = { type: "toolCall", id: "c", name: "laptop__Bash", arguments: { command: "x".repeat(400) } } as const;
@@ -45,7 +45,7 @@ describe("[P5.3] tokens are characters / 4 x 1.2 where nobody has counted them",
     };
     assert.ok(tokensOfMessage(said) >= 120);
   });
-  it("many messages are about their sum", () => {
+  it("the estimate of many messages is about the sum of the single ones", () => {
     const messages = Array.from({ length: 50 }, (_, i) => user("x".repeat(i * 10)));
     const sum = messages.reduce((all, message) => all + tokensOfMessage(message), 0);
     assert.ok(Math.abs(tokensOfMessages(messages) - sum) <= messages.length);

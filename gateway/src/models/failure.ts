@@ -9,7 +9,7 @@ import type { Target } from "./resolve.ts";
 
 export type Failed = Extract<ModelOutcome, { kind: "failed" }>;
 
-/** What the transport saw; kept apart from what pi-ai says, whose texts are made for people at a terminal. */
+/** What the transport saw. Separate from pi-ai's errors, whose texts are written for a terminal. */
 export type Fault =
   | { readonly kind: "http"; readonly status: number; readonly body: string; readonly retryAfterMs?: number }
   | { readonly kind: "in_band"; readonly body: string }
@@ -24,7 +24,7 @@ export type Fault =
 const EXCERPT_CHARS = 300;
 const KEY_LIKE = /\b(?:sk|pk|gsk|xai|key|tok|AIza|csk|nvapi|hf)[-_][A-Za-z0-9*_-]{6,}|\bAIza[A-Za-z0-9_-]{10,}/g;
 
-/** A provider's words, short and without secrets. */
+/** A provider's error text, short and without secrets. */
 export function excerpt(text: string, secrets: readonly string[]): string {
   let clean = text.slice(0, 8192);
   for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, "[secret]");
@@ -47,7 +47,7 @@ interface ProviderError {
   readonly status?: number;
   readonly message: string;
 }
-/** Reads the shapes in use: `{error: {type, message, code}}`, `{type: "error", error: {...}}`, `{message}`, `[{error}]`, plain text. */
+/** Reads the common shapes: `{error: {type, message, code}}`, `{type: "error", error: {...}}`, `{message}`, `[{error}]`, plain text. */
 export function readProviderError(body: string): ProviderError {
   let value: unknown;
   try {
@@ -137,7 +137,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
         false,
       );
     case 402:
-      return failed("model.rejected", `${who} wants payment first (HTTP 402). Check the account's balance.${quote}`, false);
+      return failed("model.rejected", `${who} requires payment (HTTP 402). Check the account's balance.${quote}`, false);
     case 404:
       return failed(
         "model.rejected",
@@ -152,7 +152,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
     case 429:
       return failed(
         "model.overloaded",
-        `${who} takes no more requests for now (HTTP 429). Send the message again in a moment, or set \`model.fallbacks\`.${quote}`,
+        `${who} rejected the request because of a rate limit (HTTP 429). Send the message again in a moment, or set \`model.fallbacks\`.${quote}`,
         true,
         retryAfterMs,
       );
@@ -167,7 +167,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
     case 502:
       return failed(
         "model.unreachable",
-        `The model's server can't be reached behind ${who} (HTTP 502). Send the message again.${quote}`,
+        `${who} can't reach the model's server (HTTP 502). Send the message again.${quote}`,
         true,
         retryAfterMs,
       );
@@ -177,7 +177,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
       if (status === 409 || status === 425)
         return failed(
           "model.overloaded",
-          `${who} could not take the request now (HTTP ${status}). Send the message again.${quote}`,
+          `${who} is temporarily unavailable (HTTP ${status}). Send the message again.${quote}`,
           true,
           retryAfterMs,
         );
@@ -189,9 +189,13 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
   }
 }
 
-const PHASES = { first_byte: "sent nothing", idle: "went silent in the middle of its answer", whole: "did not finish its answer" } as const;
+const PHASES = {
+  first_byte: "sent nothing",
+  idle: "stopped sending in the middle of its answer",
+  whole: "did not finish its answer",
+} as const;
 
-/** The outcome for a fault of the transport. */
+/** The outcome for a transport fault. */
 export function classify(target: Target, fault: Fault): Failed {
   const who = target.providerName;
   const host = new URL(target.baseUrl).host;
@@ -200,7 +204,7 @@ export function classify(target: Target, fault: Fault): Failed {
       return ofStatus(target, fault.status, fault.body, fault.retryAfterMs);
     case "in_band": {
       const said = readProviderError(fault.body);
-      // Without a known type it is a failure of the server, in the middle of an answer that it had begun.
+      // Without a known type it counts as a server failure in the middle of an answer.
       const status =
         (Object.hasOwn(IN_BAND_STATUS, said.type) ? IN_BAND_STATUS[said.type] : undefined) ??
         said.status ??
@@ -210,7 +214,7 @@ export function classify(target: Target, fault: Fault): Failed {
     case "redirect":
       return failed(
         "model.rejected",
-        `The model's server ${host} answered with a redirect (HTTP ${fault.status})${fault.location === undefined ? "" : ` to ${fault.location}`}, which is not followed because it would carry the key along. Set \`model.baseUrl\` to the final address.`,
+        `The model's server ${host} answered with a redirect (HTTP ${fault.status})${fault.location === undefined ? "" : ` to ${fault.location}`}, which is not followed because the key would be sent to the new address. Set \`model.baseUrl\` to the final address.`,
         false,
       );
     case "not_a_stream":
@@ -230,7 +234,11 @@ export function classify(target: Target, fault: Fault): Failed {
     case "garbage":
       return failed("model.bad_answer", `${who} sent something that is not a valid answer. Send the message again.`, true);
     case "too_large":
-      return failed("model.bad_answer", `The answer of ${target.id} grew too large and was stopped. Ask for less at once.`, false);
+      return failed(
+        "model.bad_answer",
+        `The answer of ${target.id} exceeded the size limit and was stopped. Ask for a shorter answer.`,
+        false,
+      );
     case "timeout":
       return failed(
         "model.timeout",
@@ -243,7 +251,7 @@ export const cancelled = (): Failed => failed("run.aborted", "The model call was
 export const refused = (target: Target, why: string): Failed =>
   failed(
     "model.refused",
-    `${target.id} declined to answer${why === "" ? "" : `: ${excerpt(why, secretsOf(target))}`}. Say it differently, or use another model.`,
+    `${target.id} declined to answer${why === "" ? "" : `: ${excerpt(why, secretsOf(target))}`}. Rephrase the message, or use another model.`,
     false,
   );
 export const overflowed = (target: Target): Failed =>

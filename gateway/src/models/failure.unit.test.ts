@@ -12,8 +12,8 @@ const resolved = resolveTarget({ provider: "openai", id: "gpt-4.1" }, configWith
 assert.ok(resolved.ok);
 const target = resolved.value;
 
-describe("what a failure says", () => {
-  it("[S5] never a key, a header's value, or something that looks like a key", () => {
+describe("failure messages", () => {
+  it("[S5] never contain a key, a header's value or a text that looks like a key", () => {
     const message = classify(target, {
       kind: "http",
       status: 400,
@@ -21,7 +21,7 @@ describe("what a failure says", () => {
     }).error.message;
     for (const secret of ["my-own-secret-key", "header-secret", "abcd", "AIzaSy"]) assert.ok(!message.includes(secret), message);
   });
-  it("[S17] no control characters, no terminal escapes, and short", () => {
+  it("[S17] contain no control characters or terminal escapes, and are short", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
         const clean = excerpt(`\u001b[31m${text}\u202e`, []);
@@ -30,7 +30,7 @@ describe("what a failure says", () => {
       }),
     );
   });
-  it("reads the shapes of error bodies in use", () => {
+  it("reads the common shapes of error bodies", () => {
     assert.equal(readProviderError('{"type":"error","error":{"type":"overloaded_error","message":"m"}}').type, "overloaded_error");
     assert.deepEqual(readProviderError('{"error":{"message":"m","code":502}}'), { type: "", message: "m", status: 502 });
     assert.equal(readProviderError('[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]').message, "m");
@@ -38,7 +38,7 @@ describe("what a failure says", () => {
     assert.equal(readProviderError("<html>x</html>").message, "");
     fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (body) => typeof readProviderError(body).message === "string"));
   });
-  it("[P5] an error inside a stream follows what it says of itself", () => {
+  it("[P5] an error inside a stream is classified by its own type", () => {
     const inBand = (body: string) => {
       const { error, retryable } = classify(target, { kind: "in_band", body });
       return [error.reason, retryable];
@@ -52,7 +52,7 @@ describe("what a failure says", () => {
     ]);
     assert.deepEqual(inBand("what"), ["model.bad_answer", true]);
   });
-  it("a rate limit that speaks of tokens is no overflow", () => {
+  it("a rate limit that mentions tokens is not a context overflow", () => {
     assert.equal(
       classify(target, { kind: "http", status: 429, body: '{"error":{"message":"Rate limit: too many tokens"}}' }).error.reason,
       "model.overloaded",

@@ -1,5 +1,5 @@
 /**
- * The gateway's way to a model: picks the demo or a provider, makes one call, gives an outcome. Never throws, never
+ * The gateway's model client: picks the demo or a provider, makes one call, returns an outcome. Never throws, never
  * retries over time (the session's machine does), never stores anything.
  */
 import type { ModelClient } from "../ports/model.ts";
@@ -29,7 +29,7 @@ export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
         if (!target.ok) return { kind: "failed", error: target.error, retryable: false };
         return await callProvider(target.value, request, { fetch, timers });
       } catch (error) {
-        // A bug here must not take the session down; what the error says may hold anything, so only its kind is told.
+        // A bug here must not break the session. The error's text may contain anything, so only its kind is shown.
         const kind = error instanceof Error ? error.name : "unknown";
         return {
           kind: "failed",

@@ -1,5 +1,5 @@
 /**
- * One call of a real model through pi-ai: build, stream, bound, classify. Retries nothing, stores nothing, logs nothing.
+ * One call of a real model through pi-ai: build, stream, bound, classify. Never retries, stores or logs.
  */
 import { streamSimple as streamAnthropic } from "@mariozechner/pi-ai/api/anthropic-messages";
 import { streamSimple as streamOpenai } from "@mariozechner/pi-ai/api/openai-completions";
@@ -19,9 +19,9 @@ export interface ProviderDeps {
   readonly timers: Timers;
 }
 const USER_AGENT = "gsv/0.1";
-/** Longest answer asked for when nobody says how long; models may offer far more. */
+/** Default for the maximum answer length, in tokens; models may offer far more. */
 const USUAL_MAX_TOKENS = 32_000;
-/** pi-ai wants a key even where the server wants none. The header that would carry it is taken out. */
+/** pi-ai requires a key even when the server needs none. The header with this placeholder is removed. */
 const NO_KEY = "none";
 
 type PiModel = Omit<Model<"anthropic-messages">, "api" | "compat">;
@@ -48,7 +48,7 @@ function describe(target: Target, thinking: boolean): PiModel {
   };
 }
 
-/** Puts back what a provider gave along with its calls (`extra_content`), which pi-ai does not know. */
+/** Restores the provider's `extra_content` of tool calls, which pi-ai drops. */
 function restoreExtras(request: ModelRequest): SimpleStreamOptions["onPayload"] {
   const extras = new Map<string, unknown>();
   for (const message of request.messages) {
@@ -104,14 +104,14 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
     apiKey: target.apiKey ?? NO_KEY,
     maxRetries: 0,
     maxTokens,
-    // The clients' own clock only has to stay out of the way: the watchdog bounds the call.
+    // The clients' own timeout must not fire first: the watchdog bounds the call.
     timeoutMs: request.timeoutMs + 60_000,
     sessionId: request.cacheKey,
     cacheRetention: "short",
     headers: {
       "User-Agent": USER_AGENT,
       "anthropic-dangerous-direct-browser-access": null,
-      // Someone else's server may not know Anthropic's trial features.
+      // A custom server may not support Anthropic's beta features.
       ...(target.custom ? { "anthropic-beta": null } : {}),
       ...(keyless ? (target.wire === "anthropic-messages" ? { "x-api-key": null } : { Authorization: null }) : {}),
       ...target.headers,
@@ -173,6 +173,6 @@ function compatOf(target: Target): Pick<Model<"openai-completions">, "compat"> {
     return { compat: { supportsStore: false, supportsDeveloperRole: false, maxTokensField: "max_tokens", supportsReasoningEffort: false } };
   if (target.provider === "google") return { compat: { supportsStore: false, supportsDeveloperRole: false } };
   if (!target.custom) return {};
-  // A server that only speaks like OpenAI: ask for nothing that came later than the format.
+  // An OpenAI-compatible server may not support newer options: use only the base format.
   return { compat: { supportsStore: false, supportsDeveloperRole: false, maxTokensField: "max_tokens" } };
 }

@@ -1,6 +1,6 @@
 /**
- * From a model's name and the configuration to what a call needs: address, wire, key, headers, limits, price.
- * PURE. Says in plain words what to set when something is missing; never puts a key or a header's value into a message.
+ * Resolves a model's name and the configuration to what a call needs: address, wire, key, headers, limits, price.
+ * PURE. Its errors say what to set when something is missing; they never contain a key or a header's value.
  */
 import type { ModelPrice, ModelRef, ModelWire } from "../../../protocol/gen/types.ts";
 import type { GsvError, Result } from "../ports/result.ts";
@@ -9,7 +9,7 @@ import { adviceFor, type ModelInfo, modelInfo, providerInfo } from "./catalog.ts
 
 export interface Target {
   readonly provider: string;
-  /** How the provider is called in sentences. */
+  /** The provider's display name. */
   readonly providerName: string;
   readonly id: string;
   readonly wire: ModelWire;
@@ -18,7 +18,7 @@ export interface Target {
   readonly apiKey?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly info: ModelInfo;
-  /** The person gave the address, so nothing about the server is taken for granted. */
+  /** The address comes from the configuration, so nothing about the server is assumed. */
   readonly custom: boolean;
 }
 const DEMO = "demo";
@@ -29,7 +29,7 @@ const own = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | 
   map && Object.hasOwn(map, key) ? map[key] : undefined;
 const guessWire = (provider: string): ModelWire => (provider === "anthropic" ? "anthropic-messages" : "openai-completions");
 
-/** Anthropic's client adds `/v1/messages`, OpenAI's `/chat/completions`: make what people write fit. */
+/** Anthropic's client adds `/v1/messages`, OpenAI's `/chat/completions`: normalise the configured address. */
 export function normalizeBaseUrl(baseUrl: string, wire: ModelWire): string | undefined {
   let url: URL;
   try {
@@ -101,10 +101,10 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
       },
     };
   const advice = adviceFor(ref.provider);
-  if (advice !== undefined) return fail("model.unknown", `The wire of the provider "${ref.provider}" is not built in. ${advice}`);
+  if (advice !== undefined) return fail("model.unknown", `The provider "${ref.provider}" is not built in. ${advice}`);
   return fail(
     "model.unknown",
-    `The provider "${ref.provider}" is not known. Set \`providers.${ref.provider}.baseUrl\` and \`providers.${ref.provider}.wire\`, or \`model.baseUrl\` for your own server; OpenRouter (\`model.provider openrouter\`) has most models.`,
+    `Unknown provider "${ref.provider}". Set \`providers.${ref.provider}.baseUrl\` and \`providers.${ref.provider}.wire\`, or \`model.baseUrl\` for your own server; OpenRouter (\`model.provider openrouter\`) has most models.`,
   );
 }
 
@@ -114,11 +114,11 @@ function id(ref: ModelRef): Result<string> {
   if (preset !== undefined) return { ok: true, value: preset };
   return fail(
     "model.not_configured",
-    `No model of ${providerInfo(ref.provider)?.name ?? ref.provider} is chosen. Run \`gsv config set model.id <id>\`.`,
+    `No model is set for ${providerInfo(ref.provider)?.name ?? ref.provider}. Run \`gsv config set model.id <id>\`.`,
   );
 }
 
-/** The model id that is really called: a provider chosen without a model gets its usual one. */
+/** The model id of the call: a provider without a configured model gets its default. */
 export function resolveModelId(ref: ModelRef): string {
   const found = isDemo(ref) ? undefined : id(ref);
   return found?.ok ? found.value : ref.id;
@@ -129,14 +129,14 @@ export interface ModelLimits {
   readonly maxTokens: number;
   readonly price?: ModelPrice;
 }
-/** Window, longest answer and price of a model, for compaction and budgets. Defaults where nothing is known. */
+/** Window, maximum answer and price of a model, for compaction and budgets. Defaults for unknown models. */
 export function modelLimits(ref: ModelRef, config: EffectiveConfig): ModelLimits {
   if (isDemo(ref)) return { contextWindow: 1_000_000, maxTokens: 100_000, price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } };
   const at = place(ref, config);
   const info = describe(ref, resolveModelId(ref), at.ok ? at.value : undefined, config);
   return { contextWindow: info.contextWindow, maxTokens: info.maxTokens, ...(info.price ? { price: info.price } : {}) };
 }
-/** Whether the model can be shown images. The demo takes anything and looks at nothing. */
+/** Whether the model accepts images. The demo accepts every file and reads none. */
 export function takesImages(ref: ModelRef, config: EffectiveConfig): boolean {
   if (isDemo(ref)) return true;
   const at = place(ref, config);
@@ -157,7 +157,7 @@ function describe(ref: ModelRef, modelId: string, at: Place | undefined, config:
 
 const AUTH_HEADERS = new Set(["authorization", "x-api-key", "cf-aig-authorization"]);
 
-/** Everything that a call of this model needs, or what to set. */
+/** Everything that a call of this model needs, or an error that says what to set. */
 export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: ModelAccess): Result<Target> {
   const at = place(ref, config);
   if (!at.ok) return at;
@@ -168,9 +168,9 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   if (baseUrl === undefined)
     return fail(
       "model.not_configured",
-      `The address of ${name} is not usable. Set \`model.baseUrl\` (or \`providers.${ref.provider}.baseUrl\`) to something like \`http://127.0.0.1:11434/v1\`, with no user, query or fragment in it.`,
+      `The address of ${name} is invalid. Set \`model.baseUrl\` (or \`providers.${ref.provider}.baseUrl\`) to something like \`http://127.0.0.1:11434/v1\`, with no user, query or fragment in it.`,
     );
-  // Headers are secrets of one server: they never go to another provider than the one they were set for.
+  // Headers are secrets of one server: they are only sent to the provider that they were set for.
   const headers = ref.provider === config.model.provider ? access.headers : {};
   const apiKey = own(access.apiKeys, ref.provider)?.trim();
   const authenticated = Object.keys(headers).some((header) => AUTH_HEADERS.has(header.toLowerCase()));
@@ -183,7 +183,7 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   if (wire === "anthropic-messages" && apiKey?.startsWith("sk-ant-oat")) {
     return fail(
       "model.auth",
-      `The key of ${name} is a subscription's login token, which is not for other programs. Make an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} <key>\`.`,
+      `The key of ${name} is a subscription's login token, which other programs may not use. Create an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} <key>\`.`,
     );
   }
   return {

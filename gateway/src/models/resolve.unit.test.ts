@@ -21,19 +21,19 @@ const value = (result: ReturnType<typeof resolveTarget>) => {
   return result.value;
 };
 
-describe("which server a model is asked at", () => {
+describe("resolving a model's server", () => {
   it("[P4.2] every known provider resolves, with a usable address", () => {
     for (const provider of knownProviders()) {
       const target = value(get({ provider, id: "some-model" }));
       assert.equal(target.baseUrl, providerInfo(provider)?.baseUrl, provider);
     }
   });
-  it("[P4.4] without a key says the exact command", () => {
+  it("[P4.4] a missing key names the exact command", () => {
     const { reason, message } = error(get({ provider: "openai", id: "gpt-4.1" }, undefined, none));
     assert.equal(reason, "model.not_configured");
     assert.match(message, /`gsv config set apiKeys\.openai <key>`/);
   });
-  it("[P5.6] whether a model sees images is what was set, else what is known of it", () => {
+  it("[P5.6] image support comes from the settings first, then from the table", () => {
     const own = { provider: "custom", id: "m", baseUrl: "http://127.0.0.1:8080" };
     const ref = { provider: "custom", id: "m" };
     const sees = (model: Record<string, unknown>, more: Record<string, unknown> = {}): boolean => takesImages(ref, configWith(model, more));
@@ -45,12 +45,12 @@ describe("which server a model is asked at", () => {
     assert.equal(takesImages(claude, configWith(claude)), true);
     assert.equal(takesImages(claude, configWith({ ...claude, images: false })), false);
   });
-  it("an own server needs no key and gets none", () => {
+  it("a custom server needs no key and gets none", () => {
     const target = value(get({ provider: "custom", id: "m" }, { provider: "custom", id: "m", baseUrl: "http://127.0.0.1:8080" }, none));
     assert.deepEqual([target.wire, target.baseUrl, target.apiKey], ["openai-completions", "http://127.0.0.1:8080/v1", undefined]);
     assert.equal(value(get({ provider: "ollama", id: "qwen3" }, undefined, none)).baseUrl, "http://127.0.0.1:11434/v1");
   });
-  it("a provider of one's own, by name", () => {
+  it("resolves a custom provider by its name", () => {
     const providers = {
       lab: {
         baseUrl: "https://lab.example/anthropic/v1/",
@@ -65,24 +65,24 @@ describe("which server a model is asked at", () => {
       ["anthropic-messages", "https://lab.example/anthropic", 5000, { input: 1, output: 2 }],
     );
   });
-  it("[S5] headers go to the provider that they were set for, and to no other", () => {
+  it("[S5] headers are only sent to the provider that they were set for", () => {
     const access = keys({ openai: "k", groq: "g" }, { "x-secret": "s" });
     assert.deepEqual(value(get({ provider: "openai", id: "m" }, { provider: "openai", id: "m" }, access)).headers, { "x-secret": "s" });
     assert.deepEqual(value(get({ provider: "groq", id: "m" }, { provider: "openai", id: "m" }, access)).headers, {});
   });
-  it("a key in a header will do", () => {
+  it("a key in a header is enough", () => {
     value(get({ provider: "openai", id: "m" }, undefined, keys({}, { Authorization: "Bearer x" })));
   });
-  it("a provider whose wire is not built in says what to use instead", () => {
+  it("a provider that is not built in gets advice what to use instead", () => {
     const { reason, message } = error(get({ provider: "amazon-bedrock", id: "m" }));
     assert.equal(reason, "model.unknown");
     assert.match(message, /OpenRouter/);
   });
-  it("an unknown provider, and names from Object.prototype, are unknown", () => {
+  it("names from Object.prototype are unknown providers", () => {
     for (const provider of ["nobody", "constructor", "__proto__", "toString"])
       assert.equal(error(get({ provider, id: "m" }, { provider: "demo", id: "demo" }, none)).reason, "model.unknown", provider);
   });
-  it("a provider that was chosen without a model gets its usual one", () => {
+  it("a provider without a configured model gets its default model", () => {
     assert.equal(value(get({ provider: "anthropic", id: "demo" })).id, "claude-sonnet-5");
     assert.equal(resolveModelId({ provider: "openai", id: "demo" }), "gpt-5.4-mini");
     assert.match(error(get({ provider: "nvidia", id: "demo" })).message, /gsv config set model\.id/);
@@ -93,7 +93,7 @@ describe("which server a model is asked at", () => {
       "model.auth",
     );
   });
-  it("addresses as people write them", () => {
+  it("normalises addresses", () => {
     assert.equal(normalizeBaseUrl("http://h:1", "openai-completions"), "http://h:1/v1");
     assert.equal(normalizeBaseUrl("http://h:1/v1/", "openai-completions"), "http://h:1/v1");
     assert.equal(normalizeBaseUrl("https://h/v1", "anthropic-messages"), "https://h");
@@ -102,8 +102,8 @@ describe("which server a model is asked at", () => {
   });
 });
 
-describe("what is known of a model", () => {
-  it("limits come from the settings first, then from the table, then from safe guesses", () => {
+describe("a model's limits and features", () => {
+  it("limits come from the settings first, then from the table, then from safe defaults", () => {
     assert.deepEqual(modelLimits({ provider: "openai", id: "gpt-4o" }, configWith({ provider: "openai", id: "gpt-4o" })), {
       contextWindow: 128_000,
       maxTokens: 16_384,
@@ -117,18 +117,18 @@ describe("what is known of a model", () => {
     assert.equal(
       modelLimits({ provider: "groq", id: "gpt-4o" }, configWith({ provider: "openai", id: "gpt-4o", contextWindow: 9000 })).contextWindow,
       128_000,
-      "settings of the main model are not a fallback's",
+      "settings of the main model don't apply to a fallback",
     );
     assert.deepEqual(modelLimits({ provider: "nobody", id: "x" }, configWith({})), { contextWindow: 128_000, maxTokens: 8192 });
   });
-  it("dated snapshots are the model that they are a snapshot of", () => {
+  it("dated snapshots have the properties of their model", () => {
     assert.deepEqual(
       modelInfo("anthropic", "claude-haiku-4-5-20251001", "anthropic-messages"),
       modelInfo("anthropic", "claude-haiku-4-5", "anthropic-messages"),
     );
     assert.equal(modelInfo("openai", "gpt-4o-2024-11-20", "openai-completions").maxTokens, 16_384);
   });
-  it("Claude's way of thinking follows its version, for ids that are newer than the table", () => {
+  it("Claude's thinking mode follows its version, for ids that are newer than the table", () => {
     const thinking = (id: string) => modelInfo("anthropic", id, "anthropic-messages").thinking;
     assert.deepEqual(
       [

@@ -1,12 +1,12 @@
 /**
- * Stands between a provider's byte stream and pi-ai: lets whole, known events through and nothing else.
- *  - Arguments of tool calls come in thousands of small pieces, and pi-ai parses all that it has at each of them. Nobody
- *    looks at half arguments here, so the pieces are joined and handed on once: linear instead of quadratic work.
+ * Filters the byte stream between a provider and pi-ai: passes only complete, known events.
+ *  - Arguments of tool calls come in thousands of small pieces, and pi-ai parses everything received so far at each piece.
+ *    Partial arguments are not used, so the pieces are joined and passed on once: linear instead of quadratic work.
  *  - The end of an answer (`message_stop`, `[DONE]`) ends the stream, whatever a server sends or holds open after it.
- *  - Errors inside a stream, and garbage, become faults with their data instead of a parser's message.
- *  - OpenAI-compatible servers number their calls carelessly (one id or index for several calls, none at all): each
- *    call gets its own index and an id that no other call of the answer has.
- * PURE text in, text out. Knows nothing of time, sockets or what the answer means.
+ *  - Errors and invalid data inside a stream become faults with their data instead of a parser's message.
+ *  - Some OpenAI-compatible servers reuse or omit the ids and indexes of calls: each
+ *    call gets its own index and an id that is unique in the answer.
+ * PURE: text in, text out. Must not depend on time, sockets or the answer's meaning.
  */
 import type { ModelWire } from "../../../protocol/gen/types.ts";
 import type { Fault } from "./failure.ts";
@@ -20,7 +20,7 @@ const ANTHROPIC_EVENTS = new Set([
   "content_block_stop",
 ]);
 const MAX_CALLS = 1024;
-/** One event, and all arguments of an answer together. */
+/** Limits for one event and for all arguments of an answer. */
 const MAX_HELD_CHARS = 8 * 1024 * 1024;
 
 type Json = Record<string, unknown>;
@@ -35,12 +35,12 @@ function parseRecord(text: string): Json | undefined {
 }
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** A tool call of an OpenAI answer as it grows. */
+/** A partly received tool call of an OpenAI answer. */
 interface Slot {
   readonly index: number;
-  /** The id as it came, to recognise later pieces. */
+  /** The id that the server sent, to recognise later pieces. */
   readonly sourceId: string;
-  /** Its own in this answer. */
+  /** Unique in this answer. */
   readonly id: string;
   name: string;
   announced: boolean;
@@ -59,21 +59,21 @@ export class SseGuard {
   #stopSeen = false;
   #fault: Fault | undefined;
   #firstLine = true;
-  /** Anthropic: argument pieces by block. */
+  /** Anthropic: pieces of arguments by block. */
   #held = new Map<number, string[]>();
-  /** OpenAI: calls in order, and what finds them. */
+  /** OpenAI: calls in order, and indexes to look them up. */
   #slots: Slot[] = [];
   #byIndex = new Map<number, Slot>();
   #bySourceId = new Map<string, Slot>();
   #ids = new Set<string>();
   #pending = new Set<Slot>();
-  /** What a provider wants to get back with a call (Google's thought signatures), by the call's id. */
+  /** Data that a provider expects back with a call (Google's thought signatures), by the call's id. */
   readonly extras = new Map<string, unknown>();
 
   constructor(wire: ModelWire) {
     this.#wire = wire;
   }
-  /** The answer's own end was seen. */
+  /** The answer's end event was received. */
   get finished(): boolean {
     return this.#finished;
   }
@@ -81,7 +81,7 @@ export class SseGuard {
     return this.#fault;
   }
 
-  /** Takes decoded text and gives the events that became whole, ready to be sent on. */
+  /** Takes decoded text and returns the events that are now complete, ready to pass on. */
   push(chunk: string): string[] {
     let from = 0;
     while (!this.#finished && this.#fault === undefined) {
@@ -192,7 +192,7 @@ export class SseGuard {
     if (event === "message_stop") this.#finished = true;
   }
 
-  // ---------------------------------------------------------------- OpenAI and those who speak like it
+  // ---------------------------------------------------------------- OpenAI and compatible servers
 
   #openai(event: string, data: string): void {
     const trimmed = data.trim();
@@ -203,7 +203,7 @@ export class SseGuard {
       return;
     }
     if (!trimmed.startsWith("{")) {
-      // After the stop reason nothing more is needed, so nothing more can spoil the answer.
+      // Events after the stop reason are ignored, so they can't damage the answer.
       if (trimmed !== "" && !this.#stopSeen) this.#fault = { kind: "garbage" };
       return;
     }
@@ -234,14 +234,14 @@ export class SseGuard {
     this.#emit("", data);
   }
 
-  /** Takes the tool calls out of a chunk; gives what is left of it, or nothing when that says nothing. */
+  /** Removes the tool calls from a chunk; returns the rest, or nothing when the rest is empty. */
   #takeCalls(chunk: Json): Json | undefined {
     const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
     const choice: unknown = choices[0];
     if (!isRecord(choice) || !isRecord(choice["delta"])) return chunk;
     const { tool_calls: calls, ...delta } = choice["delta"];
     if (Array.isArray(calls)) for (const call of calls) if (isRecord(call)) this.#call(call);
-    // A refusal is text for the person: shown as such instead of an answer that says nothing.
+    // A refusal is text for the person: show it instead of an empty answer.
     if (typeof delta["refusal"] === "string" && delta["refusal"] !== "" && text(delta["content"]) === "")
       delta["content"] = delta["refusal"];
     const speaks = Object.entries(delta).some(

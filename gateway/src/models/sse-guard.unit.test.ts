@@ -24,7 +24,7 @@ const parsed = (
     .map((event) => JSON.parse(event.slice(6)));
 
 describe("sse guard", () => {
-  it("joins the pieces of arguments and sends them before the block ends", () => {
+  it("joins the pieces of arguments and passes them on before the block ends", () => {
     const { out } = run("anthropic-messages", [
       piece(0, '{"a"'),
       anthropic("ping"),
@@ -33,7 +33,7 @@ describe("sse guard", () => {
     ]);
     assert.equal(out, piece(0, '{"a":1}') + anthropic("content_block_stop", { index: 0 }));
   });
-  it("ends at the answer's own end and ignores what follows", () => {
+  it("ends at the answer's end event and ignores what follows", () => {
     const { out, guard } = run("anthropic-messages", [`${anthropic("message_stop")}event: error\ndata: {}\n\n`]);
     assert.equal(out, anthropic("message_stop"));
     assert.deepEqual([guard.finished, guard.fault], [true, undefined]);
@@ -46,17 +46,17 @@ describe("sse guard", () => {
     });
     assert.equal(run("openai-completions", ['data: {"error":{"message":"no"}}\n\n']).guard.fault?.kind, "in_band");
   });
-  it("does not take the word error in a text for an error", () => {
+  it("does not treat the word error in a text as an error", () => {
     assert.equal(
       run("openai-completions", [openai({ content: 'say "error" or {"error":"x"}' }), 'data: {"choices":[],"error":null}\n\n']).guard.fault,
       undefined,
     );
   });
-  it("events without a name, comments, a byte order mark and CRLF", () => {
+  it("accepts events without a name, comments, a byte order mark and CRLF", () => {
     const { out } = run("anthropic-messages", ['\ufeff: hello\r\ndata: {"type":"message_stop"}\r\n\r\n']);
     assert.equal(out, anthropic("message_stop"));
   });
-  it("one index for several calls, as some servers send", () => {
+  it("separates calls that share one index, as some servers send them", () => {
     const call = (id: string, args: string) => openai({ tool_calls: [{ index: 0, id, function: { name: "t", arguments: args } }] });
     const calls =
       parsed(run("openai-completions", [`${call("a", "{}") + call("b", '{"x":1}')}data: [DONE]\n\n`]).out)[0]?.choices[0]?.delta
@@ -69,7 +69,7 @@ describe("sse guard", () => {
       ],
     );
   });
-  it("no ids and no indexes", () => {
+  it("accepts calls without ids and indexes", () => {
     const { out } = run("openai-completions", [
       openai({ tool_calls: [{ function: { name: "t", arguments: '{"a":' } }] }),
       openai({ tool_calls: [{ function: { arguments: "1}" } }] }),
@@ -86,7 +86,7 @@ describe("sse guard", () => {
     );
     assert.equal(new Set(calls.map((entry) => entry.id)).size, 2);
   });
-  it("text that comes in the same chunk as a call is not lost", () => {
+  it("keeps text that comes in the same chunk as a call", () => {
     const { out } = run("openai-completions", [
       openai(
         { content: "hi", tool_calls: [{ index: 0, id: "a", function: { name: "t", arguments: "{}" } }] },
@@ -97,7 +97,7 @@ describe("sse guard", () => {
     assert.match(out, /"content":"hi"/);
     assert.match(out, /"finish_reason":"tool_calls"/);
   });
-  it("keeps what a provider wants back with a call", () => {
+  it("keeps the data that a provider expects back with a call", () => {
     const { guard } = run("openai-completions", [
       openai({
         tool_calls: [
@@ -113,13 +113,13 @@ describe("sse guard", () => {
       "I can't help with that.",
     );
   });
-  it("an endless line is stopped", () => {
+  it("stops at an endless line", () => {
     const guard = new SseGuard("anthropic-messages");
     const chunk = "x".repeat(1024 * 1024);
     for (let i = 0; i < 9; i++) guard.push(chunk);
     assert.equal(guard.fault?.kind, "too_large");
   });
-  it("gives the same events however the bytes are cut", () => {
+  it("returns the same events however the bytes are split", () => {
     const streams: Record<ModelWire, string> = {
       "anthropic-messages":
         anthropic("message_start", { message: {} }) +

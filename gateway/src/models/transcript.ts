@@ -1,9 +1,9 @@
 /**
- * Our messages as pi-ai's transcript. Shallow: texts, images and arguments are shared, never copied, since a long
+ * Converts our messages to pi-ai's transcript. Shallow: texts, images and arguments are shared, never copied, since a long
  * history is converted at every call. PURE.
  *
- * Tool call ids come from providers, and some give every answer's first call the same one. Sent to a stricter provider
- * that would be refused for ever, so a repeated id is made unique here, together with its result.
+ * Tool call ids come from providers, and some use the same id for every answer's first call. A stricter provider
+ * would refuse such a history every time, so a repeated id is made unique here, together with its result.
  */
 import type {
   AssistantMessage as PiAssistant,
@@ -29,13 +29,13 @@ const toPiUsage = (usage: Usage): PiUsage => ({
   cost: { ...FREE },
 });
 
-/** Whoever asks the model hydrates first. A reference that is left all the same says so, rather than breaking the call. */
+/** The caller hydrates media first. A reference that remains becomes a visible note instead of breaking the call. */
 const plain = (block: ContentBlock): TextBlock | ImageBlock =>
   isMediaBlock(block) ? { type: "text", text: `[A file that is not shown here: ${JSON.stringify({ mimeType: block.mimeType })}]` } : block;
 
 export function toTranscript(systemPrompt: string, messages: readonly Message[], tools: readonly ToolDefinition[]): TranscriptContext {
   const seen = new Set<string>();
-  /** New ids of the present answer's calls, by the id that the results carry, in the order of the calls. */
+  /** New ids of the current answer's calls, by the id in the results, in the order of the calls. */
   let renamed = new Map<string, string[]>();
   const out: PiMessage[] = [];
   for (const message of messages) {
@@ -81,9 +81,9 @@ export function toTranscript(systemPrompt: string, messages: readonly Message[],
   }
   return normalizeContext({ systemPrompt, messages: out, ...(tools.length === 0 ? {} : { tools: [...tools].sort(byName).map(toTool) }) });
 }
-/** Machines connect in any order; a prompt that providers can cache has one. */
+/** Machines connect in any order; the order of tools must be fixed, so that providers can cache the prompt. */
 const byName = (a: ToolDefinition, b: ToolDefinition): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 const toTool = (tool: ToolDefinition): Tool => ({ name: wireName(tool.name), description: tool.description, parameters: tool.inputSchema });
 
-/** pi-ai's description of a model that it has never heard of. */
+/** A pi-ai description for a model that pi-ai does not list. */
 export type PiModel = Model<"anthropic-messages"> | Model<"openai-completions">;

@@ -8,7 +8,7 @@ import { toolNamesOf, wireName } from "./tool-names.ts";
 import { toTranscript } from "./transcript.ts";
 
 describe("tool names on the wire", () => {
-  it("fit every provider, and no two of ours share one", () => {
+  it("fit every provider and stay distinct", () => {
     const ours = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_.-]{0,63}__[A-Za-z0-9_.-]{1,100}$/);
     fc.assert(
       fc.property(fc.uniqueArray(ours, { maxLength: 30 }), (names) => {
@@ -72,13 +72,13 @@ describe("transcript", () => {
     const { user: spent } = process.cpuUsage(started);
     assert.ok(spent / 20_000 < 25, `${spent / 20_000} ms each`);
   });
-  it("[P4.2] tools are in one order, whatever order machines connect in", () => {
+  it("[P4.2] the order of tools does not depend on the order in which machines connect", () => {
     const one = toTranscript("s", [], [tool("b__X"), tool("a__X")]);
     assert.deepEqual(one, toTranscript("s", [], [tool("a__X"), tool("b__X")]));
   });
 });
 describe("arguments", () => {
-  it("[P5] no beginning of an object is ever taken for one", () => {
+  it("[P5] no prefix of an object is ever accepted as an object", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), fc.nat(), (value, at) => {
         const whole = JSON.stringify(value);

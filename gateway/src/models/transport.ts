@@ -1,6 +1,6 @@
 /**
- * The `fetch` that pi-ai's clients are given: refuses redirects, keeps error bodies and their status, bounds bytes,
- * feeds the watchdog, and passes the body through the guard. Records what went wrong as a fault; decides nothing.
+ * The `fetch` for pi-ai's clients: refuses redirects, keeps error bodies and their status, bounds bytes,
+ * feeds the watchdog, and passes the body through the guard. Records failures as faults; never classifies or retries.
  */
 import type { Fault } from "./failure.ts";
 import { parseRetryAfter } from "./failure.ts";
@@ -9,14 +9,14 @@ import type { Watchdog } from "./watchdog.ts";
 
 export type Fetch = typeof globalThis.fetch;
 const MAX_ERROR_BYTES = 65_536;
-/** Raw bytes of one answer. Events are some ten times larger than the text that they carry. */
+/** Limit for the raw bytes of one answer. Events are about ten times larger than their text. */
 export const MAX_STREAM_BYTES = 96 * 1024 * 1024;
-/** Parsers behind this one look through all that they have at each event: hand them little at a time. */
+/** Later parsers rescan their whole buffer at each event, so they get small pieces. */
 const PIECE_CHARS = 8192;
 
 export interface Transport {
   readonly fetch: Fetch;
-  /** The first thing that went wrong, if any did. */
+  /** The first fault, if any. */
   readonly fault: () => Fault | undefined;
 }
 
@@ -34,7 +34,7 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
       out += decoder.decode(value, { stream: true });
     }
   } catch {
-    // What came is what there is: the status says the rest.
+    // Use the part that arrived; the status says the rest.
   }
   await reader.cancel().catch(() => {});
   return out;
@@ -44,7 +44,7 @@ const causeOf = (error: unknown): string => {
   const cause = error.cause;
   if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
   const text = cause instanceof Error ? cause.message : error.message;
-  // The runtime's own way of saying that it will not say.
+  // The runtime's error text without any details.
   return text.startsWith("internal error") ? "" : text;
 };
 const safeOrigin = (location: string | null, base: string): string | undefined => {

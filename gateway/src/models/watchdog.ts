@@ -1,11 +1,11 @@
 /**
- * Time limits of one model call: to the first byte, between bytes, as a whole. One timer, however many bytes come.
- * Reads no clock and sets no timer of its own: both are given.
+ * Time limits of one model call: to the first byte, between bytes, and in total. Uses one timer for any number of bytes.
+ * Must not read a clock or set a timer itself: the caller supplies both.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 
 export interface Timers {
-  /** Runs `run` after `ms`; gives a function that calls it off. */
+  /** Runs `run` after `ms`; returns a function that cancels it. */
   set(run: () => void, ms: number): () => void;
 }
 export const systemTimers: Timers = {
@@ -16,7 +16,7 @@ export const systemTimers: Timers = {
 };
 export type TimeoutPhase = "first_byte" | "idle" | "whole";
 export interface Watchdog {
-  /** Bytes came. */
+  /** Call this when bytes arrive. */
   touch(): void;
   stop(): void;
 }
@@ -48,8 +48,8 @@ export function startWatchdog(
   arm();
   return {
     touch() {
-      // The timer stays as it is and looks again when it fires: no timer work for each chunk, except that silence
-      // after the first byte is bounded more tightly than the wait for it.
+      // The timer is not reset for each chunk; it checks again when it fires. Only the first byte resets it, because silence
+      // after the first byte has a shorter limit than the wait for it.
       lastAt = now();
       if (began) return;
       began = true;

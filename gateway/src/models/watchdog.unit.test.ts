@@ -29,7 +29,7 @@ describe("watchdog", () => {
     time.advance(1);
     assert.deepEqual(fired, ["idle"]);
   });
-  it("[P5] one byte a second is bounded by the whole time", () => {
+  it("[P5] one byte a second is bounded by the total time", () => {
     const { time, fired, dog } = start(600_000);
     for (let i = 0; i < 599; i++) {
       time.advance(1000);
@@ -39,7 +39,7 @@ describe("watchdog", () => {
     time.advance(1000);
     assert.deepEqual(fired, ["whole"]);
   });
-  it("holds one timer, and none when it is stopped", () => {
+  it("uses one timer, and none after it is stopped", () => {
     const { time, dog } = start();
     for (let i = 0; i < 50; i++) dog.touch();
     assert.equal(time.pending, 1);
