@@ -1,4 +1,4 @@
-/** The time. Everything that needs it is given a Clock; only drivers use `systemClock`. */
+/** The clock. Code that needs the time takes a Clock; only drivers use `systemClock`. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;

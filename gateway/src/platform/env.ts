@@ -1,6 +1,6 @@
 /**
- * The bindings of the Worker, typed. Secrets and settings of the deployment are read here and nowhere else; everything a
- * person sets at run time is configuration (`config/`), not environment.
+ * The typed bindings of the Worker. Only this module reads secrets and settings of the deployment; everything that a
+ * person sets at run time belongs to the configuration, not here.
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { ChannelPort, WebhookChannel } from "../ports/channels.ts";
@@ -10,7 +10,7 @@ import type { SpeechAi } from "../ports/media.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
 
-/** A Durable Object, by the port that it serves. */
+/** A Durable Object with the port that it serves. */
 type ObjectOf<Port> = Rpc.DurableObjectBranded & Port;
 export type GatewayObject = ObjectOf<GatewayPort & ChannelPort & HttpPort>;
 
@@ -21,9 +21,9 @@ export interface Env {
   readonly STORAGE: R2Bucket;
   /** Workers AI, for speech to text. Only on Cloudflare. */
   readonly AI?: SpeechAi;
-  /** Version of the program, shown by /health and in hello-ok. */
+  /** Version of the program, for /health and hello-ok. */
   readonly VERSION?: string;
-  /** `cloudflare` on the edge; anything else, or nothing, is a machine of one's own, where the Host header is checked too. */
+  /** `cloudflare` on the edge. Any other value, or none, means the owner's machine; there the Host header is checked too. */
   readonly ENVIRONMENT?: string;
   /** sha256, in hex, of the first admin token. Imported into the token table at first use. */
   readonly BOOTSTRAP_TOKEN_HASH?: string;
@@ -48,7 +48,7 @@ export const bootstrapTokenHash = (env: Env): string | undefined => {
   return hash !== undefined && /^[0-9a-f]{64}$/.test(hash) ? hash : undefined;
 };
 
-/** Channels are bound as `CHANNEL_{NAME}`: adding one changes the deployment, not the program. */
+/** Channels are bound as `CHANNEL_{NAME}`, so adding a channel changes only the deployment. */
 const CHANNEL_BINDING = /^CHANNEL_([A-Z][A-Z0-9_]{0,62})$/;
 export const channelNames = (env: Env): readonly string[] =>
   Object.keys(env)
@@ -59,7 +59,7 @@ export function channelService(env: Env, name: string): ChannelService | undefin
   if (!CHANNEL_BINDING.test(binding) || !Object.hasOwn(env, binding)) return undefined;
   return (env as Env & Readonly<Record<string, unknown>>)[binding] as ChannelService;
 }
-/** The same Worker as one that answers HTTP. Names are lower case here: there is one address for each channel. */
+/** The channel's Worker as an HTTP service. Names are lower case here, so each channel has one address. */
 export function webhookChannel(env: Env, name: string): WebhookChannel | undefined {
   return name === name.toLowerCase() ? (channelService(env, name) as (ChannelService & WebhookChannel) | undefined) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Random names and secrets. Never predictable, never derived from input. */
+/** Generates random names and secrets. They must never be predictable or derived from input. */
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -23,7 +23,7 @@ export async function sha256Hex(text: string): Promise<string> {
   return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
 
-/** Compares two texts of a known, equal length (digests) in a time that does not depend on where they differ. */
+/** Compares two texts of a known, equal length (digests) in constant time. */
 export function sameDigest(left: string, right: string): boolean {
   if (left.length !== right.length) return false;
   let difference = 0;

@@ -1,6 +1,6 @@
 /**
- * The log: one JSON object a line. Redacts by key name and by value before anything leaves the process; that can't be
- * turned off here. Never a place for message texts or tool arguments: callers log names, counts and reasons.
+ * The log: one JSON object per line. Redacts by key name and by value before anything leaves the process; that can't be
+ * turned off. Callers must not log message texts or tool arguments, only names, counts and reasons.
  */
 import type { Clock } from "./clock.ts";
 
@@ -17,13 +17,13 @@ export const MASK = "[redacted]";
 const MAX_TEXT = 2000;
 const MAX_ITEMS = 50;
 const MAX_DEPTH = 6;
-/** Shorter values are too likely to be ordinary words; a secret of this length would be no secret. */
+/** Shorter values are too likely to be ordinary words, and too weak to be secrets. */
 const MIN_SECRET = 6;
 
 /** Names whose values are secrets, compared without case, `_` and `-`, at the end of the name: `authToken`, `x-api-key`. */
 const SECRET_NAME =
   /(authorization|cookie|password|passwd|secret|apikeys?|bearer|privatekey|private|credentials?|token|qrdataurl|^qr|^session)$/;
-/** What secrets of ours and of common providers look like. */
+/** The patterns of our secrets and of common providers' secrets. */
 const SECRET_SHAPES = [
   /\bgsv_[a-z-]+_[a-z0-9]+_[0-9a-f]{16,}\b/g,
   /\b(?:sk|pk|rk|xox[abprs]|gh[pousr]|glpat|AIza|AKIA)[-_A-Za-z0-9]{14,}/g,
@@ -31,7 +31,7 @@ const SECRET_SHAPES = [
   /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/g,
 ];
 
-/** The values that must never be shown, wherever they turn up. */
+/** The values that must never be logged, under any name. */
 export class SecretValues {
   #values: readonly string[] = [];
 
@@ -69,7 +69,7 @@ export function redact(value: unknown, secrets: SecretValues, depth = 0): unknow
   );
 }
 
-/** Counts under a secret-looking name (`tokens: 12`) are no secrets, and neither is a conversation's name. */
+/** Counts under a secret-looking name (`tokens: 12`) are not secrets; session keys are not either. */
 function hides(key: string, value: unknown): boolean {
   if (typeof value !== "string" && typeof value !== "object") return false;
   if (value === null || !isSecretName(key)) return false;
@@ -102,7 +102,7 @@ export function createLogger({ component, clock, secrets, sink }: LoggerOptions)
   };
 }
 
-/** Where a Worker's log goes. The only use of console in the gateway. */
+/** Writes a Worker's log. The only use of console in the gateway. */
 export const consoleSink = (level: Level, line: string): void => {
   console[level](line);
 };

@@ -16,7 +16,7 @@ const written = (fields: Readonly<Record<string, unknown>>): string => {
 };
 
 describe("[S17] the log", () => {
-  test("is one JSON object a line", () => {
+  test("writes one JSON object per line", () => {
     const line = written({ a: "x\ny", n: 1 });
     assert.ok(!line.includes("\n"));
     assert.deepEqual(JSON.parse(line), {
@@ -29,7 +29,7 @@ describe("[S17] the log", () => {
     });
   });
 
-  test("hides what is called a secret", () => {
+  test("hides values with a secret's name", () => {
     for (const key of [
       "authorization",
       "Cookie",
@@ -54,7 +54,7 @@ describe("[S17] the log", () => {
     }
   });
 
-  test("shows what only looks like one", () => {
+  test("shows values that only look like secrets", () => {
     for (const [key, value] of [
       ["tokenId", "abcd"],
       ["tokens", 12],
@@ -66,7 +66,7 @@ describe("[S17] the log", () => {
       assert.ok(written({ [key]: value }).includes(String(value)), key);
   });
 
-  test("hides registered values and what is shaped like a secret, wherever it stands", () => {
+  test("hides registered values and secret-shaped values anywhere in a text", () => {
     const gsv = `gsv_admin_abcdefgh_${"0".repeat(64)}`;
     for (const text of [
       CANARY,
@@ -82,7 +82,7 @@ describe("[S17] the log", () => {
     assert.ok(written({ a: "abc" }).includes("abc"), "a short value is an ordinary word");
   });
 
-  test("is bounded, and redacting twice changes nothing", () => {
+  test("bounds its output, and redacting twice changes nothing", () => {
     fc.assert(
       fc.property(fc.anything({ maxDepth: 10 }), fc.string({ maxLength: 10 }), (value, text) => {
         const once = redact({ value, text: `${text}${CANARY}` }, secrets);

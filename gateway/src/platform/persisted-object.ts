@@ -3,8 +3,8 @@
  * Object, so that its writes belong to the same transaction as everything else. Each top-level name is one stored value;
  * changing something inside it stores that value again.
  *
- * Reading creates nothing. Names such as `constructor` and `__proto__` are ordinary names without a meaning of their own.
- * Nothing is cached: every access sees what is stored. Queues, ledgers and messages don't belong here, they are tables.
+ * Reading creates nothing. Names such as `constructor` and `__proto__` are ordinary names without a special meaning.
+ * Nothing is cached: every access reads the storage. Queues, ledgers and messages must not be stored here; they are tables.
  */
 
 export type KeyValues = Pick<SyncKvStorage, "get" | "put" | "delete" | "list">;
@@ -59,7 +59,7 @@ export function snapshot<T extends object>(kv: KeyValues, prefix: string): Parti
   return entries as Partial<T>;
 }
 
-/** A view of what lies at `path` inside the stored value `key`. Looks it up at each use, so it never writes back stale state. */
+/** A view of the value at `path` inside the stored value `key`. Reads the storage at each use, so it never writes back stale state. */
 function nested(kv: KeyValues, key: string, path: readonly string[], value: unknown): unknown {
   if (!isContainer(value)) return value;
   const load = (): { readonly root: unknown; readonly here: Container } => {
@@ -85,7 +85,7 @@ function nested(kv: KeyValues, key: string, path: readonly string[], value: unkn
       if (!Array.isArray(here)) return undefined;
       const method: unknown = Reflect.get(Array.prototype, name);
       if (typeof name !== "string" || !LIST_MUTATORS.has(name) || typeof method !== "function") return method;
-      // On the list itself, stored once; what comes out is detached, because a view would show what took its place.
+      // Applied to the list and stored once. The result is detached, because a view would show the entry that replaced it.
       return (...args: unknown[]): unknown => {
         const { root, here: list } = load();
         const result: unknown = Reflect.apply(method, list, args.map(plainCopy));
@@ -101,7 +101,7 @@ function nested(kv: KeyValues, key: string, path: readonly string[], value: unkn
     getOwnPropertyDescriptor(_target, name) {
       const { here } = load();
       if (typeof name !== "string" || !Object.hasOwn(here, name)) return undefined;
-      // A list's own length is not configurable, and a proxy may not say otherwise.
+      // A list's length is not configurable, and a proxy must report the same.
       if (Array.isArray(here) && name === "length") return { value: here.length, writable: true, enumerable: false, configurable: false };
       return { value: nested(kv, key, [...path, name], own(here, name)), writable: true, enumerable: true, configurable: true };
     },
@@ -117,7 +117,7 @@ function fieldOf(here: Container, name: string, value: unknown): PropertyDescrip
   return Array.isArray(here) && name === "length" ? { value } : { value, writable: true, enumerable: true, configurable: true };
 }
 
-/** Views are turned back into plain values before they are stored; anything that is no plain data is left to the storage to refuse. */
+/** Turns views back into plain values before they are stored; the storage refuses anything that is not plain data. */
 function plainCopy(value: unknown): unknown {
   if (!isContainer(value)) return value;
   if (Array.isArray(value)) return Array.from(value, plainCopy);

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { type KeyValues, persistedObject, snapshot } from "./persisted-object.ts";
 
-/** Storage that keeps copies, as the real one does, and counts writes. */
+/** Storage that keeps copies, like the real one, and counts writes. */
 class Memory implements KeyValues {
   readonly map = new Map<string, unknown>();
   writes = 0;
@@ -44,7 +44,7 @@ describe("[W20] a persisted object", () => {
     assert.equal(kv.writes, 1);
   });
 
-  test("names that mean something to JavaScript are ordinary names", () => {
+  test("names with a meaning in JavaScript are ordinary names", () => {
     for (const name of ["constructor", "__proto__", "prototype", "toString", "hasOwnProperty", "length", "then"]) {
       const { kv, object } = make();
       object[name] = { [name]: { x: 1 } };
@@ -57,7 +57,7 @@ describe("[W20] a persisted object", () => {
     }
   });
 
-  test("a change inside is stored, and never writes back what was replaced meanwhile", () => {
+  test("a nested change is stored and never writes back a value that was replaced meanwhile", () => {
     const { kv, object } = make();
     object["list"] = [{ id: 1 }];
     const list = object["list"] as { id: number }[];
@@ -86,7 +86,7 @@ describe("[W20] a persisted object", () => {
     assert.deepEqual(snapshot(kv, "other:"), {});
   });
 
-  test("does what a plain object does", () => {
+  test("behaves like a plain object", () => {
     const name = fc.constantFrom("a", "b", "constructor", "__proto__");
     const value = fc.oneof(fc.integer(), fc.constant(undefined), fc.dictionary(name, fc.integer(), { maxKeys: 3, noNullPrototype: true }));
     const step = fc.oneof(

@@ -1,24 +1,24 @@
 /**
- * Hibernating WebSockets: accepting them, what is remembered with each, and how to tell a dead one. Knows nothing of the
- * protocol. All failures of a socket mean the same here: it is gone.
+ * Hibernating WebSockets: accepts them, stores state with each, and detects dead ones. Must not know the
+ * protocol. Every failure of a socket means that it is closed.
  */
-/** What the platform offers for hibernating sockets: the state of a Durable Object. */
+/** The platform's interface for hibernating sockets: a part of a Durable Object's state. */
 export type SocketHost = Pick<
   DurableObjectState,
   "acceptWebSocket" | "getWebSockets" | "getWebSocketAutoResponseTimestamp" | "setWebSocketAutoResponse"
 >;
 export type Socket = Pick<WebSocket, "send" | "close" | "serializeAttachment" | "deserializeAttachment" | "readyState">;
 
-/** A text that is answered without waking the object (F6). */
+/** A text that the platform answers without waking the object (F6). */
 export function answerPings(host: SocketHost): void {
   host.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
 }
 
-/** When the peer last sent `ping`; undefined when it never did. */
+/** When the peer last sent `ping`; undefined when it has not. */
 export const lastPingAt = (host: SocketHost, socket: WebSocket): number | undefined =>
   host.getWebSocketAutoResponseTimestamp(socket)?.getTime();
 
-/** Hands a text to the socket. False: it is gone. */
+/** Sends a text. False means that the socket is closed. */
 export function sendText(socket: Socket, text: string): boolean {
   try {
     if (socket.readyState !== WebSocket.OPEN) return false;
@@ -29,24 +29,24 @@ export function sendText(socket: Socket, text: string): boolean {
   }
 }
 
-/** Closes the socket; a peer that is gone already is no error. The reason is cut to what the protocol can carry (123 bytes). */
+/** Closes the socket; a closed peer is not an error. The reason is cut to the protocol's limit (123 bytes). */
 export function closeSocket(socket: Socket, code: number, reason: string): void {
   const bytes = new TextEncoder().encode(reason);
   const short = bytes.length <= 123 ? reason : new TextDecoder().decode(bytes.subarray(0, 120)).replace(/\uFFFD+$/, "");
   try {
     socket.close(code, short);
   } catch {
-    // Closed already.
+    // Already closed.
   }
 }
 
-/** Bytes that wait to be sent, where the platform tells. */
+/** Bytes that wait to be sent, if the platform reports them. */
 export function bufferedBytes(socket: Socket): number {
   const amount: unknown = Reflect.get(socket, "bufferedAmount");
   return typeof amount === "number" ? amount : 0;
 }
 
-/** Remembers `state` with the socket through hibernation. False: it is too large for the platform; what was remembered stays. */
+/** Stores `state` with the socket through hibernation. False means that it is too large; the earlier state stays. */
 export function remember(socket: Socket, state: unknown): boolean {
   try {
     socket.serializeAttachment(state);

@@ -1,11 +1,11 @@
 /**
- * SQLite in a Durable Object: migrations and typed rows. Knows no table of anyone's. The schema's version lives in a table,
- * because `PRAGMA user_version` is denied by the platform.
+ * SQLite in a Durable Object: migrations and typed rows. Must not know any feature's table. The schema's version is stored in a
+ * table, because the platform denies `PRAGMA user_version`.
  */
 import { NewerStateError } from "../ports/newer-state.ts";
 
 export interface Migration {
-  /** Says what it does, for the log and for people. Never changes once released; nor does its place in the list. */
+  /** Describes the migration, for the log and for people. The name and its position in the list never change after a release. */
   readonly name: string;
   /** STRICT tables only. */
   readonly up: (sql: SqlStorage) => void;
@@ -15,9 +15,9 @@ export type Database = Pick<DurableObjectStorage, "sql" | "kv" | "transactionSyn
 export type Value = string | number | null | ArrayBuffer;
 
 /**
- * Brings the tables of `owner` to the newest version: each migration that is missing runs once, in a transaction with the
- * note that it ran. Several owners can share one object. Cheap when nothing is missing: one read. Throws NewerStateError when a
- * newer program has added migrations that this one does not know.
+ * Brings the tables of `owner` to the newest version: each missing migration runs once, in a transaction with the
+ * record that it ran. Several owners can share one object. Costs one read when nothing is missing. Throws NewerStateError when a
+ * newer program has added unknown migrations.
  */
 export function migrate(storage: Database, owner: string, migrations: readonly Migration[]): void {
   storage.sql.exec("CREATE TABLE IF NOT EXISTS schema_version(owner TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID");
@@ -36,7 +36,7 @@ export function migrate(storage: Database, owner: string, migrations: readonly M
   }
 }
 
-/** All rows. `T` is what the statement selects; SQLite's own types are the caller's knowledge. */
+/** All rows. `T` is the row type of the statement; the caller must know SQLite's types. */
 export function all<T extends Record<string, Value>>(sql: SqlStorage, statement: string, ...params: Value[]): T[] {
   return sql.exec<T>(statement, ...params).toArray();
 }
@@ -47,7 +47,7 @@ export function one<T extends Record<string, Value>>(sql: SqlStorage, statement:
   return next.done === true ? undefined : next.value;
 }
 
-/** Runs a statement for its effect. Ask with RETURNING when it matters what was touched. */
+/** Runs a statement for its effect. Use RETURNING to learn which rows changed. */
 export function run(sql: SqlStorage, statement: string, ...params: Value[]): void {
   sql.exec(statement, ...params);
 }

@@ -1,4 +1,4 @@
-/** The Durable Objects as ports: the holder of a port does not know that it crosses the border of an object. */
+/** Returns Durable Objects as ports. A caller of a port must not depend on the object's boundary. */
 import type { Env } from "./env.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionPort } from "../ports/session.ts";

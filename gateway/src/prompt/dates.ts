@@ -1,5 +1,5 @@
 /**
- * Civil dates in a time zone, from a moment that is given. PURE; a zone that does not exist counts as UTC.
+ * Computes civil dates in a time zone from a given moment. PURE; an unknown zone counts as UTC.
  */
 export interface LocalDay {
   /** YYYY-MM-DD */
@@ -10,7 +10,7 @@ export interface LocalDay {
   /** The zone that was used. */
   readonly timeZone: string;
 }
-/** Making a formatter costs far more than using it. */
+/** Creating a formatter costs far more than using it. */
 const formatters = new Map<string, Intl.DateTimeFormat>();
 const MAX_ZONES = 64;
 
@@ -28,10 +28,10 @@ function formatterFor(timeZone: string): { zone: string; format: Intl.DateTimeFo
 }
 
 const MINUTE_MS = 60_000;
-/** Asked for at every model call, and the same for a whole minute: zones differ from each other in whole minutes. */
+/** Cached for a minute, since every model call asks for it and zones differ by whole minutes. */
 let last: { readonly minute: number; readonly asked: string; readonly day: LocalDay } | undefined;
 
-/** Yesterday is the day before on the calendar, not 24 hours ago: days are 23 or 25 hours long where clocks change. */
+/** Yesterday is the previous calendar day, not 24 hours ago: a day has 23 or 25 hours when clocks change. */
 export function localDay(now: number, timeZone: string): LocalDay {
   const minute = Math.floor(now / MINUTE_MS);
   if (last?.minute !== minute || last.asked !== timeZone) last = { minute, asked: timeZone, day: dayOf(now, timeZone) };
@@ -46,7 +46,7 @@ function dayOf(now: number, timeZone: string): LocalDay {
 }
 
 const clocks = new Map<string, Intl.DateTimeFormat>();
-/** HH:MM on the clocks there. */
+/** HH:MM in that zone. */
 export function localTime(now: number, timeZone: string): string {
   const { zone } = formatterFor(timeZone === "" ? "UTC" : timeZone);
   let clock = clocks.get(zone);

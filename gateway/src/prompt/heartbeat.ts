@@ -1,6 +1,6 @@
 /**
- * Whether HEARTBEAT.md says anything. By the storage layout it does not when it has only white space, headings with no
- * text under them, HTML comments and horizontal rules. PURE.
+ * Decides whether HEARTBEAT.md has content. White space, headings without text under them, HTML comments and horizontal rules
+ * don't count (storage layout). PURE.
  */
 const HEADING = /^#{1,6}(\s|$)/;
 const RULE = /^(?:-(?:\s*-){2,}|\*(?:\s*\*){2,}|_(?:\s*_){2,})$/;
@@ -16,7 +16,7 @@ export function isMeaningful(text: string): boolean {
       !HEADING.test(line) &&
       !RULE.test(line) &&
       !UNDERLINE.test(line) &&
-      // A line underlined by `=` is a heading too. One underlined by `-` more often is text above a rule: it counts as text.
+      // A line underlined with `=` is a heading too. A line above `-` is usually text above a rule, so it counts as text.
       !UNDERLINE.test(lines[at + 1] ?? ""),
   );
 }

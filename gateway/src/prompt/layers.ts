@@ -1,31 +1,31 @@
 /**
- * What each section of a system prompt is: its context layer (product P9.2) and where its text may come from. And the check,
- * made at every assembly, that no layer speaks for one above it. Structural: looks at where text comes from and at what
- * stands outside of fences, never at what it says. PURE.
+ * Defines each section of a system prompt: its context layer (product P9.2) and the source of its text. Checks at every
+ * assembly that no layer claims the authority of a higher one. The check is structural: it looks at sources and at text
+ * outside fences, never at meaning. PURE.
  */
 
 import { codeAfter } from "./fence.ts";
 
 export type Layer = 1 | 2 | 3 | 4 | 5 | 6;
-/** `code`: written here or set by the owner in the configuration. Else the workspace file. */
+/** `code`: built in, or set by the owner in the configuration. Otherwise the workspace file. */
 export type Source = "code" | (string & {});
 export interface PromptSection {
   readonly id: string;
   readonly title: string;
   readonly layer: Layer;
   readonly source: Source;
-  /** As the model gets it, without its heading. */
+  /** The text for the model, without its heading. */
   readonly text: string;
 }
 interface Row {
   readonly title: string;
   readonly layer: Layer;
-  /** Undefined: any daily file. */
+  /** Undefined means any daily file. */
   readonly source: Source | undefined;
 }
 const row = (title: string, layer: Layer, source: Source | undefined): Row => ({ title, layer, source });
 
-/** Rows of the storage layout, in order; BOOTSTRAP.md stands where it stands when it is there. */
+/** Rows of the storage layout, in order, with BOOTSTRAP.md at its place in the bootstrap order. */
 export const SECTIONS = {
   base: row("GSV", 1, "code"),
   bootstrap: row("Commissioning (BOOTSTRAP.md)", 3, "BOOTSTRAP.md"),
@@ -55,7 +55,7 @@ const broken = (what: string): never => {
 const FENCE_LIKE = /^[\s\u200b\u2060]*<<</;
 const SECTION_LIKE = /^[\s\u200b\u2060]*#{1,2}(?:\s|$)/;
 const OPEN = /^<<<.* ([0-9a-f]{12})>>>$/;
-/** The headings of level 1 and 2 outside of fences, as a reader that goes line by line sees them. Throws when a fence is not closed. */
+/** The headings of level 1 and 2 outside fences, read line by line. Throws when a fence is not closed. */
 function headingsOf(system: string): string[] {
   const found: string[] = [];
   let mark: string | undefined;
@@ -63,26 +63,26 @@ function headingsOf(system: string): string[] {
   for (const line of system.split(/\r\n?|[\n\v\f\u0085\u2028\u2029]/)) {
     if (mark !== undefined) {
       if (line === `<<<end ${mark}>>>`) mark = undefined;
-      else if (/^[\s\u200b\u2060]*(#|<<<)/.test(line)) broken("text inside of a fence looks like structure");
+      else if (/^[\s\u200b\u2060]*(#|<<<)/.test(line)) broken("text inside a fence looks like structure");
       continue;
     }
     const at = codeAfter(code, line);
     code = at.open;
     const open = OPEN.exec(line);
     if (open && !at.code) mark = open[1];
-    else if (FENCE_LIKE.test(line)) broken("a line looks like a fence and is none");
+    else if (FENCE_LIKE.test(line)) broken("a line looks like a fence but is not one");
     else if (!at.code && SECTION_LIKE.test(line)) found.push(line);
   }
   if (mark !== undefined || code !== undefined) broken("a fence is not closed");
   return found;
 }
-/** What stands over a section. The two days share one heading. */
+/** A section's heading. The two daily files share one. */
 export const headingOf = ({ id, title }: Pick<PromptSection, "id" | "title">): string =>
   id === "base" ? `# ${title}` : id === "yesterday" || id === "today" ? "## Recent Context" : `## ${title}`;
 
 /**
- * Throws when a layer claims what belongs to a higher one. Each section is one that is known, once, in order, of its own layer
- * and from its own source; what is below layer 3 is in a fence; and the text as a whole has the headings of its sections and no others.
+ * Throws when a layer claims the authority of a higher one. Each section must be known, unique, in order, of its own layer and
+ * from its own source; text below layer 3 must be fenced; and the whole text must have exactly the headings of its sections.
  */
 export function validateNoOverride(sections: readonly PromptSection[], system: string): void {
   let last = -1;
@@ -90,8 +90,8 @@ export function validateNoOverride(sections: readonly PromptSection[], system: s
     if (!isSectionId(id)) return broken(`there is no section ${JSON.stringify(id)}`);
     const known: Row = SECTIONS[id];
     const at = ORDER.indexOf(id);
-    if (at === last) broken(`the section ${id} is there twice`);
-    if (at < last) broken(`the section ${id} is not in its place`);
+    if (at === last) broken(`the section ${id} occurs twice`);
+    if (at < last) broken(`the section ${id} is out of order`);
     last = at;
     if (layer !== known.layer || title !== known.title) broken(`the section ${id} claims layer ${layer} as ${JSON.stringify(title)}`);
     if (known.source === undefined ? !/^memory\/\d{4,}-\d\d-\d\d\.md$/.test(source) : source !== known.source)
@@ -102,9 +102,9 @@ export function validateNoOverride(sections: readonly PromptSection[], system: s
         broken(`the section ${id} is not in a fence`);
     }
   }
-  if (sections[0]?.id !== "base") broken("it does not begin with its base");
+  if (sections[0]?.id !== "base") broken("the first section is not the base");
   const expected = sections.map(headingOf).filter((heading, at, all) => all.indexOf(heading) === at);
   const found = headingsOf(system);
   if (found.length !== expected.length || found.some((heading, at) => heading !== expected[at]))
-    broken("a section's text has a heading of its own that could be taken for a section's");
+    broken("a section's text has a heading that looks like a section's");
 }
