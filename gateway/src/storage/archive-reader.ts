@@ -1,6 +1,6 @@
 /**
- * Transcripts read again: which there are, and their messages in pages. Streamed, so that a long transcript costs no more memory
- * than a page; what is damaged is said, with how much of it can be read. Never writes, never trusts what it reads.
+ * Lists transcripts and reads their messages in pages. Streams them, so that a long transcript needs no more memory than a
+ * page, and reports damage with the readable part. Must not write, and must not trust the content.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Result } from "../ports/result.ts";
@@ -35,15 +35,15 @@ export interface ArchivePage {
   readonly archive: ArchiveInfo;
   readonly messages: unknown[];
   readonly offset: number;
-  /** Absent at the end. */
+  /** Absent on the last page. */
   readonly nextOffset?: number;
   readonly total: number;
 }
-/** How much of a damaged transcript there is: `details` of the error. */
+/** The readable part of a damaged transcript: `details` of the error. */
 export interface Damage {
-  /** Messages from the beginning that can be read. */
+  /** Number of readable messages from the beginning. */
   readonly readable: number;
-  /** The first after the damage, when reading can go on there. */
+  /** The first message after the damage, when reading can continue there. */
   readonly resumeAt?: number;
   readonly total?: number;
 }
@@ -52,11 +52,11 @@ export interface PageAsked {
   readonly limit?: number;
 }
 export interface ArchiveReader {
-  /** All of an agent, the newest first. */
+  /** All transcripts of an agent, newest first. */
   list(agentId: string): Promise<Result<readonly ArchiveInfo[]>>;
   /**
-   * `given`: a path as `list` has it, or a session id. From the beginning and without a limit the whole transcript is checked
-   * (checksum, count); with a limit, or from an offset, only as much is read as is answered.
+   * `given`: a path from `list`, or a session id. Without offset and limit it checks the whole transcript
+   * (checksum, count); with an offset or a limit it reads only the requested part.
    */
   page(agentId: string, given: string, asked: PageAsked): Promise<Result<ArchivePage>>;
 }
@@ -74,7 +74,7 @@ function infoOf(name: ArchiveName, object: R2Object): ArchiveInfo {
   const tokens = input !== undefined && output !== undefined && total !== undefined ? { input, output, total } : undefined;
   return {
     path: name.path,
-    // A reset whose name was taken is called like a part, and still has a reset's tokens.
+    // A reset whose name was taken is stored under a part's name, but keeps a reset's token counts.
     kind: name.part === undefined || tokens ? "reset" : "part",
     ...(sessionKey === undefined || sessionKey === "" ? {} : { sessionKey }),
     sessionId: name.sessionId,
@@ -85,7 +85,7 @@ function infoOf(name: ArchiveName, object: R2Object): ArchiveInfo {
   };
 }
 
-/** A line of the transcript; undefined: it is no message. */
+/** A line of the transcript; undefined when it is not a message. */
 function parsed(line: string): object | undefined {
   try {
     const value: unknown = JSON.parse(line);
@@ -100,15 +100,15 @@ function damaged(path: string, what: string, damage: Damage) {
   const rest =
     damage.readable === 0
       ? "None of its messages can be read from the beginning."
-      : `Its first ${damage.readable}${of} messages can be read: ask with a limit, such as \`limit: ${damage.readable}\`.`;
-  const after = damage.resumeAt === undefined ? "" : ` It goes on at \`offset: ${damage.resumeAt}\`.`;
+      : `Its first ${damage.readable}${of} messages can be read: set a limit, such as \`limit: ${damage.readable}\`.`;
+  const after = damage.resumeAt === undefined ? "" : ` To read the messages after the damage, set \`offset: ${damage.resumeAt}\`.`;
   const { error } = failure("archive.damaged", `The transcript \`${path}\` is damaged: ${what}. ${rest}${after}`);
   return { ok: false, error: { ...error, details: damage } } as const;
 }
 const ENDS: Readonly<Record<Exclude<LinesEnd["end"], "whole" | "stopped">, string>> = {
-  broken: "its end is missing, or its bytes were changed",
-  "line too long": "one of its lines has no end",
-  "too large": "it unpacks to more than any transcript has",
+  broken: "its end is missing or its bytes were changed",
+  "line too long": "one of its lines is too long",
+  "too large": "its unpacked size is over the limit",
 };
 
 export function createArchiveReader(bucket: Bucket): ArchiveReader {
@@ -118,7 +118,8 @@ export function createArchiveReader(bucket: Bucket): ArchiveReader {
     const path = parsePath(text.includes("/") || text.endsWith(".gz") ? text : `${SESSIONS_FOLDER}${text}.jsonl.gz`);
     if (!path.ok) return path;
     const name = parseArchivePath(path.value);
-    if (!name) return failure("path.invalid", `\`${path.value}\` is not a transcript. They are called \`sessions/{sessionId}.jsonl.gz\`.`);
+    if (!name)
+      return failure("path.invalid", `\`${path.value}\` is not a transcript. Transcripts are named \`sessions/{sessionId}.jsonl.gz\`.`);
     const got = await guarded("read the transcript", () => bucket.get(fileKey(agentId, path.value)));
     if (!got.ok) return got;
     if (got.value && hasBody(got.value)) return { ok: true, value: { name, object: got.value } };
@@ -126,7 +127,7 @@ export function createArchiveReader(bucket: Bucket): ArchiveReader {
       const prefix = `${archivesPrefix(agentId)}${text}-part`;
       const parts = await guarded("be searched", () => bucket.list({ prefix, limit: 1 }));
       if (parts.ok && parts.value.objects.length > 0)
-        return failure("path.not_found", `The session \`${text}\` has no transcript of its own yet, only parts. List them and name one.`);
+        return failure("path.not_found", `The session \`${text}\` has only transcripts of parts so far. List them and name one.`);
     }
     return failure("path.not_found", `There is no transcript \`${path.value}\`. See \`gsv session history\`.`);
   }
@@ -186,17 +187,17 @@ export function createArchiveReader(bucket: Bucket): ArchiveReader {
       });
       const total = promised === undefined ? {} : { total: promised };
       if (bad !== undefined)
-        return damaged(name.path, `line ${bad + 1} of it is no message`, { readable: bad, resumeAt: bad + 1, ...total });
+        return damaged(name.path, `its line ${bad + 1} is not a message`, { readable: bad, resumeAt: bad + 1, ...total });
       const reached = offset + messages.length;
       if (read.end !== "whole" && read.end !== "stopped") {
-        // What was asked for came before the damage.
+        // The requested part comes before the damage.
         if (!full || check) return damaged(name.path, ENDS[read.end], { readable: read.lines, ...total });
       } else if (read.end === "whole") {
         const wanted = object.customMetadata?.["sha256"];
         if (promised !== undefined && read.lines !== promised && (check || !full))
           return damaged(name.path, `it has ${read.lines} messages instead of ${promised}`, { readable: read.lines, ...total });
         if (check && wanted !== undefined && read.sha256 !== wanted)
-          return damaged(name.path, "it is not what was stored (its checksum differs)", { readable: read.lines, ...total });
+          return damaged(name.path, "its checksum differs from the stored one", { readable: read.lines, ...total });
       }
       const all = promised ?? read.lines;
       return { ok: true, value: { archive, messages, offset, ...(reached < all ? { nextOffset: reached } : {}), total: all } };

@@ -1,7 +1,7 @@
 /**
- * Transcripts in the bucket: gzip JSONL under the layout's keys, with its metadata. An archive counts only when it was
- * found there afterwards, of the right size and checksum (promises P17); what is put twice is put once; nothing that is
- * there is ever overwritten with something else.
+ * Stores transcripts in the bucket: gzip JSONL with metadata under the layout's keys. An archive counts only after it was
+ * read back with the right size and checksum (promises P17). Storing is idempotent and must never overwrite different
+ * content.
  */
 import type { Message } from "../ports/messages.ts";
 import type { Result } from "../ports/result.ts";
@@ -12,7 +12,7 @@ export interface ArchiveInput {
   readonly agentId: string;
   readonly sessionKey: string;
   readonly sessionId: string;
-  /** A compaction's part, by the time (epoch ms) of its intent; absent: the whole session. */
+  /** A compaction's part, by the time (epoch ms) of its intent; absent for a whole session. */
   readonly part?: number;
   /** Epoch ms. */
   readonly archivedAt: number;
@@ -21,12 +21,12 @@ export interface ArchiveInput {
 }
 export interface ArchiveReceipt {
   readonly key: string;
-  /** Of the bytes that are stored, in hex. */
+  /** Of the stored bytes, in hex. */
   readonly sha256: string;
   readonly sizeBytes: number;
   readonly count: number;
 }
-/** What the session puts its transcripts into (session/effects/archive.ts has the same shape). */
+/** The session's store for transcripts (session/effects/archive.ts declares the same shape). */
 export interface Archives {
   put(input: ArchiveInput): Promise<Result<ArchiveReceipt>>;
   read(key: string): Promise<Result<readonly Message[]>>;
@@ -62,7 +62,7 @@ async function pack(messages: Iterable<Message>): Promise<{ bytes: ArrayBuffer; 
 }
 
 export function createArchives(bucket: Bucket): Archives {
-  /** Whether exactly these bytes are at the key. */
+  /** Whether the object at the key has exactly these bytes. */
   async function holds(key: string, bytes: ArrayBuffer, hash: string): Promise<boolean> {
     const head = await bucket.head(key);
     if (!head || head.size !== bytes.byteLength) return false;
@@ -96,7 +96,7 @@ export function createArchives(bucket: Bucket): Archives {
           input.part === undefined
             ? archiveKey(input.agentId, input.sessionId)
             : partArchiveKey(input.agentId, input.sessionId, input.part);
-        // Another transcript under this session's name is history too: then this one becomes a part beside it.
+        // Another transcript already has this session's name and must be kept, so this one is stored as a part.
         for (
           let key = usual, at = input.archivedAt, tries = 0;
           tries < 8;
@@ -112,15 +112,9 @@ export function createArchives(bucket: Bucket): Archives {
           });
           if (!put) continue;
           if (await holds(key, bytes, hash)) return { ok: true, value: receipt };
-          return failure(
-            "session.archive_failed",
-            "The transcript could not be read back as it was written, so nothing was removed. Try again.",
-          );
+          return failure("session.archive_failed", "The stored transcript failed its check, so nothing was removed. Try again.");
         }
-        return failure(
-          "session.archive_failed",
-          "There are other transcripts under this session's name, so nothing was removed. Try again.",
-        );
+        return failure("session.archive_failed", "Other transcripts already use this session's name, so nothing was removed. Try again.");
       } catch {
         return failure("storage.failed", "The transcript could not be stored, so nothing was removed. Try again.");
       }

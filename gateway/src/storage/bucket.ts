@@ -1,5 +1,5 @@
 /**
- * The bucket as the workspace uses it, and what can go wrong with it as values. Nothing here knows a path.
+ * The bucket's interface for the workspace, with its failures as values. Must not know any path.
  */
 import type { GsvError, Result } from "../ports/result.ts";
 
@@ -10,7 +10,7 @@ export const failure = (reason: GsvError["reason"], message: string): { ok: fals
   error: { reason, message },
 });
 
-/** Runs one thing on the bucket. What it throws is the storage's fault, and its text is not for people. */
+/** Runs one operation on the bucket. An exception becomes `storage.failed`; its text is not shown to people. */
 export async function guarded<T>(what: string, work: () => Promise<T>): Promise<Result<T>> {
   try {
     return { ok: true, value: await work() };
@@ -20,7 +20,7 @@ export async function guarded<T>(what: string, work: () => Promise<T>): Promise<
 }
 export const hasBody = (object: R2Object | R2ObjectBody): object is R2ObjectBody => "body" in object;
 
-/** Text of an object, at most `maxBytes` of it, never half a character. Bytes that are no UTF-8 become U+FFFD. */
+/** At most `maxBytes` of an object's text, never cut inside a character. Invalid UTF-8 becomes U+FFFD. */
 export async function readStart(
   bucket: Bucket,
   key: string,
@@ -32,11 +32,11 @@ export async function readStart(
   const bytes = new Uint8Array(await object.arrayBuffer());
   return { text: decodeStart(bytes, maxBytes), etag: object.etag, sizeBytes: object.size };
 }
-/** The beginning of a text, never half a character. */
+/** The beginning of a text, never cut inside a character. */
 export const decodeStart = (bytes: Uint8Array, maxBytes: number): string =>
   new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: bytes.length >= maxBytes });
 
-/** A text, or undefined when the bytes are not one. */
+/** The text, or undefined when the bytes are not valid text. */
 export function asText(bytes: ArrayBuffer): string | undefined {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);

@@ -1,14 +1,14 @@
 /**
- * Lines of a gzip stream, one at a time, in bounded memory: what comes in is fed in small pieces, because a piece may unpack to
- * a thousand times its size. Never throws for what is in the stream.
+ * Reads the lines of a gzip stream one at a time in bounded memory. The input is fed in small pieces, because a piece may unpack
+ * to a thousand times its size. Never throws because of the stream's content.
  */
 
 export type LinesEnd = {
-  /** `broken`: not gzip, truncated or changed. `stopped`: the visitor had enough. */
+  /** `broken`: not gzip, truncated or changed. `stopped`: the visitor ended the reading. */
   readonly end: "whole" | "stopped" | "broken" | "line too long" | "too large";
-  /** Whole lines that were seen; empty ones don't count. */
+  /** Complete lines that were read; empty lines don't count. */
   readonly lines: number;
-  /** Of the packed bytes, in hex, when it was asked for and the stream came to its end. */
+  /** Of the packed bytes, in hex, if requested and the stream was read to its end. */
   readonly sha256?: string;
 };
 export interface LinesOptions {
@@ -22,7 +22,7 @@ const PIECE_BYTES = 4096;
 
 const hex = (buffer: ArrayBuffer): string => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** Lines out of pieces of text, without joining what is not complete again and again. */
+/** Splits pieces of text into lines without rejoining the incomplete line at each piece. */
 class LineSplitter {
   readonly #onLine: (line: string) => boolean;
   #open: string[] = [];
@@ -30,7 +30,7 @@ class LineSplitter {
   constructor(onLine: (line: string) => boolean) {
     this.#onLine = onLine;
   }
-  /** False: no more is wanted. */
+  /** False ends the reading. */
   push(text: string): boolean {
     let from = 0;
     for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", from)) {
@@ -88,7 +88,7 @@ export async function gunzipLines(
     await hashing?.close();
     await into.close();
   })();
-  // Reading meets the same failure; this one must not go unheard.
+  // The reader sees the same failure; handle this rejection too.
   const fed = feeding.then(
     () => undefined,
     async (error: unknown) => {

@@ -1,6 +1,6 @@
 /**
- * The one module that knows where things are in the bucket (the storage layout). Every key is made here, from names that
- * were checked here. PURE; never reads or writes anything.
+ * The only module that knows the bucket's keys (the storage layout). Every key is built here, from names that
+ * were checked here. PURE; must not read or write anything.
  *
  *   agents/{agentId}/{path}                                    the agent's workspace
  *   agents/{agentId}/memory/{YYYY-MM-DD}.md                    daily memory
@@ -8,31 +8,31 @@
  *   agents/{agentId}/sessions/{sessionId}-part{time}.jsonl.gz  archive of a compaction
  *   agents/{agentId}/results/{callId}.txt                      full text of a long tool result
  *   agents/{agentId}/skills/{name}/SKILL.md, skills/{name}/SKILL.md
- *   agents/{agentId}/workspace.json                            says that the default files were made, so that they are made once
+ *   agents/{agentId}/workspace.json                            marks that the default files were created, so that this happens once
  *   media/{sessionKey}/{uuid}.{ext}
- *   versions/{agentId}/{path}/@{time}-{etag}                   what a workspace file was before a change (versions.ts)
+ *   versions/{agentId}/{path}/@{time}-{etag}                   an earlier version of a workspace file (versions.ts)
  */
 import type { GsvError, Result } from "../ports/result.ts";
 
 /** A checked path inside an agent's workspace: no leading slash, no empty, `.` or `..` segments. */
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 
-/** A key has at most 1024 bytes (R2), and a file's versions have the longest keys. */
+/** A key has at most 1024 bytes (R2), and the keys of versions are the longest. */
 export const MAX_PATH_BYTES = 880;
-/** What a file system allows a name, less what the embedded bucket adds to it. */
+/** A file system's limit for a name, minus the embedded bucket's suffix. */
 const MAX_SEGMENT_BYTES = 200;
 const AGENT_ID = /^[a-z0-9_-]{1,64}$/;
 const encoder = new TextEncoder();
 const bytes = (text: string): number => encoder.encode(text).length;
 const invalid = (message: string): { ok: false; error: GsvError } => ({ ok: false, error: { reason: "path.invalid", message } });
 
-/** The folder of an agent, with its slash. The id was checked at the gateway's edge; a wrong one here is a bug. */
+/** The folder of an agent, with its slash. The gateway's edge checks the id, so an invalid id here is a bug. */
 export function agentFolder(agentId: string): string {
   if (!AGENT_ID.test(agentId)) throw new Error("agent ids are at most 64 of [a-z0-9_-]");
   return `agents/${agentId}/`;
 }
 
-/** What decoding once or twice would make of a segment: nobody gets out of the folder by spelling. */
+/** The segment after decoding it twice, so that no encoding leaves the folder. */
 function decoded(segment: string): string[] {
   const out = [segment];
   for (let i = 0; i < 3; i++) {
@@ -49,8 +49,8 @@ function decoded(segment: string): string[] {
   return out;
 }
 function problem(path: string): string | undefined {
-  if (path.includes("\0")) return "The path has a NUL character in it.";
-  if (/[\u0000-\u001f\u007f]/.test(path)) return "The path has control characters in it.";
+  if (path.includes("\0")) return "The path contains a NUL character.";
+  if (/[\u0000-\u001f\u007f]/.test(path)) return "The path contains control characters.";
   if (!path.isWellFormed()) return "The path is not valid Unicode.";
   if (path.startsWith("/") || path.startsWith("~") || /^[A-Za-z]:[\\/]/.test(path) || /^[a-z]+:\/\//i.test(path))
     return "The path must be relative to the agent's workspace.";
@@ -59,34 +59,34 @@ function problem(path: string): string | undefined {
   for (const segment of path.split("/")) {
     if (segment === "") return "The path has an empty part.";
     for (const form of decoded(segment)) {
-      if (form === "." || form === "..") return "The path must not have `.` or `..` in it.";
-      if (form !== segment && /[/\\\0]/.test(form)) return "The path must not have encoded separators in it.";
+      if (form === "." || form === "..") return "The path must not contain `.` or `..`.";
+      if (form !== segment && /[/\\\0]/.test(form)) return "The path must not contain encoded separators.";
     }
-    if (VERSION_NAME.test(segment)) return "A part of the path is called like an earlier version of a file. Choose another name.";
+    if (VERSION_NAME.test(segment)) return "A part of the path has the form of a file version's name. Choose another name.";
     if (bytes(segment) > MAX_SEGMENT_BYTES) return `A part of the path is longer than ${MAX_SEGMENT_BYTES} bytes.`;
   }
   return undefined;
 }
-/** No file is called like a version, so a version's key is never a folder of another's. */
+/** No file may have a version's name, so a version's key is never a folder of another key. */
 const VERSION_NAME = /^@\d{13,16}-[0-9A-Za-z_]{1,64}$/;
 const isSafe = (path: string): path is WorkspacePath => path !== "" && problem(path) === undefined;
 
-/** A file's path as someone wrote it. */
+/** Checks the path of a file, as a person or model wrote it. */
 export function parsePath(path: string): Result<WorkspacePath> {
   if (path === "") return invalid("The path is empty. Name a file, such as `USER.md`.");
   const trimmed = path.startsWith("./") ? path.slice(2) : path;
   if (trimmed.endsWith("/")) return { ok: false, error: { reason: "path.not_a_file", message: "The path names a folder; name a file." } };
   if (isSafe(trimmed)) return { ok: true, value: trimmed };
-  return invalid(problem(trimmed) ?? "This is not a path.");
+  return invalid(problem(trimmed) ?? "The path is invalid.");
 }
-/** A folder's path as someone wrote it; "" is the workspace itself. */
+/** Checks the path of a folder, as a person or model wrote it; "" is the workspace itself. */
 export function parseFolder(path: string | undefined): Result<WorkspacePath | ""> {
   if (path === undefined || path === "" || path === "." || path === "./" || path === "/") return { ok: true, value: "" };
   return parsePath(path.endsWith("/") ? path.slice(0, -1) : path);
 }
 
 const made = (path: string): WorkspacePath => {
-  if (!isSafe(path)) throw new Error("a name that is no path");
+  if (!isSafe(path)) throw new Error("the name is not a valid path");
   return path;
 };
 export const fileKey = (agentId: string, path: WorkspacePath): string => agentFolder(agentId) + path;
@@ -99,7 +99,7 @@ export const SESSIONS_FOLDER = "sessions/";
 export const RESULTS_FOLDER = "results/";
 /** `date` is YYYY-MM-DD. */
 export const dailyPath = (date: string): WorkspacePath => made(`${MEMORY_FOLDER}${date}.md`);
-/** Where a call's full result is; `/` in the id is written `-`. */
+/** The path of a call's full result; `/` in the id becomes `-`. */
 export const resultPath = (callId: string): WorkspacePath => made(`${RESULTS_FOLDER}${callId.replaceAll("/", "-")}.txt`);
 
 export const archiveKey = (agentId: string, sessionId: string): string => fileKey(agentId, made(`${SESSIONS_FOLDER}${sessionId}.jsonl.gz`));
@@ -107,23 +107,23 @@ export const archiveKey = (agentId: string, sessionId: string): string => fileKe
 export const partArchiveKey = (agentId: string, sessionId: string, time: number): string =>
   fileKey(agentId, made(`${SESSIONS_FOLDER}${sessionId}-part${time}.jsonl.gz`));
 
-/** Everything that was archived of an agent's conversations. */
+/** The prefix of all archives of an agent's sessions. */
 export const archivesPrefix = (agentId: string): string => `${agentFolder(agentId)}${SESSIONS_FOLDER}`;
 export interface ArchiveName {
-  /** In the workspace: `sessions/...`. */
+  /** Path in the workspace: `sessions/...`. */
   readonly path: WorkspacePath;
   readonly sessionId: string;
-  /** Epoch ms; present: a compaction's part. */
+  /** Epoch ms; present for a compaction's part. */
   readonly part?: number;
 }
-/** What an archive's path says of it; undefined: it is none's. */
+/** Parses an archive's path; undefined when it is not an archive. */
 export function parseArchivePath(path: string): ArchiveName | undefined {
   const match = /^sessions\/([^/]{1,150}?)(?:-part(\d{1,16}))?\.jsonl\.gz$/.exec(path);
   if (!match?.[1] || !isSafe(path)) return undefined;
   return { path, sessionId: match[1], ...(match[2] === undefined ? {} : { part: Number(match[2]) }) };
 }
 
-/** A version's name: when it had been written (epoch ms), and its etag. The same content of the same moment is the same version. */
+/** A version's name: the write time (epoch ms) and the etag. The same content with the same time is the same version. */
 export type VersionId = string & { readonly __brand: "VersionId" };
 export const versionId = (uploadedAt: number, etag: string): VersionId =>
   `${String(Math.max(0, Math.trunc(uploadedAt))).padStart(13, "0")}-${etag.replace(/[^0-9A-Za-z]/g, "_").slice(0, 64)}` as VersionId;
@@ -132,16 +132,16 @@ export function parseVersionId(text: string): { readonly id: VersionId; readonly
   const dash = text.indexOf("-");
   return { id: text as VersionId, at: Number(text.slice(0, dash)), etag: text.slice(dash + 1) };
 }
-/** All versions of a file: what is directly under it, and called like a version. */
+/** The prefix of a file's versions. Only direct entries with a version's name are versions. */
 export const versionsPrefix = (agentId: string, path: WorkspacePath): string => {
   agentFolder(agentId);
   return `versions/${agentId}/${path}/`;
 };
 export const versionKey = (agentId: string, path: WorkspacePath, id: VersionId): string => `${versionsPrefix(agentId, path)}@${id}`;
-/** Undefined: the key is not a version's. */
+/** Undefined when the key is not a version's key. */
 export const versionOfKey = (key: string): VersionId | undefined => parseVersionId(key.slice(key.lastIndexOf("/") + 2))?.id;
 
-/** Where reads of a skill fall through to when the agent has none of that name of its own; undefined outside `skills/`. */
+/** The shared skill's key that a read uses when the agent has no skill of that name; undefined outside `skills/`. */
 export const globalSkillKey = (path: WorkspacePath): string | undefined => (path.startsWith("skills/") ? path : undefined);
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
@@ -166,13 +166,13 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   "application/msword": "doc",
   "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 };
-/** By the layout's table; anything else is `bin`. Parameters (`; charset=...`) don't count. */
+/** By the layout's table; unknown types are `bin`. Parameters (`; charset=...`) are ignored. */
 export function extensionFor(mimeType: string): string {
   const type = mimeType.split(";")[0]?.trim().toLowerCase() ?? "";
   return (Object.hasOwn(EXTENSIONS, type) ? EXTENSIONS[type] : undefined) ?? "bin";
 }
 
-/** Session keys may be longer than a file name; then their end gives way to a mark that tells them apart. */
+/** Session keys may be longer than a file name; then a hash replaces the end. */
 function keySegment(sessionKey: string): string {
   if (bytes(sessionKey) <= MAX_SEGMENT_BYTES) return sessionKey;
   let a = 0x811c9dc5;
@@ -184,12 +184,12 @@ function keySegment(sessionKey: string): string {
   const hex = (n: number): string => (n >>> 0).toString(16).padStart(8, "0");
   return `${sessionKey.slice(0, 150).replace(/[^\x20-\x7e]/g, "_")}~${hex(a)}${hex(b)}`;
 }
-/** All media of a session. Canonical keys have no `/` in them. */
+/** The prefix of a session's media. Canonical keys contain no `/`. */
 export function mediaPrefix(sessionKey: string): string {
   const segment = keySegment(sessionKey);
   // Percent escapes are part of a canonical key; nothing here decodes them.
   if (!/^[^/\\\u0000-\u0020\u007f]+$/.test(segment) || segment === "." || segment === "..")
-    throw new Error("a session key that is not canonical");
+    throw new Error("the session key is not canonical");
   return `media/${segment}/`;
 }
 export function mediaKey(sessionKey: string, uuid: string, mimeType: string): string {
@@ -212,7 +212,7 @@ const TEXT_TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   js: "text/javascript; charset=utf-8",
 };
-/** The content type of a workspace file, by its name. They are all text. */
+/** The content type of a workspace file, by its name. All of them are text. */
 export function contentTypeOf(path: string): string {
   const extension = /\.([A-Za-z0-9]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
   return (Object.hasOwn(TEXT_TYPES, extension) ? TEXT_TYPES[extension] : undefined) ?? "text/plain; charset=utf-8";

@@ -21,7 +21,7 @@ const key = (path: string): string | undefined => {
 };
 
 describe("[P5.1] storage layout", () => {
-  it("has the paths of the layout", () => {
+  it("builds the keys of the layout", () => {
     assert.equal(key("SOUL.md"), "agents/main/SOUL.md");
     assert.equal(fileKey("main", dailyPath("2026-02-19")), "agents/main/memory/2026-02-19.md");
     assert.equal(archiveKey("main", "s-1"), "agents/main/sessions/s-1.jsonl.gz");
@@ -96,7 +96,7 @@ describe("[WF1][P5.4] paths stay in the agent's workspace", () => {
     "results/x-r1-0-0.txt",
   ];
   for (const path of good) it(`takes ${JSON.stringify(path)}`, () => assert.ok(key(path)?.startsWith("agents/main/")));
-  it("whatever is written, the key is under the agent's folder and no decoding leaves it", () => {
+  it("for any input, the key is under the agent's folder and no decoding leaves it", () => {
     const part = fc.oneof(fc.string(), fc.constantFrom("..", ".", "%2e", "%2e%2e", "%252e", "a", "/", "//", "\\", "%2f", "\0"));
     fc.assert(
       fc.property(fc.array(part, { maxLength: 6 }), (parts) => {
@@ -118,12 +118,12 @@ describe("[WF1][P5.4] paths stay in the agent's workspace", () => {
       { numRuns: 5000 },
     );
   });
-  it("folders may end in a slash, and nothing is the workspace itself", () => {
+  it("folders may end with a slash, and the empty path is the workspace itself", () => {
     for (const path of [undefined, "", ".", "/", "./"]) assert.deepEqual(parseFolder(path), { ok: true, value: "" });
     assert.deepEqual(parseFolder("memory/"), { ok: true, value: "memory" });
     assert.equal(parseFolder("../x").ok, false);
   });
-  it("a wrong agent id is a bug, not a folder", () => {
+  it("an invalid agent id throws", () => {
     for (const id of ["", "..", "a/b", "A", "x".repeat(65)]) assert.throws(() => fileKey(id, dailyPath("2026-01-01")));
   });
   it("media of one session is never under another's prefix", () => {

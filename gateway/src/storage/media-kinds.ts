@@ -1,13 +1,13 @@
 /**
- * What a file is: by its first bytes where they tell, else by what its sender says, else nothing more than bytes. PURE; never trusts a
- * sender about images, because what is called an image is handed to models and viewers.
+ * Determines a file's type: from its first bytes, else from the sender's type, else `application/octet-stream`. PURE; must not
+ * trust the sender's type for images, because images are passed to models and viewers.
  */
 import type { MediaBlock } from "../ports/messages.ts";
 
 export const UNKNOWN_TYPE = "application/octet-stream";
-/** So many bytes of the beginning are enough for `typeOf`. */
+/** The number of leading bytes that `typeOf` needs. */
 export const HEAD_BYTES = 512;
-/** What models take as an image. Never SVG, which is a program. */
+/** Image types for models. Never SVG, which can contain scripts. */
 const SHOWN = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 export const isShownImage = (mimeType: string): boolean => SHOWN.has(mimeType);
 
@@ -24,7 +24,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   "audio/mpeg3": "audio/mpeg",
   "application/x-pdf": "application/pdf",
 };
-/** A type as the layout's table has it: lower case, no parameters. What is none is only bytes. */
+/** Normalises a type: lower case, no parameters. An invalid type becomes `application/octet-stream`. */
 export function normaliseType(given: string): string {
   const type = given.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (!TYPE.test(type)) return UNKNOWN_TYPE;
@@ -33,7 +33,7 @@ export function normaliseType(given: string): string {
 
 const ascii = (bytes: Uint8Array, from: number, length: number): string => String.fromCharCode(...bytes.subarray(from, from + length));
 const begins = (bytes: Uint8Array, ...start: readonly number[]): boolean => start.every((byte, at) => bytes[at] === byte);
-/** By the first bytes; undefined: they don't tell. */
+/** The type by the first bytes; undefined when they are not conclusive. */
 export function sniff(bytes: Uint8Array): string | undefined {
   if (begins(bytes, 0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return "image/png";
   if (begins(bytes, 0xff, 0xd8, 0xff)) return "image/jpeg";
@@ -57,10 +57,10 @@ function boxed(brand: string): string {
   return brand === "qt  " ? "video/quicktime" : "video/mp4";
 }
 const family = (type: string): string => type.slice(0, type.indexOf("/"));
-/** Containers that hold sound or pictures alike: their sender knows which. */
+/** Containers for audio or video: the sender's type decides which. */
 const isRecording = (type: string): boolean => family(type) === "audio" || family(type) === "video";
 
-/** What the file is. `head`: its first `HEAD_BYTES`, or all of it. */
+/** The file's type. `head`: its first `HEAD_BYTES`, or the whole file. */
 export function typeOf(given: string, head: Uint8Array): string {
   const said = normaliseType(given);
   const seen = sniff(head);
@@ -82,17 +82,17 @@ const TEXT_TYPE =
   /^(?:text\/.+|application\/(?:.+\+json|.+\+xml|json|ld\+json|x-ndjson|jsonl|yaml|x-yaml|toml|x-toml|xml|csv|javascript|ecmascript|x-javascript|typescript|sql|x-sh|x-shellscript|x-python|graphql))$/;
 const TEXT_NAME =
   /(?:^|[./])(?:txt|text|md|markdown|rst|org|adoc|log|json|jsonl|ndjson|json5|yaml|yml|toml|ini|cfg|conf|env|properties|csv|tsv|xml|html?|css|scss|less|js|mjs|cjs|jsx|ts|mts|cts|tsx|vue|svelte|py|rb|php|pl|lua|r|jl|rs|go|java|kt|kts|scala|groovy|c|h|cc|cpp|cxx|hpp|cs|fs|swift|m|mm|zig|nim|dart|ex|exs|erl|hs|ml|clj|lisp|el|vim|sh|bash|zsh|fish|ps1|bat|cmd|sql|graphql|proto|tf|nix|gradle|cmake|mk|makefile|dockerfile|gitignore|diff|patch|tex|bib|srt|vtt|ics|vcf|eml)$/i;
-/** Whether the file is one that can be read as text; its bytes have the last word. */
+/** Whether the type or name says text; the caller must still check the bytes. */
 export const isTextLike = (mimeType: string, filename: string | undefined): boolean =>
   TEXT_TYPE.test(mimeType) ||
   (family(mimeType) !== "image" && !isRecording(mimeType) && filename !== undefined && TEXT_NAME.test(filename));
 
-/** A name as it may be kept and shown: no folders, no control or direction characters. Undefined: nothing is left of it. */
+/** A file name that is safe to store and show: no folders, control or direction characters. Undefined when nothing remains. */
 export function cleanName(filename: string | undefined): string | undefined {
   if (filename === undefined) return undefined;
   const base = filename.slice(Math.max(filename.lastIndexOf("/"), filename.lastIndexOf("\\")) + 1).toWellFormed();
   const name = base.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, "").trim();
-  // Cut by characters, so that no pair is parted.
+  // Cut by characters, so that no surrogate pair is split.
   const kept = Array.from(name).slice(0, 128).join("");
   return kept === "" ? undefined : kept;
 }

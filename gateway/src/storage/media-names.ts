@@ -1,15 +1,15 @@
 /**
- * Names of stored files. They derive from what brought the file, so that taking it in again stores nothing twice, and nobody can
- * choose the name of somebody else's. Asynchronous only because hashing is.
+ * Names of stored files. A name derives from the file's origin, so that a repeated upload stores nothing twice and no sender can
+ * choose the name of another sender's file. Asynchronous only because hashing is.
  */
-import { isOwnKey, mediaKey, mediaPrefix } from "./keys.ts";
+import { mediaKey, mediaPrefix } from "./keys.ts";
 
 export type MediaOrigin =
-  /** The n-th file that came inside a message. */
+  /** The n-th file of a message. */
   | { readonly kind: "message"; readonly messageId: string; readonly index: number }
-  /** The n-th image inside a tool's result. */
+  /** The n-th image of a tool's result. */
   | { readonly kind: "result"; readonly callId: string; readonly index: number }
-  /** Uploaded by a client, under an id of its own. */
+  /** Uploaded by a client, under an id that the client chose. */
   | { readonly kind: "upload"; readonly id: string }
   /** Uploaded by the machine that runs the call. */
   | { readonly kind: "call"; readonly callId: string; readonly nodeId: string };
@@ -38,7 +38,12 @@ export async function uuidFor(sessionKey: string, origin: MediaOrigin): Promise<
 export const keyFor = async (sessionKey: string, origin: MediaOrigin, mimeType: string): Promise<string> =>
   mediaKey(sessionKey, await uuidFor(sessionKey, origin), mimeType);
 
-/** Whether the key is the one that a file of this origin has, whatever its kind. */
+/** Whether the key names a file of this session. */
+export function isOwnKey(sessionKey: string, key: string): boolean {
+  const prefix = mediaPrefix(sessionKey);
+  return key.startsWith(prefix) && /^[0-9a-fA-F-]{1,64}\.[a-z0-9]{1,8}$/.test(key.slice(prefix.length));
+}
+/** Whether the key belongs to a file of this origin, for any type. */
 export async function isKeyOf(sessionKey: string, origin: MediaOrigin, key: string): Promise<boolean> {
   return isOwnKey(sessionKey, key) && key.startsWith(`${mediaPrefix(sessionKey)}${await uuidFor(sessionKey, origin)}.`);
 }

@@ -1,4 +1,4 @@
-/** Media of a session: put under the layout's keys with its metadata, deleted when the session is reset. */
+/** A session's media: stored with metadata under the layout's keys, deleted when the session is reset. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Result } from "../ports/result.ts";
 import { type Bucket, failure, guarded } from "./bucket.ts";
@@ -15,9 +15,9 @@ export interface MediaInput {
 }
 export async function putMedia(bucket: Bucket, input: MediaInput): Promise<Result<{ readonly key: string }>> {
   if (input.bytes.length > LIMITS.mediaBytes)
-    return failure("file.too_large", `The file has ${input.bytes.length} bytes; at most ${LIMITS.mediaBytes} are taken.`);
+    return failure("file.too_large", `The file has ${input.bytes.length} bytes; at most ${LIMITS.mediaBytes} are accepted.`);
   const key = mediaKey(input.sessionKey, input.uuid, input.mimeType);
-  const put = await guarded("keep the file", () =>
+  const put = await guarded("store the file", () =>
     bucket.put(key, input.bytes, {
       httpMetadata: { contentType: input.mimeType },
       customMetadata: {
@@ -30,14 +30,14 @@ export async function putMedia(bucket: Bucket, input: MediaInput): Promise<Resul
   return put.ok ? { ok: true, value: { key } } : put;
 }
 export interface DeleteWhich {
-  /** Only what was uploaded before (epoch ms). */
+  /** Delete only files that were uploaded before this time (epoch ms). */
   readonly before: number;
   /** Keys that stay. */
   readonly keep: ReadonlySet<string>;
-  /** Told of each key that goes. */
+  /** Called with each key that is deleted. */
   readonly gone?: (key: string) => void;
 }
-/** Everything that a session's messages came with, uploads that no message names included. Safe to repeat; gives how many objects went. */
+/** Deletes all media of a session, including unused uploads. Safe to repeat; returns the number of deleted objects. */
 export async function deleteMedia(
   bucket: Bucket,
   sessionKey: string,

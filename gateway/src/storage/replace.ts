@@ -1,10 +1,10 @@
 /**
- * Changing one file of the workspace so that nobody's work is lost: what is there is read, put away as a version, and replaced
- * only while it is still the same; otherwise all of it again, up to CAS_TRIES times. Whatever breaks off in between leaves the
- * old content in its place or among the versions, and doing it again is harmless.
+ * Changes one workspace file without lost updates: reads the content, stores it as a version, and replaces it only if it is
+ * unchanged; otherwise retries up to CAS_TRIES times. An interruption leaves the old content in the file or in its versions,
+ * and repeating the change is safe.
  *
- * A bucket deletes whatever is there at that moment. So a file is first replaced by a mark, conditionally like any change, and
- * then the mark is deleted; nobody writes over a mark that is fresh.
+ * A bucket's delete is unconditional. So a deletion first replaces the file by a marker, conditionally like any change, and
+ * then deletes the marker. A fresh marker must not be overwritten.
  *
  * Operations: a new file 2 (get, put); a change 3 (get, keep, put), every eighth 1 or 2 more (list, delete); a deletion 4 to 6.
  */
@@ -15,14 +15,14 @@ import { contentTypeOf, fileKey, type WorkspacePath } from "./keys.ts";
 import { byMetadata, MAX_KEPT_BYTES, PRUNE_EVERY, type Versions } from "./versions.ts";
 
 export const CAS_TRIES = 5;
-/** A deletion that is under way is not disturbed for this long; after it, it has been broken off. */
+/** A marker is fresh for this long; an older marker belongs to an interrupted deletion. */
 export const MARK_FRESH_MS = 10_000;
-/** Waits before each try of a deletion: R2 takes one change of a key a second, and the mark was one. */
+/** Waits before each try of a deletion: R2 accepts one change of a key per second, and the marker was one. */
 const DELETE_WAITS_MS = [0, 300, 1_000] as const;
-/** Calls that a file remembers; R2 keeps 8 KiB of metadata. */
+/** Number of call ids in a file's metadata; R2 stores at most 8 KiB of metadata. */
 const REMEMBERED_CALLS = 16;
 const CALLS = "calls";
-/** Versions kept since old ones were last removed. */
+/** Versions stored since old ones were last removed. */
 const KEPT = "kept";
 const MARK = "deleting";
 
@@ -31,38 +31,38 @@ export interface WorkspaceWritten {
   readonly size: number;
   readonly etag: string;
 }
-/** A file as it is. */
+/** A file's current state. */
 export interface Current {
   readonly object: R2Object;
-  /** Undefined: it is larger than any file that is written here. */
+  /** Undefined when the file is larger than the limit for writes. */
   readonly bytes: Uint8Array<ArrayBuffer> | undefined;
   readonly calls: readonly string[];
 }
-/** What to make of a file: new content, or nothing because it is as wanted. */
+/** The wanted change: new content, or none because the file is already as requested. */
 export type Step =
   | { readonly kind: "put"; readonly bytes: Uint8Array<ArrayBuffer>; readonly calls: readonly string[]; readonly by?: string }
   | { readonly kind: "done" };
 export type Decide = (current: Current | undefined) => Result<Step>;
 
 /**
- * Asked right before a file is changed, with what it will be (undefined: it is deleted). An error stops the change. Skills use it to
- * say beforehand what may then be there.
+ * Called right before a file is changed, with the new content (undefined for a deletion). An error stops the change. The skills
+ * feature uses it to announce a change of a skill.
  */
 export type BeforeChange = (path: WorkspacePath, content: Uint8Array<ArrayBuffer> | undefined) => Promise<Result<void>>;
 
 export interface Replacer {
-  /** `once`: a change that meets another's is a conflict, not tried again. */
+  /** `once`: a concurrent change is a conflict and is not retried. */
   replace(agentId: string, path: WorkspacePath, decide: Decide, once: boolean, before?: BeforeChange): Promise<Result<WorkspaceWritten>>;
-  /** False: there was no such file. */
+  /** False when there was no such file. */
   remove(agentId: string, path: WorkspacePath): Promise<Result<boolean>>;
 }
 
 export const conflict = (path: string): { ok: false; error: GsvError } =>
   failure("workspace.conflict", `\`${path}\` was changed meanwhile. Read it again.`);
 const beingDeleted = (path: string): { ok: false; error: GsvError } =>
-  failure("workspace.conflict", `\`${path}\` is being deleted at this moment. Try again in ${MARK_FRESH_MS / 1000} seconds.`);
+  failure("workspace.conflict", `\`${path}\` is being deleted. Try again in ${MARK_FRESH_MS / 1000} seconds.`);
 
-/** A file that is being deleted is no file any more. */
+/** A file that is being deleted counts as deleted. */
 export const isMark = (object: R2Object | null): boolean => object?.customMetadata?.[MARK] !== undefined;
 export const callsOf = (object: R2Object | null): readonly string[] =>
   object?.customMetadata?.[CALLS]?.split(" ").filter((call) => call !== "") ?? [];
@@ -76,7 +76,7 @@ const drop = async (object: R2ObjectBody): Promise<void> => {
   await guarded("be closed", () => object.body.cancel());
 };
 
-/** Time, as an argument. */
+/** The clock and the waits, as arguments. */
 export interface Clock {
   readonly now: () => number;
   readonly pause: (ms: number) => Promise<void>;
@@ -89,14 +89,14 @@ export const CLOCK: Clock = {
     }),
 };
 
-/** `changed` is told after each operation that may have changed a file, also when its answer was lost. */
+/** `changed` is called after each operation that may have changed a file, also when its answer was lost. */
 export function createReplacer(
   bucket: Bucket,
   versions: Versions,
   { now, pause }: Clock,
   changed: (agentId: string, path: string) => void,
 ): Replacer {
-  /** What is there: `absent` also for a mark that somebody left behind, which then is replaced. */
+  /** The current file. A stale marker counts as `absent`, and the next write replaces it. */
   type Found = { object: R2ObjectBody } | { object: undefined; mark: R2Object | undefined };
   async function look(agentId: string, path: WorkspacePath): Promise<Result<Found>> {
     const got = await guarded(`read \`${path}\``, () => bucket.get(fileKey(agentId, path)));
@@ -120,14 +120,14 @@ export function createReplacer(
     if (object.size > MAX_KEPT_BYTES)
       return failure(
         "file.too_large",
-        `\`${path}\` has ${object.size} bytes, more than are kept as an earlier version. Move it away by hand first.`,
+        `\`${path}\` has ${object.size} bytes, which is too large for an earlier version. Move it away by hand first.`,
       );
     const sized = new FixedLengthStream(object.size);
     const [kept, copied] = await Promise.all([
       versions.keep(agentId, path, object, sized.readable),
       guarded(`read \`${path}\``, () => object.body.pipeTo(sized.writable)),
     ]);
-    // What is there already is not read again, and its stream ends early.
+    // A stored version is not read again; cancel its stream.
     return kept.ok || copied.ok ? kept : copied;
   }
   const put = async (
@@ -143,7 +143,7 @@ export function createReplacer(
     changed(agentId, path);
     return done;
   };
-  /** Of a file that is a mark already: it may be tried again. */
+  /** Deletes the marker of a file; may be repeated. */
   async function unlink(agentId: string, path: WorkspacePath): Promise<Result<void>> {
     let gone: Result<void> = { ok: true, value: undefined };
     for (const wait of DELETE_WAITS_MS) {
@@ -156,7 +156,7 @@ export function createReplacer(
   }
   const ABSENT: R2Conditional = { etagDoesNotMatch: "*" };
 
-  /** One try: null when somebody else was quicker. */
+  /** One try; null after a concurrent change. */
   async function attempt(
     agentId: string,
     path: WorkspacePath,
@@ -168,7 +168,7 @@ export function createReplacer(
     const step = decide(current);
     if (!step.ok) return step;
     if (step.value.kind === "done") {
-      if (!current) return failure("internal", "The file is not there.");
+      if (!current) return failure("internal", "The file does not exist.");
       const { size, etag } = current.object;
       return { ok: true, value: { path, size, etag } } as const;
     }
@@ -206,7 +206,7 @@ export function createReplacer(
         const current = object ? await load(path, object) : undefined;
         if (current && !current.ok) return current;
         const outcome = await attempt(agentId, path, found.value, current?.value, decide, before);
-        // A large file's content that was not needed after all.
+        // The content of a large file that was not needed.
         if (object && !object.bodyUsed) await drop(object);
         if (outcome) return outcome;
         if (once) break;
@@ -227,7 +227,7 @@ export function createReplacer(
           const away = await keep(agentId, path, object, loaded.value.bytes);
           if (!away.ok) return away;
         }
-        // Another content than the file's, so that a change which began before meets another etag.
+        // The marker's content differs from the file's, so that an earlier started change sees another etag.
         const content = new Uint8Array(object?.size === 0 ? [10] : []);
         const marked = await put(
           agentId,

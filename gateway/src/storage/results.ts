@@ -1,4 +1,4 @@
-/** Full texts of long tool results (gateway rule G4). Writing the same again is harmless. */
+/** Stores the full texts of long tool results (gateway rule G4). Repeating a write is safe. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Result } from "../ports/result.ts";
 import { type Bucket, failure, guarded } from "./bucket.ts";
@@ -7,7 +7,7 @@ import { contentTypeOf, fileKey, parsePath } from "./keys.ts";
 export interface ResultFiles {
   put(agentId: string, path: string, text: string): Promise<Result<void>>;
 }
-/** JSON around a node's output may be a little longer than the output. */
+/** The JSON of a node's output may be slightly longer than the output. */
 export const MAX_RESULT_BYTES = LIMITS.toolResultBytes * 2;
 
 export function createResultFiles(bucket: Bucket): ResultFiles {
@@ -18,7 +18,7 @@ export function createResultFiles(bucket: Bucket): ResultFiles {
       const bytes = new TextEncoder().encode(text.toWellFormed());
       if (bytes.length > MAX_RESULT_BYTES)
         return failure("file.too_large", `The result has ${bytes.length} bytes; at most ${MAX_RESULT_BYTES} are kept.`);
-      const put = await guarded("keep the result", () =>
+      const put = await guarded("store the result", () =>
         bucket.put(fileKey(agentId, path.value), bytes, { httpMetadata: { contentType: contentTypeOf(path.value) } }),
       );
       return put.ok ? { ok: true, value: undefined } : put;

@@ -1,6 +1,6 @@
 /**
- * What of a message can be found: its text, what is said in its recordings, and what its tool calls were asked to do. PURE, and
- * trusts nothing: archives come from the bucket, where anyone may have put them. Thoughts and bytes of files are not searched.
+ * Extracts a message's searchable text: its text, its transcribed recordings, and the arguments of its tool calls. PURE. Must not
+ * trust archives: anyone with access to the bucket can write them. Thinking and the bytes of files are not searchable.
  */
 
 export interface SearchableMessage {
@@ -10,9 +10,9 @@ export interface SearchableMessage {
   readonly at: number;
   readonly text: string;
 }
-/** More of one message is not searched. */
+/** Limit for the searchable text of one message. */
 export const MAX_MESSAGE_CHARS = 65_536;
-/** Arguments can be a whole file; its beginning is enough to find the call. */
+/** Arguments can contain a whole file; the beginning is enough to find the call. */
 const MAX_ARGUMENT_CHARS = 2_000;
 const ROLES = ["user", "assistant", "toolResult"];
 
@@ -20,7 +20,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
 const textIn = (value: unknown): string[] => (typeof value === "string" && value !== "" ? [value] : []);
 
-/** Undefined: this is no message. */
+/** Undefined when the value is not a message. */
 export function searchable(message: unknown): SearchableMessage | undefined {
   if (!isFields(message)) return undefined;
   const { role, content, timestamp } = message;

@@ -1,4 +1,4 @@
-/** A message that is too large for an answer, shortened visibly: its long texts are cut. PURE. */
+/** Shortens a message that is too large for an answer: cuts its long texts visibly. PURE. */
 import { answerBytes } from "./text-page.ts";
 
 const STEPS = [65_536, 8_192, 1_024, 128] as const;
@@ -15,7 +15,7 @@ function cut(value: unknown, maxChars: number, depth: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, cut(item, maxChars, depth + 1)]));
 }
 
-/** The message as it is when it has at most `maxBytes` as JSON, else as much of it as does. */
+/** The unchanged message if its JSON has at most `maxBytes`, else a shortened copy that fits. */
 export function fitting(message: object, maxBytes: number): { readonly message: unknown; readonly bytes: number } {
   const bytes = answerBytes(message);
   if (bytes <= maxBytes) return { message, bytes };

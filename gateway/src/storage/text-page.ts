@@ -1,7 +1,7 @@
-/** A long text in parts that each fit an answer. PURE. Offsets are bytes of UTF-8, always between two characters. */
+/** Splits a long text into parts that each fit an answer. PURE. Offsets are bytes of UTF-8 between two characters. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 
-/** What an answer may carry beside its envelope, so that it fits a frame. */
+/** Limit for an answer's content, so that the answer with its envelope fits a frame. */
 export const ANSWER_BYTES = LIMITS.frameBytes - 65_536;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
@@ -12,10 +12,10 @@ const isInside = (byte: number | undefined): boolean => byte !== undefined && (b
 
 export interface TextPage {
   readonly content: string;
-  /** Undefined: this is the end. */
+  /** Undefined for the last part. */
   readonly nextOffset: number | undefined;
 }
-/** Undefined: the offset is beyond the end, or inside a character. */
+/** Undefined when the offset is beyond the end or inside a character. */
 export function textPage(text: string, offset: number, maxBytes: number = LIMITS.pageBytes): TextPage | undefined {
   const bytes = encoder.encode(text);
   if (offset > bytes.length || isInside(bytes[offset])) return undefined;

@@ -17,7 +17,7 @@ function whole(text: string, maxBytes?: number): string {
   return out;
 }
 describe("[WF6][P19] long texts in parts", () => {
-  it("the parts are the text, cut between characters", () => {
+  it("the parts join to the text and are cut between characters", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "binary" }),
@@ -26,13 +26,13 @@ describe("[WF6][P19] long texts in parts", () => {
       ),
     );
   });
-  it("a file of the largest size fits, whatever is in it", () => {
+  it("the parts of the largest file fit, for any content", () => {
     for (const unit of ["x", "\u0001", "\n", '"', "🌍", "\ufeff"]) {
       const text = unit.repeat(Math.floor(LIMITS.workspaceFileBytes / new TextEncoder().encode(unit).length));
       assert.ok(whole(text) === text, JSON.stringify(unit));
     }
   });
-  it("an offset beyond the end or inside a character is none", () => {
+  it("refuses an offset beyond the end or inside a character", () => {
     assert.equal(textPage("a🌍", 2), undefined);
     assert.equal(textPage("ab", 3), undefined);
     assert.deepEqual(textPage("ab", 2), { content: "", nextOffset: undefined });

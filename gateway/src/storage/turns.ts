@@ -1,4 +1,4 @@
-/** One after the other, by name. What is said of a skill before a write must still be so when the write is done. Memory only. */
+/** Runs work with the same name one after the other, so that an announced change of a skill is still correct when it is written. Memory only. */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 

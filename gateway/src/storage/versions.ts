@@ -1,7 +1,7 @@
 /**
- * What workspace files were before they were changed: at most `LIMITS.versionsKept` of each, outside of the workspace, so that
- * no tool reaches them. A version's key derives from what it holds and when that had been written, and what is there is never
- * put again: keeping twice is keeping once. Never touches the files themselves.
+ * Stores earlier versions of workspace files: at most `LIMITS.versionsKept` per file, outside the workspace, so that no tool can
+ * reach them. A version's key derives from its content and write time, so storing a version is idempotent. Must not change
+ * the files themselves.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Result } from "../ports/result.ts";
@@ -17,31 +17,31 @@ import {
   type WorkspacePath,
 } from "./keys.ts";
 
-/** Who wrote it; custom metadata of files and of versions. */
+/** The writer; custom metadata of files and versions. */
 export const BY = "by";
 const MAX_BY_CHARS = 256;
-/** Versions that a file may have over the limit, so that not every write has to look for what to remove. */
+/** How many versions over the limit are allowed, so that not every write has to prune. */
 export const PRUNE_EVERY = 8;
-/** Larger files, which only a person can have put there, are not kept, and so not overwritten. */
+/** Larger files can only come from outside. They get no version, so they are not overwritten. */
 export const MAX_KEPT_BYTES = LIMITS.mediaBytes;
 
 export interface Version {
   readonly version: VersionId;
-  /** When it had been written; epoch ms. */
+  /** When the content was written; epoch ms. */
   readonly at: number;
   readonly sizeBytes: number;
   readonly by?: string;
-  /** When it was put away; epoch ms. */
+  /** When the version was stored; epoch ms. */
   readonly replacedAt: number;
 }
 export interface Versions {
-  /** Puts away what `object` is. `bytes` is its whole content. */
+  /** Stores `object` as a version. `bytes` is its whole content. */
   keep(agentId: string, path: WorkspacePath, object: R2Object, bytes: Uint8Array<ArrayBuffer> | ReadableStream): Promise<Result<void>>;
-  /** The newest first. */
+  /** Newest first. */
   list(agentId: string, path: WorkspacePath): Promise<Result<readonly Version[]>>;
-  /** Null: there is no such version. */
+  /** Null when there is no such version. */
   get(agentId: string, path: WorkspacePath, id: VersionId): Promise<Result<R2ObjectBody | null>>;
-  /** Removes what is over the limit. Failing is harmless: the next time does it. */
+  /** Prunes the versions over the limit. A failure is harmless: the next call retries. */
   prune(agentId: string, path: WorkspacePath): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export const byOf = (object: R2Object): string | undefined => object.customMetad
 export const byMetadata = (by: string | undefined): Record<string, string> =>
   by === undefined || by === "" ? {} : { [BY]: by.toWellFormed().slice(0, MAX_BY_CHARS) };
 
-/** The newest first: by when they were put away, because a disk's own times are whole seconds. */
+/** Newest first, by the time of storing, because a disk's own times are whole seconds. */
 const newestFirst = (a: Version, b: Version): number => b.replacedAt - a.replacedAt || b.at - a.at || (a.version < b.version ? 1 : -1);
 
 export function createVersions(bucket: Bucket): Versions {
@@ -59,7 +59,7 @@ export function createVersions(bucket: Bucket): Versions {
       const versions: Version[] = [];
       const prefix = `${versionsPrefix(agentId, path)}@`;
       let cursor: string | undefined;
-      // Far more pages than there can be versions; a bucket that never ends its list must not hold us for ever.
+      // More pages than there can be versions; an endless list must not block forever.
       for (let page = 0; page < 20; page++) {
         const found: R2Objects = await bucket.list({
           prefix,
@@ -89,7 +89,7 @@ export function createVersions(bucket: Bucket): Versions {
   return {
     list,
     async keep(agentId, path, object, bytes) {
-      const put = await guarded(`keep what \`${path}\` was, so nothing was changed`, () =>
+      const put = await guarded(`store the earlier version of \`${path}\`, so nothing was changed`, () =>
         bucket.put(versionKey(agentId, path, idOf(object)), bytes, {
           onlyIf: { etagDoesNotMatch: "*" },
           httpMetadata: { contentType: contentTypeOf(path) },

@@ -1,6 +1,6 @@
 /**
- * A skill as a folder of files: its names, its digest, and which skill of a name counts. The digest covers the path and the content of
- * every file, so that no part of a skill can change without it. Asynchronous only because hashing is.
+ * A skill as a folder of files: its names, its digest, and which of several skills of one name is used. The digest covers the path
+ * and content of every file, so that every change of a skill changes it. Asynchronous only because hashing is.
  */
 import type { SkillFile } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -9,20 +9,20 @@ import { dangerousIn, visible } from "../../prompt/hidden.ts";
 
 export type SkillScope = "agent" | "global" | "builtin";
 export interface HashedFile {
-  /** In the skill's folder. */
+  /** Path in the skill's folder. */
   readonly path: string;
   readonly sizeBytes: number;
   readonly sha256: string;
 }
 export interface SkillFolder {
   readonly scope: SkillScope;
-  /** The folder's name, as it is: check it with `isSkillName` before it is shown. */
+  /** The unchecked folder name: check it with `isSkillName` before it is shown. */
   readonly name: string;
   readonly files: readonly HashedFile[];
-  /** Undefined when it has more, or larger, files than a skill may have: then nothing of it is read. */
+  /** Undefined when it has too many or too large files; then none of them is read. */
   readonly sha256: string | undefined;
   readonly head: SkillHead;
-  /** What is wrong with the folder itself. */
+  /** Problems of the folder itself. */
   readonly problems: readonly string[];
 }
 
@@ -38,27 +38,27 @@ export async function sha256Of(bytes: Uint8Array): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-/** Of all files, by path. A skill without files has one, too. */
+/** The digest of all files, by path. A skill without files has a digest too. */
 export function digestOf(files: ReadonlyMap<string, string>): Promise<string> {
   const lines = [...files].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([path, sha256]) => `${path}\0${sha256}\n`);
   return sha256Of(encoder.encode(lines.join("")));
 }
 export const digestsOf = (files: readonly HashedFile[]): Map<string, string> => new Map(files.map(({ path, sha256 }) => [path, sha256]));
 
-/** The first scope that has a folder of a name. Broken ones count: nothing gets its turn because another was damaged. */
+/** The first scope that has a folder of the name. Broken folders count, so damage never activates another skill. */
 export function inForce(...scopes: readonly (readonly SkillFolder[])[]): readonly SkillFolder[] {
   const byName = new Map<string, SkillFolder>();
   for (const folders of scopes) for (const folder of folders) if (!byName.has(folder.name)) byName.set(folder.name, folder);
   return [...byName.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** `skills/NAME/PATH` taken apart; undefined for anything else, the folder itself included. */
+/** Splits `skills/NAME/PATH`; undefined for any other path, including the folder itself. */
 export function skillPath(path: string): { readonly name: string; readonly file: string } | undefined {
   const match = /^skills\/([^/]+)\/(.+)$/.exec(path);
   return match?.[1] === undefined || match[2] === undefined ? undefined : { name: match[1], file: match[2] };
 }
 
-/** Why these files can't be a skill: every path and size is looked at before anything is written. Empty: they can. */
+/** Problems of the files of a new skill, from every path and size, before anything is written. Empty when there are none. */
 export function installProblems(name: string, files: readonly SkillFile[]): readonly string[] {
   if (!isSkillName(name)) return [NAME_RULE];
   if (files.length > LIMITS.skillFiles) return [`A skill has at most ${LIMITS.skillFiles} files; these are ${files.length}.`];
@@ -71,15 +71,15 @@ export function installProblems(name: string, files: readonly SkillFile[]): read
     total += size;
     const folded = path.normalize("NFC").toLowerCase();
     if (!FILE_PATH.test(path) || /[. ](?:\/|$)/.test(path))
-      problems.push(`\`${shown}\`: paths are made of letters, digits, blanks and \`._+,@()=-\`; no part begins or ends with a dot.`);
+      problems.push(`\`${shown}\`: paths may contain letters, digits, blanks and \`._+,@()=-\`; no part may begin or end with a dot.`);
     else if (path.length > 256) problems.push(`\`${shown}\`: the path is longer than 256 characters.`);
-    else if (seen.has(folded)) problems.push(`\`${shown}\` is there twice (capitals don't count).`);
+    else if (seen.has(folded)) problems.push(`\`${shown}\` occurs twice (upper and lower case count as the same).`);
     else if (content.includes("\0") || !content.isWellFormed()) problems.push(`\`${shown}\` is not text.`);
     else {
       const danger = dangerousIn(content);
       if (danger)
         problems.push(
-          `\`${shown}\`, line ${danger.line}: a hidden character (${danger.code}) makes the text read otherwise than it looks.`,
+          `\`${shown}\`, line ${danger.line}: a hidden character (${danger.code}) makes the text read differently than it looks.`,
         );
     }
     seen.add(folded);
@@ -90,7 +90,7 @@ export function installProblems(name: string, files: readonly SkillFile[]): read
       .split("/")
       .slice(0, -1)
       .map((_, depth, parts) => parts.slice(0, depth + 1).join("/"));
-    if (above.some((folder) => seen.has(folder))) problems.push(`\`${visible(path, 128)}\` is below something that is a file.`);
+    if (above.some((folder) => seen.has(folder))) problems.push(`\`${visible(path, 128)}\` is inside a path that is also a file.`);
   }
   if (total > LIMITS.skillFilesBytes)
     problems.push(`All files of a skill have at most ${LIMITS.skillFilesBytes} bytes; these have ${total}.`);

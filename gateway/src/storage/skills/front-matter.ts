@@ -1,6 +1,6 @@
 /**
- * The head of a SKILL.md: YAML 1.2 between two lines `---`, checked against the contract. PURE; never throws, never follows an alias,
- * never runs anything. What is wrong is said with its line; values are not repeated.
+ * Parses the head of a SKILL.md: YAML 1.2 between two lines `---`, checked against the contract. PURE; never throws, and must not
+ * follow an alias or run anything. Problems name the line, never the value.
  */
 import { isMap, isNode, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -9,7 +9,7 @@ import { checkSkillFrontMatter } from "../../../../protocol/gen/validators/check
 import { explain } from "../../../../protocol/runtime/explain.ts";
 import { dangerousIn, invisibleIn, visible } from "../../prompt/hidden.ts";
 
-/** What a SKILL.md says of itself. `problems` empty: it can be used. The rest is what could be read all the same. */
+/** The head of a SKILL.md. It is usable when `problems` is empty; the other fields hold the readable parts. */
 export interface SkillHead {
   readonly name?: string;
   readonly description: string;
@@ -22,11 +22,11 @@ export interface SkillHead {
   readonly problems: readonly string[];
 }
 
-/** Far more than any head needs, and little enough that no text of this size can keep the parser busy. */
+/** More than any head needs, and small enough to bound the parser's time. */
 const MAX_HEAD_CHARS = 16_384;
 const MAX_DEPTH = 16;
 const MAX_PROBLEMS = 8;
-/** In the order in which they count. */
+/** In order of precedence. */
 const VENDORS = ["gsv", "openclaw", "clawdbot"] as const;
 const FENCE = /^---[ \t]*\r?$/;
 const NOTHING: SkillHead = { description: "", always: false, capabilities: [], bins: [], install: [], problems: [] };
@@ -40,12 +40,12 @@ export function readHead(file: string): SkillHead {
   if (file.length > LIMITS.skillBytes) return refused(`SKILL.md is larger than ${LIMITS.skillBytes} bytes.`);
   const danger = dangerousIn(file);
   if (danger)
-    return refused(`Line ${danger.line} has a hidden character (${danger.code}) that makes the text read otherwise than it looks.`);
+    return refused(`Line ${danger.line} has a hidden character (${danger.code}) that makes the text read differently than it looks.`);
   const text = file.replace(/^\ufeff/, "");
   const [first, ...rest] = text.split("\n");
   if (first === undefined || !FENCE.test(first)) return refused("SKILL.md has no front matter: its first line must be `---`.");
   const end = rest.findIndex((line) => FENCE.test(line));
-  if (end === -1) return refused("The front matter has no end: a line `---` must follow it.");
+  if (end === -1) return refused("The front matter is not closed: end it with a line `---`.");
   const head = rest.slice(0, end).join("\n");
   if (head.length > MAX_HEAD_CHARS) return refused(`The front matter is longer than ${MAX_HEAD_CHARS} characters.`);
   const marked = rest.slice(0, end).findIndex((line) => /^(?:\.\.\.|%)/.test(line));
@@ -53,7 +53,7 @@ export function readHead(file: string): SkillHead {
   return readYaml(head);
 }
 
-/** Positions in the head are one line further down in the file. */
+/** A line of the head is one line lower in the file. */
 const inFile = (lines: LineCounter, offset: number): string => `Line ${lines.linePos(offset).line + 1}`;
 
 function readYaml(head: string): SkillHead {
@@ -86,12 +86,12 @@ function readYaml(head: string): SkillHead {
     };
     return isPlain(value) ? readValues(value, lineOf) : refused("The front matter must be keys and values, such as `name: mail`.");
   } catch {
-    // The parser recurses: what is nested too deeply for it ends here.
+    // The parser recurses, so deep nesting can overflow its stack.
     return refused("The front matter can't be read: it is nested too deeply or is not YAML.");
   }
 }
 
-/** Brackets inside quotes count as well: a head that has so many is not one. */
+/** Counts brackets inside quotes too: no valid head has so many. */
 function deepestFlow(text: string): number {
   let depth = 0;
   let deepest = 0;
@@ -102,7 +102,7 @@ function deepestFlow(text: string): number {
   return deepest;
 }
 
-/** What YAML allows and a head must not have. */
+/** YAML features that a head must not use. */
 function oddNode(root: Node | null, lines: LineCounter): string | undefined {
   let problem: string | undefined;
   const at = (node: Node, what: string): symbol => {
@@ -125,11 +125,11 @@ function oddNode(root: Node | null, lines: LineCounter): string | undefined {
   return problem;
 }
 
-/** The parser's codes as sentences. Its own messages may repeat what is in the file. */
+/** Sentences for the parser's codes. The parser's own messages may quote the file. */
 function sentence(code: string): string {
   switch (code) {
     case "DUPLICATE_KEY":
-      return "a key is there twice.";
+      return "a key occurs twice.";
     case "TAB_AS_INDENT":
       return "a tab is used to indent; use spaces.";
     case "TAG_RESOLVE_FAILED":
@@ -195,7 +195,7 @@ function readValues(value: Plain, lineOf: (path: readonly string[]) => string): 
 const fits = (value: unknown): value is SkillFrontMatter => checkSkillFrontMatter(value);
 
 type Picked = { readonly ok: true; readonly metadata?: Plain; readonly vendor?: string } | { readonly ok: false; readonly problem: string };
-/** An object, or the same as a JSON text; of it the first vendor's part. */
+/** Metadata as an object or as JSON text; returns the part of the first known vendor. */
 function pickMetadata(given: unknown): Picked {
   if (given === undefined || given === null) return { ok: true };
   let value = given;
@@ -220,7 +220,7 @@ function pickMetadata(given: unknown): Picked {
   return { ok: true };
 }
 
-/** A step as its author wrote it, in one line. Shown, never run. */
+/** A step of the author in one line. It is shown, never run. */
 function installText(step: unknown): string {
   if (typeof step === "string") return visible(step, 1024);
   if (!isPlain(step)) return visible(JSON.stringify(step) ?? "", 1024);

@@ -1,6 +1,6 @@
 /**
- * The skills in the bucket, kept in memory per folder of skills and checked by etag. Fresh: no operation on the bucket. Older: one list,
- * and only files whose etag changed are read. Every file is hashed from the bytes that were read, never taken from what an etag says.
+ * Loads skills from the bucket and caches them in memory per folder, checked by etag. A fresh entry needs no operation; an older one
+ * needs one list and reads of the files with a changed etag. A digest must come from the bytes that were read, never from an etag.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Result } from "../../ports/result.ts";
@@ -9,13 +9,13 @@ import { agentFolder } from "../keys.ts";
 import { digestOf, digestsOf, type HashedFile, isSkillName, NAME_RULE, sha256Of, SKILL_FILE, type SkillFolder } from "./folder.ts";
 import { readHead, type SkillHead } from "./front-matter.ts";
 
-/** Where skills are: an agent's own, or every agent's. */
+/** The location of skills: one agent's, or shared by all agents. */
 export type SkillRoot = { readonly scope: "agent"; readonly agentId: string } | { readonly scope: "global" };
 export const rootPrefix = (root: SkillRoot): string => (root.scope === "agent" ? `${agentFolder(root.agentId)}skills/` : "skills/");
 
 export interface RootSkills {
   readonly skills: readonly SkillFolder[];
-  /** When it was compared with the bucket. */
+  /** When the entry was last compared with the bucket. */
   readonly checkedAt: number;
 }
 interface CachedFile extends HashedFile {
@@ -23,7 +23,7 @@ interface CachedFile extends HashedFile {
 }
 interface CachedFolder extends SkillFolder {
   readonly files: readonly CachedFile[];
-  /** Of names, sizes and etags: the same means that nothing was touched. */
+  /** Fingerprint of names, sizes and etags: equal when nothing was changed. */
   readonly mark: string;
 }
 interface Entry {
@@ -48,7 +48,7 @@ async function listed(bucket: Bucket, prefix: string): Promise<{ folders: Map<st
     for (const object of found.objects) {
       const path = object.key.slice(prefix.length);
       const slash = path.indexOf("/");
-      // Files beside the folders are no skills; keys that end in a slash are some tools' way to show empty folders.
+      // Files outside a skill's folder are not skills; some tools create keys that end with a slash for empty folders.
       if (slash <= 0 || path.endsWith("/")) continue;
       const name = path.slice(0, slash);
       const files = folders.get(name);
@@ -61,7 +61,7 @@ async function listed(bucket: Bucket, prefix: string): Promise<{ folders: Map<st
   return { folders, whole: false };
 }
 
-/** Runs `work` on all, few at a time. */
+/** Runs `work` on all items with limited concurrency. */
 async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const out: R[] = [];
   let next = 0;
@@ -83,7 +83,7 @@ export class SkillFolders {
   constructor(bucket: Bucket) {
     this.#bucket = bucket;
   }
-  /** Something of this root was written: compare before the next use. */
+  /** Marks a root as written, so that the next use compares it with the bucket. */
   invalidate(root: SkillRoot): void {
     const prefix = rootPrefix(root);
     if (this.#generations.size > MAX_ROOTS * 16) this.#generations.clear();
@@ -91,7 +91,7 @@ export class SkillFolders {
     const entry = this.#entries.get(prefix);
     if (entry) entry.checkedAt = Number.NEGATIVE_INFINITY;
   }
-  /** `fresh`: compared with the bucket whatever is known. Nobody waits for another's load: what a request or an object began ends with it. */
+  /** `fresh`: always compare with the bucket. Loads are not shared, because a load ends with the request or object that started it. */
   async load(root: SkillRoot, now: number, fresh = false): Promise<Result<RootSkills>> {
     const prefix = rootPrefix(root);
     const known = this.#entries.get(prefix);
@@ -107,12 +107,12 @@ export class SkillFolders {
       const same =
         known !== undefined && known.skills.length === skills.length && skills.every((skill, index) => skill === known.skills[index]);
       const current = generation === (this.#generations.get(prefix) ?? 0) ? now : Number.NEGATIVE_INFINITY;
-      // The same list stays the same object, so that whoever made something of it need not make it again.
+      // An unchanged list stays the same object, so that values derived from it stay valid.
       const entry: Entry = { skills: same ? known.skills : skills, checkedAt: current, bytes: sizeOf(skills) };
       this.#keep(prefix, entry);
       return { ok: true, value: { skills: entry.skills, checkedAt: now } };
     } catch {
-      // What was known a moment ago may be used for reading; an answer that must be fresh is not made up.
+      // Recent cached skills may be used for reading, but not when the answer must be fresh.
       if (known && !fresh) return { ok: true, value: known };
       return failure("storage.failed", "The skills could not be read. Try again.");
     }
@@ -133,8 +133,8 @@ export class SkillFolders {
     const bytes = objects.reduce((sum, { size }) => sum + size, 0);
     const manual = objects.find(({ key }) => key.slice(start) === SKILL_FILE);
     const problems: string[] = [];
-    if (index >= LIMITS.skills) problems.push(`It is left out: there are more than ${LIMITS.skills} skills. Remove some.`);
-    if (!whole) problems.push("It is left out: the folder of skills has more files than can be looked through.");
+    if (index >= LIMITS.skills) problems.push(`It was skipped: there are more than ${LIMITS.skills} skills. Remove some.`);
+    if (!whole) problems.push("It was skipped: the folder of skills has too many files. Remove some.");
     if (!isSkillName(name)) problems.push(`The folder's name can't be used. ${NAME_RULE}`);
     if (objects.length > LIMITS.skillFiles) problems.push(`It has ${objects.length} files; a skill has at most ${LIMITS.skillFiles}.`);
     if (bytes > LIMITS.skillFilesBytes) problems.push(`Its files have ${bytes} bytes; at most ${LIMITS.skillFilesBytes} are allowed.`);
@@ -154,7 +154,7 @@ export class SkillFolders {
     const read = await each(objects, async (object) => {
       const path = object.key.slice(start);
       const before = known?.files.find((file) => file.path === path);
-      // The head is read anew with its file; the digest of any other file is known as long as its etag is.
+      // SKILL.md is always parsed again; the digest of any other file stays valid while its etag is unchanged.
       if (before?.etag === object.etag && path !== SKILL_FILE) return { file: before, text: undefined };
       const got = await this.#bucket.get(object.key);
       if (!got || !hasBody(got)) return undefined;
@@ -167,7 +167,7 @@ export class SkillFolders {
       return { file, text: path === SKILL_FILE ? (asText(content) ?? null) : undefined };
     });
     const files = read.flatMap((entry) => (entry ? [entry.file] : []));
-    if (files.length < objects.length) return { ...broken("Its files are being changed at this moment. Look again."), mark: "" };
+    if (files.length < objects.length) return { ...broken("Its files are being changed now. Try again."), mark: "" };
     const text = read.find((entry) => entry?.file.path === SKILL_FILE)?.text;
     if (text === null) problems.push(`${SKILL_FILE} is not text.`);
     const sha256 = await digestOf(digestsOf(files));

@@ -1,7 +1,7 @@
 /**
- * The files of the prompt, kept in memory per agent and checked by etag. Fresh: no operation on the bucket. Older than
- * MAX_AGE_MS, or after a write of ours: one list and two conditional reads tell what changed, and only that is read
- * again, in parallel. When the bucket fails, what was known before is used. Shared by everything in one isolate.
+ * Caches the prompt's files in memory per agent, checked by etag. A fresh entry needs no operation on the bucket. An entry
+ * older than MAX_AGE_MS, or after our own write, is checked with one list and two conditional reads, and only changed files
+ * are read again. When the bucket fails, the earlier content is used. Shared by the whole isolate.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LocalDay } from "../../prompt/dates.ts";
@@ -13,7 +13,7 @@ import { agentFolder, dailyPath, fileKey, MARKER, MEMORY_FOLDER } from "../keys.
 export const MAX_AGE_MS = 15_000;
 const MAX_AGENTS = 64;
 const MAX_BYTES = 16 * 1024 * 1024;
-/** A larger daily file is read in part only, at the price of a second read. */
+/** Of a larger daily file only a part is read, with a second read. */
 const MAX_WHOLE_BYTES = 1024 * 1024;
 
 /** Files that the prompt reads, by name. */
@@ -39,14 +39,14 @@ export interface AgentFiles {
   readonly files: ReadonlyMap<PromptFileName, CachedFile>;
   readonly today: CachedFile | undefined;
   readonly yesterday: CachedFile | undefined;
-  /** Nothing at all is in the agent's folder. */
+  /** The agent's folder is empty. */
   readonly empty: boolean;
-  /** The default files were made, or their making began. */
+  /** The default files were created, or their creation has begun. */
   readonly marked: boolean;
 }
 interface Entry extends AgentFiles {
   readonly day: string;
-  /** When it was last compared with the bucket; -Infinity after a write of ours. */
+  /** When the entry was last compared with the bucket; -Infinity after our own write. */
   checkedAt: number;
   readonly bytes: number;
 }
@@ -56,7 +56,7 @@ async function list(bucket: Bucket, agentId: string): Promise<{ objects: readonl
   const objects: R2Object[] = [];
   const folders: string[] = [];
   let cursor: string | undefined;
-  // Ten pages are ten thousand files in one folder; whoever has more keeps the prompt's files among the first.
+  // Ten pages are ten thousand files of one folder. In a larger folder the prompt's files must be among the first.
   for (let page = 0; page < 10; page++) {
     const found = await bucket.list({ prefix, delimiter: "/", ...(cursor === undefined ? {} : { cursor }) });
     objects.push(...found.objects);
@@ -82,17 +82,17 @@ async function daily(bucket: Bucket, key: string, known: CachedFile | undefined)
 
 export class WorkspaceCache {
   readonly #bucket: Bucket;
-  /** The skills beside the files: checked by themselves, because few writes touch them. */
+  /** The skills, checked separately from the files, because few writes change them. */
   readonly skills: SkillFolders;
   readonly #entries = new Map<string, Entry>();
-  /** Rises with each write, so that a load that began before it is not taken for fresh. */
+  /** Rises with each write, so that a load that began earlier does not count as fresh. */
   readonly #generations = new Map<string, number>();
 
   constructor(bucket: Bucket) {
     this.#bucket = bucket;
     this.skills = new SkillFolders(bucket);
   }
-  /** Something of this agent was written: compare before the next use. */
+  /** Marks an agent as written, so that the next use compares its files with the bucket. */
   invalidate(agentId: string): void {
     this.#generations.set(agentId, (this.#generations.get(agentId) ?? 0) + 1);
     if (this.#generations.size > MAX_AGENTS * 16) this.#generations.clear();
@@ -102,7 +102,7 @@ export class WorkspaceCache {
   async load(agentId: string, day: LocalDay, now: number): Promise<Result<AgentFiles>> {
     const known = this.#entries.get(agentId);
     if (known && known.day === day.today && now - known.checkedAt < MAX_AGE_MS && now >= known.checkedAt) return { ok: true, value: known };
-    // Nobody waits for another's load: what a request or an object began ends with it.
+    // Loads are not shared, because a load ends with the request or object that started it.
     return this.#refresh(agentId, day, now, known);
   }
 
@@ -145,7 +145,7 @@ export class WorkspaceCache {
       this.#keep(agentId, entry);
       return { ok: true, value: entry };
     } catch {
-      // A conversation goes on with what the agent knew a moment ago rather than not at all.
+      // A run with slightly old files is better than a failed run.
       if (known && known.day === day.today) return { ok: true, value: known };
       return failure("storage.failed", "The agent's workspace could not be read. Try again.");
     }
@@ -163,7 +163,7 @@ export class WorkspaceCache {
   }
 }
 
-/** One cache for a bucket and an isolate, so that a write through one object is seen by all. */
+/** One cache per bucket and isolate, so that every object sees the writes of the others. */
 const caches = new WeakMap<Bucket, WorkspaceCache>();
 export function cacheOf(bucket: Bucket): WorkspaceCache {
   const known = caches.get(bucket);

@@ -1,18 +1,18 @@
 /**
- * Which files of an agent are more than files, and who may change them (promises S10). PURE; the one place that says so.
+ * Defines which files of an agent are protected and who may change them (promises S10). PURE; no other module decides this.
  *
- *   sealed     sessions/, results/: what happened. Nobody writes or deletes there through the workspace, so that no transcript
- *              is forged; reset, compaction and long results put theirs by themselves.
- *   protected  what makes the agent what it is, and what it is told to do. Only the owner changes it.
- *   plain      everything else. Today also the owner's alone to change: what is not allowed is refused.
+ *   sealed     sessions/, results/: the record of past events. The workspace refuses all writes and deletions there, so that
+ *              no transcript can be forged; reset, compaction and long results use their own stores.
+ *   protected  files that define the agent and its instructions. Only the owner may change them.
+ *   plain      all other files. Currently only the owner may change them too.
  *
- * Names are compared the way a disk may fold them (case, Unicode forms), so that `soul.md` is no way around `SOUL.md`.
+ * Names are compared the way a disk may fold them (case, Unicode forms), so that `soul.md` can't bypass `SOUL.md`.
  */
 import type { GsvError } from "../../ports/result.ts";
 import type { WorkspacePath } from "../keys.ts";
 
 export type Protection = "sealed" | "folder" | "protected" | "plain";
-/** `owner`: the owner's client, or a run of the owner's own conversation. `other`: everyone else's run. */
+/** `owner`: the owner's client, or a run of the owner's session. `other`: any other run. */
 export type Writer = "owner" | "other";
 
 const PROTECTED_FILES = [
@@ -27,7 +27,7 @@ const PROTECTED_FILES = [
   "agent.yaml",
 ] as const;
 const SEALED_FOLDERS = ["sessions", "results"] as const;
-/** A file of such a name would take the place of the folder on a disk. */
+/** On a disk, a file of such a name would replace the folder. */
 const FOLDERS = ["memory", "skills"] as const;
 
 const folded = (path: string): string => path.normalize("NFKC").toLowerCase();
@@ -41,14 +41,14 @@ export function protectionOf(path: WorkspacePath): Protection {
   return top === "skills" || PROTECTED.has(name) ? "protected" : "plain";
 }
 
-/** Why this writer may not change that file; undefined: it may. */
+/** Why this writer may not change the file; undefined when it may. */
 export function refusal(path: WorkspacePath, writer: Writer): GsvError | undefined {
   const protection = protectionOf(path);
   switch (protection) {
     case "sealed":
       return {
         reason: "workspace.protected",
-        message: `\`${path}\` is part of what happened, and nothing there is changed or deleted by hand. Read it, or copy it under another name.`,
+        message: `\`${path}\` is a record of past events, which can't be changed or deleted by hand. Read it, or copy it under another name.`,
       };
     case "folder":
       return { reason: "path.not_a_file", message: `\`${path}\` is a folder of the workspace. Name a file in it.` };
@@ -57,7 +57,7 @@ export function refusal(path: WorkspacePath, writer: Writer): GsvError | undefin
         ? undefined
         : {
             reason: "workspace.protected",
-            message: `\`${path}\` is protected: only the owner changes it. The owner can ask for it in their own conversation, or use \`gsv workspace edit ${path}\`.`,
+            message: `\`${path}\` is protected: only the owner may change it. The owner can ask for it in their own conversation, or use \`gsv workspace edit ${path}\`.`,
           };
     case "plain":
       return writer === "owner"

@@ -56,7 +56,7 @@ describe("[WF5][S10] protected files", () => {
       assert.deepEqual([owner, other], expected[protection]);
     });
   }
-  it("a refusal says what the owner can do", () => {
+  it("a refusal tells what the owner can do", () => {
     assert.match(refusal(path("SOUL.md"), "other")?.message ?? "", /gsv workspace edit SOUL\.md/);
     assert.match(refusal(path("notes.md"), "other")?.message ?? "", /owner can/);
   });

@@ -1,8 +1,7 @@
 /**
- * Files of an agent: list, read, write, delete, and what they were before. Paths come as people and models write them and are
- * checked here; what nobody may write is refused here, whoever asks (protection.ts). Every change is conditional on what was
- * read, keeps it as a version (replace.ts), and remembers the calls that made it, so that a call that runs again changes
- * nothing (promises P8). Never throws for what the outside can cause.
+ * An agent's files: list, read, write, delete, versions. Checks the paths that people and models write, and refuses every write
+ * to sealed files (protection.ts). A change is conditional on the content that was read, stores it as a version (replace.ts), and
+ * records the call's id, so that a repeated call changes nothing (promises P8). Never throws for external failures.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Result } from "../../ports/result.ts";
@@ -29,10 +28,10 @@ export { type BeforeChange, CAS_TRIES, type WorkspaceWritten };
 export interface WorkspaceListing {
   /** "" for the workspace itself. */
   readonly path: string;
-  /** Paths from the workspace down, sorted. */
+  /** Paths relative to the workspace, sorted. */
   readonly files: readonly string[];
   readonly directories: readonly string[];
-  /** There is more than was listed. */
+  /** The list is incomplete. */
   readonly truncated: boolean;
 }
 export interface WorkspaceFile {
@@ -44,23 +43,23 @@ export interface WorkspaceFile {
   readonly lastModified: string;
   readonly etag: string;
 }
-/** Who makes a change: `client:<id>`, `agent:<session>`. Kept with what is written. */
+/** The writer of a change: `client:<id>`, `agent:<session>`. Stored with the file. */
 export interface ChangeOptions {
   readonly by?: string;
   readonly before?: BeforeChange;
 }
 export interface WriteOptions extends ChangeOptions {
-  /** An etag, a version's name, or `absent`: write only when the file is still like that. */
+  /** An etag, a version's name, or `absent`: write only if the file still has this state. */
   readonly ifMatch?: string;
 }
 export interface WorkspaceLog {
   readonly path: string;
-  /** Undefined: there is no such file now. */
+  /** Undefined when the file does not exist now. */
   readonly current: Omit<Version, "replacedAt"> | undefined;
-  /** The newest first, without what is current. */
+  /** Newest first, without the current content. */
   readonly versions: readonly Version[];
 }
-/** What a change makes of a file (undefined: there is none). An error stops it, and nothing is written. */
+/** Computes the new content from the current one (undefined: no file). An error stops the change, and nothing is written. */
 export type Change = (current: string | undefined) => Result<string>;
 
 export interface WorkspaceStore {
@@ -68,20 +67,20 @@ export interface WorkspaceStore {
   /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
   read(agentId: string, path: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
   write(agentId: string, path: string, content: string, options?: WriteOptions): Promise<Result<WorkspaceWritten>>;
-  /** Reads, changes, writes back, up to CAS_TRIES times over; once for a callId, however often it is run. */
+  /** Reads, changes and writes back, with up to CAS_TRIES tries. Applies at most once per callId. */
   update(agentId: string, path: string, change: Change, callId: string, options?: ChangeOptions): Promise<Result<WorkspaceWritten>>;
-  /** What it was stays among its versions. */
+  /** The deleted content stays as a version. */
   delete(agentId: string, path: string, options?: ChangeOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
   readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
-  /** Makes the file what that version was; what it is now becomes a version. */
+  /** Restores a version; the current content becomes a version. */
   restore(agentId: string, path: string, version: string, options?: WriteOptions): Promise<Result<WorkspaceWritten>>;
 }
 
 const MAX_LIST_ENTRIES = 5_000;
 const encode = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text.toWellFormed()));
 
-/** Whether what is there (undefined: nothing) is what the writer has seen. */
+/** Whether the current file (undefined: none) is the state that the writer has seen. */
 function isSeen(ifMatch: string | undefined, object: R2Object | undefined): boolean {
   if (ifMatch === undefined) return true;
   if (ifMatch === "absent") return object === undefined;
@@ -89,7 +88,7 @@ function isSeen(ifMatch: string | undefined, object: R2Object | undefined): bool
   const etag = ifMatch.replace(/^(?:W\/)?"(.*)"$/, "$1");
   return etag === object.etag || etag === idOf(object);
 }
-/** A path that may be changed at all. Who may change what is protected is decided where it is known who asks. */
+/** A path that is not sealed. The callers decide who may change protected files, because they know the writer. */
 function changeable(given: string): Result<WorkspacePath> {
   const path = parsePath(given);
   if (!path.ok) return path;
@@ -126,16 +125,16 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     if (content === undefined) return failure("file.binary", `\`${path}\` is not text.`);
     return { ok: true, value: { path, content, size: found.size, lastModified: at.toISOString(), etag } };
   }
-  /** Makes the file these bytes, once or, when nobody said what it must be, over whatever others make of it meanwhile. */
+  /** Writes these bytes: one try with an expected state; otherwise retries after concurrent changes. */
   const become = (agentId: string, path: WorkspacePath, bytes: Uint8Array<ArrayBuffer>, { ifMatch, by, before }: WriteOptions) =>
     replacer.replace(
       agentId,
       path,
       (current) => {
-        // Also for a write whose answer was lost: what it asked for holds.
+        // Also for a write whose answer was lost: the file has the requested state.
         if (current?.bytes && sameBytes(current.bytes, bytes)) return { ok: true, value: { kind: "done" } };
         if (!isSeen(ifMatch, current?.object)) return conflict(path);
-        // The calls that a file remembers must outlive a person's own edit, or a call that runs again would undo it.
+        // The file's call ids must survive a person's edit, or a repeated call would undo it.
         return { ok: true, value: { kind: "put", bytes, calls: current?.calls ?? [], ...(by === undefined ? {} : { by }) } };
       },
       ifMatch !== undefined,
@@ -259,7 +258,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
         sizeBytes: object.size,
         ...(by === undefined ? {} : { by }),
       };
-      // A change that broke off after it had put the old content away: that is still what the file is.
+      // After an interrupted change the newest version can equal the current file.
       const earlier = kept.value.filter(({ version }) => version !== current?.version).slice(0, LIMITS.versionsKept);
       return { ok: true, value: { path: path.value, current, versions: earlier } };
     },

@@ -224,7 +224,7 @@ const CASES: readonly Case[] = [
     title: "duplicate keys",
     state: "invalid",
     text: head("name: x\ndescription: harmless\ndescription: other"),
-    says: /Line 4: a key is there twice/,
+    says: /Line 4: a key occurs twice/,
   },
   { title: "a tag", state: "invalid", text: head("name: x\ndescription: !!js/function 'd'"), says: /tags/ },
   { title: "a binary tag", state: "invalid", text: head("name: x\ndescription: !!binary aGVsbG8="), says: /tags/ },

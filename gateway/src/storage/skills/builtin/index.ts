@@ -1,4 +1,4 @@
-/** Skills that come with GSV: texts in the program, so that they need no bucket and no approval. An agent's own of the same name is used instead. */
+/** GSV's built-in skills. They are part of the program, so they need no bucket and no approval. An agent's skill of the same name replaces one. */
 import type { SkillFolder } from "../folder.ts";
 import { readHead } from "../front-matter.ts";
 import { CODING, MEETING_NOTES, SYSTEM_CARE, WEB_RESEARCH } from "./texts-machines.ts";
@@ -15,7 +15,7 @@ const TEXTS: ReadonlyMap<string, string> = new Map([
 ]);
 const PATH = /^skills\/([^/]+)\/SKILL\.md$/;
 
-/** Read at the first use: a Worker that starts has better things to do. */
+/** Parsed at the first use, to keep the Worker's start fast. */
 let folders: readonly SkillFolder[] | undefined;
 export function builtinFolders(): readonly SkillFolder[] {
   folders ??= [...TEXTS].map(([name, text]) => ({
@@ -29,7 +29,7 @@ export function builtinFolders(): readonly SkillFolder[] {
   return folders;
 }
 
-/** As a workspace path says it. The time is the program's: there is none. */
+/** A built-in file by its workspace path. It has no modification time. */
 export function builtinFile(
   path: string,
 ): { readonly content: string; readonly size: number; readonly lastModified: string; readonly etag: string } | undefined {
@@ -39,7 +39,7 @@ export function builtinFile(
   return { content, size: new TextEncoder().encode(content).length, lastModified: new Date(0).toISOString(), etag: `builtin-${name}` };
 }
 
-/** What is directly in a folder of the workspace; folders end in a slash. */
+/** The direct entries of a workspace folder; folders end with a slash. */
 export function builtinPaths(folder: string): readonly string[] {
   if (folder === "skills") return [...TEXTS.keys()].map((name) => `skills/${name}/`);
   const path = `${folder}/SKILL.md`;

@@ -9,7 +9,7 @@ metadata:
 ---
 # Writing a skill
 
-A skill is a folder \`skills/NAME/\` in your workspace with a file \`SKILL.md\`. Its head is shown to you in every conversation; its text only when you read it. So the head says WHEN, the text says HOW.
+A skill is a folder \`skills/NAME/\` in your workspace with a file \`SKILL.md\`. You see its head in every conversation, and its text only when you read it. So the head says WHEN, the text says HOW.
 
 ## The file
 \`\`\`
@@ -33,9 +33,9 @@ metadata:
 - Never a password, key or token in a skill.
 
 ## Steps
-1. Look whether there is one already: \`gsv__ListFiles\` with path \`skills\`, and read those that come near.
+1. Check whether a fitting skill exists: \`gsv__ListFiles\` with path \`skills\`, and read the similar ones.
 2. Ask what is not clear: when it applies, what the result looks like, what must never happen.
-3. Write it with \`gsv__WriteFile\`. Short steps in order; commands that can be copied; how to see that it worked; what to do when it did not. Stay under 100 lines. Long tables go in a file of their own in the same folder, named in SKILL.md.
+3. Write it with \`gsv__WriteFile\`. Short steps in order; commands that can be copied; how to check that it worked; what to do when it failed. Stay under 100 lines. Long tables go in a file of their own in the same folder, named in SKILL.md.
 4. Read it once more as someone who knows nothing of this conversation. Then tell your human its name and what it does.
 
 ## Good to know
@@ -78,22 +78,22 @@ metadata:
 ---
 # Undo and backup of the workspace
 
-Each write of a workspace file keeps what was there before, the last 30 versions of each file, deleted ones too. Your human brings them back with the \`gsv\` command; you say which file and which version.
+Each write of a workspace file keeps the earlier version: the last 30 of each file, also of deleted files. Your human restores them with the \`gsv\` command; you say which file and which version.
 
 ## A file is wrong
 1. Stop writing to it. Each further write makes one more version.
 2. \`gsv__ReadFile\` it and say what is wrong: what is missing, since when as far as you know.
-3. Small damage that you can mend with certainty: mend it with \`gsv__EditFile\` and say so.
+3. Repair small damage with \`gsv__EditFile\` if you are certain, and say so.
 4. Otherwise give your human the commands:
-   - \`gsv workspace log PATH\` lists the versions with their times and who wrote them.
+   - \`gsv workspace log PATH\` lists the versions with their times and writers.
    - \`gsv workspace diff PATH 2\` shows what changed since one of them.
-   - \`gsv workspace restore PATH\` brings back the last one before now, \`gsv workspace restore PATH 3\` the third of the list. What is there now becomes a version itself, so nothing is lost.
+   - \`gsv workspace restore PATH\` restores the last earlier version, \`gsv workspace restore PATH 3\` the third of the list. The current content becomes a version, so nothing is lost.
 5. After that read the file again, and note in today's memory file what happened.
 
 A skill that was restored or changed outside may have to be approved again: \`gsv skills status\`.
 
 ## A copy of everything
-On the machine that runs the gateway (\`gsv up\`) the workspace is a plain folder: \`gsv up\` names it ("The agent's files"), usually \`~/.gsv/workspace\`. If a node runs on that very machine and your human agrees:
+On the machine that runs the gateway (\`gsv up\`) the workspace is a plain folder: \`gsv up\` names it ("The agent's files"), usually \`~/.gsv/workspace\`. If a node runs on the same machine and your human agrees:
 1. Find the folder and its size: \`du -sh FOLDER\`.
 2. \`tar czf "$HOME/gsv-workspace-$(date +%F).tar.gz" -C FOLDER .\`
 3. Check it: \`tar tzf FILE | wc -l\` against \`find FOLDER -type f | wc -l\`.
