@@ -1,10 +1,10 @@
 /**
- * Brings an agent's search index up to what is in the bucket and in its conversations. It pulls; nothing pushes to it. Each step is
- * small and committed with the note how far it came, so that it can end anywhere - out of time, evicted, the bucket away - and go on
- * from there. What can't be read becomes a note; it never fails as a whole, and never changes what it reads.
+ * Brings an agent's search index up to date with the bucket and the agent's sessions. It pulls; nothing pushes to it. Each step is
+ * small and committed with its progress, so that a pass can stop anywhere (timeout, eviction, bucket failure) and continue from
+ * there. An unreadable source becomes a note. A pass never fails as a whole and must not change its sources.
  *
- * The order matters: conversations are asked before transcripts are listed. So what a conversation no longer has is in the listing,
- * and is taken out of the index only when it is in it as part of a transcript.
+ * The order matters: sessions are asked before transcripts are listed. So messages that a session has archived are in the listing,
+ * and they leave the session's index only after their transcript is indexed.
  */
 import type { SearchSource } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -20,14 +20,14 @@ import { transcriptLines } from "./transcript-lines.ts";
 export interface CatchUpPorts {
   readonly store: IndexStore;
   readonly bucket: Pick<Bucket, "get" | "list">;
-  /** The agent's conversations after this key, in the order of their keys. */
+  /** The agent's sessions after this key, ordered by key. */
   readonly sessions: (afterKey: string) => Promise<readonly SearchableSession[]>;
   readonly rows: (key: string, afterSeq: number, limit: number) => Promise<Result<SearchRows>>;
   readonly now: () => number;
 }
-/** The key of a transcript that does not say whose it is: no conversation is told of it. */
+/** The key of a transcript without a session key; it is about no session. */
 const NOBODYS = "";
-/** About which part of the agent, and whose, when it is about one conversation. */
+/** The part of the agent that a note is about, and the session key if it is about one session. */
 export interface Note {
   readonly source: SearchSource;
   readonly sessionKey?: string;
@@ -37,26 +37,26 @@ export interface Report {
   readonly complete: boolean;
   readonly notes: readonly Note[];
 }
-/** Folders of the workspace that are no one's notes: transcripts are read as such, results are in them already. */
+/** Workspace folders that are not indexed as files: transcripts have their own source and contain the results. */
 const TRANSCRIPTS = "sessions/";
 const NOT_SEARCHED = new Set([TRANSCRIPTS, "results/"]);
 const FILE_PIECE_CHARS = 2_000;
 const MESSAGE_PIECE_CHARS = 4_000;
-/** What the wire takes of names that somebody else wrote into the bucket. */
+/** The names in the bucket that the wire accepts; other programs may write to the bucket. */
 const MAX_ID_CHARS = 64;
 const MAX_KEY_CHARS = 512;
-/** Further objects are not searched, with a note. */
+/** Objects over this limit are not searched, and a note says so. */
 const MAX_FILES = 5_000;
 const MAX_TRANSCRIPTS = 20_000;
 const MAX_SESSIONS = 10_000;
 export const ROWS_PER_PAGE = 200;
 const SESSIONS_AT_ONCE = 8;
-/** Texts that one pass takes in: on the edge the clock stands still while nothing is waited for. */
+/** Limit of texts per pass: on the edge the clock does not advance without I/O, so a time limit is not enough. */
 const MAX_TEXTS = 50_000;
 /** `sessions/{sessionId}.jsonl.gz` or `sessions/{sessionId}-part{time}.jsonl.gz`. */
 const TRANSCRIPT = /^sessions\/([^/]+?)(?:-part\d+)?\.jsonl\.gz$/;
 
-/** One pass. `enough` is asked between steps. */
+/** Runs one pass. Between steps it asks `enough` whether to stop. */
 export async function catchUp(agentId: string, ports: CatchUpPorts, enough: () => boolean): Promise<Report> {
   return new Pass(agentId, ports, enough).run();
 }
@@ -92,7 +92,7 @@ class Pass {
     this.#leftOver("archives", transcripts, "transcript");
     for (const { note, sessionKey } of store.sources("archives"))
       if (note !== undefined) this.#note("archives", note, sessionKey ?? NOBODYS);
-    // What failed is tried again by the next search, not by the alarm: nobody may be there to see it.
+    // The next search retries a failed source, not the alarm.
     return { complete: this.#failed || (clean && files + transcripts + this.#unread + this.#unasked === 0), notes: this.#notes };
   }
   #note(source: SearchSource, text: string, sessionKey?: string): void {
@@ -103,7 +103,7 @@ class Pass {
     const are = count === 1 ? `${what} is` : `${what}s are`;
     this.#note(source, `${count.toLocaleString("en-US")} ${are} not indexed yet; search again.`);
   }
-  /** A failure of the outside: said once for each kind. */
+  /** An external failure: noted once per kind. */
   #fail(source: SearchSource, text: string): void {
     this.#failed = true;
     if (!this.#notes.some((note) => note.text === text)) this.#note(source, text);
@@ -118,7 +118,7 @@ class Pass {
 
   // ---------------------------------------------------------------- listing
 
-  /** Names under the agent's folder, with etags. Undefined: the bucket failed. */
+  /** Names under the agent's folder, with etags. Undefined when the bucket failed. */
   async #list(prefix: string, into: Map<string, string>, most: number, folders?: Set<string>): Promise<boolean> {
     let cursor: string | undefined;
     do {
@@ -144,7 +144,7 @@ class Pass {
       for (const folder of folders) if (!NOT_SEARCHED.has(folder)) whole = (await this.#list(folder, found, MAX_FILES)) && whole;
       if (!whole) this.#note("workspace", `The workspace has more than ${MAX_FILES} files; the others are not searched.`);
     } catch {
-      return this.#fail("workspace", "The files could not be listed just now, so they were searched as they were last time.");
+      return this.#fail("workspace", "The files could not be listed now, so the last indexed state was searched.");
     }
     this.#ports.store.listed("workspace", found);
   }
@@ -154,7 +154,7 @@ class Pass {
       if (!(await this.#list(TRANSCRIPTS, found, MAX_TRANSCRIPTS)))
         this.#note("archives", `There are more than ${MAX_TRANSCRIPTS} transcripts; the others are not searched.`);
     } catch {
-      this.#fail("archives", "The transcripts could not be listed just now, so they were searched as they were last time.");
+      this.#fail("archives", "The transcripts could not be listed now, so the last indexed state was searched.");
       return false;
     }
     for (const name of found.keys()) if (!TRANSCRIPT.test(name)) found.delete(name);
@@ -180,13 +180,13 @@ class Pass {
       this.#taken += docs.length;
       store.replace(source.id, docs, { state: "done", etag: object.etag });
     } catch {
-      this.#fail("workspace", "Some files could not be read just now, so they were searched as they were last time. Search again.");
+      this.#fail("workspace", "Some files could not be read now, so the last indexed state was searched. Search again.");
     }
   }
 
   // ---------------------------------------------------------------- conversations
 
-  /** True: each conversation has been asked where it begins. */
+  /** True when each session has reported its first number. */
   async #sessions(): Promise<boolean> {
     const waiting: SearchableSession[] = [];
     try {
@@ -198,10 +198,10 @@ class Pass {
         after = last.key;
       }
     } catch {
-      this.#fail("sessions", "The conversations could not be listed just now, so they were searched as they were last time.");
+      this.#fail("sessions", "The conversations could not be listed now, so the last indexed state was searched.");
       return false;
     }
-    // The last active first: there is more to find in them.
+    // Most recently active first: they have more to index.
     waiting.sort((left, right) => right.lastActiveAt - left.lastActiveAt);
     let asked = true;
     const work = async (): Promise<void> => {
@@ -215,29 +215,29 @@ class Pass {
           asked = (await this.#session(session)) && asked;
         } catch {
           asked = false;
-          this.#fail("sessions", "Some conversations did not answer just now, so they were searched as they were last time. Search again.");
+          this.#fail("sessions", "Some conversations did not answer now, so the last indexed state was searched. Search again.");
         }
       }
     };
     await Promise.all(Array.from({ length: SESSIONS_AT_ONCE }, work));
     return asked;
   }
-  /** True: everything that it has is in. */
+  /** True when the whole session is indexed. */
   async #session({ key, quietSince }: SearchableSession): Promise<boolean> {
     const { store, rows, now } = this.#ports;
     let source = store.source("sessions", key);
     const startedAt = now();
-    // Checked in the future: the clock was set back, and says nothing.
+    // The last check is in the future: the clock was set back, so the times can't be compared.
     if (source?.state === "done" && quietSince <= source.checkedAt && source.checkedAt <= startedAt) return true;
     for (;;) {
       const answer = await rows(key, source?.next ?? 0, ROWS_PER_PAGE);
-      // A key that was handed out and never used.
+      // The key was assigned and never used.
       if (!answer.ok) return answer.error.reason === "session.not_found";
       const page = answer.value;
       source ??= store.addSession(key);
       const { id } = source;
       if (source.next >= page.nextSeq && source.next > 0) {
-        // Its numbers are lower than those that were read: it is another one under this key.
+        // Its numbers are lower than the indexed ones: it is a new session under this key.
         while (!store.removeBelow(id, Number.MAX_SAFE_INTEGER)) if (this.#enough()) break;
         store.add(id, [], { state: "new", next: 0 });
         source = { ...source, next: 0 };
@@ -253,7 +253,7 @@ class Pass {
         next: page.upTo,
         contextFrom: page.contextFrom,
         sessionId: page.sessionId,
-        // A run that goes on writes without anybody having said anything.
+        // A running run writes rows without a new message.
         checkedAt: page.busy || page.more ? 0 : startedAt,
       });
       if (!page.more) return true;
@@ -272,7 +272,7 @@ class Pass {
     const sessionId = TRANSCRIPT.exec(source.name)?.[1] ?? "";
     if (source.state === "new") while (!store.removeBelow(source.id, Number.MAX_SAFE_INTEGER)) if (this.#enough()) return;
     const unreadable = (): void =>
-      this.#fail("archives", "Some transcripts could not be read just now, so they are not searched. Search again.");
+      this.#fail("archives", "Some transcripts could not be read now, so they were not searched. Search again.");
     let object: Awaited<ReturnType<typeof bucket.get>>;
     try {
       object = await bucket.get(this.#folder + source.name);
@@ -323,9 +323,9 @@ class Pass {
     });
   }
 
-  // ---------------------------------------------------------------- what is no more
+  // ---------------------------------------------------------------- removed sources
 
-  /** True: nothing is left to take out. */
+  /** True when there is nothing left to remove. */
   #forget(sure: boolean): boolean {
     const { store } = this.#ports;
     while (!store.removeGone()) if (this.#enough()) return false;

@@ -1,6 +1,6 @@
 /**
- * A search, whoever asks: the query is checked, the agent's index asked, and what it found made fit to be shown. Secrets are masked
- * here, because nobody else may know them. Who may search what is not decided here.
+ * Runs one search: checks the query, asks the agent's index, and prepares the hits for display. Masks secrets here, because only the
+ * gateway knows them. Must not decide who may search what; the callers do.
  */
 import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
 import { asSessionKey, type SearchHit, type SearchSource, SearchSourceValues } from "../../../../protocol/gen/types.ts";
@@ -14,9 +14,9 @@ import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 
-/** In characters, marks not counted; the contract allows more. */
+/** In characters without marks; the contract allows more. */
 const MAX_SNIPPET_CHARS = 1_000;
-/** Conversations that the owner had over platforms; of more, those that were active last. */
+/** Limit for the owner's sessions over channels; the most recently active ones are used. */
 const MAX_OWNED = 500;
 const FAILED: ErrorReason = "storage.failed";
 
@@ -35,9 +35,9 @@ export async function findText(ports: FindPorts, input: SearchInput): Promise<Re
     (source) => sessionKey === undefined || source !== "workspace",
   );
   if (sources.length === 0)
-    return succeed({ hits: [], more: false, notes: ["Files belong to no conversation, so there is nothing to look in."] });
+    return succeed({ hits: [], more: false, notes: ["Files do not belong to a conversation, so nothing was searched."] });
   const main = canonicalKey(`agent:${agentId}:main`, ports.config.mainKey());
-  if (!main.ok) return fail("session.bad_key", `This is not an agent: ${main.problem}.`);
+  if (!main.ok) return fail("session.bad_key", `Invalid agent id: ${main.problem}.`);
   const request = {
     agentId,
     match: match.value,
@@ -51,7 +51,7 @@ export async function findText(ports: FindPorts, input: SearchInput): Promise<Re
   };
   const ask = (): ReturnType<SearchPort["query"]> => ports.searchIndex(agentId).query(request);
   try {
-    // The next query makes a new index object when this one broke.
+    // The next query gets a new index object after a failure.
     const found = await ask().catch(ask);
     const snippetChars = Math.min(input.snippetChars ?? SNIPPET_CHARS, MAX_SNIPPET_CHARS);
     const hits = found.hits.map((place) => hitOf(place, ports.scrub, snippetChars));
@@ -71,7 +71,7 @@ function hitOf(place: SearchPlace, scrub: (text: string) => string, snippetChars
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(role === undefined ? {} : { role }),
     ...(at > 0 ? { at } : {}),
-    // A message of a conversation that goes on has no place that stays.
+    // A message of a current session has no permanent position.
     ...(kind === "sessions" ? {} : { position }),
     snippet: snippetOf(place.marked, scrub, snippetChars),
     score: place.score,

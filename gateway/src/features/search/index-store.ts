@@ -1,20 +1,20 @@
 /**
- * The tables of an agent's search index, in SQLite's FTS5. Everything in them is derived: it can be dropped at any time and comes
- * back with the next search. Each call is one bounded transaction. Knows nothing of where texts come from.
+ * The tables of an agent's search index, in SQLite's FTS5. All of them are derived: they can be dropped at any time, and the next
+ * search rebuilds them. Each call is one bounded transaction. Must not know the sources of texts.
  */
 import type { SearchSource } from "../../../../protocol/gen/types.ts";
 import type { Database } from "../../platform/sql.ts";
 import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
 import { linesBefore, MARK_BEGIN, MARK_END, segment } from "./text.ts";
 
-/** Another number: everything is dropped and read anew. */
+/** When this number changes, all tables are dropped and rebuilt. */
 const SCHEMA = 1;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
 
 /**
- * `new`: its texts are not in, or are those of an older version. `partial`: some are. `done`. `skipped`: nothing in it can be
- * searched. `damaged`: what could be read is in. `gone`: it is no more, and its texts are on their way out.
+ * `new`: not indexed, or indexed in an older version. `partial`: partly indexed. `done`: indexed. `skipped`: has no searchable text.
+ * `damaged`: the readable part is indexed. `gone`: the source was deleted, and its texts are being removed.
  */
 export type SourceState = "new" | "partial" | "done" | "skipped" | "damaged" | "gone";
 /** A file, a transcript or a conversation. */
@@ -27,11 +27,11 @@ export interface Source {
   readonly state: SourceState;
   readonly sessionKey: string | undefined;
   readonly sessionId: string | undefined;
-  /** Of a transcript: the next message; of a conversation: the last number that was looked at. */
+  /** For a transcript: the next message. For a session: the last number that was read. */
   readonly next: number;
-  /** Of a conversation: where it begins now. */
+  /** For a session: the first number that it has now. */
   readonly contextFrom: number;
-  /** Of a conversation: nothing that happened before this is missing. */
+  /** For a session: everything before this time is indexed. */
   readonly checkedAt: number;
   readonly note: string | undefined;
 }
@@ -88,7 +88,7 @@ export class IndexStore {
     this.#storage = storage;
   }
 
-  /** Makes the tables; drops those of another version first. */
+  /** Creates the tables; first drops tables of another version. */
   prepare(agentId: string): void {
     const { sql } = this.#storage;
     this.#storage.transactionSync(() => {
@@ -110,7 +110,7 @@ export class IndexStore {
         sql.exec("INSERT INTO meta(name, value) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value", name, value);
     });
   }
-  /** Whose index this is; undefined: nobody has searched yet. */
+  /** The agent of this index; undefined before the first search. */
   agent(): string | undefined {
     const made = this.#storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").toArray().length > 0;
     return made ? this.#meta("agent") : undefined;
@@ -134,7 +134,7 @@ export class IndexStore {
       .toArray()[0];
     return row?.n ?? 0;
   }
-  /** Whether a transcript of this conversation, or one that nobody has looked into, is not in yet. */
+  /** Whether a transcript of this session, or of a still unknown session, is not indexed yet. */
   archiveOpenFor(sessionKey: string): boolean {
     return (
       this.#storage.sql
@@ -145,7 +145,7 @@ export class IndexStore {
         .toArray().length > 0
     );
   }
-  /** What a listing of the bucket says: what is new or another version is to be read, what is missing is gone. */
+  /** Applies a listing of the bucket: new and changed objects must be read, missing ones become `gone`. */
   listed(kind: "workspace" | "archives", found: ReadonlyMap<string, string>): void {
     const known = new Map(this.sources(kind).map((source) => [source.name, source]));
     this.#storage.transactionSync(() => {
@@ -167,17 +167,17 @@ export class IndexStore {
       key,
     );
     const source = this.source("sessions", key);
-    if (source === undefined) throw new Error("a row that was just written is not there");
+    if (source === undefined) throw new Error("the row that was just written is missing");
     return source;
   }
-  /** Adds texts to a source and notes how far it has come, in one transaction. */
+  /** Adds texts to a source and records its progress, in one transaction. */
   add(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
     this.#storage.transactionSync(() => {
       this.#insert(sourceId, docs);
       this.#change(sourceId, change);
     });
   }
-  /** Puts these texts in the place of all that the source had. For what fits one transaction. */
+  /** Replaces all texts of a source. For sources that fit one transaction. */
   replace(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
     this.#storage.transactionSync(() => {
       this.#remove("SELECT id FROM docs WHERE source = ?", sourceId);
@@ -218,13 +218,13 @@ export class IndexStore {
     }
     return ids.length;
   }
-  /** Takes out one step of a source's texts with a position below `below`. True: there are none any more. */
+  /** Removes one step of a source's texts with a position below `below`. True when none remain. */
   removeBelow(sourceId: number, below: number): boolean {
     return this.#storage.transactionSync(
       () => this.#remove(`SELECT id FROM docs WHERE source = ? AND position < ? LIMIT ${REMOVE_STEP}`, sourceId, below) < REMOVE_STEP,
     );
   }
-  /** One step of taking out what is gone. True: nothing is left of it. */
+  /** Removes one step of a deleted source. True when nothing of any remains. */
   removeGone(): boolean {
     const gone = this.#storage.sql.exec<{ id: number }>("SELECT id FROM sources WHERE state = 'gone' LIMIT 1").toArray()[0];
     if (gone === undefined) return true;
@@ -232,7 +232,7 @@ export class IndexStore {
     return false;
   }
 
-  // ---------------------------------------------------------------- looking
+  // ---------------------------------------------------------------- query
 
   find({ match, sources, sessionKey, memoryOf, limit, offset }: Find): SearchPlace[] {
     const where: string[] = [];
@@ -251,7 +251,7 @@ export class IndexStore {
     }
     const { sql } = this.#storage;
     type Row = SourceRow & { doc: number; position: number; role: string | null; at: number; score: number };
-    // Scores that are the same to a hundredth are the same to people: then the later one comes first.
+    // Scores that agree to two decimals count as equal; then the later text comes first.
     const rows = sql
       .exec<Row>(
         `SELECT d.id AS doc, d.position, d.role, d.at, bm25(places) AS score, s.* FROM places JOIN docs d ON d.id = places.rowid JOIN sources s ON s.id = d.source WHERE places MATCH ? AND s.state <> 'gone' AND ${where.join(" AND ")} ORDER BY round(score, 2), d.at DESC, d.id DESC LIMIT ? OFFSET ?`,

@@ -1,4 +1,4 @@
-/** Full-text search over an agent's files, sessions and transcripts. The index itself is an object of its own (`search-index-do.ts`). */
+/** Full-text search over an agent's files, sessions and transcripts. The index is a separate Durable Object (`search-index-do.ts`). */
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { namedSession, unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -7,7 +7,7 @@ import type { SearchAnswer, SearchInput } from "../../ports/search.ts";
 import { type FindPorts, findText } from "./find-text.ts";
 import { SEARCH_TOOLS } from "./tools.ts";
 
-/** What sessions may call. The caller has checked that it may search this. */
+/** The search that sessions call. The caller must check the access first. */
 export interface SearchRpc {
   find(input: SearchInput): Promise<Result<SearchAnswer>>;
 }
@@ -30,7 +30,7 @@ const searchMethods = (ports: FindPorts): Handlers => ({
     const agentId = params.agentId ?? found?.value.address.agentId ?? config.defaultAgentId();
     if (found !== undefined && found.value.address.agentId !== agentId)
       return fail("session.bad_key", `The session ${found.value.key} does not belong to the agent ${agentId}.`);
-    // What an agent that was removed has said can still be found.
+    // The index of a removed agent can still be searched.
     if (!config.hasAgent(agentId) && sessions.ofAgent(agentId, "", 1).length === 0) return unknownAgent(config, agentId);
     return findText(ports, {
       agentId,

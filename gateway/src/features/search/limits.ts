@@ -1,4 +1,4 @@
-/** Bounds of an answer, as the contract's `search.query` has them. */
+/** Limits of an answer, as the contract's `search.query` defines them. */
 export const MAX_HITS = 100;
 export const DEFAULT_HITS = 20;
 export const MAX_NOTES = 32;

@@ -1,7 +1,7 @@
 /**
- * What a person or a model types into a search, as an FTS5 expression. PURE. Understands words (all must occur), `"a phrase"`,
- * `OR`, `-word` and `word*`; everything else is text. Each word goes into the expression as a quoted string, so nothing that is
- * typed can ever be read as FTS5's own syntax.
+ * Translates the query of a person or model into an FTS5 expression. PURE. Understands words (all must occur), `"a phrase"`,
+ * `OR`, `-word` and `word*`; everything else is text. Each word becomes a quoted string, so no input is ever read as FTS5's
+ * own syntax.
  */
 import type { Result } from "../../ports/result.ts";
 import { hasWord, segment } from "./text.ts";
@@ -9,7 +9,7 @@ import { hasWord, segment } from "./text.ts";
 /** Words and phrases of one query. */
 export const MAX_TERMS = 64;
 const bad = (message: string): Result<never> => ({ ok: false, error: { reason: "search.bad_query", message } });
-const NOTHING = "There is nothing to search for. Name at least one word.";
+const NOTHING = "The query has no word. Name at least one word.";
 
 interface Term {
   readonly text: string;
@@ -19,7 +19,7 @@ interface Term {
 type Token = { readonly kind: "term"; readonly term: Term } | { readonly kind: "or" };
 
 function* tokens(query: string): IterableIterator<Token> {
-  // Each branch takes at least one character, so that it ends.
+  // Each branch consumes at least one character, so the loop ends.
   const pattern = /\s+|(-?)(?:"([^"]*)(?:"(\*?)|$)|([^\s"]+))|./gsu;
   for (const [, minus, phrase, star, word] of query.matchAll(pattern)) {
     const not = minus === "-";
@@ -31,7 +31,7 @@ function* tokens(query: string): IterableIterator<Token> {
 }
 const quoted = ({ text, prefix }: Term): string => `"${segment(text).replaceAll('"', '""')}"${prefix ? " *" : ""}`;
 
-/** The right-hand side of MATCH, or why there is none. */
+/** The right-hand side of MATCH, or the error. */
 export function parseQuery(query: string): Result<string> {
   const alternatives: { wanted: string[]; unwanted: string[] }[] = [{ wanted: [], unwanted: [] }];
   let terms = 0;
@@ -40,16 +40,16 @@ export function parseQuery(query: string): Result<string> {
       alternatives.push({ wanted: [], unwanted: [] });
       continue;
     }
-    // What has no letter and no digit in it is in no index.
+    // A word without a letter or digit is never indexed.
     if (!hasWord(token.term.text)) continue;
-    if (++terms > MAX_TERMS) return bad(`At most ${MAX_TERMS} words can be searched for at once. Name fewer.`);
+    if (++terms > MAX_TERMS) return bad(`A query can have at most ${MAX_TERMS} words. Name fewer.`);
     const last = alternatives.at(-1);
     (token.term.not ? last?.unwanted : last?.wanted)?.push(quoted(token.term));
   }
   const expressions: string[] = [];
   for (const { wanted, unwanted } of alternatives) {
     if (wanted.length === 0 && unwanted.length > 0)
-      return bad("Something must be searched for beside what is left out. Name at least one word without a minus.");
+      return bad("The query only excludes words. Name at least one word without a minus.");
     if (wanted.length === 0) continue;
     const all = wanted.join(" AND ");
     expressions.push(unwanted.length === 0 ? `(${all})` : `((${all}) NOT (${unwanted.join(" OR ")}))`);

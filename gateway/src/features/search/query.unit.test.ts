@@ -10,7 +10,7 @@ const match = (query: string): string => {
 };
 
 describe("[SE1] the query language", () => {
-  test("words must all occur; a phrase is one; OR, minus and star", () => {
+  test("all words must occur; phrases, OR, minus and star work", () => {
     assert.equal(match("red apple"), '("red" AND "apple")');
     assert.equal(match('"red apple" pie'), '("red apple" AND "pie")');
     assert.equal(match("red OR green apple"), '("red") OR ("green" AND "apple")');
@@ -19,31 +19,31 @@ describe("[SE1] the query language", () => {
     assert.equal(match("app*"), '("app" *)');
     assert.equal(match('"red app"*'), '("red app" *)');
   });
-  test("what FTS5 would take for syntax is text", () => {
+  test("FTS5's own syntax is treated as text", () => {
     assert.equal(match("NEAR(a b, 2) text:secret"), '("NEAR(a" AND "b," AND "2)" AND "text:secret")');
     assert.equal(match("a AND b NOT c"), '("a" AND "b" AND "NOT" AND "c")');
     assert.equal(match("^a + {b}"), '("^a" AND "{b}")');
     assert.equal(match("or and not"), '("or" AND "and" AND "not")');
   });
-  test("what is left out or not finished does no harm", () => {
+  test("missing and unfinished parts are ignored", () => {
     assert.equal(match("OR a OR OR b OR"), '("a") OR ("b")');
     assert.equal(match('"not closed'), '("not closed")');
     assert.equal(match('a"b c"d'), '("a" AND "b c" AND "d")');
     assert.equal(match("a ... !!! b"), '("a" AND "b")');
     assert.equal(match("foo-bar user@example.com"), '("foo-bar" AND "user@example.com")');
   });
-  test("nothing to look for is search.bad_query", () => {
+  test("a query without a word is search.bad_query", () => {
     for (const query of ["", "   ", "!!!", '""', "OR", "AND", "-pie", "apple OR -pie", "*", "-", "\u{1f600}"])
       assert.equal(match(query), "! search.bad_query", query);
     assert.equal(match(Array.from({ length: MAX_TERMS + 1 }, (_, i) => `w${i}`).join(" ")), "! search.bad_query");
   });
-  test("characters of scripts without spaces are words of their own, and a run of them a phrase", () => {
+  test("in scripts without spaces each character is a word, and a run of characters is a phrase", () => {
     assert.equal(match("東京"), '("\u200b東\u200b\u200b京\u200b")');
     assert.equal(match("東京*"), '("\u200b東\u200b\u200b京\u200b" *)');
   });
 });
 
-describe("[SE1] no text is an error of SQLite", () => {
+describe("[SE1] no query causes an SQLite error", () => {
   const db = new DatabaseSync(":memory:");
   db.exec("CREATE VIRTUAL TABLE places USING fts5(text, tokenize = 'unicode61 remove_diacritics 2')");
   db.prepare("INSERT INTO places(text) VALUES(?)").run("alpha beta gamma");
@@ -85,7 +85,7 @@ describe("[SE1] no text is an error of SQLite", () => {
       { numRuns: 3_000 },
     );
   });
-  test("a word of the text finds it, whatever stands around it", () => {
+  test("a word of the text finds it in any context", () => {
     fc.assert(
       fc.property(fc.constantFrom("alpha", "beta", "gamma"), fc.stringMatching(/^[()^+:{},.;!?]{0,6}$/), (word, noise) => {
         const parsed = parseQuery(`${noise} ${noise}${word}${noise} -delta`);

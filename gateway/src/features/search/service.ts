@@ -1,7 +1,7 @@
 /**
- * An agent's searches, one catching up at a time. Whoever searches while one is under way waits for the next, which begins after
- * they came and so sees what they see; a waiting search ends a catching up that nobody waits for. What a search had no time for goes
- * on by the alarm until it is done. Knows no platform; the Durable Object around it is in search-index-do.ts.
+ * Runs an agent's searches with one catch-up at a time. A search during a catch-up waits for the next one, which starts later and
+ * so sees everything written before the search; a waiting search stops a background catch-up. The alarm continues unfinished
+ * catch-ups. Must not depend on the platform; its Durable Object is in search-index-do.ts.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
@@ -9,13 +9,13 @@ import { catchUp, type CatchUpPorts, type Note, type Report } from "./catch-up.t
 import { MAX_NOTE_CHARS, MAX_NOTES } from "./limits.ts";
 
 export interface ServicePorts extends CatchUpPorts {
-  /** Wakes the object, and `alarm` is called, this much later. */
+  /** Schedules a call of `alarm` after this time. */
   readonly wakeIn: (ms: number) => void;
   readonly after: (ms: number, work: () => void) => () => void;
 }
-const STILL_AT_IT = "The index is still catching up, so what is newest may be missing; search again.";
+const STILL_AT_IT = "The index is still catching up, so the newest texts may be missing; search again.";
 const CONTINUE_MS = 1_000;
-/** Of one go of the alarm. Whoever searches meanwhile waits for no more than one step of it. */
+/** Time limit of one alarm. A search meanwhile waits for at most one of its steps. */
 const ALARM_MS = 10_000;
 
 export class SearchService implements SearchPort {
@@ -32,7 +32,7 @@ export class SearchService implements SearchPort {
   async query(request: SearchRequest): Promise<SearchFound> {
     const { store } = this.#ports;
     store.prepare(request.agentId);
-    // A further page is one of the same list.
+    // A further page belongs to the same list.
     const caughtUp = request.offset > 0 || (await this.#caughtUp(request.agentId));
     const found = store.find({ ...request, limit: request.limit + 1 });
     const notes = notesFor(request, this.#last.notes);
@@ -43,7 +43,7 @@ export class SearchService implements SearchPort {
     };
   }
 
-  /** Goes on with what searches had no time for. Never throws. */
+  /** Continues unfinished catch-ups. Never throws. */
   async alarm(): Promise<void> {
     const agentId = this.#ports.store.agent();
     if (agentId === undefined || this.#running !== undefined) return;
@@ -51,13 +51,13 @@ export class SearchService implements SearchPort {
     try {
       await this.#start(agentId, ALARM_MS);
     } catch {
-      // The next search begins anew.
+      // The next search starts again.
     } finally {
       this.#unattended = false;
     }
   }
 
-  /** False: it took too long, and goes on without us. */
+  /** False when the time ran out; the catch-up then continues in the background. */
   async #caughtUp(agentId: string): Promise<boolean> {
     let stop: () => void = () => {};
     const late = new Promise<boolean>((resolve) => {
@@ -99,11 +99,11 @@ export class SearchService implements SearchPort {
   }
 }
 
-/** What could not be searched of that which was asked for, and nothing about other conversations. */
+/** Notes about requested sources that could not be searched. Notes about other sessions are left out. */
 function notesFor({ sources, sessionKey, memoryOf }: SearchRequest, notes: readonly Note[]): string[] {
   const texts = notes
     .filter((note) => sources.includes(note.source) && !(memoryOf !== undefined && note.source === "sessions"))
     .filter((note) => sessionKey === undefined || note.sessionKey === undefined || note.sessionKey === sessionKey)
     .map(({ text }) => text.slice(0, MAX_NOTE_CHARS));
-  return texts.length <= MAX_NOTES ? texts : [...texts.slice(0, MAX_NOTES - 1), `And ${texts.length - MAX_NOTES + 1} more like these.`];
+  return texts.length <= MAX_NOTES ? texts : [...texts.slice(0, MAX_NOTES - 1), `And ${texts.length - MAX_NOTES + 1} more notes.`];
 }

@@ -1,35 +1,35 @@
 /**
- * Text on its way into the index and out of it: words of scripts that put no spaces between them, places of a bounded size, and
- * the line that is shown of a hit. PURE.
+ * Prepares text for the index and for display: separates words of scripts without spaces, splits text into bounded pieces, and
+ * builds the line that shows a hit. PURE.
  *
- * The index's tokenizer takes a run of letters for one word. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese would so become
- * one word a sentence. Their characters are set apart by an invisible separator, in the index and in queries alike: each is a word,
- * and a query's run of them is a phrase of exactly these characters. The separator never leaves the index.
+ * The index's tokenizer treats a run of letters as one word. In Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese that would
+ * be a whole sentence. So an invisible separator divides their characters, in the index and in queries: each character is a word,
+ * and a run of them in a query is a phrase. The separator never leaves the index.
  */
 
-/** Zero width space: a separator for the tokenizer, nothing for the eye. */
+/** Zero width space: a separator for the tokenizer, invisible to people. */
 const SEPARATOR = "\u200b";
 export const MARK_BEGIN = "\ue000";
 export const MARK_END = "\ue001";
 
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu;
-/** Control characters but tab and line feed, our own marks, and the separator. */
+/** Control characters except tab and line feed, our marks, and the separator. */
 const FOREIGN = /[\u0000-\u0008\u000b-\u001f\u007f\u200b\ue000\ue001]/g;
 
-/** As the index holds it. */
+/** The text as it is stored in the index. */
 export function segment(text: string): string {
   return text.toWellFormed().replace(FOREIGN, " ").replace(UNSPACED, `${SEPARATOR}$&${SEPARATOR}`);
 }
-/** Whether there is anything in it that the tokenizer makes a word of. */
+/** Whether the tokenizer finds a word in the text. */
 export const hasWord = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
 
 export interface Piece {
   readonly text: string;
-  /** Of its beginning, from 1. */
+  /** The line of the piece's beginning, from 1. */
   readonly line: number;
 }
-/** The text in pieces of at most `maxChars`, parted between lines where that can be, else between words. */
+/** Splits a text into pieces of at most `maxChars`, between lines if possible, else between words. */
 export function pieces(text: string, maxChars: number): Piece[] {
   const out: Piece[] = [];
   let line = 1;
@@ -54,7 +54,7 @@ interface Range {
   readonly begin: number;
   readonly end: number;
 }
-/** What the index gave, with marks and separators, as the text that it was and where it matches. */
+/** Turns the index's text with marks and separators into the original text and the positions of matches. */
 export function unmarked(marked: string): { readonly text: string; readonly ranges: readonly Range[] } {
   let text = "";
   let begin = 0;
@@ -75,8 +75,8 @@ export function linesBefore(marked: string): number {
 export const SNIPPET_CHARS = 240;
 const LEAD_CHARS = 60;
 /**
- * One line around the matches, where most of them are. `scrub` masks secrets; where it had to, the marks are left out, because they
- * would say where in the secret the match was.
+ * One line around most of the matches. `scrub` masks secrets; a line with a masked secret gets no marks, because they would
+ * show which part of the secret matched.
  */
 export function snippetOf(marked: string, scrub: (text: string) => string, maxChars = SNIPPET_CHARS): string {
   const plain = unmarked(marked);
@@ -107,5 +107,5 @@ function beginOf(text: string, ranges: readonly Range[], maxChars: number): numb
   const gap = text.slice(best, best + LEAD_CHARS).search(/\s/u);
   return gap === -1 ? best : best + gap + 1;
 }
-/** For the eyes of a model or a terminal without colours. */
+/** For a model or a terminal without colours. */
 export const withoutMarks = (snippet: string): string => snippet.replace(/[\ue000\ue001]/g, "");

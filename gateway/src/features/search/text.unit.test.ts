@@ -7,7 +7,7 @@ import { MARK_BEGIN as B, MARK_END as E, linesBefore, pieces, segment, snippetOf
 const same = (text: string): string => text;
 
 describe("[SE2] places", () => {
-  test("a text is parted between lines, then between words, and nothing of it is lost", () => {
+  test("a text is split between lines, then between words, without loss", () => {
     assert.deepEqual(pieces("one\ntwo\nthree\n", 8), [
       { text: "one\ntwo\n", line: 1 },
       { text: "three\n", line: 3 },
@@ -33,7 +33,7 @@ describe("[SE2] places", () => {
       ),
     );
   });
-  test("a place without a letter is none", () => assert.deepEqual(pieces("--- \n***", 100), []));
+  test("a piece without a letter or digit is dropped", () => assert.deepEqual(pieces("--- \n***", 100), []));
 });
 
 describe("[SE3] snippets", () => {
@@ -48,7 +48,7 @@ describe("[SE3] snippets", () => {
     const text = `${B}one${E} ${"x ".repeat(400)} ${B}one${E} ${B}two${E} ${B}three${E}`;
     assert.match(snippetOf(text, same), /two.*three/);
   });
-  test("[S5] a secret is masked as a whole, and then nothing tells where it matched", () => {
+  test("[S5] a secret is masked completely, and no mark shows where it matched", () => {
     const text = `key is hunter2-${B}swordfish${E}-99 ok`;
     assert.equal(
       snippetOf(text, (plain) => plain.replaceAll("hunter2-swordfish-99", "[redacted]")),
@@ -61,11 +61,11 @@ describe("[SE3] snippets", () => {
     const marked = indexed.replace("\u200b東\u200b\u200b京\u200b", `\u200b${B}東\u200b\u200b京${E}\u200b`);
     assert.equal(snippetOf(marked, same), `私は${B}東京${E}へ行く iPhone版`);
   });
-  test("marks in the text itself are no marks", () => assert.equal(segment(`a${B}b${E}c`), "a b c"));
+  test("marks in the original text are removed", () => assert.equal(segment(`a${B}b${E}c`), "a b c"));
 });
 
-describe("[SE4] what of a message is searched", () => {
-  test("its texts, names of files, what was said, and what tools were asked", () => {
+describe("[SE4] the searchable text of a message", () => {
+  test("consists of texts, file names, transcribed speech and tool arguments", () => {
     const found = searchable({
       role: "assistant",
       timestamp: 5,
@@ -79,7 +79,7 @@ describe("[SE4] what of a message is searched", () => {
     });
     assert.deepEqual(found, { role: "assistant", at: 5, text: 'hello\npi__Bash {"command":"make all"}\nnote.ogg\nbuy milk' });
   });
-  test("what is no message is none, and nothing that is wrong in one throws", () => {
+  test("an invalid message has none and never throws", () => {
     for (const value of [null, 1, "x", [], {}, { role: "system", content: "x" }]) assert.equal(searchable(value), undefined);
     assert.deepEqual(searchable({ role: "user", content: [null, 3, { type: "text", text: 4 }, {}], timestamp: "x" }), {
       role: "user",

@@ -1,20 +1,20 @@
 /**
- * The lines of a stored transcript (gzip, JSON Lines), a few at a time, so that none is ever in memory as a whole. What is damaged
- * is told apart from a bucket that fails: the first stays so, the second may be well again at the next try.
+ * Reads the lines of a stored transcript (gzip, JSON Lines) a few at a time, so that no transcript is in memory as a whole. Keeps
+ * damage, which is permanent, separate from a failing bucket, which can be retried.
  */
 
 export type LineBatch =
   | { readonly kind: "lines"; readonly lines: readonly string[] }
-  /** The bytes are no gzip, break off, or are more than anyone's transcript. What came before them is good. */
+  /** The bytes are not gzip, are truncated, or exceed a transcript's limit. The lines before are valid. */
   | { readonly kind: "damaged" }
   | { readonly kind: "failed" };
 
 const BATCH_CHARS = 262_144;
-/** Longer lines are no message of ours. */
+/** No message of ours has a longer line. */
 const MAX_LINE_CHARS = 8 * 1024 * 1024;
 export const MAX_UNPACKED_BYTES = 256 * 1024 * 1024;
 
-/** Ends after `damaged` or `failed`. Give it up with `return()`. */
+/** Ends after `damaged` or `failed`. Stop it early with `return()`. */
 export async function* transcriptLines(body: ReadableStream<Uint8Array>): AsyncGenerator<LineBatch, void, undefined> {
   let bucketFailed = false;
   const input = body.getReader();
