@@ -1,16 +1,16 @@
-/** base64 (RFC 4648, section 4) read strictly and written. PURE; what is not exactly base64 is refused, never repaired. */
+/** Encodes and strictly decodes base64 (RFC 4648, section 4). PURE; invalid base64 is refused, never repaired. */
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** Bytes that the text stands for, if it is base64. */
+/** The decoded size, if the text is base64. */
 export const decodedBytes = (text: string): number =>
   Math.floor((text.length / 4) * 3) - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0);
 
-/** Undefined: not base64. No white space, no URL alphabet, padding where it belongs, no stray bits at the end. */
+/** Undefined when the text is not base64: no white space, no URL alphabet, correct padding, no stray bits at the end. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (text.length % 4 !== 0) return undefined;
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
-  // The last sign before the padding has bits to spare; they are nought.
+  // The unused bits of the last character before the padding must be zero.
   const last = ALPHABET.indexOf(text.charAt(text.length - padding - 1));
   if (padding > 0 && (last < 0 || (last & (padding === 2 ? 15 : 3)) !== 0)) return undefined;
   for (let at = 0; at < text.length - padding; at++) if (!isDigit(text.charCodeAt(at))) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Files that models were shown lately, as the text that they go out as. Bounded by bytes, least recently used first out. Keys are
- * written once, so nothing in here grows old. One for all sessions of an isolate; memory only.
+* Caches recently shown files as the text for the model. Bounded by bytes, evicts the least recently used first. Keys are
+* written once, so entries never become stale. One cache for all sessions of an isolate; memory only.
  */
 export class MediaCache {
   readonly #maxBytes: number;
@@ -17,7 +17,7 @@ export class MediaCache {
     this.#entries.set(key, text);
     return text;
   }
-  /** What is larger than the whole cache is not kept. */
+  /** A text larger than the whole cache is not stored. */
   set(key: string, text: string): void {
     this.delete(key);
     const size = sizeOf(key, text);
@@ -39,5 +39,5 @@ export class MediaCache {
     return this.#bytes;
   }
 }
-/** Characters outside of Latin-1 make a text take two bytes each. */
+/** With a character outside Latin-1, a text needs two bytes per character. */
 const sizeOf = (key: string, text: string): number => key.length + (/[^\u0000-\u00ff]/.test(text) ? 2 * text.length : text.length);

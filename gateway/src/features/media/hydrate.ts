@@ -1,6 +1,6 @@
 /**
- * Stored files back in their places, as far as a model can take them. A conversation without files costs a glance and comes back as the
- * very same list; messages without files are never copied. A file that is not there becomes a note, never a failed call.
+ * Replaces references to stored files by their content, as far as the model accepts it. A list without files is returned unchanged,
+ * and messages without files are never copied. A missing file becomes a note, never a failed call.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type MediaBlock, type Message, type TextBlock } from "../../ports/messages.ts";
@@ -22,12 +22,12 @@ import {
 
 /** The largest providers take 5 MB of base64 for one image. */
 export const IMAGE_BYTES = 3_932_160;
-/** And so many images, or so much of them together, in one request. */
+/** Limits for the number and the total size of images in one request. */
 export const IMAGES_SHOWN = 20;
 export const IMAGES_SHOWN_BYTES = 20_971_520;
-/** When older ones must go, some more go with them, so that a provider's cache of the beginning holds for a while. */
+/** When old images must be dropped, drop some more, so that a provider's prefix cache stays valid longer. */
 const IMAGES_DROPPED_AT_ONCE = 5;
-/** Text of files in one message. */
+/** Limit for the text of files in one message. */
 const DOCUMENT_BYTES_PER_MESSAGE = LIMITS.injectedTotalBytes;
 const LOADS_AT_ONCE = 6;
 const LOAD_MS = 20_000;
@@ -39,7 +39,7 @@ export interface HydrateInput {
   readonly bucket: Bucket;
   readonly cache: MediaCache;
 }
-/** What became of one file: its text (base64 or plain), or why there is none. */
+/** The result for one file: its text (base64 or plain), or why there is none. */
 type Loaded = { readonly text: string } | "missing" | "unreadable" | "binary";
 
 export async function hydrate({ messages, images, bucket, cache }: HydrateInput): Promise<readonly Message[]> {
@@ -85,7 +85,7 @@ const hasMedia = (message: Message): boolean =>
   message.role !== "assistant" && typeof message.content !== "string" && message.content.some(isMediaBlock);
 const mediaOf = (message: Message | undefined): readonly MediaBlock[] => contentOf(message).filter((block) => isMediaBlock(block));
 
-/** Files of one message that are shown as text, in order, as many as there is room for. */
+/** The files of one message that are shown as text, in order, within the size limit. */
 function documentsOf(message: Message | undefined): readonly MediaBlock[] {
   let left = DOCUMENT_BYTES_PER_MESSAGE;
   return mediaOf(message).filter((block) => {
@@ -101,7 +101,7 @@ const isCut = (block: MediaBlock, shown: string): boolean =>
 
 const isShowable = (block: MediaBlock): boolean =>
   block.type === "image" && isShownImage(block.mimeType) && (block.sizeBytes ?? 0) <= IMAGE_BYTES;
-/** The oldest images, as far as there are more than one request can have. */
+/** The oldest images that exceed the limits of one request. */
 function tooMany(blocks: readonly MediaBlock[]): ReadonlySet<MediaBlock> {
   const shown = blocks.filter(isShowable);
   let bytes = 0;
@@ -149,7 +149,7 @@ async function read(block: MediaBlock, bucket: Bucket): Promise<Loaded> {
   const words = asText(uncut(bytes, most).slice().buffer);
   return words === undefined ? "binary" : { text: words };
 }
-/** Without the beginning of a character whose end was cut off. */
+/** Drops an incomplete character at the end. */
 function uncut(bytes: Uint8Array, most: number): Uint8Array {
   if (bytes.length < most) return bytes;
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {

@@ -1,4 +1,4 @@
-/** Files of sessions: here only who may upload one over HTTP. Taking them in and showing them to models is the session's part. */
+/** Files of sessions: checks who may upload one over HTTP. Sessions store files and show them to models. */
 import type { Admission } from "../../kernel/admission.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";

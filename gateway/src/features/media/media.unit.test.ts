@@ -1,4 +1,4 @@
-/** The pure parts: base64, kinds of files, names, the cache. */
+/** Tests the pure parts: base64, file types, names, the cache. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -13,7 +13,7 @@ const PNG = bytesOf("\x89PNG\r\n\x1a\nrest");
 const JPEG = bytesOf("\xff\xd8\xff\xe0rest");
 
 describe("[P5.6] base64", () => {
-  test("what is written is what others write, and comes back", () => {
+  test("encoding agrees with another implementation and decodes to the same bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         const text = encodeBase64(bytes);
@@ -23,7 +23,7 @@ describe("[P5.6] base64", () => {
       }),
     );
   });
-  test("what is taken is exactly what would be written; anything else is refused", () => {
+  test("only the exact encoding of some bytes is accepted", () => {
     const near = fc.string({ unit: fc.constantFrom(..."ABQghw019+/=-_ \n"), maxLength: 12 });
     fc.assert(
       fc.property(near, (text) => {
@@ -40,8 +40,8 @@ describe("[P5.6] base64", () => {
   });
 });
 
-describe("[P5.6] what a file is", () => {
-  test("[X18] a lying image type becomes what the bytes are, or nothing but bytes", () => {
+describe("[P5.6] file types", () => {
+  test("[X18] a false image type becomes the type of the bytes, or plain bytes", () => {
     assert.equal(typeOf("image/jpeg", PNG), "image/png");
     assert.equal(typeOf("image/png", JPEG), "image/jpeg");
     assert.equal(typeOf("image/png", bytesOf("<html><script>")), UNKNOWN_TYPE);
@@ -49,12 +49,12 @@ describe("[P5.6] what a file is", () => {
     assert.equal(typeOf("text/plain", PNG), "image/png");
     assert.equal(typeOf("application/pdf", bytesOf("MZ")), UNKNOWN_TYPE);
   });
-  test("an SVG is one only when it looks like one, and is never shown to a model", () => {
+  test("an SVG must look like an SVG and is never shown to a model", () => {
     assert.equal(typeOf("image/svg+xml", bytesOf('<?xml version="1.0"?>\n<svg xmlns="x">')), "image/svg+xml");
     assert.equal(typeOf("image/svg+xml", bytesOf("<html>")), UNKNOWN_TYPE);
     assert.ok(!isShownImage("image/svg+xml"));
   });
-  test("containers that hold sound or pictures alike keep what their sender says", () => {
+  test("containers for audio or video keep the sender's type", () => {
     const mp4 = bytesOf("\0\0\0\x18ftypisom");
     assert.equal(typeOf("audio/mp4", mp4), "audio/mp4");
     assert.equal(typeOf("video/mp4", mp4), "video/mp4");
@@ -63,12 +63,12 @@ describe("[P5.6] what a file is", () => {
     assert.equal(sniff(bytesOf("RIFF\0\0\0\0WEBPVP8 ")), "image/webp");
     assert.equal(sniff(bytesOf("RIFF\0\0\0\0WAVEfmt ")), "audio/wav");
   });
-  test("types are made plain, and what is none is bytes", () => {
+  test("types are normalised, and an invalid type becomes plain bytes", () => {
     assert.equal(normaliseType(" Image/JPG ; q=1"), "image/jpeg");
     for (const wrong of ["", "image", "image/", "/png", "text/html\r\nX: y", "a b/c", "image/png/x"])
       assert.equal(normaliseType(wrong), UNKNOWN_TYPE, wrong);
   });
-  test("any type and any bytes give a type that is plain, and an image only by its bytes", () => {
+  test("any input gives a normalised type, and an image type only by the bytes", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 40 }), fc.uint8Array({ maxLength: 40 }), (said, head) => {
         const type = typeOf(said, head);
@@ -78,7 +78,7 @@ describe("[P5.6] what a file is", () => {
       }),
     );
   });
-  test("files that are text are known by type or by name", () => {
+  test("text files are recognised by type or by name", () => {
     assert.ok(isTextLike("text/markdown", undefined));
     assert.ok(isTextLike("application/vnd.api+json", undefined));
     assert.ok(isTextLike(UNKNOWN_TYPE, "main.rs"));
@@ -98,7 +98,7 @@ describe("[P5.6] what a file is", () => {
 
 describe("[P5.6] names of stored files", () => {
   const SESSION = "agent:main:cli:dm:u";
-  test("the same origin has the same name, any other another", async () => {
+  test("the same origin gives the same name, another origin another name", async () => {
     const a = await uuidFor(SESSION, { kind: "message", messageId: "m", index: 0 });
     assert.match(a, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     assert.equal(a, await uuidFor(SESSION, { kind: "message", messageId: "m", index: 0 }));
@@ -112,7 +112,7 @@ describe("[P5.6] names of stored files", () => {
     ]);
     assert.equal(new Set([a, ...others]).size, 7);
   });
-  test("[X18] a key is a session's own only under its very prefix", async () => {
+  test("[X18] a key belongs to a session only under its exact prefix", async () => {
     const key = await keyFor(SESSION, { kind: "call", callId: "c", nodeId: "lap" }, "image/png");
     assert.ok(isOwnKey(SESSION, key));
     assert.ok(await isKeyOf(SESSION, { kind: "call", callId: "c", nodeId: "lap" }, key));
@@ -125,7 +125,7 @@ describe("[P5.6] names of stored files", () => {
 });
 
 describe("[P5.6] the cache", () => {
-  test("keeps what was used last, within its bytes", () => {
+  test("keeps the most recently used entries within its byte limit", () => {
     const cache = new MediaCache(100);
     cache.set("a", "x".repeat(40));
     cache.set("b", "x".repeat(40));
@@ -139,7 +139,7 @@ describe("[P5.6] the cache", () => {
     cache.delete("c");
     assert.equal(cache.bytes, 0);
   });
-  test("never holds more than it may, whatever comes", () => {
+  test("never exceeds its limit for any input", () => {
     const step = fc.tuple(fc.constantFrom("a", "b", "c", "d"), fc.string({ maxLength: 60 }), fc.boolean());
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

@@ -1,4 +1,4 @@
-/** SessionMedia over the bucket: what sessions use of this folder, put together. Holds nothing but the cache, which all sessions share. */
+/** SessionMedia over the bucket: combines the parts that sessions use. Its only state is the cache, which all sessions share. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SessionMedia, SpeechAi } from "../../ports/media.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";

@@ -1,6 +1,6 @@
 /**
- * Files on their way in: out of messages and results, into the bucket, a reference in their place. What is referred to must be this
- * session's own and be there. Nothing here changes the conversation.
+ * Takes files out of messages and results, stores them in the bucket, and leaves references. A reference must name an existing file of
+ * the same session. Must not change the session.
  */
 import { sentence } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -16,7 +16,7 @@ import { cleanName, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } fr
 import { isOwnKey } from "../../storage/keys.ts";
 import { isKeyOf, uuidFor } from "../../storage/media-names.ts";
 
-/** Images of one result; a tool that gives more is told so. */
+/** Limit for the images of one result; a note reports the rest. */
 const RESULT_IMAGES = 16;
 const PUTS_AT_ONCE = 4;
 
@@ -29,7 +29,7 @@ export interface TakeAttachments {
   readonly sessionKey: string;
   readonly messageId: string;
   readonly attachments: readonly Attachment[];
-  /** What is wrong with a file becomes a note, and the other files and the message are taken. A bucket that fails still is an error. */
+  /** An invalid file becomes a note, and the message with its other files is accepted. A failing bucket is still an error. */
   readonly badFilesAsNotes?: true;
   readonly now: number;
 }
@@ -42,9 +42,9 @@ export async function takeAttachments(
   const { attachments, badFilesAsNotes = false } = input;
   const left = attachments.length - LIMITS.attachments;
   if (left > 0 && !badFilesAsNotes)
-    return failure("protocol.invalid_params", `At most ${LIMITS.attachments} files come with one message. Send the rest with another.`);
+    return failure("protocol.invalid_params", `A message can have at most ${LIMITS.attachments} files. Send the rest with another message.`);
   const taken: Taken[] = [];
-  // In small groups, so that files of 25 MB are not all in memory twice.
+  // In small groups, so that not all files of 25 MB are in memory twice.
   for (let from = 0; from < Math.min(attachments.length, LIMITS.attachments); from += PUTS_AT_ONCE) {
     const group = await Promise.all(
       attachments.slice(from, from + PUTS_AT_ONCE).map((attachment, at) => take(input, attachment, from + at, bucket)),
@@ -65,7 +65,7 @@ export async function takeAttachments(
     },
   };
 }
-/** For the model, which can ask whoever wrote: nothing here helps a program to send it again. */
+/** Notes for the model, which can ask the sender. They are not meant for a program that resends. */
 function missing(attachment: Attachment, index: number, reason: ErrorReason): string {
   const named = `${nameOf(attachment, index)} (${normaliseType(attachment.mimeType)})`;
   switch (reason) {
@@ -74,7 +74,7 @@ function missing(attachment: Attachment, index: number, reason: ErrorReason): st
     case "media.unsupported":
       return `${named} could not be read and is not kept.`;
     default:
-      return `${named} could not be fetched from where it was sent, and is not here.`;
+      return `${named} could not be downloaded from the platform and is not kept.`;
   }
 }
 async function take(input: TakeAttachments, attachment: Attachment, index: number, bucket: Bucket): Promise<Result<Taken>> {
@@ -83,9 +83,9 @@ async function take(input: TakeAttachments, attachment: Attachment, index: numbe
   if ((data === undefined) === (r2Key === undefined))
     return failure("protocol.invalid_params", `${named} needs either \`data\` (base64) or \`r2Key\` (from POST /media), and not both.`);
   if (r2Key !== undefined) return referred(input.sessionKey, r2Key, filename, named, bucket);
-  if (data === undefined || data === "") return { ok: true, value: { note: `${named} was empty and is not kept.` } };
+  if (data === undefined || data === "") return { ok: true, value: { note: `${named} is empty and is not kept.` } };
   if (decodedBytes(data) > LIMITS.mediaBytes)
-    return failure("file.too_large", `${named} has ${decodedBytes(data)} bytes; at most ${LIMITS.mediaBytes} are taken.`);
+    return failure("file.too_large", `${named} has ${decodedBytes(data)} bytes; at most ${LIMITS.mediaBytes} are accepted.`);
   const bytes = decodeBase64(data);
   if (bytes === undefined)
     return failure("media.unsupported", `${named} is not base64: the standard alphabet, padded, without line breaks or a data: prefix.`);
@@ -111,7 +111,7 @@ const blockOf = (r2Key: string, mimeType: string, filename: string | undefined, 
   sizeBytes,
 });
 
-/** What was uploaded before. Its type is what it was found to be then, whatever is said of it now. */
+/** An uploaded file. Its type was determined at the upload; the message's type is ignored. */
 async function referred(
   sessionKey: string,
   r2Key: string,
@@ -166,12 +166,12 @@ async function inline(input: TakeResult, { data, mimeType: said }: ImageBlock, i
   const bytes = decodeBase64(data);
   if (bytes === undefined || bytes.length === 0) return left("It is not base64.");
   const mimeType = typeOf(said, bytes.subarray(0, HEAD_BYTES));
-  if (!isShownImage(mimeType)) return left(`It is said to be ${JSON.stringify(said.slice(0, 64))}, but is no PNG, JPEG, GIF or WebP.`);
+  if (!isShownImage(mimeType)) return left(`Its declared type is ${JSON.stringify(said.slice(0, 64))}, but it is not a PNG, JPEG, GIF or WebP.`);
   const uuid = await uuidFor(input.sessionKey, { kind: "result", callId: input.callId, index });
   const put = await putMedia(bucket, { sessionKey: input.sessionKey, uuid, mimeType, bytes, uploadedAt: input.now });
   return put.ok ? blockOf(put.value.key, mimeType, undefined, bytes.length) : left(sentence(put.error));
 }
-/** Only what this machine uploaded for this call. */
+/** Accepts only a file that this machine uploaded for this call. */
 async function uploaded({ sessionKey, callId, target }: TakeResult, { r2Key }: MediaBlock, bucket: Bucket): Promise<ContentBlock> {
   if (target.kind !== "node" || !(await isKeyOf(sessionKey, { kind: "call", callId, nodeId: target.nodeId }, r2Key)))
     return left("It refers to a file that was not uploaded for this call.");

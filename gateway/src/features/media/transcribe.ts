@@ -1,6 +1,6 @@
 /**
- * Speech to text, by an OpenAI-compatible server or by Workers AI where it is bound. One recording, one answer in words, in time. Never
- * throws, never tells a key, a server's own words or what was said.
+ * Transcribes one recording with an OpenAI-compatible server, or with Workers AI where it is bound, within a time limit. Never throws.
+ * Its errors must not contain a key, the server's text or the transcript.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SpeechAi } from "../../ports/media.ts";
@@ -13,7 +13,7 @@ import { encodeBase64 } from "./base64.ts";
 
 export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
 export interface TranscribePorts {
-  /** The recording's bytes. Undefined: it is not there. */
+  /** The recording's bytes; undefined when it is not stored. */
   readonly recording: (key: string) => Promise<ArrayBuffer | undefined>;
   readonly fetch: Fetch;
   readonly ai: SpeechAi | undefined;
@@ -22,7 +22,7 @@ const OPENAI_URL = "https://api.openai.com/v1";
 const OPENAI_MODEL = "whisper-1";
 const WORKERS_AI_MODEL = "@cf/openai/whisper-large-v3-turbo";
 const ANSWER_BYTES = 1_048_576;
-/** What is kept of one recording's text: about an hour of speech. */
+/** Limit for the transcript of one recording: about an hour of speech. */
 export const TRANSCRIPT_CHARS = 60_000;
 const TRIES = 2;
 const PAUSE_MS = 1_000;
@@ -39,23 +39,23 @@ type Plan =
 
 const unset = (message: string): Result<never> => failure("transcription.failed", message);
 
-/** Who is to be asked, or what to set. */
+/** The service to use, or an error that says what to set. */
 export function planFor(config: EffectiveConfig, access: ModelAccess, ai: SpeechAi | undefined): Result<Plan> {
   const { provider, baseUrl, model, language } = config.transcription ?? {};
   const key = Object.hasOwn(access.apiKeys, "openai") ? access.apiKeys["openai"]?.trim() || undefined : undefined;
   const isNamed = provider === "openai" || baseUrl !== undefined;
-  // workers-ai is the default that everybody has; where it is not bound, a key of OpenAI says what is meant.
+  // workers-ai is the default setting. Where it is not bound, a configured OpenAI key selects OpenAI.
   if (!isNamed && ai) return { ok: true, value: { kind: "workers-ai", ai, model: model ?? WORKERS_AI_MODEL, language } };
   if (!isNamed && key === undefined)
     return unset(
-      "No transcription service is set up: set `apiKeys.openai`, or `transcription.baseUrl` for a server of one's own (Workers AI is there only on Cloudflare).",
+      "No transcription service is set up: set `apiKeys.openai`, or `transcription.baseUrl` for your own server (Workers AI is only available on Cloudflare).",
     );
   const url = addressOf(baseUrl ?? OPENAI_URL);
   if (url === undefined)
-    return unset("`transcription.baseUrl` is not a usable address. Set it to something like `http://127.0.0.1:9000/v1`.");
+    return unset("`transcription.baseUrl` is not a valid address. Set it to something like `http://127.0.0.1:9000/v1`.");
   if (key === undefined && baseUrl === undefined)
     return unset("No key is set for transcription. Run `gsv config set apiKeys.openai <key>`.");
-  // The key of OpenAI is for OpenAI, and for the server that was named on purpose.
+  // The OpenAI key is only sent to OpenAI and to the configured server.
   return {
     ok: true,
     value: { kind: "openai", url, model: model === undefined || model.startsWith("@cf/") ? OPENAI_MODEL : model, key, language },
@@ -79,7 +79,7 @@ export async function transcribe(
 ): Promise<Result<string>> {
   const plan = planFor(config, access, ai);
   if (!plan.ok) return plan;
-  const object = await guarded("give the recording", () => recording(block.r2Key));
+  const object = await guarded("read the recording", () => recording(block.r2Key));
   if (!object.ok) return object;
   if (object.value === undefined) return failure("media.not_found", "The recording is no longer stored.");
   const audio = object.value;
@@ -105,7 +105,7 @@ function finished(said: string): Result<string> {
     .toWellFormed()
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
     .trim();
-  if (text === "") return { ok: true, value: "(nothing is said in it)" };
+  if (text === "") return { ok: true, value: "(no speech)" };
   return {
     ok: true,
     value: text.length <= TRANSCRIPT_CHARS ? text : `${text.slice(0, TRANSCRIPT_CHARS).toWellFormed()} [... the rest was left out]`,
@@ -127,7 +127,7 @@ async function askServer(
   fetch: Fetch,
 ): Promise<Attempt> {
   const form = new FormData();
-  // Services go by the ending. The sender's own name for it is nobody's business.
+  // Services use the extension. The sender's file name is private.
   form.append("file", new File([audio], `audio.${extensionFor(mimeType)}`, { type: mimeType }));
   form.append("model", plan.model);
   form.append("response_format", "json");
@@ -151,8 +151,8 @@ function refusalOf(status: number): string {
   if (status === 404 || (status >= 300 && status < 400))
     return "The transcription service has no such address or model. Check `transcription.baseUrl` and `transcription.model`.";
   if (status === 413) return "The recording is too long for the transcription service.";
-  if (status === 400 || status === 415 || status === 422) return "The transcription service can't take this recording.";
-  if (status === 429) return "The transcription service has too much to do.";
+  if (status === 400 || status === 415 || status === 422) return "The transcription service does not support this recording.";
+  if (status === 429) return "The transcription service is overloaded.";
   return `The transcription service answered with status ${status}.`;
 }
 async function askWorkersAi(plan: Plan & { kind: "workers-ai" }, audio: ArrayBuffer): Promise<Attempt> {
@@ -164,7 +164,7 @@ async function askWorkersAi(plan: Plan & { kind: "workers-ai" }, audio: ArrayBuf
 }
 function textIn(answer: unknown): Attempt {
   const text: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, "text") : undefined;
-  return typeof text === "string" ? { ok: true, text } : failed("The transcription service's answer is not understood.", false);
+  return typeof text === "string" ? { ok: true, text } : failed("The transcription service sent an invalid answer.", false);
 }
 function parsed(body: string): unknown {
   try {

@@ -1,4 +1,4 @@
-/** [P5.6] Speech to text against a server that speaks the real multipart wire, and against Workers AI as a test plays it. */
+/** [P5.6] Tests speech to text against a server with the real multipart wire and against a fake of Workers AI. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { type FakeTranscription, startFakeTranscription } from "../../../../test/fakes/fake-transcription.ts";
@@ -47,7 +47,7 @@ describe("[P5.6] speech to text", () => {
       ai: more.ai,
     });
 
-  test("a server gets the file, the model and the key; never the sender's name for the file nor other headers", async () => {
+  test("a server gets the file, the model and the key, but not the sender's file name or other headers", async () => {
     assert.deepEqual(await ask({ config: { provider: "openai", baseUrl: speech.url, model: "m-1", language: "de" } }), {
       ok: true,
       value: "heard 14 bytes",
@@ -59,14 +59,14 @@ describe("[P5.6] speech to text", () => {
     );
     assert.deepEqual(heard?.bytes, SOUND);
   });
-  test("trouble that passes is tried once more; what stays is said in plain words without the server's own", async () => {
+  test("a temporary failure is retried once; the final error never contains the server's text", async () => {
     speech.enqueue({ status: 500, body: "boom" });
     assert.equal(reasonOf(await ask()), "ok");
     for (const [status, says] of [
       [401, "refused the key"],
       [404, "no such address or model"],
       [413, "too long"],
-      [422, "can't take this recording"],
+      [422, "does not support this recording"],
     ] as const) {
       const before = speech.heard.length;
       speech.enqueue({ status, body: '{"error":"leak sk-secret-of-tests"}' });
@@ -78,7 +78,7 @@ describe("[P5.6] speech to text", () => {
     speech.enqueue({ status: 503, body: "" }, { status: 503, body: "" });
     assert.match(reasonOf(await ask()), /status 503/);
   });
-  test("answers are bounded and must be answers", async () => {
+  test("answers are bounded and validated", async () => {
     for (const body of ["", "no json", "[]", '{"text":5}', JSON.stringify({ text: "x".repeat(1_100_000) })]) {
       speech.enqueue({ body });
       assert.match(reasonOf(await ask()), /^transcription\.failed: .*(not understood|too long)/);
@@ -87,9 +87,9 @@ describe("[P5.6] speech to text", () => {
     const long = await ask();
     assert.ok(long.ok && long.value.startsWith("a[31mby") && long.value.endsWith("[... the rest was left out]"));
     speech.enqueue({ body: JSON.stringify({ text: " \n " }) });
-    assert.deepEqual(await ask(), { ok: true, value: "(nothing is said in it)" });
+    assert.deepEqual(await ask(), { ok: true, value: "(no speech)" });
   });
-  test("nobody there, a redirect, a missing recording and a stop are told as such", async () => {
+  test("an unreachable server, a redirect, a missing recording and an abort have their own errors", async () => {
     assert.match(reasonOf(await ask({ fetch: () => Promise.reject(new Error("refused")) })), /could not be reached/);
     const seen: RequestInit[] = [];
     const redirecting = (_url: unknown, init?: RequestInit): Promise<Response> => {
@@ -105,7 +105,7 @@ describe("[P5.6] speech to text", () => {
     stop.abort();
     assert.match(reasonOf(await asked), /^transcription\.failed/);
   });
-  test("who is asked: what was named, else Workers AI where it is bound, else OpenAI with a key, else what to set is said", async () => {
+  test("uses the configured service, else bound Workers AI, else OpenAI with a key, else says what to set", async () => {
     const asked: unknown[] = [];
     const ai: SpeechAi = {
       run: (model, input) => {

@@ -1,6 +1,6 @@
 /**
- * A file that comes as a stream, straight into the bucket: bounded, looked at in its first bytes, hashed on the way, never whole in
- * memory. The first file under a name stays: sending it again gives the same answer.
+ * Streams an uploaded file into the bucket: bounded, typed by its first bytes, hashed on the way, never whole in memory. The first
+ * file under a name stays, and a repeated upload gets the same answer.
  */
 import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
 import type { Result } from "../../ports/result.ts";
@@ -11,20 +11,20 @@ import { keyFor, type MediaOrigin } from "../../storage/media-names.ts";
 export interface UploadInput {
   readonly sessionKey: string;
   readonly origin: MediaOrigin;
-  /** What its sender says that it is. */
+  /** The type that the sender declares. */
   readonly contentType: string;
-  /** Of the body, as its sender announced it. */
+  /** The body's size that the sender declares. */
   readonly sizeBytes: number;
   readonly body: ReadableStream<Uint8Array>;
   readonly filename?: string;
   readonly now: number;
-  /** Only what models take as an image. */
+  /** Accept only image types for models. */
   readonly imagesOnly: boolean;
 }
-/** A sender that says nothing for so long has gone. */
+/** A sender that is silent for this long counts as gone. */
 const IDLE_MS = 30_000;
 
-const broken = failure("protocol.invalid_params", "The upload broke off, or is not as long as its Content-Length says. Send it again.");
+const broken = failure("protocol.invalid_params", "The upload broke off, or its length differs from its Content-Length. Send it again.");
 
 export async function upload(input: UploadInput, bucket: Bucket): Promise<Result<MediaUploaded>> {
   const source = new Source(input.body);
@@ -33,7 +33,7 @@ export async function upload(input: UploadInput, bucket: Bucket): Promise<Result
   const mimeType = typeOf(input.contentType, head);
   if (input.imagesOnly && !isShownImage(mimeType)) {
     await source.cancel();
-    return failure("media.unsupported", "A tool's result takes PNG, JPEG, GIF and WebP images only.");
+    return failure("media.unsupported", "A tool's result can only have PNG, JPEG, GIF and WebP images.");
   }
   const r2Key = await keyFor(input.sessionKey, input.origin, mimeType);
   const filename = cleanName(input.filename);
@@ -44,14 +44,14 @@ export async function upload(input: UploadInput, bucket: Bucket): Promise<Result
   const known = await guarded("look for the file", () => bucket.get(r2Key));
   if (!known.ok) return known;
   if (known.value !== null && hasBody(known.value)) {
-    // Sent before. What is there is what counts; what comes now is let go by.
+    // Uploaded before: the stored file is used, and the new body is discarded.
     const [there] = await Promise.all([hashOf(known.value.body), source.drain()]);
     return there === undefined
-      ? failure("storage.failed", "The storage could not give the file. Try again.")
+      ? failure("storage.failed", "The storage could not read the file. Try again.")
       : answer(known.value.size, there);
   }
   const { readable, writable } = new FixedLengthStream(input.sizeBytes);
-  const put = guarded("keep the file", () =>
+  const put = guarded("store the file", () =>
     bucket.put(r2Key, readable, {
       httpMetadata: { contentType: mimeType },
       customMetadata: { originalFilename: filename ?? "", uploadedAt: String(input.now), sessionKey: input.sessionKey },
@@ -62,7 +62,7 @@ export async function upload(input: UploadInput, bucket: Bucket): Promise<Result
   return stored.ok ? answer(input.sizeBytes, sha256) : stored;
 }
 
-/** The body, read once, with the beginning kept until the rest is wanted. */
+/** The body, read once, with its beginning buffered until the rest is read. */
 class Source {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #first: Uint8Array[] = [];
@@ -70,7 +70,7 @@ class Source {
   constructor(body: ReadableStream<Uint8Array>) {
     this.#reader = body.getReader();
   }
-  /** The first bytes, enough to tell what it is. Undefined: it broke off. */
+  /** The first bytes, enough for the type. Undefined when the body broke off. */
   async head(): Promise<Uint8Array | undefined> {
     let bytes = 0;
     while (bytes < HEAD_BYTES) {
@@ -102,17 +102,17 @@ class Source {
     clearTimeout(timer);
     return chunk;
   }
-  /** Everything into the writer. Its sha256 in hex; undefined: it broke off, or was longer or shorter than announced. */
+  /** Writes the whole body. Returns its sha256 in hex; undefined when it broke off or its length differs from the declared one. */
   async pour(to: WritableStream<Uint8Array>, sizeBytes: number): Promise<string | undefined> {
     const writer = to.getWriter();
     const digest = new crypto.DigestStream("SHA-256");
     const hasher = digest.getWriter();
-    // Their failures are seen where they are written to.
+    // The writes report these failures.
     for (const ended of [writer.closed, hasher.closed, digest.digest]) ended.catch(() => {});
     let left = sizeBytes;
     const give = async (chunk: Uint8Array): Promise<void> => {
       left -= chunk.length;
-      if (left < 0) throw new Error("longer than announced");
+      if (left < 0) throw new Error("longer than declared");
       await Promise.all([writer.write(chunk), hasher.write(chunk)]);
     };
     try {
@@ -123,11 +123,11 @@ class Source {
         if (chunk === "broken") throw new Error("broke off");
         await give(chunk);
       }
-      if (left > 0) throw new Error("shorter than announced");
+      if (left > 0) throw new Error("shorter than declared");
       await Promise.all([writer.close(), hasher.close()]);
       return hexOf(await digest.digest);
     } catch (error) {
-      // The bucket must not take half a file for a whole one.
+      // The bucket must not store an incomplete file.
       await Promise.allSettled([writer.abort(error), hasher.abort(error), this.cancel()]);
       return undefined;
     }

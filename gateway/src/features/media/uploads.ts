@@ -1,6 +1,6 @@
 /**
- * Who may upload what over HTTP: a client a file for a session that it may write to, a machine an image for a call that a session
- * made. Decides; stores nothing.
+ * Decides who may upload what over HTTP: a client a file for a session that it may write to, a machine an image for a session's call.
+ * Must not store anything.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { UploadAsked, UploadPlace } from "../../ports/http.ts";
@@ -14,7 +14,7 @@ import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 
-/** A minute, by token. A message has at most 16 files. */
+/** Limit per minute and token. A message has at most 16 files. */
 const UPLOADS_PER_MINUTE = 120;
 const UPLOAD_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const CALL_ID = /^[a-z2-7]{10}\/r[1-9][0-9]{0,14}\/[0-9]{1,9}\/[0-9]{1,9}$/;
@@ -55,7 +55,7 @@ function forMessage(ports: UploadPorts, grant: TokenGrant, { sessionKey = "", id
   });
 }
 
-/** The session checks that the call is open at that machine when the result comes; until then nothing can refer to the file. */
+/** When the result arrives, the session checks that the call is open at that machine; until then the file can't be referenced. */
 function forCall(ports: UploadPorts, grant: TokenGrant, callId: string): Result<UploadPlace> {
   const owner = ownerOf(callId);
   const sessionKey = owner?.kind === "session" && CALL_ID.test(callId) ? ports.sessions.keyOf(owner.ref) : undefined;
@@ -67,6 +67,6 @@ function forCall(ports: UploadPorts, grant: TokenGrant, callId: string): Result<
         : undefined;
   if (grant.kind !== "node" && grant.kind !== "admin")
     return fail("auth.forbidden", "Uploading for a call needs the token of the machine that runs it.");
-  if (sessionKey === undefined || nodeId === undefined) return fail("media.not_found", "There is no such call of a conversation here.");
+  if (sessionKey === undefined || nodeId === undefined) return fail("media.not_found", "There is no such call of a conversation.");
   return succeed({ kind: "call", sessionKey, callId, nodeId, maxBytes: LIMITS.imageBytes });
 }

@@ -1,16 +1,16 @@
 /**
- * Whether a skill may be used now, and why not (product P5.5). PURE. The stages, each with its reason: what the owner says of it, its
- * front matter, whether it is what was approved, and what machines must be able to do.
+ * Decides whether a skill may be used now, and gives the reason if not (product P5.5). PURE. The stages: the owner's settings, the
+ * front matter, the approval, and the capabilities of the machines.
  */
 import type { NodeId, SkillEntryConfig, SkillState } from "../../../../protocol/gen/types.ts";
 import type { SkillHead } from "../../storage/skills/front-matter.ts";
 
-/** What the pins say of its files. `unseen`: nobody has said anything of it yet. */
+/** The approval by the pins. `unseen`: the skill has no pin yet. */
 export type Approval = "approved" | "changed" | "unseen";
 export interface Candidate {
   readonly name: string;
   readonly head: SkillHead;
-  /** What is wrong with its folder. */
+  /** Problems of the skill's folder. */
   readonly problems: readonly string[];
   readonly approval: Approval;
 }
@@ -37,7 +37,7 @@ export function standing(skill: Candidate, entry: SkillEntryConfig | undefined, 
     .map(({ nodeId }) => nodeId)
     .toSorted();
   const notes =
-    head.name === undefined || head.name === name ? [] : [`Its front matter calls it \`${head.name}\`; the folder's name counts.`];
+    head.name === undefined || head.name === name ? [] : [`Its front matter names it \`${head.name}\`; the folder's name is used.`];
   const is = (state: SkillState, ...reasons: readonly string[]): Standing => ({
     state,
     always,
@@ -45,16 +45,16 @@ export function standing(skill: Candidate, entry: SkillEntryConfig | undefined, 
     eligibleHosts: state === "ready" ? hosts : [],
     reasons: [...reasons, ...notes],
   });
-  if (entry?.enabled === false) return is("disabled", `It is switched off: \`skills.entries.${name}.enabled\` is false.`);
+  if (entry?.enabled === false) return is("disabled", `It is disabled: \`skills.entries.${name}.enabled\` is false.`);
   const problems = [...skill.problems, ...head.problems];
   if (problems.length > 0) return is("invalid", ...problems);
   if (skill.approval === "changed")
     return is(
       "changed",
-      `Its files are not those that were approved. Look at them with \`gsv skills show ${name}\`, then \`gsv skills approve ${name}\`.`,
+      `Its files differ from the approved ones. Review them with \`gsv skills show ${name}\`, then run \`gsv skills approve ${name}\`.`,
     );
   if (skill.approval === "unseen")
-    return is("changed", "Too many skills have been seen for this one to be noted. Remove some with `gsv skills remove`.");
+    return is("changed", "There are too many skills, so this one has no approval. Remove some with `gsv skills remove`.");
   if (always || capabilities.length === 0 || hosts.length > 0) return is("ready");
   if (online.length === 0) return is("unmet", `It needs a machine with ${list(capabilities)}, and none is connected.`);
   return is("unmet", ...online.map((machine) => lacks(machine, capabilities)).slice(0, 16));

@@ -41,42 +41,42 @@ interface Row {
 const ROWS: readonly Row[] = [
   { what: "needs nothing, no machine", state: "ready", hosts: [] },
   { what: "needs nothing, machines", machines: [pi, lap, off], state: "ready", hosts: ["lap", "pi"] },
-  { what: "one has it", head: SHELL, machines: [lap, pi], state: "ready", hosts: ["lap"] },
+  { what: "one machine has it", head: SHELL, machines: [lap, pi], state: "ready", hosts: ["lap"] },
   {
-    what: "only one that is off has it",
+    what: "only a disconnected machine has it",
     head: { capabilities: ["text.search"] },
     machines: [lap, off],
     state: "unmet",
     says: /`lap` lacks `text\.search`/,
   },
   {
-    what: "two together have it, none alone",
+    what: "two machines have it together, none alone",
     head: BOTH,
     machines: [lap, machine("s", true, "text.search")],
     state: "unmet",
     says: /`s` lacks `shell\.exec`/,
   },
   { what: "none connected", head: SHELL, machines: [off], state: "unmet", says: /none is connected/ },
-  { what: "always skips the machines", head: { ...SHELL, always: true }, state: "ready", hosts: [] },
-  { what: "the owner says always", head: SHELL, entry: { always: true }, state: "ready" },
-  { what: "the owner says not always", head: { ...SHELL, always: true }, entry: { always: false }, state: "unmet" },
-  { what: "the owner asks for more", entry: { requires: SHELL }, machines: [pi], state: "unmet" },
-  { what: "the owner asks for less", head: BOTH, entry: { requires: SHELL }, machines: [lap], state: "ready", hosts: ["lap"] },
+  { what: "`always` skips the machines", head: { ...SHELL, always: true }, state: "ready", hosts: [] },
+  { what: "the owner sets always", head: SHELL, entry: { always: true }, state: "ready" },
+  { what: "the owner unsets always", head: { ...SHELL, always: true }, entry: { always: false }, state: "unmet" },
+  { what: "the owner requires more", entry: { requires: SHELL }, machines: [pi], state: "unmet" },
+  { what: "the owner requires less", head: BOTH, entry: { requires: SHELL }, machines: [lap], state: "ready", hosts: ["lap"] },
   {
-    what: "off comes first",
+    what: "disabled has precedence",
     head: { problems: ["broken"] },
     entry: { enabled: false },
     approval: "changed",
     state: "disabled",
     says: /skills\.entries\.mail\.enabled/,
   },
-  { what: "on says nothing", entry: { enabled: true }, state: "ready" },
-  { what: "broken comes before changed", head: { problems: ["Line 2: no."] }, approval: "changed", state: "invalid", says: /Line 2/ },
-  { what: "the folder's fault", problems: ["SKILL.md is missing."], state: "invalid", says: /missing/ },
-  { what: "changed comes before machines", head: SHELL, approval: "changed", state: "changed", says: /gsv skills approve mail/ },
+  { what: "enabled has no effect", entry: { enabled: true }, state: "ready" },
+  { what: "invalid has precedence over changed", head: { problems: ["Line 2: no."] }, approval: "changed", state: "invalid", says: /Line 2/ },
+  { what: "a problem of the folder", problems: ["SKILL.md is missing."], state: "invalid", says: /missing/ },
+  { what: "changed has precedence over machines", head: SHELL, approval: "changed", state: "changed", says: /gsv skills approve mail/ },
   { what: "always does not skip the approval", head: { always: true }, entry: { always: true }, approval: "changed", state: "changed" },
   { what: "never noted", approval: "unseen", state: "changed", says: /Too many/ },
-  { what: "another name inside", head: { name: "gmail" }, state: "ready", says: /calls it `gmail`/ },
+  { what: "another name in the front matter", head: { name: "gmail" }, state: "ready", says: /names it `gmail`/ },
 ];
 for (const row of ROWS)
   test(`[SK2] ${row.what}`, () => {
@@ -91,7 +91,7 @@ for (const row of ROWS)
     else assert.ok(row.state === "ready" ? result.reasons.length === 0 : result.reasons.length > 0);
   });
 
-test("[SK1] built-in skills are sound, small, and name only tools that exist", () => {
+test("[SK1] built-in skills are valid, small, and name only existing tools", () => {
   const folders = builtinFolders();
   assert.ok(folders.length >= 5);
   for (const { name, head: own } of folders) {
@@ -105,14 +105,14 @@ test("[SK1] built-in skills are sound, small, and name only tools that exist", (
   }
   assert.equal(builtinFile("skills/__proto__/SKILL.md"), undefined);
 });
-test("[SK1] names and paths", () => {
+test("[SK1] names and paths are checked", () => {
   for (const good of ["mail", "a", "A.b_c-1", "x".repeat(64)]) assert.ok(isSkillName(good), good);
   for (const bad of ["", ".a", "-a", "_a", "a b", "a/b", "..", "ä", "x".repeat(65), "a\n"]) assert.ok(!isSkillName(bad), bad);
   assert.deepEqual(skillPath("skills/mail/a/b.md"), { name: "mail", file: "a/b.md" });
   for (const none of ["skills", "skills/mail", "skills/mail/", "skills//a", "memory/skills/a/b", "xskills/a/b"])
     assert.equal(skillPath(none), undefined, none);
 });
-test("[SK1] the first of a name counts", () => {
+test("[SK1] the first skill of a name is used", () => {
   const folder = (scope: SkillFolder["scope"], name: string): SkillFolder => ({
     scope,
     name,
@@ -137,7 +137,7 @@ test("[SK3] the digest covers names and contents, in any order", async () => {
   const all = [{ a: "1", b: "2" }, { a: "2", b: "1" }, { a: "1" }, { ab: "1", "": "2" }, {}, { a: "1", b: "2", c: "" }];
   assert.equal(new Set(await Promise.all(all.map((files) => of({ ...files })))).size, all.length);
 });
-test("[SK1] what can't be seen is written out, once", () => {
+test("[SK1] invisible characters are written out once", () => {
   for (const [given, shown] of [
     ["a\u202eb", "a[U+202E]b"],
     ["👩‍👧 ok", "👩‍👧 ok"],
@@ -150,7 +150,7 @@ test("[SK1] what can't be seen is written out, once", () => {
     assert.equal(visible(given, 100), shown);
   assert.equal(visible("abcdef", 4), "abc…");
 });
-test("[SK1] any text has an answer, and quickly", () => {
+test("[SK1] any text is parsed quickly", () => {
   const pieces = [
     "---\n",
     "name: x\n",

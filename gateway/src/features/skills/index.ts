@@ -1,4 +1,4 @@
-/** Skills: which an agent has, what the owner approved of them, and what each needs. Runs use only what was approved. */
+/** Skills: an agent's skills, their approvals and their requirements. Runs use only approved skills. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
@@ -14,9 +14,9 @@ import { SkillService } from "./service.ts";
 export interface SkillPorts extends NodesPort, Pick<KernelPorts, "audit" | "background" | "config" | "database" | "now"> {
   readonly bucket: Bucket;
 }
-/** What sessions may call, beside `skillApprovals.writing`. */
+/** The part that sessions call, in addition to `skillApprovals.writing`. */
 export interface SkillsRpc {
-  /** Skills as a session found them. Pins those without a pin; answers every pin that holds for the agent. */
+  /** Takes the skills that a session found. Pins those without a pin; returns every pin that applies to the agent. */
   seen(agentId: string, skills: readonly SeenSkill[]): readonly SkillPin[];
 }
 
@@ -41,5 +41,5 @@ export const skillsFeature: FeatureDefinition<SkillPorts, SkillApprovals & { rea
   },
 };
 
-/** Sessions need no names of people. */
+/** Pins for sessions, without the names of people. */
 const pinOnly = ({ scope, name, sha256, next }: SkillPin): SkillPin => ({ scope, name, sha256, ...(next === undefined ? {} : { next }) });

@@ -1,7 +1,6 @@
 /**
- * The skills of an agent as they are in the bucket: which one of a name counts, its texts, putting and removing one. Knows nothing of
- * approvals: who installs says beforehand what will be there. Puts SKILL.md last and deletes it first, so that what is half done is no
- * skill.
+ * An agent's skills in the bucket: selects one skill per name, reads, writes and removes skills. Must not know approvals; the caller
+ * announces a change first. Writes SKILL.md last and deletes it first, so that a partial change never leaves a usable skill.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillFile } from "../../../../protocol/gen/types.ts";
@@ -15,18 +14,18 @@ import { inForce, SKILL_FILE, type SkillFolder, sha256Of } from "../../storage/s
 import { rootPrefix, type RootSkills, type SkillRoot } from "../../storage/skills/load.ts";
 
 export interface SkillView {
-  /** The ones that count, by name. */
+  /** The selected skills, by name. */
   readonly folders: readonly SkillFolder[];
   readonly own: RootSkills;
   readonly global: RootSkills;
 }
 export interface SkillLibrary {
-  /** `fresh`: compared with the bucket now. */
+  /** `fresh`: compare with the bucket now. */
   view(agentId: string, now: number, fresh?: boolean): Promise<Result<SkillView>>;
   root(root: SkillRoot, now: number): Promise<Result<RootSkills>>;
-  /** A file of a skill, only as it was when the skill was looked at; `skill.changed` when it is not that any more. */
+  /** A file of a skill, in the version that was listed; `skill.changed` when it has changed since then. */
   text(agentId: string, folder: SkillFolder, file: string): Promise<Result<string>>;
-  /** SKILL.md of a skill that can't be used, for its owner to look at: its beginning, whatever it is. */
+  /** The beginning of an unusable skill's SKILL.md, for the owner to review. */
   anyText(agentId: string, folder: SkillFolder): Promise<Result<string>>;
   put(root: SkillRoot, name: string, files: readonly SkillFile[]): Promise<Result<void>>;
   remove(root: SkillRoot, name: string): Promise<Result<number>>;
@@ -36,7 +35,7 @@ const MAX_REMOVED = 10_000;
 const utf8 = new TextEncoder();
 const NOTHING: Result<void> = { ok: true, value: undefined };
 
-/** Where the files of a skill in the bucket are. */
+/** The keys of a skill's files in the bucket. */
 const rootOf = (agentId: string, scope: "agent" | "global"): SkillRoot => (scope === "agent" ? { scope, agentId } : { scope });
 
 export function createSkillLibrary(bucket: Bucket): SkillLibrary {
@@ -44,7 +43,7 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
   const store = createWorkspaceStore(bucket);
   const keyOf = (agentId: string, scope: "agent" | "global", name: string, file: string): string =>
     `${rootPrefix(rootOf(agentId, scope))}${name}/${file}`;
-  const changed = (name: string) => failure("skill.changed", `The skill \`${name}\` was changed at this moment. Look at it again.`);
+  const changed = (name: string) => failure("skill.changed", `The skill \`${name}\` was changed meanwhile. Read it again.`);
 
   async function keysOf(prefix: string): Promise<string[]> {
     const keys: string[] = [];
@@ -57,7 +56,7 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
     return keys;
   }
 
-  /** An agent's own files keep what they were, like any other of its workspace (promises S10). */
+  /** The files of an agent's own skills keep versions, like every file of the workspace (promises S10). */
   async function place(root: SkillRoot, key: string, content: string): Promise<Result<void>> {
     const done =
       root.scope === "agent"

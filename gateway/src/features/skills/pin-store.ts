@@ -1,6 +1,6 @@
 /**
- * What was approved of skills: a digest of each one's files, by whom and when (promises S10, TH14). Knows digests only, never files.
- * A change that the owner makes is noted before it is made, so that a crash in between leaves a skill that holds, old or new.
+ * Stores the approvals of skills: the digest of each skill's files, by whom and when (promises S10, TH14). Must not know files.
+ * The owner's change is recorded before it is made, so that after a crash the old or the new skill is approved.
  */
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
@@ -21,12 +21,12 @@ type Row = {
   next_at: number | null;
   next_by: string | null;
 };
-/** Of one agent, or of all together: several times the skills that are used. */
+/** Limit of pins per agent, and for the shared skills: several times the number of usable skills. */
 const MAX_PINS = 500;
 const VERSION = "skills-version";
 const FIRST_USE = "first use";
 
-/** The agent's id; "" for skills that are every agent's. */
+/** The agent's id; "" for shared skills. */
 export const ownerOf = (scope: "agent" | "global", agentId: string): string => (scope === "agent" ? agentId : "");
 
 export class SkillPins {
@@ -43,7 +43,7 @@ export class SkillPins {
     return this.#version;
   }
 
-  /** Everything that holds for an agent. */
+  /** Every pin that applies to an agent. */
   list(agentId: string): readonly PinRecord[] {
     return all<Row>(this.#db.sql, "SELECT * FROM skill_pins WHERE agent_id IN ('', ?) ORDER BY agent_id, name", agentId).map(record);
   }
@@ -52,7 +52,7 @@ export class SkillPins {
     return row && record(row);
   }
 
-  /** Pins what has no pin; a change that was announced and is now there takes its place. Answers what was pinned for the first time. */
+  /** Pins skills without a pin, and completes announced changes that have arrived. Returns the new pins. */
   seen(agentId: string, skills: readonly SeenSkill[], now: number): readonly SeenSkill[] {
     const first: SeenSkill[] = [];
     for (const skill of skills) {
@@ -73,7 +73,7 @@ export class SkillPins {
     this.#put(owner, name, sha256, now, by);
   }
 
-  /** The owner is about to make `to` of what is `from` now. False: `from` is not what was approved, and nothing was noted. */
+  /** Announces the owner's change from `from` to `to`. False when `from` is not approved; then nothing is recorded. */
   allow(owner: string, name: string, from: string, to: string, by: string, now: number): boolean {
     const pin = this.find(owner, name);
     if (pin === undefined && this.#count(owner) >= MAX_PINS) return false;
@@ -96,7 +96,7 @@ export class SkillPins {
     return true;
   }
 
-  /** Says whether there was one. */
+  /** Returns whether there was a pin. */
   remove(owner: string, name: string): boolean {
     if (this.find(owner, name) === undefined) return false;
     this.#db.transactionSync(() => {

@@ -1,4 +1,4 @@
-/** Whether a skill is what was approved. PURE. */
+/** Compares a skill with its approval. PURE. */
 import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
 import type { Approval } from "./eligibility.ts";
 import type { SkillFolder } from "../../storage/skills/folder.ts";
@@ -13,7 +13,7 @@ export function approvalOf(folder: Pick<SkillFolder, "scope" | "name" | "sha256"
   return folder.sha256 !== undefined && (folder.sha256 === pin.sha256 || folder.sha256 === pin.next) ? "approved" : "changed";
 }
 
-/** What the gateway should be told of: skills without a pin, and changes of the owner that have now arrived. */
+/** The skills to report to the gateway: those without a pin, and announced changes that have arrived. */
 export function unreported(folders: readonly SkillFolder[], pins: readonly SkillPin[]): readonly SeenSkill[] {
   return folders.flatMap((folder): readonly SeenSkill[] => {
     const { scope, name, sha256 } = folder;

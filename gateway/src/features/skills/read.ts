@@ -1,6 +1,6 @@
 /**
- * Skills as a conversation may use them: which ones are offered in the prompt, and their texts. Whatever is handed out is exactly what
- * was approved: a file is compared with the digest that the approval covers, not with a cache. Asks the gateway; writes nothing.
+ * Skills for sessions: the list for the prompt, and the skills' texts. Returns only approved content: compares each file with the
+ * approved digest, not with a cache. Asks the gateway for pins; must not write.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { PromptSkill } from "../../prompt/assemble.ts";
@@ -15,14 +15,14 @@ import { createSkillLibrary, type SkillLibrary, type SkillView } from "./library
 import { approvalOf, unreported } from "./pins.ts";
 
 export type SeenPort = Pick<GatewayPort, "skillsSeen">;
-/** What a conversation is told of a skill that must not be used. */
+/** The text for the model about a skill that it must not use. */
 export const notApproved = (name: string) =>
   failure(
     "skill.changed",
-    `The skill \`${name}\` is not what was approved: something other than your human changed it. Don't use it. Your human can look at it with \`gsv skills show ${name}\` and then say \`gsv skills approve ${name}\`.`,
+    `The skill \`${name}\` differs from the approved version: something other than your human changed it. Don't use it. Your human can review it with \`gsv skills show ${name}\` and then run \`gsv skills approve ${name}\`.`,
   );
 
-/** A file of a skill for a conversation, by its workspace path. Undefined: the path is not inside of a skill; nothing else may read one. */
+/** A skill's file for a session, by its workspace path; undefined when the path is not in a skill. The only way for sessions to read skills. */
 export async function readSkillFile(
   bucket: Bucket,
   gateway: SeenPort,
@@ -32,7 +32,7 @@ export async function readSkillFile(
 ): Promise<Result<string> | undefined> {
   const asked = skillPath(path);
   const none = (): Result<never> => failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
-  // A disk may take capitals for small letters: there is one way to spell a skill, and it is this one.
+  // A disk may ignore case, so only the exact spelling of a skill is accepted.
   if (asked === undefined) return /^skills\/./i.test(path.normalize("NFKC")) && !/^skills\/[^/]+$/.test(path) ? none() : undefined;
   const library = createSkillLibrary(bucket);
   for (const fresh of [false, true]) {
@@ -40,7 +40,7 @@ export async function readSkillFile(
     if (!view.ok) return view;
     const folder = view.value.folders.find(({ name }) => name === asked.name);
     if (folder === undefined || folder.scope === "builtin") {
-      // What is not known yet may have been made a moment ago.
+      // An unknown skill may be new: compare with the bucket.
       if (!fresh) continue;
       return folder === undefined ? none() : library.text(agentId, folder, asked.file);
     }
@@ -62,11 +62,11 @@ export async function readSkillFile(
   return none();
 }
 
-/** The skills of the prompt; the same list, as the same object, while nothing changed. */
+/** The skills of the prompt; the same object while nothing has changed. */
 export class PromptSkills {
   readonly #library: SkillLibrary;
   readonly #gateway: SeenPort;
-  /** Pins for which everything was compared with the bucket: what differs from them still does so for a reason. */
+  /** The pins of the last full comparison with the bucket; remaining differences are real. */
   #comparedFor: readonly SkillPin[] | undefined;
   #reported: { readonly from: readonly SkillPin[] | undefined; readonly pins: readonly SkillPin[]; readonly what: string } | undefined;
   #made: { readonly key: readonly unknown[]; readonly skills: readonly PromptSkill[] } | undefined;
@@ -84,7 +84,7 @@ export class PromptSkills {
     const wrong = view.value.folders.some((folder) => approvalOf(folder, pins) === "changed");
     const looked = Math.min(view.value.own.checkedAt, view.value.global.checkedAt) === input.now;
     if (wrong && !looked && this.#comparedFor !== pins) {
-      // The pins may be newer than what is known of the files: an approval, or a change made elsewhere.
+      // The pins may be newer than the cached files, after an approval or a change in another isolate.
       view = await this.#library.view(agentId, input.now, true);
       if (!view.ok) return view;
       pins = await this.#pins(agentId, view.value, input.skillPins);
@@ -96,7 +96,7 @@ export class PromptSkills {
     return { ok: true, value: this.#made.skills };
   }
 
-  /** What is not pinned is told to the gateway, once for what was found. A gateway that fails approves nothing. */
+  /** Reports unpinned skills to the gateway, once per finding. When the gateway fails, they stay unapproved. */
   async #pins(agentId: string, view: SkillView, given: readonly SkillPin[] | undefined): Promise<readonly SkillPin[]> {
     const known = this.#reported?.from === given ? this.#reported : undefined;
     const pins = known?.pins ?? given ?? [];

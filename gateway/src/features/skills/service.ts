@@ -1,7 +1,7 @@
 /**
- * Skills as the gateway sees them: which there are, what was approved of them, what stands in the way of each. The only place that
- * approves anything. A skill that nobody has spoken about is taken as it is found, once; after that only its owner changes what holds
- * (promises S10, TH14). Answers are values; what changed is audited.
+ * The gateway's skills: lists them with their approvals and problems, installs, removes and approves them. No other module approves.
+ * A new skill is pinned once as it is found; after that only the owner can change the approval (promises S10, TH14). Failures are
+ * values; changes are audited.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillEntry, SkillFile, SkillsReport } from "../../../../protocol/gen/types.ts";
@@ -35,10 +35,10 @@ export interface SkillServicePorts extends NodesPort, Pick<KernelPorts, "audit" 
   readonly library: SkillLibrary;
   readonly pins: SkillPins;
 }
-/** Most entries that one report has. */
+/** Maximum number of entries of one report. */
 const MAX_ENTRIES = 1000;
 const SHORT_CHARS = 1024;
-/** Well below a frame. What comes after it is shortened to its name, state and first reason. */
+/** Well below the size of a frame. Later entries are shortened to name, state and first reason. */
 const REPORT_CHARS = 500_000;
 const MAX_NODES = 256;
 const utf8 = new TextEncoder();
@@ -53,17 +53,17 @@ export class SkillService {
     this.#ports = ports;
   }
 
-  /** One after the other: what is compared, approved and written belongs together. */
+  /** Serialises changes, because comparing, approving and writing belong together. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.take("", work);
   }
-  /** Writes of one skill's files by clients wait for each other: each says beforehand what the whole will then be. */
+  /** Serialises the clients' writes to one skill, because each announces the digest of the whole skill. */
   whileWriting<T>(agentId: string, path: string, work: () => Promise<T>): Promise<T> {
     const asked = skillPath(path.replace(/^\.\//, ""));
     return asked === undefined ? work() : this.#turns.take(`${agentId}/${asked.name}`, work);
   }
 
-  // ---------------------------------------------------------------- looking
+  // ---------------------------------------------------------------- reading
 
   async report(agentId: string, fresh: boolean): Promise<Result<SkillsReport>> {
     const now = this.#ports.now();
@@ -112,13 +112,13 @@ export class SkillService {
       const there = await library.root(root, now());
       if (!there.ok) return there;
       const old = there.value.skills.find((skill) => skill.name === name);
-      if (old !== undefined && !replace) return fail("skill.exists", `There is a skill \`${name}\` already.`);
+      if (old !== undefined && !replace) return fail("skill.exists", `The skill \`${name}\` already exists.`);
       if (old === undefined && there.value.skills.length >= LIMITS.skills) return fail("skill.limit");
       const digests = new Map<string, string>();
       for (const { path, content } of files) digests.set(path, await sha256Of(utf8.encode(content)));
       const sha256 = await digestOf(digests);
       const owner = ownerOf(scope, agentId);
-      // What is to be there holds before it is there; what was approved holds until then. Anything between the two does not.
+      // The new digest is approved before the write, and the old one stays approved until then. Partial states are not approved.
       if (old === undefined || !pins.allow(owner, name, old.sha256 ?? "", sha256, by, now())) pins.approve(owner, name, sha256, by, now());
       const put = await library.put(root, name, files);
       if (!put.ok) return put;
@@ -131,7 +131,7 @@ export class SkillService {
     const there = await this.#ports.library.root(root, this.#ports.now());
     if (!there.ok) return there;
     const folder = there.value.skills.find((skill) => skill.name === name);
-    if (folder?.sha256 !== sha256) return fail("storage.failed", `The skill \`${name}\` was not stored as it was sent.`, "Try again.");
+    if (folder?.sha256 !== sha256) return fail("storage.failed", `The skill \`${name}\` was not stored completely.`, "Try again.");
     return succeed({ skill: this.#entry(agentId, folder, this.#ports.pins.list(agentId)) });
   }
 
@@ -149,7 +149,7 @@ export class SkillService {
       const from = scope ?? (has(own.skills) ? "agent" : "global");
       const owner = ownerOf(from, agentId);
       if (!has(from === "agent" ? own.skills : global.skills)) {
-        // What was approved of a skill that is gone may be forgotten, too.
+        // Remove the approval of a deleted skill too.
         if (this.#ports.pins.remove(owner, name)) return succeed({ removed: true, scope: from });
         if (folders.some((folder) => folder.name === name && folder.scope === "builtin")) return fail("skill.builtin");
         return noSkill(name);
@@ -177,7 +177,7 @@ export class SkillService {
     });
   }
 
-  /** A file of the agent's own skills is about to become `sha256`. `agent:` writers are refused where the skill is not what was approved. */
+  /** Announces that a file of the agent's own skill will become `sha256`. Refuses `agent:` writers when the skill is not approved. */
   writing({ agentId, path, sha256, by }: SkillWriting): Promise<Result<void>> {
     return this.#inTurn(async () => {
       const done: Result<void> = { ok: true, value: undefined };
@@ -188,7 +188,7 @@ export class SkillService {
       const there = await library.root({ scope: "agent", agentId }, now());
       if (!there.ok) return there;
       const folder = there.value.skills.find(({ name }) => name === asked.name);
-      // Too many or too large files: nothing of it is used, whoever changes it.
+      // With too many or too large files the skill is unusable for every writer.
       if (folder !== undefined && folder.sha256 === undefined) return done;
       const files = folder === undefined ? new Map(NO_FILES) : digestsOf(folder.files);
       const from = await digestOf(files);
@@ -199,7 +199,7 @@ export class SkillService {
         return by.startsWith("agent:")
           ? fail(
               "skill.changed",
-              `The skill \`${asked.name}\` is not what was approved, so it must not be changed now.`,
+              `The skill \`${asked.name}\` differs from the approved version, so it must not be changed now.`,
               `The owner can review it with \`gsv skills show ${asked.name}\` and then run \`gsv skills approve ${asked.name}\`.`,
             )
           : done;
@@ -218,7 +218,7 @@ export class SkillService {
     });
   }
 
-  /** Skills that a conversation found. Never approves what differs from a pin. */
+  /** Skills that a session found. Never approves a skill that differs from its pin. */
   seen(agentId: string, skills: readonly SeenSkill[]): readonly PinRecord[] {
     const { pins, now, audit, background } = this.#ports;
     const sound = skills.filter(({ name, sha256 }) => isSkillName(name) && /^[0-9a-f]{64}$/.test(sha256)).slice(0, 2 * LIMITS.skills);
@@ -243,7 +243,7 @@ export class SkillService {
     let view = await library.view(agentId, now(), fresh);
     if (!view.ok) return view;
     const known = pins.list(agentId);
-    // A conversation may have changed one in an isolate of its own: what looks wrong is looked at before it is called wrong.
+    // A session may have changed a skill in another isolate, so check the bucket before reporting a difference.
     if (!fresh && view.value.folders.some((folder) => approvalOf(folder, known) === "changed"))
       view = await library.view(agentId, now(), true);
     if (view.ok) this.seen(agentId, unreported(view.value.folders, known));
@@ -302,7 +302,7 @@ export class SkillService {
   }
 }
 
-/** A report fits a frame, whatever the authors of skills write. */
+/** Shortens a report so that it fits a frame. */
 function inRoom(entries: readonly SkillEntry[]): SkillEntry[] {
   let chars = 0;
   return entries.map((entry) => {

@@ -196,7 +196,7 @@ describe("[P5.6] files of a message", () => {
     );
     expect(texts[2]).toContain("Only the first 65536 bytes are shown");
     expect((texts[2] ?? "").length).toBeLessThan(66_500);
-    expect(texts[3]).toMatch(/^\[A file is here that is not shown: \{"name":"x\.pdf","type":"application\/pdf","bytes":8\}/);
+    expect(texts[3]).toMatch(/^\[A file is not shown: \{"name":"x\.pdf","type":"application\/pdf","bytes":8\}/);
     expect(texts[4]).toContain("PNG, JPEG, GIF and WebP only");
   });
   it("a model that sees no images is told so, and the bucket is not asked for them", async () => {
@@ -242,7 +242,7 @@ describe("[P5.6] recordings", () => {
     const session = newSession();
     value(await sendFiles(session, "m1", [{ mimeType: "audio/ogg; codecs=opus", data: OGG }], ""));
     const call = await stage.call(0);
-    expect(shown(call.request.messages)).toContain(String.raw`What is said in it: \"hello 1 \\\"quoted\\\"\"`);
+    expect(shown(call.request.messages)).toContain(String.raw`Transcript: \"hello 1 \\\"quoted\\\"\"`);
     call.answer(says("ok"));
     await stage.ended("run-m1");
     value(await session.send("m2"));

@@ -132,7 +132,7 @@ const CASES: readonly Case[] = [
     state: "ready",
     text: head("name: x\ndescription: d\nallowed-tools: [Bash]\nlicense: MIT\nuser-invocable: true"),
   },
-  { title: "a name other than the folder's", state: "ready", text: head("name: gmail\ndescription: d"), says: /calls it `gmail`/ },
+  { title: "a name other than the folder's", state: "ready", text: head("name: gmail\ndescription: d"), says: /names it `gmail`/ },
   { title: "no name", state: "ready", text: head("description: d") },
   { title: "no description", state: "invalid", text: head("name: x"), says: /description.*missing/ },
   { title: "an empty description", state: "invalid", text: head('name: x\ndescription: "  "'), says: /`description` is empty/ },
