@@ -59,7 +59,7 @@ export function snapshot<T extends object>(kv: KeyValues, prefix: string): Parti
   return entries as Partial<T>;
 }
 
-/** A view of the value at `path` inside the stored value `key`. Reads the storage at each use, so it never writes back stale state. */
+/** A view of what lies at `path` inside the stored value `key`. Looks it up at each use, so it never writes back stale state. */
 function nested(kv: KeyValues, key: string, path: readonly string[], value: unknown): unknown {
   if (!isContainer(value)) return value;
   const load = (): { readonly root: unknown; readonly here: Container } => {

@@ -1,4 +1,4 @@
-/** Returns Durable Objects as ports. A caller of a port must not depend on the object's boundary. */
+/** The Durable Objects as ports: the caller of a port must not depend on the boundary of the object. */
 import type { Env } from "./env.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionPort } from "../ports/session.ts";

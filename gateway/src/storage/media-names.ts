@@ -2,7 +2,7 @@
  * Names of stored files. A name derives from the file's origin, so that a repeated upload stores nothing twice and no sender can
  * choose the name of another sender's file. Asynchronous only because hashing is.
  */
-import { mediaKey, mediaPrefix } from "./keys.ts";
+import { isOwnKey, mediaKey, mediaPrefix } from "./keys.ts";
 
 export type MediaOrigin =
   /** The n-th file of a message. */
@@ -38,11 +38,6 @@ export async function uuidFor(sessionKey: string, origin: MediaOrigin): Promise<
 export const keyFor = async (sessionKey: string, origin: MediaOrigin, mimeType: string): Promise<string> =>
   mediaKey(sessionKey, await uuidFor(sessionKey, origin), mimeType);
 
-/** Whether the key names a file of this session. */
-export function isOwnKey(sessionKey: string, key: string): boolean {
-  const prefix = mediaPrefix(sessionKey);
-  return key.startsWith(prefix) && /^[0-9a-fA-F-]{1,64}\.[a-z0-9]{1,8}$/.test(key.slice(prefix.length));
-}
 /** Whether the key belongs to a file of this origin, for any type. */
 export async function isKeyOf(sessionKey: string, origin: MediaOrigin, key: string): Promise<boolean> {
   return isOwnKey(sessionKey, key) && key.startsWith(`${mediaPrefix(sessionKey)}${await uuidFor(sessionKey, origin)}.`);

@@ -94,7 +94,7 @@ test("one definition and one line add a capability: table, method, alarm, tool, 
   });
 });
 
-test("two features with one method are an error of the program", async () => {
+test("two features with the same method throw", async () => {
   await runInDurableObject(gateway(), async (instance, state) => {
     const twice = WITH_REMINDERS.add({
       name: "again",

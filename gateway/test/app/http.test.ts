@@ -25,7 +25,7 @@ async function problemOf(response: Response): Promise<{ status: number; reason: 
   return { status: response.status, reason: body.reason };
 }
 
-test("[S1] /health is open, and says nothing that a stranger may not know", async () => {
+test("[S1] /health is open and reveals nothing private", async () => {
   const response = await fetchWorker(`${AT}/health`);
   expect(response.status).toBe(200);
   expect(response.headers.get("Access-Control-Allow-Origin")).toBeNull();
@@ -34,7 +34,7 @@ test("[S1] /health is open, and says nothing that a stranger may not know", asyn
   expect(Object.keys(body as object).sort()).toEqual(["fingerprint", "ok", "protocol", "version"]);
 });
 
-describe("[S1][P2.4] everything else needs a token", () => {
+describe("[S1][P2.4] every other route needs a token", () => {
   const paths = ["/openapi.json", "/media/x", "/", "/nope", "/run", "/jobs", "/events/1/resolve", "/account/1/send"];
   test.each(paths)("%s", async (path) => {
     expect(await problemOf(await fetchWorker(AT + path))).toEqual({ status: 401, reason: "auth.required" });
@@ -46,7 +46,7 @@ describe("[S1][P2.4] everything else needs a token", () => {
     expect((await fetchWorker(`${AT}${path}?token=${ADMIN}`)).status).toBe(401);
   });
 
-  test("tokens of nodes and channels open nothing here", async () => {
+  test("tokens of nodes and channels are refused", async () => {
     for (const made of [await token("node", { nodeId: "lap" }), await token("channel", { channel: "discord" })])
       expect(await problemOf(await fetchWorker(`${AT}/openapi.json`, auth(made.token)))).toEqual({ status: 403, reason: "auth.forbidden" });
     expect((await fetchWorker(`${AT}/openapi.json`, auth((await token("client-ro")).token))).status).toBe(200);
@@ -62,7 +62,7 @@ describe("[S1][P2.4] everything else needs a token", () => {
     expect(seen).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
   });
 
-  test("[S2] a browser's page of another origin is refused, token or not", async () => {
+  test("[S2] a page of another origin is refused, with or without a token", async () => {
     expect(
       await problemOf(
         await fetchWorker(`${AT}/openapi.json`, { headers: { Authorization: `Bearer ${ADMIN}`, Origin: "https://evil.example" } }),
@@ -71,7 +71,7 @@ describe("[S1][P2.4] everything else needs a token", () => {
   });
 });
 
-test("unknown routes and methods are 404 problems for those who may ask", async () => {
+test("with a valid token, unknown routes and methods are 404 problems", async () => {
   expect(await problemOf(await fetchWorker(`${AT}/nope`, auth(ADMIN)))).toEqual({ status: 404, reason: "protocol.unknown_method" });
   expect(await problemOf(await fetchWorker(`${AT}/health`, { method: "POST" }))).toEqual({
     status: 404,
@@ -103,7 +103,7 @@ describe("[X18][TH15] /media", () => {
   const get = (key: string, init: RequestInit<IncomingRequestCfProperties> = auth(ADMIN)): Promise<Response> =>
     fetchWorker(`${AT}/media/${key}`, init);
 
-  test("is served as an attachment that no browser runs, whatever its sender called it", async () => {
+  test("is served as an attachment that no browser runs, for any file name and type", async () => {
     await put("bin", "text/html", 'x"\r\nSet-Cookie: a=b; ../../evil.html');
     const response = await get(encodeURIComponent(`${KEY}.bin`));
     expect(response.status).toBe(200);
@@ -116,7 +116,7 @@ describe("[X18][TH15] /media", () => {
     expect(new TextDecoder().decode(await response.arrayBuffer())).toContain("script");
   });
 
-  test("pictures keep their type, svg does not; a raw slash in the key is the same key", async () => {
+  test("images keep their type, SVG does not; a raw slash in the key is the same key", async () => {
     await put("png", "image/png", "ü ber.png");
     const response = await get(`${encodeURIComponent(KEY.split("/")[0] ?? "")}/${KEY.split("/")[1]}.png`);
     expect(response.headers.get("Content-Type")).toBe("image/png");
@@ -125,7 +125,7 @@ describe("[X18][TH15] /media", () => {
     expect((await get(encodeURIComponent(`${KEY}.svg`))).headers.get("Content-Type")).toBe("application/octet-stream");
   });
 
-  test("opens nothing but media", async () => {
+  test("serves only media", async () => {
     await env.STORAGE.put("agents/main/MEMORY.md", "private");
     await env.STORAGE.put("media/../agents/main/MEMORY.md", "private");
     for (const key of [
@@ -144,7 +144,7 @@ describe("[X18][TH15] /media", () => {
     }
   });
 
-  test("only with a token that may read, and only to read", async () => {
+  test("needs a token with read access and is read-only", async () => {
     await put("png", "image/png", "x.png");
     const key = encodeURIComponent(`${KEY}.png`);
     expect((await get(key, {})).status).toBe(401);

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("[D6][P12] the first /health of a runtime's life, and only that, makes interrupted conversations go on", async () => {
+test("[D6][P12] only the first /health of a runtime resumes interrupted conversations", async () => {
   const { of } = fakeSessions();
   const asked: string[] = [];
   vi.spyOn(parts, "channel").mockImplementation((_env, name) =>

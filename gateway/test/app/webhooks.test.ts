@@ -63,12 +63,12 @@ async function reasonOf(response: Response): Promise<string> {
   return body.reason;
 }
 
-test("[S1] without a first token channels are closed too", async () => {
+test("[S1] without a first token, webhooks of channels are refused too", async () => {
   expect(await reasonOf(await call("/hook/default", post("x")))).toBe("auth.not_configured");
   expect(seen).toEqual([]);
 });
 
-test("a platform's request reaches its channel whole: path, query, body and the platform's own headers", async () => {
+test("a platform's request reaches its channel with path, query, body and the platform's headers", async () => {
   await seed();
   const response = await call("/hook/default/a%2Fb?after=1&x=%20", post('{"a":1}', { "X-Signature": "abc", "Content-Type": "text/x" }));
   expect(response.status).toBe(200);
@@ -80,7 +80,7 @@ test("a platform's request reaches its channel whole: path, query, body and the 
   expect(seen[1]).toMatchObject({ url: "https://channel.invalid/default?after=2", method: "GET", body: "" });
 });
 
-test("[S5] credentials of this gateway, and what only proxies and browsers say, stay here", async () => {
+test("[S5] the gateway's credentials and the headers of proxies and browsers are not forwarded", async () => {
   await seed();
   await call(
     "/hook/default",
@@ -100,7 +100,7 @@ test("[S5] credentials of this gateway, and what only proxies and browsers say, 
   );
 });
 
-test("[A6][X17] only channels that say they take webhooks are reached; the others look like none", async () => {
+test("[A6][X17] only channels that declare webhooks are reached; the others look like unknown routes", async () => {
   await seed();
   for (const path of ["/quiet/default", "/none/default", "/HOOK/default", "/hook", "/", "/a.b/x", "/hook%2F/x", "/constructor/x"]) {
     const response = await call(path, post("x"));
@@ -119,7 +119,7 @@ test("[S2] a page in a browser reaches no channel", async () => {
   expect(seen).toEqual([]);
 });
 
-test("[S2] on one's own machine a foreign Host is refused here as everywhere", async () => {
+test("[S2] on the owner's machine a foreign Host is refused", async () => {
   await seed();
   const headers = { Host: "evil.example" };
   const response = await fetchWorker("http://evil.example/channels/hook/x", post("x", headers), { ...bindings(), ENVIRONMENT: "embedded" });
@@ -127,7 +127,7 @@ test("[S2] on one's own machine a foreign Host is refused here as everywhere", a
   expect(seen).toEqual([]);
 });
 
-test("[P19] other methods, and a body of one byte too much, told or not, are refused", async () => {
+test("[P19] other methods and a body one byte over the limit, declared or not, are refused", async () => {
   await seed();
   for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"]) expect((await call("/hook/x", { method })).status, method).toBe(405);
   const big = new Uint8Array(LIMITS.webhookBytes + 1);
@@ -144,7 +144,7 @@ test("[P19] other methods, and a body of one byte too much, told or not, are ref
   expect(seen[0]?.body).toHaveLength(LIMITS.webhookBytes);
 });
 
-test("[S18] of an answer only its body, type and status come back; redirects and upgrades do not", async () => {
+test("[S18] only the body, type and status of an answer are returned; redirects and upgrades are not", async () => {
   await seed();
   answer = () =>
     new Response("<script>", {
@@ -161,7 +161,7 @@ test("[S18] of an answer only its body, type and status come back; redirects and
   expect(await reasonOf(await call("/hook/x", post("x")))).toBe("channel.failed");
 });
 
-test("a channel that breaks is a 502, and says nothing of why", async () => {
+test("a failing channel gives a 502 without details", async () => {
   await seed();
   answer = () => {
     throw new Error("inner secret");
@@ -184,7 +184,7 @@ test("a channel is asked once a minute whether it takes webhooks", async () => {
   expect(await ask()).toBe(404);
 });
 
-test("[P19] at most so many requests wait for channels at once; the next is told to come again", async () => {
+test("[P19] the number of requests that wait for channels is bounded; the next request gets a retry error", async () => {
   const webhooks = new Webhooks(() => 0);
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => {

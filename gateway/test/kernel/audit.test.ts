@@ -36,7 +36,7 @@ test("[S16] who did what, with the arguments only as a digest", async () => {
   expect(JSON.stringify(entries)).not.toContain("canary");
 });
 
-test("[S16] denials are noted, and a flood of them is counted instead", async () => {
+test("[S16] denials are recorded, and a flood of denials is only counted", async () => {
   const lap = await node("lap");
   // One minute of the clock, however slow the machine is.
   const floodAt = Date.now();
@@ -51,7 +51,7 @@ test("[S16] denials are noted, and a flood of them is counted instead", async ()
   expect((await list({ action: "config.get" })).entries[0]?.detail).toContain("20 more");
 });
 
-test("[S16] each entry's hash covers the one before: what is altered or removed shows", async () => {
+test("[S16] each entry's hash covers the previous entry, so changes and removals are detected", async () => {
   for (let at = 0; at < 5; at++) await admin.ok("config.set", { path: "limits.stepsPerRun", value: at + 1 });
   const { entries } = await list();
   for (const [at, entry] of entries.entries()) expect(entry.prevHash).toBe(entries[at + 1]?.hash ?? "0".repeat(64));
@@ -69,7 +69,7 @@ test("pages", async () => {
   expect((await list({ limit: 10, beforeSeq: 4 })).entries.map(({ seq }) => seq)).toEqual([3, 2, 1]);
 });
 
-test("[S16] after 90 days entries go, and the rest is still a chain", async () => {
+test("[S16] entries are pruned after 90 days, and the rest is still a chain", async () => {
   await runInDurableObject(gateway(), async (_gateway, state) => {
     let now = 1_000_000;
     const audit = new Audit(state.storage, { now: () => now });
@@ -87,7 +87,7 @@ test("[S16] after 90 days entries go, and the rest is still a chain", async () =
   });
 });
 
-test("what a session notes is part of it", async () => {
+test("entries of sessions are part of it", async () => {
   await gateway().audit({ actor: "session:agent:main:main", action: "tool.run", target: "lap__Bash", decision: "allowed" });
   expect((await list()).entries).toMatchObject([{ action: "tool.run", actor: "session:agent:main:main" }]);
 });

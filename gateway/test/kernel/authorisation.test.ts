@@ -83,7 +83,7 @@ test.each(methods)("[S1] nobody: %s", async (method) => {
   expect((await peer.ended()).code).toBe(method === "connect" ? 4001 : 4000);
 });
 
-test("[S3] what a node and a channel may call at all is this and no more", () => {
+test("[S3] nodes and channels may call exactly these methods", () => {
   const open = (mode: "node" | "channel"): string[] =>
     methods.filter((method) => method !== "connect" && METHODS[method].callers.some((caller) => caller === mode)).sort();
   expect(open("node")).toEqual([
@@ -109,7 +109,7 @@ test("[S3] a node that asks for tools gets its own only", async () => {
   expect(await names("client")).toEqual(expect.arrayContaining(["admin-as-node__Bash", "lap__Bash", "gsv__ReadFile"]));
 });
 
-describe("[X2] what a node could do in the reference, it can't here", () => {
+describe("[X2] a node can't use the reference's privileges", () => {
   test.each([
     ["config.get", { path: "apiKeys.anthropic" }],
     ["config.set", { path: "toolApproval.defaultDecision", value: "allow" }],
@@ -129,8 +129,8 @@ describe("[X2] what a node could do in the reference, it can't here", () => {
   });
 });
 
-describe("[S4] a token that ends while its connection is open", () => {
-  test("revoked: closed at once, and the id is free", async () => {
+describe("[S4] a token that is revoked or expires while its connection is open", () => {
+  test("revoked: the connection is closed immediately, and the id is free", async () => {
     const mine = await token("client");
     const peer = await open();
     await peer.ok("connect", connectParams("client", "short-lived", mine.token));
@@ -170,7 +170,7 @@ describe("[S4] a token that ends while its connection is open", () => {
   });
 });
 
-test("[A5][S4] the whole life of a token", async () => {
+test("[A5][S4] the lifecycle of a token", async () => {
   const admin = peers.get("admin");
   if (admin === undefined) throw new Error("no admin");
   const made = await admin.ok<{ token: string; entry: { tokenId: string; last4: string } }>("tokens.create", {
@@ -192,7 +192,7 @@ test("[A5][S4] the whole life of a token", async () => {
   expect((await admin.refused("tokens.revoke", { tokenId: "nope" })).reason).toBe("token.not_found");
 });
 
-test("[S4] the last admin token can't be revoked, nor a first token come back after it was", async () => {
+test("[S4] the last admin token can't be revoked, and a revoked first token is not imported again", async () => {
   const admin = peers.get("admin");
   const first = await runInDurableObject(gateway(), (_gateway, state) =>
     new Tokens(state.storage).list().find((entry) => entry.label === "first token"),
@@ -208,7 +208,7 @@ test("[S4] the last admin token can't be revoked, nor a first token come back af
   expect((await again.refused("connect", connectParams("client", "x", ADMIN))).reason).toBe("auth.required");
 });
 
-test("[A5][S4][X19] what is stored is a digest", async () => {
+test("[A5][S4][X19] only a digest is stored", async () => {
   const made = await token("client");
   const dump = await runInDurableObject(gateway(), (_gateway, state) =>
     JSON.stringify(state.storage.sql.exec("SELECT * FROM tokens").toArray()),

@@ -22,7 +22,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
     await admin.ok("config.set", { path: "systemPrompt", value: `never say ${SECRET} aloud` });
   });
 
-  test("config.get masks them, by path and wherever else they turn up", async () => {
+  test("config.get masks them, by path and by value", async () => {
     const texts = [
       await admin.call("config.get"),
       await admin.call("config.get", { path: "apiKeys" }),
@@ -38,7 +38,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
     }
   });
 
-  test("a run's context has none; only a model call gets the key it needs", async () => {
+  test("a run's context contains no secrets; only a model call gets its key", async () => {
     const context = await port().runContext("agent:main:main", undefined);
     expect(context).not.toBeNull();
     expect(JSON.stringify(context)).not.toContain(SECRET);
@@ -66,7 +66,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
     expect(lines.join("\n")).not.toContain(SECRET);
   });
 
-  test("a mask that an editor sends back changes nothing; one where nothing is set is refused", async () => {
+  test("a mask that an editor sends back changes nothing; a mask for an unset value is refused", async () => {
     const { config } = await admin.ok<{ config: { apiKeys: Record<string, string> } }>("config.get");
     await admin.ok("config.set", { path: "apiKeys", value: { ...config.apiKeys, openai: "sk-other-key" } });
     expect((await gateway().modelAccess(["anthropic", "openai"])).apiKeys).toEqual({ anthropic: SECRET, openai: "sk-other-key" });
@@ -74,7 +74,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
   });
 });
 
-describe("[X4][A3][W20] names that mean something to JavaScript", () => {
+describe("[X4][A3][W20] names with a meaning in JavaScript", () => {
   const NAMES = ["__proto__", "constructor", "prototype"];
   test.each([
     "__proto__.polluted",
@@ -108,7 +108,7 @@ describe("[X4][A3][W20] names that mean something to JavaScript", () => {
     });
   });
 
-  test("`toString` is a name like any other", async () => {
+  test("`toString` is an ordinary name", async () => {
     await admin.ok("config.set", { path: "apiKeys.toString", value: "sk-odd-name" });
     expect((await gateway().modelAccess(["toString"])).apiKeys).toEqual({ toString: "sk-odd-name" });
     expect((await admin.ok("config.get", { path: "apiKeys.valueOf" }))["value"]).toBeUndefined();
@@ -130,7 +130,7 @@ describe("paths", () => {
     expect(error.message).toContain(`Did you mean ${right}?`);
   });
 
-  test("values are checked, nested ones too, and the answer says what fits", async () => {
+  test("nested values are checked too, and the error says what is allowed", async () => {
     const refused: readonly (readonly [string, unknown, string])[] = [
       ["limits.stepsPerRun", 0, "from 1 to 1000"],
       ["limits.stepsPerRun", 1.5, "whole number"],
@@ -155,7 +155,7 @@ describe("paths", () => {
     expect(await admin.ok("config.get")).toMatchObject({ config: { model: { provider: "demo" } } });
   });
 
-  test("text that is the JSON of a fitting value is taken as that value, and no other text is", async () => {
+  test("text is parsed as JSON only when the parsed value fits", async () => {
     await admin.ok("config.set", { path: "limits.stepsPerRun", value: "7" });
     await admin.ok("config.set", { path: "compaction.enabled", value: "false" });
     await admin.ok("config.set", { path: "model.fallbacks", value: '[{"provider":"openai","id":"gpt"}]' });
@@ -190,8 +190,8 @@ describe("paths", () => {
   });
 });
 
-describe("a change holds at once", () => {
-  test("the version of a run's context moves with configuration and machines, and only then", async () => {
+describe("a change applies immediately", () => {
+  test("the version of a run's context changes only with configuration and machines", async () => {
     const first = await port().runContext("agent:main:main", undefined);
     if (first === null) throw new Error("no context");
     expect(checkGsvConfig(first.config)).toBe(true);
@@ -221,13 +221,13 @@ describe("a change holds at once", () => {
     expect((await port().runContext("agent:other:main", undefined))?.agent).toEqual({ id: "other" });
   });
 
-  test("it outlives the object", async () => {
+  test("it survives a restart of the object", async () => {
     await admin.ok("config.set", { path: "userTimezone", value: "Europe/Amsterdam" });
     await evictDurableObject(gateway(), { webSockets: "hibernate" });
     expect(await admin.ok("config.get", { path: "userTimezone" })).toMatchObject({ value: "Europe/Amsterdam" });
   });
 
-  test("a scoped client may look but not change", async () => {
+  test("a read-only client may read but not change", async () => {
     const peer = await client((await token("client")).token);
     await peer.ok("config.get");
     expect((await peer.refused("config.set", { path: "model.provider", value: "x" })).reason).toBe("auth.forbidden");

@@ -80,7 +80,7 @@ test("[F2][P21] unknown fields and events are ignored, unknown methods answered"
   await alive(peer);
 });
 
-test("[F3] who may not call learns nothing about params; who may is told what is wrong, without the values", async () => {
+test("[F3] a caller without access learns nothing about params; others get the problem without the values", async () => {
   const lap = await node("lap");
   expect(await lap.refused("config.set", { nonsense: 1 })).toMatchObject({ reason: "auth.forbidden" });
   const peer = await client();
@@ -93,14 +93,14 @@ test("[F3] who may not call learns nothing about params; who may is told what is
   expect(asked).toEqual([]);
 });
 
-test("[F4] answers carry the request's id, whatever it is", async () => {
+test("[F4] answers carry the request's id, for any id", async () => {
   const peer = await client();
   const ids = ["a", "ü😀", "x".repeat(128), '"\\', "0"];
   for (const id of ids) peer.send({ type: "req", id, method: "sessions.list" });
   for (const id of ids) expect((await peer.answer(id)).ok).toBe(true);
 });
 
-test("[F5][X1] a binary frame that belongs to nothing is dropped; the connection stays", async () => {
+test("[F5][X1] an unexpected binary frame is dropped; the connection stays", async () => {
   const peer = await client();
   const lap = await node("lap");
   for (const end of [peer, lap]) {
@@ -117,7 +117,7 @@ test("[F6] ping is answered pong by the runtime", async () => {
   await until("pong", () => peer.texts.includes("pong"));
 });
 
-test("[P19] a client that asks too much is told so, and its connection stays", async () => {
+test("[P19] a client over its rate gets an error, and its connection stays", async () => {
   const peer = await client();
   const last = `q${LIMITS.clientFramesPerMinute + 5}`;
   for (let at = 0; at < LIMITS.clientFramesPerMinute + 4; at++) peer.ask("session.unsubscribe", { sessionKey: "main" });
@@ -127,7 +127,7 @@ test("[P19] a client that asks too much is told so, and its connection stays", a
   expect(refused[0]).toMatchObject({ error: { reason: "limit.rate", retryable: true } });
 });
 
-test("an answer that fits no frame becomes an error that says so", async () => {
+test("an answer that is too large for a frame becomes an error", async () => {
   vi.restoreAllMocks();
   fakeSessions((key) => ({
     preview: async () => ({
@@ -141,7 +141,7 @@ test("an answer that fits no frame becomes an error that says so", async () => {
   await alive(peer);
 });
 
-test("a session that fails is an answer, not a broken socket; what can be asked again is", async () => {
+test("a failing session gives an error, not a broken socket; safe requests are retried", async () => {
   vi.restoreAllMocks();
   let sends = 0;
   let resets = 0;

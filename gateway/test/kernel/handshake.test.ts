@@ -51,7 +51,7 @@ describe("before a socket", () => {
     }
   });
 
-  test("[H7] an origin that the configuration allows comes in", async () => {
+  test("[H7] an origin that the configuration allows can connect", async () => {
     const admin = await client();
     await admin.ok("config.set", { path: "auth.allowedOrigins", value: ["https://good.example"] });
     expect((await upgrade({ Origin: "https://good.example" })).status).toBe(101);
@@ -71,7 +71,7 @@ describe("before a socket", () => {
     expect((await upgrade({ "CF-Connecting-IP": "192.0.2.1" })).status).toBe(101);
   });
 
-  test("[X6] no more than the limit altogether", async () => {
+  test("[X6] the total number of sockets is bounded", async () => {
     const peers: Peer[] = [];
     for (let at = 0; at < LIMITS.unauthSockets; at++) peers.push(await open({ "CF-Connecting-IP": `192.0.2.${at}` }));
     expect(peers.every((peer) => peer.closed === undefined)).toBe(true);
@@ -97,7 +97,7 @@ describe("the first frame", () => {
     expect(features.events).toEqual(["chat", "presence", "session", "tool.progress"]);
   });
 
-  test("[H1][S1] anything but connect is an error and the end", async () => {
+  test("[H1][S1] any other first request is an error and closes the socket", async () => {
     for (const first of [
       { type: "req", id: "a", method: "sessions.list" },
       { type: "evt", event: "chat" },
@@ -114,7 +114,7 @@ describe("the first frame", () => {
     }
   });
 
-  test("[H1] nothing within the time closes the socket with 4008", async () => {
+  test("[H1] a socket without hello in time is closed with 4008", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const [idle, busy] = [await open(), await open()];
@@ -132,7 +132,7 @@ describe("the first frame", () => {
     }
   });
 
-  test("[H1] who does not wait for hello-ok is answered after it", async () => {
+  test("[H1] requests sent before hello-ok are answered after it", async () => {
     const peer = await open();
     const hello = peer.ask("connect", connectParams("client", "a", ADMIN));
     const next = peer.ask("sessions.list");
@@ -188,7 +188,7 @@ describe("the first frame", () => {
   });
 });
 
-describe("tokens at the door", () => {
+describe("connecting with tokens", () => {
   test("[H2][S4] wrong, missing, revoked and expired tokens look the same and close with 4001", async () => {
     const revoked = await token("client");
     const expired = await token("client", { expiresInMs: 1000 });
@@ -219,7 +219,7 @@ describe("tokens at the door", () => {
     expect(await refusedConnect(connectParams("client", "a", "\ud800".repeat(ADMIN.length)))).toMatchObject({ closed: expect.any(Number) });
   });
 
-  test("[S4] more than ten failures a minute from one address are answered 429, a good token still comes in", async () => {
+  test("[S4] more than ten failures per minute from one address are answered 429; a valid token still connects", async () => {
     const seen: (string | undefined)[] = [];
     for (let at = 0; at <= LIMITS.authFailuresPerMinute; at++) {
       const peer = await open({ "CF-Connecting-IP": "203.0.113.9" });
@@ -234,7 +234,7 @@ describe("tokens at the door", () => {
     await good.ok("connect", connectParams("client", "a", ADMIN));
   });
 
-  test("[H3][S3] the record says what a caller is, not the frame", async () => {
+  test("[H3][S3] the caller's role comes from the token record, not from the frame", async () => {
     const ids = {
       client: (await token("client")).token,
       ro: (await token("client-ro")).token,
@@ -272,7 +272,7 @@ describe("tokens at the door", () => {
 });
 
 describe("[H4] the same id again", () => {
-  test("a newer connection with the same token takes the place of the older", async () => {
+  test("a newer connection with the same token replaces the older one", async () => {
     const first = await client(ADMIN, {}, "same");
     const second = await client(ADMIN, {}, "same");
     expect(await first.ended()).toEqual({ code: 1000, reason: expect.stringContaining("replaced") });
@@ -299,7 +299,7 @@ describe("[H4] the same id again", () => {
   });
 });
 
-describe("nodes at the door", () => {
+describe("connecting nodes", () => {
   const asNode = (id: string, more: Record<string, unknown> = {}) => refusedConnect(connectParams("node", id, ADMIN, more));
   test("ids, tools and capabilities must fit together", async () => {
     expect(await asNode("gsv")).toMatchObject({ reason: "protocol.bad_connect", closed: 4000 });

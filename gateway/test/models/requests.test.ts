@@ -30,7 +30,7 @@ const anthropic = (more?: Partial<ModelRequest>, model?: Record<string, unknown>
 const openai = (more?: Partial<ModelRequest>, model?: Record<string, unknown>) => sent("openai-completions", more, model);
 
 describe("where and with what key", () => {
-  it("Anthropic: path, key header, our own name, no browser permission", async () => {
+  it("Anthropic: path, key header, our user agent, no browser permission", async () => {
     const { url, headers, body } = await anthropic();
     assert.match(url, /^\/v1\/messages/);
     assert.deepEqual(
@@ -53,11 +53,11 @@ describe("where and with what key", () => {
       assert.deepEqual([headers["authorization"], headers["x-api-key"]], [undefined, undefined]);
     }
   });
-  it("[S5] headers of the configuration go along", async () => {
+  it("[S5] headers of the configuration are sent", async () => {
     const { headers } = await openai({ access: { apiKeys: { openai: KEY }, headers: { "x-team": "blue" } } });
     assert.equal(headers["x-team"], "blue");
   });
-  it("a provider of one's own by name, over Anthropic's wire", async () => {
+  it("a custom provider over Anthropic's wire", async () => {
     const config = configWith(
       { provider: "demo", id: "demo" },
       { providers: { lab: { baseUrl: `${fake.url}/some/where/v1`, wire: "anthropic-messages" } } },
@@ -75,7 +75,7 @@ describe("limits and thinking", () => {
     assert.equal((await anthropic({}, { maxTokens: 5000 })).body["max_tokens"], 5000);
     assert.equal((await openai({ maxTokens: 1_000_000 })).body["max_tokens"], 32_768);
   });
-  it("levels become a budget, adaptive effort, or an effort word; none is nothing", async () => {
+  it("levels become a budget, adaptive effort or an effort word; no level sends nothing", async () => {
     assert.equal((await anthropic()).body["thinking"], undefined);
     assert.equal((await anthropic({ thinkLevel: "none" })).body["thinking"], undefined);
     const budget = (await anthropic({ thinkLevel: "medium" })).body["thinking"];
@@ -143,7 +143,7 @@ describe("[P4.2] prompt caches", () => {
       "three marks, no more",
     );
   });
-  it("from step to step the bytes before the new messages are the same", async () => {
+  it("the bytes before the new messages stay the same from step to step", async () => {
     for (const wire of ["anthropic-messages", "openai-completions"] as const) {
       const one = (await sent(wire, { tools, messages: step1 })).body;
       const two = (await sent(wire, { tools: tools.toReversed(), messages: step2, now: () => 9_999_999_999_999 })).body;
@@ -203,7 +203,7 @@ describe("what a provider wants back", () => {
     ]);
     assert.match(JSON.stringify(fake.requests[0]?.body), /"extra_content":\{"google":\{"thought_signature":"SIGNATURE"\}\}/);
   });
-  it("images go to models that see, and are left out for those that don't", async () => {
+  it("images are sent only to models that accept images", async () => {
     const messages: Message[] = [
       {
         role: "user",

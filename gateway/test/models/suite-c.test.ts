@@ -46,7 +46,7 @@ for (const wire of WIRES) {
     const noCall = (outcome: ModelOutcome): void =>
       assert.ok(!JSON.stringify(outcome).includes("rm -rf"), "nothing of the broken call came out");
 
-    it("[P5] text arrives as it is made, and whole", async () => {
+    it("[P5] text is streamed and complete", async () => {
       fake.enqueue({ text: "Hello there, dear user.", usage: { input: 100, output: 7, cacheRead: 50 } });
       const heard = toFake(fake, wire);
       const outcome = replied(await client.call(heard.request));
@@ -58,7 +58,7 @@ for (const wire of WIRES) {
       assert.ok(Math.abs((outcome.usage.costUsd ?? -1) - (100 * price.input + 7 * price.output + 50 * price.cacheRead) / 1e6) < 1e-12);
     });
 
-    it("[P5] a tool call comes whole, with its arguments parsed", async () => {
+    it("[P5] a tool call arrives complete, with parsed arguments", async () => {
       const outcome = replied(
         await ask({
           text: "Let me look.",
@@ -106,7 +106,7 @@ for (const wire of WIRES) {
       assert.equal(failed(outcome, "model.overloaded", true).retryAfterMs, 30_000);
     });
 
-    it("[P5] a name that no server has", async () => {
+    it("[P5] an unknown host name", async () => {
       const gone = createModelClient({
         fetch: () =>
           Promise.reject(
@@ -117,22 +117,22 @@ for (const wire of WIRES) {
       });
       assert.match(failed(await gone.call(toFake(fake, wire).request), "model.unreachable", true).error.message, /ENOTFOUND/);
     });
-    it("[P5] a port that nobody listens at", async () => {
+    it("[P5] a closed port", async () => {
       const other = await startFakeModel();
       await other.close();
       failed(await client.call(toFake(other, wire).request), "model.unreachable", true);
     });
-    it("[P5] TLS that is none", async () => {
+    it("[P5] a server without valid TLS", async () => {
       failed(
         await client.call(toFake(fake, wire, {}, { baseUrl: fake.url.replace("http:", "https:") }).request),
         "model.unreachable",
         true,
       );
     });
-    it("[P5] reset before anything was answered", async () => {
+    it("[P5] a reset before the answer", async () => {
       failed(await ask({ fault: "reset" }), "model.unreachable", true);
     });
-    it("[P5] reset in the middle", async () => {
+    it("[P5] a reset in the middle of the answer", async () => {
       failed(await ask({ text: "one two three four five six", fault: "reset_midway" }), "model.bad_answer", true);
     });
     it("[P5] no first byte within 60 seconds", async () => {
@@ -158,7 +158,7 @@ for (const wire of WIRES) {
       assert.match(failed(await call, "model.timeout", true).error.message, /45 seconds/);
       await (await fake.request(1)).closed;
     });
-    it("[P5] the whole call has a bound of its own", async () => {
+    it("[P5] the whole call has a time limit", async () => {
       const time = manualTime();
       fake.enqueue({ fault: "stall" });
       const call = createModelClient({ timers: time }).call(toFake(fake, wire, { now: time.now, timeoutMs: 20_000 }).request);
@@ -184,12 +184,12 @@ for (const wire of WIRES) {
       failed(outcome, "model.bad_answer", true);
       noCall(outcome);
     });
-    it("[P5] arguments that stop short although the answer is complete: no call", async () => {
+    it("[P5] incomplete arguments in a complete answer give no call", async () => {
       const outcome = await ask({ toolCalls: [{ name: "laptop__Bash", arguments: '{"command": "rm -rf /tmp/a' }] });
       failed(outcome, "model.bad_answer", true);
       noCall(outcome);
     });
-    it("[P5] an answer cut at its token limit inside a call: no call, and no use to repeat it", async () => {
+    it("[P5] an answer cut at its token limit inside a call gives no call and is not retried", async () => {
       const outcome = await ask({
         text: "Now.",
         toolCalls: [{ name: "laptop__Bash", arguments: '{"command": "rm -rf /tmp/a' }],
@@ -198,11 +198,11 @@ for (const wire of WIRES) {
       failed(outcome, "model.bad_answer", false);
       noCall(outcome);
     });
-    it("arguments that are not JSON reach the session as invalid, not as something else", async () => {
+    it("arguments that are not JSON reach the session as invalid", async () => {
       const outcome = replied(await ask({ toolCalls: [{ id: "c1", name: "laptop__Bash", arguments: "command=ls" }] }));
       assert.deepEqual(outcome.calls[0]?.arguments, { [INVALID_ARGUMENTS]: "command=ls" });
     });
-    it("arguments that are JSON but no object are invalid", async () => {
+    it("arguments that are JSON but not an object are invalid", async () => {
       const outcome = replied(await ask({ toolCalls: [{ name: "laptop__Bash", arguments: '["ls"]' }] }));
       assert.deepEqual(outcome.calls[0]?.arguments, { [INVALID_ARGUMENTS]: '["ls"]' });
     });
@@ -210,10 +210,10 @@ for (const wire of WIRES) {
       const outcome = replied(await ask({ toolCalls: [{ name: "laptop__Write", arguments: '{"content": "one\ntwo"}' }] }));
       assert.deepEqual(outcome.calls[0]?.arguments, { content: "one\ntwo" });
     });
-    it("no arguments at all are an empty object", async () => {
+    it("missing arguments are an empty object", async () => {
       assert.deepEqual(replied(await ask({ toolCalls: [{ name: "gsv__ListFiles", arguments: "" }] })).calls[0]?.arguments, {});
     });
-    it("a tool that there is not reaches the session, which answers it", async () => {
+    it("a call of an unknown tool reaches the session, which answers it", async () => {
       assert.equal(replied(await ask({ toolCalls: [{ name: "nobody__Knows", arguments: {} }] })).calls[0]?.name, "nobody__Knows");
     });
     it("two calls with one id become two calls with two ids", async () => {
@@ -235,7 +235,7 @@ for (const wire of WIRES) {
         outcome.calls.map((call) => call.providerId),
       );
     });
-    it("ids that repeat from answer to answer are sent back as different ones", async () => {
+    it("repeated ids of several answers are sent back as different ids", async () => {
       const turn = (n: number) => [
         {
           role: "assistant",
@@ -270,7 +270,7 @@ for (const wire of WIRES) {
       assert.equal(outcome.calls.length, 100);
       assert.deepEqual(outcome.calls[99]?.arguments, { path: "f99" });
     });
-    it("no content at all is no answer", async () => {
+    it("an answer without content is invalid", async () => {
       failed(await ask({}), "model.bad_answer", true);
     });
     it("5 MB of text", async () => {
@@ -278,7 +278,7 @@ for (const wire of WIRES) {
       const outcome = replied(await ask({ text: text.match(/.{1,65536}/gs) ?? [] }));
       assert.equal(textOf(outcome).length, text.length);
     });
-    it("more text than anyone can use is stopped", async () => {
+    it("an answer over the text limit is stopped", async () => {
       const failure = failed(await ask({ text: Array.from({ length: 150 }, () => "x".repeat(65_536)) }), "model.bad_answer", false);
       assert.match(failure.error.message, /too large/);
     });
@@ -293,10 +293,10 @@ for (const wire of WIRES) {
         `took ${(spent.user + spent.system) / 1000} ms; parsing at each piece takes minutes`,
       );
     });
-    it("[P5] a refusal is told as one", async () => {
+    it("[P5] a refusal is reported as such", async () => {
       failed(await ask({ text: "I", stop: "refusal" }), "model.refused", false);
     });
-    it("[P5] a conversation that is too long is told as one", async () => {
+    it("[P5] a context overflow is reported as such", async () => {
       failed(await ask({ status: 400, message: "overflow" }), "model.context_overflow", false);
     });
     it("wrong usage does no harm", async () => {
@@ -304,13 +304,13 @@ for (const wire of WIRES) {
       for (const n of [outcome.usage.input, outcome.usage.output, outcome.usage.total])
         assert.ok(Number.isSafeInteger(n) && n >= 0, JSON.stringify(outcome.usage));
     });
-    it("one byte to a packet", async () => {
+    it("one byte per packet", async () => {
       assert.equal(textOf(replied(await ask({ text: "Grüße, 世界 🌍!", fault: "dribble" }))), "Grüße, 世界 🌍!");
     });
-    it("bytes that are no UTF-8", async () => {
+    it("bytes that are not UTF-8", async () => {
       assert.match(textOf(replied(await ask({ text: "one two three four", fault: "bad_utf8" }))), /\ufffd/);
     });
-    it("lines that end in CRLF", async () => {
+    it("lines that end with CRLF", async () => {
       assert.equal(textOf(replied(await ask({ text: "one two three", fault: "crlf" }))), "one two three");
     });
     it("[P5] no stop reason", async () => {
@@ -322,11 +322,11 @@ for (const wire of WIRES) {
       failed(outcome, "model.bad_answer", true);
       noCall(outcome);
     });
-    it("junk after the end, on a connection that stays open", async () => {
+    it("invalid data after the end, on a connection that stays open", async () => {
       assert.equal(textOf(replied(await ask({ text: "one two three", fault: "garbage_after" }))), "one two three");
       await (await fake.request(1)).closed;
     });
-    it("junk in the middle", async () => {
+    it("invalid data in the middle", async () => {
       failed(await ask({ text: "one two three", fault: "garbage_midway" }), "model.bad_answer", true);
     });
     it("a redirect is not followed", async () => {
@@ -341,7 +341,7 @@ for (const wire of WIRES) {
     it("an error in JSON with status 200", async () => {
       failed(await ask({ fault: "json", body: '{"error":{"type":"authentication_error","message":"bad key"}}' }), "model.auth", false);
     });
-    it("[P14] a stop ends the call at once and closes the connection", async () => {
+    it("[P14] an abort ends the call immediately and closes the connection", async () => {
       fake.enqueue({ text: "one two three four", midGate: { name: "never", after: 2 } });
       const heard = toFake(fake, wire);
       const call = client.call(heard.request);
@@ -350,7 +350,7 @@ for (const wire of WIRES) {
       failed(await call, "run.aborted", false);
       await (await fake.request(1)).closed;
     });
-    it("[P5] thinking is kept for the next request, and is not text", async () => {
+    it("[P5] thinking is kept for the next request and is not part of the text", async () => {
       fake.enqueue({ thinking: "hmm, let me see", text: "Yes." });
       const heard = toFake(fake, wire);
       const outcome = replied(await client.call(heard.request));

@@ -60,8 +60,8 @@ const damage = (result: { ok: boolean; error?: { reason: string; details?: unkno
   return result.error?.details as Damage;
 };
 
-describe("[P5.1] transcripts are read again", () => {
-  it("all of an agent's are listed, the newest first, with what their metadata says", async () => {
+describe("[P5.1] reading transcripts", () => {
+  it("lists all transcripts of an agent, newest first, with their metadata", async () => {
     const agent = newAgent();
     await put(agent, messages(2), { archivedAt: 1000 });
     await put(agent, messages(5), { part: 3000, archivedAt: 3000 });
@@ -78,7 +78,7 @@ describe("[P5.1] transcripts are read again", () => {
     expect(found[1]).toMatchObject({ sessionKey: `agent:${agent}:main`, sessionId: "s-1", archivedAt: 3000 });
     expect(value(await reader.list(newAgent()))).toEqual([]);
   });
-  it("by path, by key and by session id, whole or in pages by offset and limit", async () => {
+  it("reads by path, key and session id, whole or in pages by offset and limit", async () => {
     const agent = newAgent();
     const { key } = await put(agent, messages(10));
     for (const path of ["s-1", "sessions/s-1.jsonl.gz", key]) expect((await all(agent, path)).read).toEqual(messages(10));
@@ -92,7 +92,7 @@ describe("[P5.1] transcripts are read again", () => {
     expect(value(await reader.page(agent, "s-1", { offset: 99 }))).toMatchObject({ messages: [], total: 10 });
     expect((await all(agent, "s-1", 3)).pages).toBe(4);
   });
-  it("[TR1][P19] a page fits an answer, whatever the messages are", async () => {
+  it("[TR1][P19] a page fits an answer for any messages", async () => {
     const agent = newAgent();
     const list = [
       ...Array.from({ length: 40 }, (_, i) => message(i, "\u0001".repeat(30_000))),
@@ -116,11 +116,11 @@ describe("[P5.1] transcripts are read again", () => {
     const first = value(await reader.page(agent, "s-1", {}));
     expect(first.messages.length).toBeLessThan(10_000);
   });
-  it("what is not there, or is no transcript", async () => {
+  it("missing files and other files are refused", async () => {
     const agent = newAgent();
     await put(agent, messages(1), { part: 5 });
     const parts = await reader.page(agent, "s-1", {});
-    expect([reason(parts), parts.ok ? "" : parts.error.message]).toEqual(["path.not_found", expect.stringContaining("only parts")]);
+    expect([reason(parts), parts.ok ? "" : parts.error.message]).toEqual(["path.not_found", expect.stringContaining("only transcripts of parts")]);
     expect(reason(await reader.page(agent, "s-9", {}))).toBe("path.not_found");
     for (const path of ["SOUL.md/x", "sessions/x.txt", "../x", "sessions/../../b/sessions/s.jsonl.gz", "", "/etc"])
       expect(reason(await reader.page(agent, path, {})), path).toBe("path.invalid");
@@ -128,7 +128,7 @@ describe("[P5.1] transcripts are read again", () => {
   });
 });
 
-describe("[TR2][P17] damaged transcripts say how much of them can be read", () => {
+describe("[TR2][P17] damaged transcripts report their readable part", () => {
   it("no gzip, empty, text", async () => {
     for (const bytes of ["", "not gzip", new Uint8Array([0x1f, 0x8b, 8, 0])]) {
       const agent = newAgent();
@@ -150,7 +150,7 @@ describe("[TR2][P17] damaged transcripts say how much of them can be read", () =
     expect(damage(await reader.page(agent, "s-1", { limit: readable + 1 })).readable).toBe(readable);
     expect(damage(await reader.page(agent, "s-1", { offset: 150 })).readable).toBe(readable);
   });
-  it("a bad line: what is before it and what is after it can be read", async () => {
+  it("the lines before and after a bad line can be read", async () => {
     for (const bad of ["{broken", "[1]", "null", '{"no":"role"}']) {
       const agent = newAgent();
       await planted(agent, await gzip(`${lines(messages(3))}${bad}\n\n${lines(messages(2))}`), { messageCount: "6" });
@@ -169,12 +169,12 @@ describe("[TR2][P17] damaged transcripts say how much of them can be read", () =
     expect(damage(wrong).readable).toBe(3);
     expect(value(await reader.page(agent, "s-1", { limit: 3 })).messages).toEqual(messages(3));
   });
-  it("a file that a person put there, without metadata, is read all the same", async () => {
+  it("a file without metadata, stored by a person, can be read", async () => {
     const agent = newAgent();
     await planted(agent, await gzip(lines(messages(3)).trimEnd()));
     expect((await all(agent, "s-1")).first).toMatchObject({ messages: messages(3), total: 3 });
   });
-  it("[P19] a gzip bomb, and a line without an end, are given up in time", async () => {
+  it("[P19] a gzip bomb and an endless line are stopped in time", async () => {
     const agent = newAgent();
     const zeros = new Uint8Array(1 << 20);
     let pulled = 0;
@@ -210,7 +210,7 @@ describe("[TR2][P17] damaged transcripts say how much of them can be read", () =
     });
     expect([end.end, seen < 1_000_000]).toEqual(["too large", true]);
   });
-  it("[D] a bucket that fails is said, without its words", async () => {
+  it("[D] a failing bucket is reported without its error text", async () => {
     const agent = newAgent();
     await put(agent, messages(3));
     const { bucket, interfere } = watched();

@@ -59,7 +59,7 @@ describe("[P17] archives", () => {
     expect((await env.STORAGE.head(receipt.key))?.customMetadata).toMatchObject({ partNumber: "1708300000123", messageCount: "3" });
     expect((await env.STORAGE.head(receipt.key))?.customMetadata).not.toHaveProperty("inputTokens");
   });
-  it("the same again is the same archive, put once", async () => {
+  it("storing the same archive again puts it once", async () => {
     const agent = newAgent();
     const { bucket, taken } = watched();
     const first = value(await createArchives(bucket).put(input(agent)));
@@ -76,7 +76,7 @@ describe("[P17] archives", () => {
     expect(value(await archives.read(first.key)).length).toBe(3);
     expect(value(await archives.read(second.key)).length).toBe(5);
   });
-  it("counts only when it was found as it was written", async () => {
+  it("an archive counts only after it was read back unchanged", async () => {
     const agent = newAgent();
     const { bucket, interfere } = watched();
     interfere(async (operation, key) => {
@@ -88,7 +88,7 @@ describe("[P17] archives", () => {
     }, "after");
     expect(reason(await createArchives(bucket).put(input(newAgent())))).toBe("session.archive_failed");
   });
-  it("[K25] a crash before or after the put ends in one archive", async () => {
+  it("[K25] a crash before or after the put leaves one archive", async () => {
     for (const when of ["before", "after"] as const) {
       const agent = newAgent();
       const { bucket, interfere } = watched();
@@ -108,7 +108,7 @@ describe("[P17] archives", () => {
     const none = value(await archives.put(input(newAgent(), { messages: [] })));
     expect([none.count, value(await archives.read(none.key))]).toEqual([0, []]);
   });
-  it("what is no archive is told as such", async () => {
+  it("other objects are not archives", async () => {
     await env.STORAGE.put("agents/x/sessions/bad.jsonl.gz", "no gzip");
     expect(reason(await archives.read("agents/x/sessions/bad.jsonl.gz"))).toBe("storage.failed");
     expect(reason(await archives.read("agents/x/sessions/none.jsonl.gz"))).toBe("path.not_found");
@@ -116,7 +116,7 @@ describe("[P17] archives", () => {
 });
 
 describe("results and media", () => {
-  it("[G4] a long result is kept, and keeping it again changes nothing", async () => {
+  it("[G4] a long result is stored, and storing it again changes nothing", async () => {
     const agent = newAgent();
     const files = createResultFiles(env.STORAGE);
     const text = "line\n".repeat(500_000);
@@ -124,7 +124,7 @@ describe("results and media", () => {
     expect((await textAt(`agents/${agent}/results/s-r1-0-0.txt`))?.length).toBe(text.length);
     expect(reason(await files.put(agent, "../x", text))).toBe("path.invalid");
   });
-  it("[P5.1] media: key, content type and metadata of the layout; all of a session's go at once", async () => {
+  it("[P5.1] media: key, content type and metadata of the layout; all media of a session are deleted together", async () => {
     const sessionKey = `agent:${newAgent()}:whatsapp:dm:a%2Fb`;
     const uuid = crypto.randomUUID();
     const put = (id: string) =>

@@ -27,7 +27,7 @@ const now = async (agent: string, path = PATH): Promise<string | undefined> => {
 };
 
 describe("[S10] versions", () => {
-  it("[WF4] every change keeps what was there, with when and by whom", async () => {
+  it("[WF4] every change stores the earlier version with time and writer", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one", { by: "client:laptop" });
     await store.update(agent, PATH, add(" two"), "c1", { by: "agent:agent:main:main" });
@@ -41,7 +41,7 @@ describe("[S10] versions", () => {
     for (const { at, replacedAt } of log.versions) expect(replacedAt).toBeGreaterThanOrEqual(at);
     expect(await contents(agent)).toEqual(["one two", "one"]);
   });
-  it("[P5.1] versions are outside of every workspace, under versions/{agentId}/{path}", async () => {
+  it("[P5.1] versions are stored outside every workspace, under versions/{agentId}/{path}", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one");
     await store.write(agent, PATH, "two");
@@ -53,7 +53,7 @@ describe("[S10] versions", () => {
     for (const path of ["../../versions", `versions/${agent}`, `notes/a.md/${objects[0]?.key.split("/").at(-1)}`])
       expect(reason(await store.delete(agent, path)), path).not.toBe("ok");
   });
-  it("[WF3] a deleted file is restored; what a restore replaces is a version itself", async () => {
+  it("[WF3] a deleted file can be restored; the content that a restore replaces becomes a version", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one", { by: "client:laptop" });
     value(await store.delete(agent, PATH));
@@ -78,7 +78,7 @@ describe("[S10] versions", () => {
     const seen = value(await store.log(agent, PATH)).current?.version ?? "";
     expect(reason(await store.restore(agent, PATH, versions[0]?.version ?? "", { ifMatch: seen }))).toBe("ok");
   });
-  it("what is no version, or another file's, is not found", async () => {
+  it("an invalid version or a version of another file is not found", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one");
     await store.write(agent, PATH, "two");
@@ -114,13 +114,13 @@ describe("[S10] versions", () => {
     value(await store.delete(agent, PATH));
     expect((await env.STORAGE.list({ prefix: `versions/${agent}/` })).objects.length).toBe(LIMITS.versionsKept);
   });
-  it("writing what is there already makes no version", async () => {
+  it("writing the same content creates no version", async () => {
     const agent = newAgent();
     const first = value(await store.write(agent, PATH, "same"));
     expect(value(await store.write(agent, PATH, "same", { ifMatch: "absent" }))).toEqual(first);
     expect(value(await store.log(agent, PATH)).versions).toEqual([]);
   });
-  it("what a person changed on the disk becomes a version at the next write, also when it is large or no text", async () => {
+  it("a person's change on disk becomes a version at the next write, also when it is large or binary", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "ours");
     const large = new Uint8Array(LIMITS.workspaceFileBytes + 5).fill(0xff);
@@ -164,8 +164,8 @@ describe("[S10] versions", () => {
   }
 });
 
-describe("[WF2][P8] nothing is lost when others write at the same time", () => {
-  it("what another wrote between read and put is kept, and ours is on top", async () => {
+describe("[WF2][P8] concurrent writes lose nothing", () => {
+  it("a write between read and put is kept as a version, and ours is the current content", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one");
     const { bucket, interfere } = watched();
@@ -178,7 +178,7 @@ describe("[WF2][P8] nothing is lost when others write at the same time", () => {
     value(await createWorkspaceStore(bucket).write(agent, PATH, "ours"));
     expect([await now(agent), await contents(agent)]).toEqual(["ours", ["theirs", "one"]]);
   });
-  it("all that many writers were told is written is there or among the versions", async () => {
+  it("every confirmed write of many writers is in the file or in its versions", async () => {
     const agent = newAgent();
     const texts = Array.from({ length: 12 }, (_, i) => `writer ${i}`);
     const results = await Promise.all(texts.map((text) => store.write(agent, PATH, text)));
@@ -187,7 +187,7 @@ describe("[WF2][P8] nothing is lost when others write at the same time", () => {
     expect(done.length).toBeGreaterThan(0);
     expect([...(await contents(agent)), await now(agent)].sort()).toEqual(done.sort());
   });
-  it("nobody writes into a deletion, and a deletion never takes what it has not kept", async () => {
+  it("a write never interferes with a deletion, and a deletion never removes content without a version", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one");
     const { bucket, interfere } = watched();
@@ -208,7 +208,7 @@ describe("[WF2][P8] nothing is lost when others write at the same time", () => {
     value(await store.write(agent, PATH, "theirs"));
     expect(await contents(agent)).toEqual(["one"]);
   });
-  it("what was written just before a deletion's mark is kept too", async () => {
+  it("a write just before a deletion's marker is kept too", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one");
     const { bucket, interfere } = watched();
@@ -221,7 +221,7 @@ describe("[WF2][P8] nothing is lost when others write at the same time", () => {
     value(await createWorkspaceStore(bucket).delete(agent, PATH));
     expect([await now(agent), await contents(agent)]).toEqual([undefined, ["theirs", "one"]]);
   });
-  it("a deletion that was broken off is completed, or written over, once it is no longer fresh", async () => {
+  it("an interrupted deletion is completed or overwritten once its marker is old", async () => {
     for (const then of ["delete", "write"] as const) {
       const agent = newAgent();
       await store.write(agent, PATH, then === "write" ? "" : "one");
@@ -284,7 +284,7 @@ describe("[D] the bucket fails at any one operation, before or after its effect"
 });
 
 describe("[S10] skills", () => {
-  it("an agent's own skill that is installed over or removed keeps what it was", async () => {
+  it("replacing or removing an agent's own skill stores a version", async () => {
     const agent = newAgent();
     const library = createSkillLibrary(env.STORAGE);
     const root = { scope: "agent", agentId: agent } as const;

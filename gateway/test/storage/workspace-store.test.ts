@@ -8,7 +8,7 @@ const store = createWorkspaceStore(env.STORAGE);
 const add = (text: string) => (current: string | undefined) => ({ ok: true, value: (current ?? "") + text }) as const;
 
 describe("workspace files", () => {
-  it("what is written is read, listed and deleted", async () => {
+  it("a written file can be read, listed and deleted", async () => {
     const agent = newAgent();
     const written = value(await store.write(agent, "notes/zwölf.md", "Grüße 🌍\n"));
     expect(written).toMatchObject({ path: "notes/zwölf.md", size: 13 });
@@ -27,7 +27,7 @@ describe("workspace files", () => {
     expect(value(await store.delete(agent, "notes/zwölf.md"))).toEqual({ path: "notes/zwölf.md", deleted: true });
     expect(reason(await store.read(agent, "notes/zwölf.md"))).toBe("path.not_found");
   });
-  it("says what is wrong in the contract's words", async () => {
+  it("errors use the contract's reasons", async () => {
     const agent = newAgent();
     await store.write(agent, "folder/a.md", "x");
     await env.STORAGE.put(`agents/${agent}/binary.md`, new Uint8Array([0xff, 0xfe, 0]));
@@ -45,13 +45,13 @@ describe("workspace files", () => {
     expect(reason(await store.write(agent, "fits.md", "x".repeat(LIMITS.workspaceFileBytes)))).toBe("ok");
     expect(value(await store.list(agent, undefined)).files).toEqual(["binary.md", "fits.md"]);
   });
-  it("an agent's folder is its own", async () => {
+  it("agents have separate folders", async () => {
     const [a, b] = [newAgent(), newAgent()];
     await store.write(a, "SOUL.md", "a");
     expect(reason(await store.read(b, "SOUL.md"))).toBe("path.not_found");
     expect(value(await store.list(b, undefined)).files).toEqual([]);
   });
-  it("[P8] writes only over what was read: an etag, quoted or not, or absent", async () => {
+  it("[P8] a conditional write needs the state that was read: an etag, quoted or not, or absent", async () => {
     const agent = newAgent();
     const first = value(await store.write(agent, "a.md", "one", { ifMatch: "absent" }));
     expect(reason(await store.write(agent, "a.md", "two", { ifMatch: "absent" }))).toBe("workspace.conflict");
@@ -61,7 +61,7 @@ describe("workspace files", () => {
     expect(reason(await store.write(agent, "none.md", "x", { ifMatch: second.etag }))).toBe("workspace.conflict");
     expect(await textAt(`agents/${agent}/none.md`)).toBeUndefined();
   });
-  it("skills are read through to the global ones, and written to the agent's own", async () => {
+  it("reads of skills fall back to the shared ones, writes go to the agent's own", async () => {
     const agent = newAgent();
     await env.STORAGE.put(`skills/${agent}/SKILL.md`, "global");
     expect(value(await store.read(agent, `skills/${agent}/SKILL.md`)).content).toBe("global");
@@ -70,7 +70,7 @@ describe("workspace files", () => {
     expect(value(await store.read(agent, `skills/${agent}/SKILL.md`)).content).toBe("own");
     expect(await textAt(`skills/${agent}/SKILL.md`)).toBe("global");
   });
-  it("[P19] a folder with more files than a list has pages for is cut and says so", async () => {
+  it("[P19] the list of a very large folder is cut and marked as incomplete", async () => {
     const { bucket } = watched();
     const agent = newAgent();
     const page = (n: number) => ({
@@ -87,13 +87,13 @@ describe("workspace files", () => {
 });
 
 describe("[P8] changes are made once", () => {
-  it("a call that runs again changes nothing and says the same", async () => {
+  it("a repeated call changes nothing and gets the same answer", async () => {
     const agent = newAgent();
     const first = value(await store.update(agent, "MEMORY.md", add("- tea\n"), "s/r1/0/0"));
     expect(value(await store.update(agent, "MEMORY.md", add("- tea\n"), "s/r1/0/0"))).toEqual(first);
     expect(await textAt(`agents/${agent}/MEMORY.md`)).toBe("- tea\n");
   });
-  it("not even after other calls and a person changed the file meanwhile", async () => {
+  it("also after other calls and a person have changed the file", async () => {
     const agent = newAgent();
     await store.update(agent, "MEMORY.md", add("a"), "s/r1/0/0");
     await store.update(agent, "MEMORY.md", add("b"), "s/r1/0/1");
@@ -101,7 +101,7 @@ describe("[P8] changes are made once", () => {
     value(await store.update(agent, "MEMORY.md", add("a"), "s/r1/0/0"));
     expect(await textAt(`agents/${agent}/MEMORY.md`)).toBe("by hand");
   });
-  it("when the answer to a put was lost, the put counts", async () => {
+  it("a put with a lost answer counts", async () => {
     const agent = newAgent();
     const { bucket, interfere } = watched();
     interfere((operation) => {
@@ -113,7 +113,7 @@ describe("[P8] changes are made once", () => {
     expect(reason(await lossy.update(agent, "M.md", add("x"), "c1"))).toBe("ok");
     expect(await textAt(`agents/${agent}/M.md`)).toBe("x");
   });
-  it("[W17] appends at the same time all arrive", async () => {
+  it("[W17] concurrent appends are all stored", async () => {
     const agent = newAgent();
     const results = await Promise.all(Array.from({ length: 4 }, (_, i) => store.update(agent, "M.md", add(`${i}`), `c${i}`)));
     expect(results.map(reason)).toEqual(["ok", "ok", "ok", "ok"]);
@@ -131,7 +131,7 @@ describe("[P8] changes are made once", () => {
     expect(taken().filter((operation) => operation === "put").length).toBe(CAS_TRIES + CAS_TRIES - 1);
     expect(await textAt(`agents/${agent}/M.md`)).toBe(`other ${CAS_TRIES - 1}`);
   });
-  it("[D] a bucket that fails is told as such, at every operation", async () => {
+  it("[D] a failing bucket is reported at every operation", async () => {
     for (const failing of ["get", "put", "head", "delete", "list"] as const) {
       const agent = newAgent();
       await store.write(agent, "a.md", "x");

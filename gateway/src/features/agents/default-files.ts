@@ -1,6 +1,6 @@
 /**
- * What a new agent's workspace begins with. Data only; making them is defaults.ts.
- * The order is the order of writing: BOOTSTRAP.md last, since the first meeting needs the others to be there.
+* The default files of a new agent's workspace. Data only; defaults.ts writes them.
+* They are written in this order, BOOTSTRAP.md last, because the first meeting needs the others.
  */
 import type { PromptFileName } from "../../storage/workspace/cache.ts";
 

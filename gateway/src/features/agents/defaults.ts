@@ -19,7 +19,7 @@ async function putAbsent(bucket: Bucket, agentId: string, name: string, text: st
   if (path.ok) await bucket.put(fileKey(agentId, path.value), text, { onlyIf: ABSENT, httpMetadata: { contentType: contentTypeOf(name) } });
 }
 
-/** Agents whose files are known to be made, in this isolate. */
+/** Agents whose default files exist, as far as this isolate knows. */
 const known = new WeakMap<Bucket, Set<string>>();
 function knownOf(bucket: Bucket): Set<string> {
   const set = known.get(bucket) ?? new Set();
@@ -27,7 +27,7 @@ function knownOf(bucket: Bucket): Set<string> {
   return set;
 }
 
-/** Puts what is not there yet, BOOTSTRAP.md last: the first meeting needs the others to be there. */
+/** Writes the missing files, BOOTSTRAP.md last, because the first meeting needs the others. */
 async function fill(bucket: Bucket, agentId: string, bootstrap: boolean): Promise<void> {
   const first = DEFAULT_FILES.filter(({ name }) => name !== BOOTSTRAP);
   const last = DEFAULT_FILES.find(({ name }) => name === BOOTSTRAP);
@@ -37,23 +37,23 @@ async function fill(bucket: Bucket, agentId: string, bootstrap: boolean): Promis
 const BOOTSTRAP = "BOOTSTRAP.md";
 const markerOptions = { httpMetadata: { contentType: contentTypeOf(MARKER) } };
 
-/** For an agent that is being made: its files, whatever was there before. */
+/** Creates the missing files of a new agent, also in a folder with other files. */
 export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: boolean): Promise<Result<void>> {
   try {
     await fill(bucket, agentId, bootstrap);
-    // Last: without it, what is missing now is missing still, and asking again completes it.
+    // The marker is updated last, so that a retry completes missing files.
     await bucket.put(fileKey(agentId, MARKER), markerText("made"), markerOptions);
     return { ok: true, value: undefined };
   } catch {
-    return failure("storage.failed", "The files of the new agent could not be made. Try again.");
+    return failure("storage.failed", "The files of the new agent could not be created. Try again.");
   } finally {
     cacheOf(bucket).invalidate(agentId);
   }
 }
 
 /**
- * `seen` is what the last listing said. True when files were made, so that the caller reads again.
- * Costs nothing but the first time that an isolate meets an agent, and then one read.
+* `seen` is the last listing. Returns true when files were created, so that the caller reads again.
+* Costs one read the first time that an isolate sees an agent, and nothing afterwards.
  */
 export async function ensureDefaults(
   bucket: Bucket,
@@ -80,7 +80,7 @@ export async function ensureDefaults(
     settled.add(agentId);
     return { ok: true, value: true };
   } catch {
-    return failure("storage.failed", "The files of a new agent could not be made. Try again.");
+    return failure("storage.failed", "The files of a new agent could not be created. Try again.");
   } finally {
     cacheOf(bucket).invalidate(agentId);
   }

@@ -1,6 +1,6 @@
 /**
- * An agent's folder as a whole: what of the prompt's files is there, and making the default ones for a new agent. Never
- * overwrites anything.
+ * An agent's folder: reports which of the prompt's files exist, and creates the default ones for a new agent. Must not overwrite
+ * files.
  */
 import type { Result } from "../../ports/result.ts";
 import { type Bucket, failure } from "../../storage/bucket.ts";
@@ -14,16 +14,16 @@ export interface AgentFile {
   readonly updatedAt: number;
 }
 export interface AgentFolder {
-  /** Files that the prompt is made from, by name. */
+  /** The prompt's files, by name. */
   readonly files: readonly AgentFile[];
-  /** False while BOOTSTRAP.md is there, or nothing at all: then the first meeting is still to come. */
+  /** False while BOOTSTRAP.md exists or the folder is empty, that is before the end of the first meeting. */
   readonly commissioned: boolean;
 }
 export interface AgentFilesStore {
   look(agentId: string): Promise<Result<AgentFolder>>;
   /**
-   * The default files that are not there yet. `bootstrap`: with the first meeting, unless the agent has an identity or a soul
-   * already. Safe to do again.
+  * Creates the missing default files. `bootstrap`: include the first meeting, unless the agent has IDENTITY.md or SOUL.md
+  * already. Safe to repeat.
    */
   make(agentId: string, bootstrap: boolean): Promise<Result<void>>;
 }
@@ -37,7 +37,7 @@ export function createAgentFiles(bucket: Bucket): AgentFilesStore {
     try {
       const [top, days] = await Promise.all([
         bucket.list({ prefix, delimiter: "/" }),
-        // Newest last: names are dates.
+        // Names are dates, so the newest is last.
         bucket.list({ prefix: `${prefix}memory/`, delimiter: "/" }),
       ]);
       const found = [

@@ -1,4 +1,4 @@
-/** Agents: listing them, showing one, making one. */
+/** Agents: list, show and create them. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";

@@ -1,4 +1,4 @@
-/** `agents.*`: an agent is an entry of the configuration and a folder of files; its sessions are its own. */
+/** `agents.*`: an agent is an entry of the configuration, a folder of files, and its sessions. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AgentConfig, AgentEntry } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
@@ -10,7 +10,7 @@ import type { Result } from "../../ports/result.ts";
 import type { SessionDirectory } from "../../ports/sessions.ts";
 import type { AgentFilesStore } from "./files.ts";
 
-/** Folders that are read at the same time. */
+/** Number of folders that are read in parallel. */
 const AT_ONCE = 16;
 
 export interface AgentMethodPorts extends Pick<KernelPorts, "config"> {
@@ -31,11 +31,11 @@ export function agentMethods({ config, sessions, files }: AgentMethodPorts): Han
       ...(active === undefined ? {} : { lastActiveAt: active.lastActiveAt }),
     };
   };
-  /** Why no agent of this id can be made; undefined: it can. */
+  /** Why no agent with this id can be created; undefined when it can. */
   const refusal = (agentId: string): Result<never> | undefined => {
     if (config.hasAgent(agentId))
       return fail("agent.exists", `The agent ${agentId} already exists.`, `Show it: \`gsv agent show ${agentId}\`.`);
-    if (config.agents().length >= LIMITS.agents) return fail("agent.limit", `There are ${LIMITS.agents} agents, which is the limit.`);
+    if (config.agents().length >= LIMITS.agents) return fail("agent.limit", `There are already ${LIMITS.agents} agents, which is the limit.`);
     return undefined;
   };
 
@@ -74,10 +74,10 @@ export function agentMethods({ config, sessions, files }: AgentMethodPorts): Han
       const { agentId, bootstrap = true } = params;
       const refused = refusal(agentId);
       if (refused !== undefined) return refused;
-      // Files first: without its entry a folder has no effect, and making the files twice changes nothing.
+      // Files first: a folder without an entry has no effect, and creating the files again changes nothing.
       const made = await files.make(agentId, bootstrap);
       if (!made.ok) return made;
-      // Another request may have made it meanwhile, or the last one that the limit allows.
+      // A concurrent request may have created this agent, or reached the limit.
       const late = refusal(agentId);
       if (late !== undefined) return late;
       const agent: AgentConfig = {

@@ -1,4 +1,4 @@
-/** Reading the audit log. The kernel writes it and prunes it. */
+/** Reads the audit log. The kernel writes and prunes it. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import { succeed } from "../../kernel/outcome.ts";

@@ -1,4 +1,4 @@
-/** Reading and changing the configuration. A change holds from the next model call on: runs ask for their context by its version. */
+/** Reads and changes the configuration. A change applies from the next model call on, because runs compare its version. */
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";

@@ -1,4 +1,4 @@
-/** Tokens: making, listing and ending them. A token that ends takes its connections with it, at once. The table is the kernel's. */
+/** Tokens: create, list and revoke them. Revoking a token closes its connections immediately. The kernel owns the table. */
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";

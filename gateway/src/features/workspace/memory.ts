@@ -1,6 +1,6 @@
 /**
- * Daily memory files: text is added at their end, once for each key, whoever else writes at the same time (promises W17). Never
- * rewrites what is there. A file that is full or is no text any more gets a neighbour, so that what was learnt has a place.
+ * Daily memory files: appends text once per key, also with concurrent writers (promises W17). Must not rewrite existing text.
+ * A full or binary file gets a numbered neighbour, so that the text is always stored.
  */
 import type { MemoryFiles } from "../../ports/memory.ts";
 import type { Bucket } from "../../storage/bucket.ts";
@@ -20,14 +20,14 @@ export function createMemoryFiles(bucket: Bucket, store: Pick<WorkspaceStore, "u
         last = await store.update(
           agentId,
           path,
-          // The file remembers its last few keys only; after many other writes the text itself tells.
+          // The file stores only its last few keys. After many other writes, look for the text itself.
           (current = "") => ({ ok: true, value: current.includes(whole) ? current : joined(current, whole) }),
           key,
         );
         if (last.ok) return { ok: true, value: { path: last.value.path } };
         if (last.error.reason !== "file.too_large" && last.error.reason !== "file.binary") return last;
       }
-      return last?.ok === false ? last : { ok: false, error: { reason: "internal", message: "No daily file could be chosen." } };
+      return last?.ok === false ? last : { ok: false, error: { reason: "internal", message: "No daily memory file can take the text." } };
     },
   };
 }

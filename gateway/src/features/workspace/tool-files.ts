@@ -22,7 +22,7 @@ export type ReadSkill = (path: string, context: NativeToolContext) => Promise<Re
 export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill): AgentFiles {
   const turns = new Turns();
   const store = createWorkspaceStore(bucket);
-  /** A change in the session's name. Changes of one skill's files wait for each other. */
+  /** A change with the session as the writer. Changes of one skill are serialised. */
   const change = <T>(given: string, { identity, gateway }: NativeToolContext, work: (options: ChangeOptions) => Promise<T>): Promise<T> => {
     const by = `agent:${identity.key}`;
     const options: ChangeOptions = {

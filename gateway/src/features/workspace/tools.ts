@@ -107,7 +107,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
       const refused = writeRefusal(context.identity, path);
       if (refused) return { ok: false, error: refused };
       const gone = await files.delete(path, context);
-      // A call that runs again finds the file deleted: that is what was asked for.
+      // A repeated call finds the file deleted, which is the requested state.
       if (!gone.ok && gone.error.reason === "path.not_found")
         return { ok: true, result: { path, deleted: false, note: "There is no such file." } };
       return outcome(gone);

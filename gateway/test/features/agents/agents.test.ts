@@ -24,8 +24,8 @@ const names = async (agent: string): Promise<string[]> =>
   (await env.STORAGE.list({ prefix: `agents/${agent}/` })).objects.map(({ key }) => key.slice(`agents/${agent}/`.length)).sort();
 const EVERY_FILE = [...DEFAULT_FILES.map(({ name }) => name), "workspace.json"].sort();
 
-describe("[P3.1] who there is", () => {
-  test("[AG1] main always is, listed or not, and is the default one until another says so", async () => {
+describe("[P3.1] listing agents", () => {
+  test("[AG1] main always exists, listed or not, and is the default until another agent is set", async () => {
     expect(await agents()).toEqual([{ agentId: "main", isDefault: true, commissioned: false, sessions: 0 }]);
     await admin.ok("config.set", {
       path: "agents.list",
@@ -57,7 +57,7 @@ describe("[P3.1] who there is", () => {
     ]);
     expect((await agents())[0]?.lastActiveAt).toBeGreaterThan(0);
   });
-  test("one in full: its files and where it answers", async () => {
+  test("showing an agent: its files and bindings", async () => {
     await admin.ok("agents.create", {
       agentId: "work",
       systemPrompt: "Be brief.",
@@ -81,14 +81,14 @@ describe("[P3.1] who there is", () => {
     });
     expect(got.files.map(({ path }) => path).sort()).toEqual([...DEFAULT_FILES.map(({ name }) => name), "memory/2026-01-01.md"].sort());
   });
-  test("a bucket that fails is said, not guessed around", async () => {
+  test("a failing bucket is an error", async () => {
     vi.spyOn(env.STORAGE, "list").mockRejectedValue(new Error("away"));
     expect((await admin.refused("agents.list")).reason).toBe("storage.failed");
   });
 });
 
-describe("making one", () => {
-  test("[AG3] its entry, its files and the first meeting; in the audit", async () => {
+describe("creating an agent", () => {
+  test("[AG3] creates the entry, the files and the first meeting, and is audited", async () => {
     const made = await admin.ok("agents.create", { agentId: "work", description: "for work" });
     expect(made).toEqual({ agent: { agentId: "work", description: "for work", isDefault: false, commissioned: false, sessions: 0 } });
     expect(await names("work")).toEqual(EVERY_FILE);
@@ -98,18 +98,18 @@ describe("making one", () => {
     });
     expect(entries[0]).toMatchObject({ action: "agents.create", target: "work", decision: "allowed" });
   });
-  test("without a first meeting, for one whose files are brought along", async () => {
+  test("without a first meeting, for an agent with imported files", async () => {
     const made = await admin.ok("agents.create", { agentId: "work", bootstrap: false });
     expect(made).toMatchObject({ agent: { commissioned: true } });
     expect(await names("work")).toEqual(EVERY_FILE.filter((name) => name !== "BOOTSTRAP.md"));
   });
-  test("files that are there stay, and one that has a soul needs no first meeting", async () => {
+  test("existing files stay, and an agent with SOUL.md needs no first meeting", async () => {
     await env.STORAGE.put("agents/work/SOUL.md", "mine");
     await admin.ok("agents.create", { agentId: "work" });
     expect(await (await env.STORAGE.get("agents/work/SOUL.md"))?.text()).toBe("mine");
     expect(await names("work")).not.toContain("BOOTSTRAP.md");
   });
-  test("--default takes it from the one that had it", async () => {
+  test("--default replaces the earlier default agent", async () => {
     await admin.ok("agents.create", { agentId: "one", default: true });
     await admin.ok("agents.create", { agentId: "two", default: true });
     expect((await agents()).filter(({ isDefault }) => isDefault).map(({ agentId }) => agentId)).toEqual(["two"]);
@@ -123,13 +123,13 @@ describe("making one", () => {
     await admin.call("agents.create", { agentId: "work" });
     expect(await admin.refused("agents.create", { agentId })).toMatchObject({ reason: "agent.exists" });
   });
-  test("[P19] no more than there is room for", async () => {
+  test("[P19] the number of agents is bounded", async () => {
     const value = Array.from({ length: LIMITS.agents - 1 }, (_, i) => ({ id: `a${i}` }));
     await admin.ok("config.set", { path: "agents.list", value });
     expect((await admin.refused("agents.create", { agentId: "one-more" })).reason).toBe("agent.limit");
     expect(await names("one-more")).toEqual([]);
   });
-  test("[AG3][P12] broken off anywhere, it is completed when it is asked for again", async () => {
+  test("[AG3][P12] after any interruption a retry completes it", async () => {
     for (let at = 0; at <= DEFAULT_FILES.length; at++) {
       const agentId = `half${at}`;
       let puts = 0;
@@ -149,9 +149,9 @@ describe("making one", () => {
   });
 });
 
-describe("[P3.1] whose conversation a key is", () => {
+describe("[P3.1] session ownership", () => {
   const last = (): SessionIdentity => lastAsked<{ identity: SessionIdentity }>(asked).identity;
-  test("a key without an agent is the default agent's, and stays what it is when another becomes it", async () => {
+  test("a key without an agent gets the default agent and keeps it when the default changes", async () => {
     await admin.ok("chat.send", { sessionKey: "main", message: "hi" });
     expect(last()).toMatchObject({ key: "agent:main:main", agentId: "main", isOwnersSession: true });
     await admin.ok("agents.create", { agentId: "work", default: true });
@@ -160,7 +160,7 @@ describe("[P3.1] whose conversation a key is", () => {
     await admin.ok("chat.send", { sessionKey: "agent:main:main", message: "hi" });
     expect(last().key).toBe("agent:main:main");
   });
-  test("an agent's model and prompt are in force at its next run, and for it alone", async () => {
+  test("an agent's model and prompt apply from its next run, and only to that agent", async () => {
     const before = await port().runContext("agent:work:main", undefined);
     await admin.ok("agents.create", { agentId: "work", model: { provider: "openai", id: "x" }, systemPrompt: "Be brief." });
     const now = await port().runContext("agent:work:main", before?.version);
@@ -170,7 +170,7 @@ describe("[P3.1] whose conversation a key is", () => {
     expect((await port().runContext("agent:work:main", now?.version))?.agent.model?.id).toBe("y");
   });
   test.each(["chat.send", "session.prompt", "session.subscribe"] as const)(
-    "[AG2] %s to an agent that is not there: nothing is made",
+    "[AG2] %s to an unknown agent creates nothing",
     async (method) => {
       await admin.ok("agents.create", { agentId: "ghostly" });
       const error = await admin.refused(method, { sessionKey: "agent:ghost:main", ...(method === "chat.send" ? { message: "hi" } : {}) });
@@ -181,7 +181,7 @@ describe("[P3.1] whose conversation a key is", () => {
       expect(await names("ghost")).toEqual([]);
     },
   );
-  test("[AG2] sessions of an agent that was taken away can be read, followed and reset, but nothing can be said in them", async () => {
+  test("[AG2] sessions of a removed agent can be read, followed and reset, but accept no messages", async () => {
     await admin.ok("agents.create", { agentId: "work" });
     await admin.ok("chat.send", { sessionKey: "agent:work:main", message: "hi" });
     await admin.ok("config.unset", { path: "agents.list[0]" });

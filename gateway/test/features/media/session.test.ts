@@ -40,7 +40,7 @@ const shown = (messages: readonly Message[] | undefined): string => JSON.stringi
 const noNet = () => Promise.reject(new Error("no network"));
 
 describe("[P5.6] files of a message", () => {
-  it("[M1] are stored with the layout's metadata, referred to in the log, and shown to the model as bytes", async () => {
+  it("[M1] are stored with the layout's metadata, referenced in the log, and shown to the model as bytes", async () => {
     const stage = new Stage().open();
     const session = newSession();
     value(await sendFiles(session, "m1", [{ mimeType: "image/jpeg", filename: "a/b.png", data: PNG }]));
@@ -64,7 +64,7 @@ describe("[P5.6] files of a message", () => {
     expect(rows).toContain(uuid);
     expect(rows).not.toContain(PNG.slice(0, 12));
   });
-  it("[P1] a message that is sent again stores nothing again and is answered the same", async () => {
+  it("[P1] a resent message stores nothing again and gets the same answer", async () => {
     const stage = new Stage().open();
     stage.auto = () => says("ok");
     const session = newSession();
@@ -77,7 +77,7 @@ describe("[P5.6] files of a message", () => {
     expect(await filesOf(session)).toHaveLength(1);
     await stage.ended("run-m1");
   });
-  it("[P3] a later message does not overtake one whose files are being stored", async () => {
+  it("[P3] a later message does not overtake a message whose files are being stored", async () => {
     const stage = new Stage().open();
     stage.auto = () => says("ok");
     const session = newSession();
@@ -87,7 +87,7 @@ describe("[P5.6] files of a message", () => {
     const users = (await rowsOf(session)).flatMap((row) => (row.kind === "user" ? [row.messageId] : []));
     expect(users).toEqual(["m1", "m2", "m3"]);
   });
-  it("[M2][X18] another session's file, a missing one and any other object can't be referred to", async () => {
+  it("[M2][X18] a reference to another session's file, a missing file or another object is refused", async () => {
     const stage = new Stage().open();
     stage.auto = () => says("ok");
     const owner = newSession();
@@ -104,7 +104,7 @@ describe("[P5.6] files of a message", () => {
     const last = (await rowsOf(owner)).findLast((row) => row.kind === "user");
     expect(last?.kind === "user" && mediaIn([last.message])).toMatchObject([{ type: "image", r2Key: foreign, mimeType: "image/png" }]);
   });
-  it("what can't be taken is refused with a code before anything is accepted", async () => {
+  it("an invalid file is refused with a reason before the message is accepted", async () => {
     new Stage().open();
     const session = newSession();
     const reasonOf = async (attachments: Parameters<typeof sendFiles>[2], id: string) => {
@@ -129,7 +129,7 @@ describe("[P5.6] files of a message", () => {
     expect(tooLarge.ok ? "ok" : tooLarge.error.reason).toBe("file.too_large");
     expect(await rowsOf(session)).toEqual([]);
   });
-  it("[P10][W22] of a message that came over a platform, what can't be taken is a note, and the rest is taken", async () => {
+  it("[P10][W22] in a channel's message an invalid file becomes a note, and the rest is accepted", async () => {
     new Stage().open();
     const session = newSession();
     const attachments = [
@@ -175,7 +175,7 @@ describe("[P5.6] files of a message", () => {
     });
     expect(tooLarge).toMatchObject({ ok: true, value: { blocks: [], notes: [expect.stringContaining("larger than 25 MiB")] } });
   });
-  it("[M3] documents are shown as text, cut with a note; what can't be read is named as data", async () => {
+  it("[M3] documents are shown as text, cut with a note; a binary file becomes a note", async () => {
     const stage = new Stage().open();
     const session = newSession();
     value(
@@ -199,14 +199,14 @@ describe("[P5.6] files of a message", () => {
     expect(texts[3]).toMatch(/^\[A file is not shown: \{"name":"x\.pdf","type":"application\/pdf","bytes":8\}/);
     expect(texts[4]).toContain("PNG, JPEG, GIF and WebP only");
   });
-  it("a model that sees no images is told so, and the bucket is not asked for them", async () => {
+  it("a model without image support gets a note, and the images are not read", async () => {
     const stage = new Stage().open();
     stage.seesImages = false;
     const session = newSession();
     value(await sendFiles(session, "m1", [{ mimeType: "image/png", data: PNG }]));
     expect(shown((await stage.call(0)).request.messages)).toContain("can't see images");
   });
-  it("a file that is gone becomes a note, not a failed call", async () => {
+  it("a deleted file becomes a note, not a failed call", async () => {
     const stage = new Stage().open();
     stage.speech = { cache: new MediaCache(0) };
     stage.auto = () => says("ok");
@@ -229,7 +229,7 @@ describe("[P5.6] files of a message", () => {
 
 describe("[P5.6] recordings", () => {
   const heard = { transcription: { provider: "openai" as const, baseUrl: "http://speech.test/v1" } };
-  it("[M4] become text in the log before the model is asked, once", async () => {
+  it("[M4] are transcribed once, before the model call", async () => {
     const stage = new Stage().open();
     const asked: string[] = [];
     stage.transcription = heard.transcription;
@@ -251,7 +251,7 @@ describe("[P5.6] recordings", () => {
     const user = (await rowsOf(session)).find((row) => row.kind === "user");
     expect(user?.kind === "user" && mediaIn([user.message])).toMatchObject([{ type: "audio", transcript: 'hello 1 "quoted"' }]);
   });
-  it("[P12] what fails is written down as the transcript, so that nothing loops; with nothing set up it says what to set", async () => {
+  it("[P12] a failure is stored in place of the transcript, so that nothing loops; without a service it says what to set", async () => {
     const stage = new Stage().open();
     stage.speech = { fetch: noNet };
     const session = newSession();
@@ -288,7 +288,7 @@ describe("[P4.3] images of tools", () => {
     expect(await filesOf(session)).toHaveLength(1);
     expect(JSON.stringify(await rowsOf(session))).not.toContain(PNG);
   });
-  it("[X18] only what the machine uploaded for this very call may be referred to", async () => {
+  it("[X18] a result may reference only files that the machine uploaded for this call", async () => {
     const stage = new Stage().open();
     stage.tools = [onNode("lap", "Read", { idempotent: true })];
     const session = newSession();
@@ -317,7 +317,7 @@ describe("[P4.3] images of tools", () => {
     expect(results[0]).toContain("was not uploaded for this call");
     expect(results[1]).toContain(PNG);
   });
-  it("an image that is none, or is too large, is left out in words", async () => {
+  it("an invalid or too large image becomes a note", async () => {
     const stage = new Stage().open();
     stage.tools = [onNode("lap", "Read", { idempotent: true })];
     const session = newSession();
@@ -333,7 +333,7 @@ describe("[P4.3] images of tools", () => {
       ],
     });
     const text = shown((await stage.call(1)).request.messages.slice(-1));
-    expect(text).toContain("is no PNG, JPEG, GIF or WebP");
+    expect(text).toContain("is not a PNG, JPEG, GIF or WebP");
     expect(text).toContain("a tool may return at most 10485760");
     expect(await filesOf(session)).toEqual([]);
   });

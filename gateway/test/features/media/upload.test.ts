@@ -62,7 +62,7 @@ const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
   Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 describe("[P5.6] a client's file", () => {
-  test("is stored under the session's canonical key with the layout's metadata, and answers what it is", async () => {
+  test("is stored under the session's canonical key with the layout's metadata, and the answer has its type", async () => {
     const answer = await taken(await send({ query: { sessionKey: "main", filename: "../a b.png" } }));
     expect(answer).toMatchObject({ mimeType: "image/png", sizeBytes: PNG.length, sha256: await sha256(PNG), filename: "a b.png" });
     expect(answer.r2Key).toMatch(/^media\/agent:main:main\/[0-9a-f-]{36}\.png$/);
@@ -78,7 +78,7 @@ describe("[P5.6] a client's file", () => {
     expect(back.headers.get("Content-Disposition")).toContain('attachment; filename="a b.png"');
     expect(new Uint8Array(await back.arrayBuffer())).toEqual(PNG);
   });
-  test("[P1] sent again under its id is stored once, and the first stays", async () => {
+  test("[P1] a repeated upload with the same id is stored once, and the first file stays", async () => {
     const query = { sessionKey: "main", id: crypto.randomUUID() };
     const one = await taken(await send({ query }));
     const two = await taken(await send({ query }));
@@ -87,23 +87,23 @@ describe("[P5.6] a client's file", () => {
     expect((await env.STORAGE.list({ prefix: `media/${MAIN}/` })).objects).toHaveLength(1);
     expect((await taken(await send())).r2Key).not.toBe(one.r2Key);
   });
-  test("is what its first bytes say", async () => {
+  test("gets its type from its first bytes", async () => {
     expect((await taken(await send({ type: "text/html" }))).mimeType).toBe("image/png");
     expect((await taken(await send({ body: "<script>" }))).r2Key).toMatch(/\.bin$/);
     expect((await taken(await send({ type: "audio/ogg; codecs=opus", body: "OggS..." }))).r2Key).toMatch(/\.ogg$/);
   });
-  test("may have 25 MiB and not a byte more", async () => {
+  test("may have at most 25 MiB", async () => {
     const most = new Uint8Array(26_214_400);
     most.set(PNG);
     expect((await taken(await send({ body: most }))).sizeBytes).toBe(26_214_400);
     expect(await refused(await send({ body: new Uint8Array(26_214_401) }))).toBe("413 file.too_large");
     expect((await env.STORAGE.list({ prefix: `media/${MAIN}/` })).objects).toHaveLength(1);
   });
-  test("must have a size, and something in it", async () => {
+  test("must have a size and must not be empty", async () => {
     expect(await refused(await send({ body: stream((controller) => controller.close()) }))).toBe("411 protocol.invalid_params");
     expect(await refused(await send({ body: new Uint8Array() }))).toBe("400 protocol.invalid_params");
   });
-  test("that breaks off, or is not as long as it says, is not kept", async () => {
+  test("is not stored when it breaks off or has another length than declared", async () => {
     const gone = stream((controller) => controller.error(new Error("gone")));
     for (const [body, size] of [
       [gone, 1_000_000],
@@ -116,7 +116,7 @@ describe("[P5.6] a client's file", () => {
 });
 
 describe("[S1][S3] who may upload", () => {
-  test("nobody without a token, and nobody who may only read", async () => {
+  test("needs a token with write access", async () => {
     expect((await fetchWorker(AT, { method: "POST", body: PNG })).status).toBe(401);
     expect(await refused(await send({ bearer: "nope-nope" }))).toBe("401 auth.required");
     expect(await refused(await send({ bearer: (await token("client-ro")).token }))).toBe("403 auth.forbidden");
@@ -124,7 +124,7 @@ describe("[S1][S3] who may upload", () => {
     expect(await refused(await send({ bearer: (await token("node", { nodeId: "lap" })).token }))).toBe("403 auth.forbidden");
     expect((await taken(await send({ bearer: (await token("client")).token }))).mimeType).toBe("image/png");
   });
-  test("the query says where to, once, and well-formed", async () => {
+  test("the query names exactly one valid target", async () => {
     for (const query of [{}, { sessionKey: "main", callId: "a/r1/1/0" }, { sessionKey: "main", id: "../x" }])
       expect(await refused(await send({ query }))).toBe("400 protocol.invalid_params");
     expect(await refused(await send({ query: { sessionKey: "a/../b" } }))).toBe("400 session.bad_key");
@@ -148,7 +148,7 @@ describe("[P4.3] a machine's image for its call", () => {
     await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
     return last<{ identity: { ref: string } }>(sessions.of("send")).identity.ref;
   };
-  test("[X18] lies under a name that only this machine and this call have", async () => {
+  test("[X18] is stored under a name of this machine and this call", async () => {
     const callId = `${await made()}/r1/1/0`;
     const lap = (await token("node", { nodeId: "lap" })).token;
     const box = (await token("node", { nodeId: "box" })).token;
@@ -157,7 +157,7 @@ describe("[P4.3] a machine's image for its call", () => {
     expect(mine.r2Key).toBe(`media/${MAIN}/${await uuidFor(MAIN, { kind: "call", callId, nodeId: "lap" })}.png`);
     expect(theirs.r2Key).not.toBe(mine.r2Key);
   });
-  test("is an image of at most 10 MiB, and of a call that there may be", async () => {
+  test("must be an image of at most 10 MiB and belong to a possible call", async () => {
     const ref = await made();
     const bearer = (await token("node", { nodeId: "lap" })).token;
     expect(await refused(await send({ query: { callId: `${ref}/r1/1/0` }, bearer, body: "text" }))).toBe("415 media.unsupported");

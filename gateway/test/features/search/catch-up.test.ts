@@ -6,7 +6,7 @@ import { ROWS_PER_PAGE } from "../../../src/features/search/catch-up.ts";
 import { Index, said } from "./support.ts";
 
 describe("[SE5] files", () => {
-  it("are found with their line, changed, and gone", async () => {
+  it("are found with their line, also after changes, but not after deletion", async () => {
     const index = new Index();
     await index.file("MEMORY.md", "# Memory\n\nThe boat is blue.\n");
     await index.file("memory/2026-01-31.md", "Fed the boat's cat.");
@@ -24,7 +24,7 @@ describe("[SE5] files", () => {
       expect(sql.exec("SELECT count(*) AS n FROM sources WHERE kind = 'workspace'").one()["n"]).toBe(2);
     });
   });
-  it("that are no text, too large, earlier versions or results of tools are not in it", async () => {
+  it("that are binary, too large, versions or tool results are not indexed", async () => {
     const index = new Index();
     await index.file("photo.bin", new Uint8Array([0, 1, 2, 255]));
     await index.file("huge.txt", `needle ${"x".repeat(1_100_000)}`);
@@ -48,7 +48,7 @@ describe("[SE5] files", () => {
 });
 
 describe("[SE6] conversations", () => {
-  it("are read in pages from where the last search ended, and asked only when something may be new", async () => {
+  it("are read in pages from the last position, and asked only when something may be new", async () => {
     const index = new Index();
     const session = index.session("main");
     for (let i = 0; i < ROWS_PER_PAGE + 5; i++) session.say(`apple number${i}`);
@@ -64,7 +64,7 @@ describe("[SE6] conversations", () => {
     await index.find("pear");
     expect(session.asked).toBe(4);
   });
-  it("that are busy are asked each time", async () => {
+  it("are asked each time while they are busy", async () => {
     const index = new Index();
     const session = index.session("main").say("one");
     Object.assign(session, { busy: true, quietSince: 1 });
@@ -72,7 +72,7 @@ describe("[SE6] conversations", () => {
     session.rows.push({ seq: session.nextSeq++, role: "assistant", at: 9, text: "two" });
     expect(await index.places("two")).toEqual(["sessions main:2"]);
   });
-  it("that were reset or compacted are found once: in the conversation until the transcript is in", async () => {
+  it("are found once after a reset or compaction: in the session until the transcript is indexed", async () => {
     const index = new Index();
     const session = index.session("main").say("the first apple").say("the second apple");
     expect(await index.places("apple")).toEqual(["sessions main:1", "sessions main:2"]);
@@ -85,7 +85,7 @@ describe("[SE6] conversations", () => {
     expect(await index.places("apple")).toEqual(["archives sessions/s1-part5.jsonl.gz:0", "archives sessions/s1.jsonl.gz:0"]);
     expect(await index.places("pear")).toEqual(["sessions main:3"]);
   });
-  it("keep what they no longer have while its transcript can't be read", async () => {
+  it("keep archived messages in the index while the transcript can't be read", async () => {
     const index = new Index();
     const session = index.session("main").say("the apple");
     await index.find("apple");
@@ -100,7 +100,7 @@ describe("[SE6] conversations", () => {
     index.watched.interfere(undefined);
     expect(await index.places("apple")).toEqual(["archives sessions/s1.jsonl.gz:0"]);
   });
-  it("of which nothing is left under the key are read anew", async () => {
+  it("are read again after a reset under the same key", async () => {
     const index = new Index();
     index.session("main").say("old apple").say("old pear");
     await index.find("apple");
@@ -129,7 +129,7 @@ describe("[SE7] transcripts", () => {
     await env.STORAGE.delete(`agents/${index.agent}/sessions/s9.jsonl.gz`);
     expect(await index.places("needle")).toEqual([]);
   });
-  it("that are damaged are a note, and what can be read of them is found", async () => {
+  it("give a note when they are damaged, and their readable part is found", async () => {
     const index = new Index();
     const key = await index.archive("main", "whole", [said("a good needle")]);
     const bytes = await (await env.STORAGE.get(key))?.arrayBuffer();
@@ -157,7 +157,7 @@ describe("[SE7] transcripts", () => {
 });
 
 describe("[SE8] bounds", () => {
-  it("what a search has no time for is left with a note, and the alarm goes on until it is done", async () => {
+  it("a search that runs out of time adds a note, and the alarm continues until the index is complete", async () => {
     const index = new Index();
     for (let i = 0; i < 30; i++) await index.file(`f${i}.md`, `needle ${i}`);
     const session = index.session("main");
@@ -181,7 +181,7 @@ describe("[SE8] bounds", () => {
     expect(done.hits).toHaveLength(30 + ROWS_PER_PAGE * 3 + 3);
     expect(index.wakes).toEqual([]);
   });
-  it("without a search it does nothing at all", async () => {
+  it("does nothing without a search", async () => {
     const index = new Index();
     await index.inside(async (service, _store, sql) => {
       await service.alarm();
@@ -191,8 +191,8 @@ describe("[SE8] bounds", () => {
   });
 });
 
-describe("[SE9] an end anywhere", () => {
-  it("[P12] an object that is evicted between any two steps goes on, and nothing is found twice", async () => {
+describe("[SE9] interruptions", () => {
+  it("[P12] an object that is evicted between any two steps continues, and nothing is found twice", async () => {
     const index = new Index();
     for (let i = 0; i < 5; i++) await index.file(`f${i}.md`, `needle file${i}`);
     const session = index.session("main");
@@ -216,14 +216,14 @@ describe("[SE9] an end anywhere", () => {
     expect(all.hits).toHaveLength(5 + ROWS_PER_PAGE + 1 + 9);
     expect(new Set(all.hits.map(({ kind, name, position }) => `${kind} ${name} ${position}`)).size).toBe(all.hits.length);
   });
-  it("another version of the tables begins anew", async () => {
+  it("another version of the tables rebuilds the index", async () => {
     const index = new Index();
     await index.file("a.md", "needle");
     await index.find("needle");
     await index.inside((_service, _store, sql) => void sql.exec("UPDATE meta SET value = '0' WHERE name = 'schema'"));
     expect(await index.places("needle")).toEqual(["workspace a.md:1"]);
   });
-  it("searches at the same time share the work and see what was there when they came", async () => {
+  it("concurrent searches share the work and see everything written before them", async () => {
     const index = new Index();
     await index.file("a.md", "needle one");
     const seen = await index.inside(async (service) => {
@@ -243,7 +243,7 @@ describe("[SE9] an end anywhere", () => {
 
 describe("[SE10] failures", () => {
   it.each(["list", "get"] as const)(
-    "a bucket that fails at each %s in turn is a note, never a failed search, and the next search has it all",
+    "a bucket failure at any %s is a note, never a failed search, and the next search is complete",
     async (failing) => {
       for (let at = 0; at < 4; at++) {
         const index = new Index();
@@ -267,7 +267,7 @@ describe("[SE10] failures", () => {
       }
     },
   );
-  it("a bucket that fails in the middle of a transcript is not a damaged transcript", async () => {
+  it("a bucket failure in the middle of a transcript does not mark it as damaged", async () => {
     const index = new Index();
     await index.archive("main", "s1", [said("needle")]);
     const { bucket } = index.watched;
@@ -285,7 +285,7 @@ describe("[SE10] failures", () => {
     Object.assign(bucket, { get });
     expect(await index.places("needle")).toHaveLength(1);
   });
-  it("a conversation that never answers does not keep a search for ever", async () => {
+  it("a session that never answers does not block a search", async () => {
     const index = new Index();
     await index.file("a.md", "needle");
     index.session("main").say("needle");
@@ -294,7 +294,7 @@ describe("[SE10] failures", () => {
     expect([hits.length, notes]).toEqual([1, [expect.stringContaining("still catching up")]]);
     index.sessionsHang = false;
   });
-  it("a gateway that fails is a note, and what was known is found", async () => {
+  it("a gateway failure is a note, and indexed texts are found", async () => {
     const index = new Index();
     index.session("main").say("needle");
     await index.file("a.md", "needle");
@@ -307,7 +307,7 @@ describe("[SE10] failures", () => {
 });
 
 describe("[SE3] ranking and pages", () => {
-  it("what says more of it comes first, then the later one; pages join without gap or double", async () => {
+  it("better matches come first, then later ones; pages have no gaps or duplicates", async () => {
     const index = new Index();
     const session = index.session("main");
     for (let i = 0; i < 50; i++) session.say(`filler text ${i}`);
@@ -327,7 +327,7 @@ describe("[SE3] ranking and pages", () => {
 });
 
 describe("[SE11] scopes", () => {
-  it("one conversation, some sources, or only what is remembered", async () => {
+  it("limits the search to one session, some sources, or memory", async () => {
     const index = new Index();
     await index.file("MEMORY.md", "needle");
     await index.file("memory/2026-01-01.md", "needle");

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 
 describe("[SE12] search.query", () => {
-  it("finds files, what was said a moment ago, and what was archived, with the way to open it", async () => {
+  it("finds files, recent messages and transcripts, with their locations", async () => {
     const sessionKey = fresh();
     await peer.ok("workspace.write", { path: "notes/boat.md", content: "one\n\nThe quagmire lies east.\n" });
     await say(sessionKey, "say the quagmire is deep");
@@ -47,7 +47,7 @@ describe("[SE12] search.query", () => {
     ]);
     expect(after.hits[0]?.path).toMatch(/^sessions\/.*\.jsonl\.gz$/);
   });
-  it("pages, sources, and what is asked wrongly", async () => {
+  it("pages, sources and invalid requests", async () => {
     await peer.ok("workspace.write", {
       path: "many.md",
       content: Array.from({ length: 40 }, () => `${"pad ".repeat(500)} ostrich\n`).join(""),
@@ -64,7 +64,7 @@ describe("[SE12] search.query", () => {
     );
     expect((await peer.refused("search.query", { query: "x", limit: 1_000 })).reason).toBe("protocol.invalid_params");
   });
-  it("another agent's index holds nothing of this one's", async () => {
+  it("agents have separate indexes", async () => {
     await peer.ok("workspace.write", { path: "mine.md", content: "platypus" });
     expect((await peer.refused("search.query", { query: "platypus", agentId: "other" })).reason).toBe("agent.unknown");
     await peer.ok("agents.create", { agentId: "other" });
@@ -72,7 +72,7 @@ describe("[SE12] search.query", () => {
     expect((await ask("platypus")).hits.map(({ path }) => path)).toEqual(["mine.md"]);
     expect((await ask("platypus", { agentId: "other" })).hits.map(({ path }) => path)).toEqual(["theirs.md"]);
   });
-  it("[S5] a stored secret is never shown, wherever somebody wrote it", async () => {
+  it("[S5] a stored secret is never shown, in any source", async () => {
     const secret = "sk-very-secret-value-42";
     await peer.ok("config.set", { path: "apiKeys.openai", value: secret });
     await peer.ok("workspace.write", { path: "leak.md", content: `my key for wombats is ${secret} ok` });
@@ -81,7 +81,7 @@ describe("[SE12] search.query", () => {
       expect(hits.map(({ snippet }) => snippet.replace(/[\ue000\ue001]/g, ""))).toEqual(["my key for wombats is [redacted] ok"]);
     }
   });
-  it("[X8] only clients that may operate are answered", async () => {
+  it("[X8] only clients with the operate scope may search", async () => {
     const readOnly = await client((await token("client-ro")).token);
     expect((await readOnly.refused("search.query", { query: "boat" })).reason).toBe("auth.forbidden");
     const machine = await node("searcher", (await token("node", { nodeId: "searcher" })).token);
@@ -89,7 +89,7 @@ describe("[SE12] search.query", () => {
     const plain = await client((await token("client")).token);
     expect(await plain.ok("search.query", { query: "boat" })).toHaveProperty("hits");
   });
-  it("[D1] costs nothing where nobody searches: no index is made by talking", async () => {
+  it("[D1] costs nothing without searches: messages create no index", async () => {
     await peer.ok("agents.create", { agentId: "silent" });
     await say("agent:silent:main", "say hello");
     await runInDurableObject(env.SEARCH.getByName("silent"), (_index, ctx) => {

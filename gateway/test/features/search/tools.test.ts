@@ -28,7 +28,7 @@ const context = (isOwnersSession: boolean, agentId = "main", more: Partial<Nativ
 const tools = composeNativeTools(env.STORAGE);
 const reasonOf = (outcome: Awaited<ReturnType<typeof tools.run>>): string => (outcome.ok ? "ok" : outcome.error.reason);
 
-describe("[SE11][S8][X8] who may search what", () => {
+describe("[SE11][S8][X8] access to search", () => {
   it.each([
     ["gsv__Search", true, { query: "x" }, { agentId: "main", query: "x", limit: 10 }],
     ["gsv__Search", true, { query: "x", in: ["workspace"], limit: 3 }, { agentId: "main", query: "x", sources: ["workspace"], limit: 3 }],
@@ -67,8 +67,8 @@ describe("[SE11][S8][X8] who may search what", () => {
   });
 });
 
-describe("[P5.4] what is found, for a model", () => {
-  it("says by whom, when and where, without marks", async () => {
+describe("[P5.4] hits for a model", () => {
+  it("contain role, time and location, without marks", async () => {
     found = {
       hits: [
         {
@@ -141,7 +141,7 @@ describe("[P5.4] gsv__Remember", () => {
     });
     expect(await textAt(`agents/${agent}/MEMORY.md`)).toBe("- The boat is blue.\n- Cats sleep.\n");
   });
-  it("[P8] once for a call, and with others at the same time none is lost (W17)", async () => {
+  it("[P8][W17] writes once per call, and concurrent writes lose nothing", async () => {
     const agent = newAgent();
     const again = context(true, agent, { callId: "ref/r9/0/0" });
     await tools.run("gsv__Remember", { text: "one" }, again);

@@ -138,7 +138,7 @@ const CASES: readonly Case[] = [
   { title: "an empty description", state: "invalid", text: head('name: x\ndescription: "  "'), says: /`description` is empty/ },
   { title: "no front matter", state: "invalid", text: "# Just text\n", says: /no front matter/ },
   { title: "an empty file", state: "invalid", text: "", says: /no front matter/ },
-  { title: "front matter without an end", state: "invalid", text: "---\nname: x\ndescription: d\n", says: /no end/ },
+  { title: "front matter without an end", state: "invalid", text: "---\nname: x\ndescription: d\n", says: /not closed/ },
   { title: "front matter that is a list", state: "invalid", text: head("- a\n- b"), says: /keys and values/ },
   { title: "front matter that is one word", state: "invalid", text: head("hello"), says: /keys and values/ },
   { title: "empty front matter", state: "invalid", text: "---\n---\n# x\n", says: /keys and values|missing/ },
@@ -332,7 +332,7 @@ describe("[SK1] suite R: folders and names", () => {
     const { skills } = await peer.ok<SkillsReport>("skills.update", { agentId: agent });
     const own = skills.filter(({ scope }) => scope === "agent");
     expect(own.filter(({ state }) => state === "ready").length).toBe(LIMITS.skills);
-    expect(own.filter(({ reasons }) => /left out/.test(reasons[0] ?? "")).map(({ name }) => name)).toEqual(["s100", "s101", "s102"]);
+    expect(own.filter(({ reasons }) => /skipped/.test(reasons[0] ?? "")).map(({ name }) => name)).toEqual(["s100", "s101", "s102"]);
   });
 });
 
@@ -342,19 +342,19 @@ describe("[SK5] suite R: what is installed through the wire", () => {
   const manual = { path: "SKILL.md", content: good };
   test.each([
     ["no SKILL.md", "x", [{ path: "skill.md", content: good }], /SKILL\.md is missing/],
-    ["a path that leaves", "x", [manual, { path: "../y/SKILL.md", content: good }], /paths are made of/],
-    ["a path from the root", "x", [manual, { path: "/etc/passwd", content: "x" }], /paths are made of/],
-    ["an encoded way out", "x", [manual, { path: "%2e%2e/y", content: "x" }], /paths are made of/],
-    ["a backslash", "x", [manual, { path: "..\\y", content: "x" }], /paths are made of/],
-    ["a hidden file", "x", [manual, { path: ".env", content: "x" }], /paths are made of/],
-    ["a hidden folder", "x", [manual, { path: "a/.git/config", content: "x" }], /paths are made of/],
+    ["a path that leaves", "x", [manual, { path: "../y/SKILL.md", content: good }], /paths may contain/],
+    ["a path from the root", "x", [manual, { path: "/etc/passwd", content: "x" }], /paths may contain/],
+    ["an encoded way out", "x", [manual, { path: "%2e%2e/y", content: "x" }], /paths may contain/],
+    ["a backslash", "x", [manual, { path: "..\\y", content: "x" }], /paths may contain/],
+    ["a hidden file", "x", [manual, { path: ".env", content: "x" }], /paths may contain/],
+    ["a hidden folder", "x", [manual, { path: "a/.git/config", content: "x" }], /paths may contain/],
     ["a name with direction marks", "x", [manual, { path: "a\u202etxt.sh", content: "x" }], /a\[U\+202E\]txt/],
     ["the same path twice", "x", [manual, { path: "a.md", content: "1" }, { path: "A.md", content: "2" }], /twice/],
     [
       "a file where a folder is",
       "x",
       [manual, { path: "a", content: "1" }, { path: "a/b", content: "2" }],
-      /below something that is a file/,
+      /inside a path that is also a file/,
     ],
     ["bytes", "x", [manual, { path: "a.bin", content: "\0\u0001" }], /not text/],
     ["hidden characters in another file", "x", [manual, { path: "a.md", content: "x\n\u202e" }], /line 2: a hidden character/],
