@@ -120,7 +120,10 @@ describe("[P5.1] reading transcripts", () => {
     const agent = newAgent();
     await put(agent, messages(1), { part: 5 });
     const parts = await reader.page(agent, "s-1", {});
-    expect([reason(parts), parts.ok ? "" : parts.error.message]).toEqual(["path.not_found", expect.stringContaining("only transcripts of parts")]);
+    expect([reason(parts), parts.ok ? "" : parts.error.message]).toEqual([
+      "path.not_found",
+      expect.stringContaining("only transcripts of parts"),
+    ]);
     expect(reason(await reader.page(agent, "s-9", {}))).toBe("path.not_found");
     for (const path of ["SOUL.md/x", "sessions/x.txt", "../x", "sessions/../../b/sessions/s.jsonl.gz", "", "/etc"])
       expect(reason(await reader.page(agent, path, {})), path).toBe("path.invalid");

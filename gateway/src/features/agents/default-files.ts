@@ -1,6 +1,6 @@
 /**
-* The default files of a new agent's workspace. Data only; defaults.ts writes them.
-* They are written in this order, BOOTSTRAP.md last, because the first meeting needs the others.
+ * The default files of a new agent's workspace. Data only; defaults.ts writes them.
+ * They are written in this order, BOOTSTRAP.md last, because the first meeting needs the others.
  */
 import type { PromptFileName } from "../../storage/workspace/cache.ts";
 

@@ -52,8 +52,8 @@ export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: b
 }
 
 /**
-* `seen` is the last listing. Returns true when files were created, so that the caller reads again.
-* Costs one read the first time that an isolate sees an agent, and nothing afterwards.
+ * `seen` is the last listing. Returns true when files were created, so that the caller reads again.
+ * Costs one read the first time that an isolate sees an agent, and nothing afterwards.
  */
 export async function ensureDefaults(
   bucket: Bucket,

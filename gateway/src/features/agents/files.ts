@@ -22,8 +22,8 @@ export interface AgentFolder {
 export interface AgentFilesStore {
   look(agentId: string): Promise<Result<AgentFolder>>;
   /**
-  * Creates the missing default files. `bootstrap`: include the first meeting, unless the agent has IDENTITY.md or SOUL.md
-  * already. Safe to repeat.
+   * Creates the missing default files. `bootstrap`: include the first meeting, unless the agent has IDENTITY.md or SOUL.md
+   * already. Safe to repeat.
    */
   make(agentId: string, bootstrap: boolean): Promise<Result<void>>;
 }

@@ -35,7 +35,8 @@ export function agentMethods({ config, sessions, files }: AgentMethodPorts): Han
   const refusal = (agentId: string): Result<never> | undefined => {
     if (config.hasAgent(agentId))
       return fail("agent.exists", `The agent ${agentId} already exists.`, `Show it: \`gsv agent show ${agentId}\`.`);
-    if (config.agents().length >= LIMITS.agents) return fail("agent.limit", `There are already ${LIMITS.agents} agents, which is the limit.`);
+    if (config.agents().length >= LIMITS.agents)
+      return fail("agent.limit", `There are already ${LIMITS.agents} agents, which is the limit.`);
     return undefined;
   };
 

@@ -1,6 +1,6 @@
 /**
-* Caches recently shown files as the text for the model. Bounded by bytes, evicts the least recently used first. Keys are
-* written once, so entries never become stale. One cache for all sessions of an isolate; memory only.
+ * Caches recently shown files as the text for the model. Bounded by bytes, evicts the least recently used first. Keys are
+ * written once, so entries never become stale. One cache for all sessions of an isolate; memory only.
  */
 export class MediaCache {
   readonly #maxBytes: number;

@@ -42,7 +42,10 @@ export async function takeAttachments(
   const { attachments, badFilesAsNotes = false } = input;
   const left = attachments.length - LIMITS.attachments;
   if (left > 0 && !badFilesAsNotes)
-    return failure("protocol.invalid_params", `A message can have at most ${LIMITS.attachments} files. Send the rest with another message.`);
+    return failure(
+      "protocol.invalid_params",
+      `A message can have at most ${LIMITS.attachments} files. Send the rest with another message.`,
+    );
   const taken: Taken[] = [];
   // In small groups, so that not all files of 25 MB are in memory twice.
   for (let from = 0; from < Math.min(attachments.length, LIMITS.attachments); from += PUTS_AT_ONCE) {
@@ -166,7 +169,8 @@ async function inline(input: TakeResult, { data, mimeType: said }: ImageBlock, i
   const bytes = decodeBase64(data);
   if (bytes === undefined || bytes.length === 0) return left("It is not base64.");
   const mimeType = typeOf(said, bytes.subarray(0, HEAD_BYTES));
-  if (!isShownImage(mimeType)) return left(`Its declared type is ${JSON.stringify(said.slice(0, 64))}, but it is not a PNG, JPEG, GIF or WebP.`);
+  if (!isShownImage(mimeType))
+    return left(`Its declared type is ${JSON.stringify(said.slice(0, 64))}, but it is not a PNG, JPEG, GIF or WebP.`);
   const uuid = await uuidFor(input.sessionKey, { kind: "result", callId: input.callId, index });
   const put = await putMedia(bucket, { sessionKey: input.sessionKey, uuid, mimeType, bytes, uploadedAt: input.now });
   return put.ok ? blockOf(put.value.key, mimeType, undefined, bytes.length) : left(sentence(put.error));

@@ -48,8 +48,7 @@ export function parseQuery(query: string): Result<string> {
   }
   const expressions: string[] = [];
   for (const { wanted, unwanted } of alternatives) {
-    if (wanted.length === 0 && unwanted.length > 0)
-      return bad("The query only excludes words. Name at least one word without a minus.");
+    if (wanted.length === 0 && unwanted.length > 0) return bad("The query only excludes words. Name at least one word without a minus.");
     if (wanted.length === 0) continue;
     const all = wanted.join(" AND ");
     expressions.push(unwanted.length === 0 ? `(${all})` : `((${all}) NOT (${unwanted.join(" OR ")}))`);
