@@ -280,7 +280,7 @@ for (const wire of WIRES) {
     });
     it("an answer over the text limit is stopped", async () => {
       const failure = failed(await ask({ text: Array.from({ length: 150 }, () => "x".repeat(65_536)) }), "model.bad_answer", false);
-      assert.match(failure.error.message, /too large/);
+      assert.match(failure.error.message, /size limit/);
     });
     it("a long file in a call's arguments costs linear work", async () => {
       const content = 'line of code with "quotes"\n'.repeat(8000);

@@ -81,7 +81,7 @@ describe("[P5.6] speech to text", () => {
   test("answers are bounded and validated", async () => {
     for (const body of ["", "no json", "[]", '{"text":5}', JSON.stringify({ text: "x".repeat(1_100_000) })]) {
       speech.enqueue({ body });
-      assert.match(reasonOf(await ask()), /^transcription\.failed: .*(not understood|too long)/);
+      assert.match(reasonOf(await ask()), /^transcription\.failed: .*(invalid answer|too long)/);
     }
     speech.enqueue({ body: JSON.stringify({ text: `a\u0000\u001b[31mb${"y".repeat(TRANSCRIPT_CHARS)}` }) });
     const long = await ask();
@@ -128,6 +128,6 @@ describe("[P5.6] speech to text", () => {
     );
     assert.match(reasonOf(await ask({ config: { provider: "openai" }, access: NONE })), /gsv config set apiKeys\.openai/);
     for (const baseUrl of ["ftp://x", "not a url", "http://u:p@host/v1"])
-      assert.match(reasonOf(await ask({ config: { provider: "openai", baseUrl } })), /not a usable address/);
+      assert.match(reasonOf(await ask({ config: { provider: "openai", baseUrl } })), /not a valid address/);
   });
 });

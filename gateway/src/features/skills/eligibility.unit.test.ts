@@ -81,7 +81,7 @@ const ROWS: readonly Row[] = [
   { what: "a problem of the folder", problems: ["SKILL.md is missing."], state: "invalid", says: /missing/ },
   { what: "changed has precedence over machines", head: SHELL, approval: "changed", state: "changed", says: /gsv skills approve mail/ },
   { what: "always does not skip the approval", head: { always: true }, entry: { always: true }, approval: "changed", state: "changed" },
-  { what: "never noted", approval: "unseen", state: "changed", says: /Too many/ },
+  { what: "without a pin", approval: "unseen", state: "changed", says: /too many skills/ },
   { what: "another name in the front matter", head: { name: "gmail" }, state: "ready", says: /names it `gmail`/ },
 ];
 for (const row of ROWS)

@@ -152,8 +152,8 @@ describe("[P5.6] files of a message", () => {
     const text = JSON.stringify(user);
     for (const [name, why] of [
       ["broken.png", "could not be read"],
-      ["gone.pdf", "could not be fetched"],
-      ["other.png", "could not be fetched"],
+      ["gone.pdf", "could not be downloaded"],
+      ["other.png", "could not be downloaded"],
     ] as const)
       expect(text).toMatch(new RegExp(`${name}[^\\]]*${why}`));
     expect(text).not.toContain("someone-else");
