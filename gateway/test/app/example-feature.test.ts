@@ -1,5 +1,5 @@
 /**
- * The example of features/README.md: a capability is one definition, and one line adds it to a gateway. It has a table of its own, a
+ * The example of features/README.md: a capability is one definition, and one line adds it to a gateway. It has its own table, a
  * method, an alarm, a part of the version of run contexts, and a native tool.
  */
 import { reset, runInDurableObject } from "cloudflare:test";
@@ -20,7 +20,7 @@ interface RemindersPort {
   readonly reminders: { due(): number | undefined };
 }
 
-/** What a folder `features/reminders/` would export. */
+/** The export of a folder `features/reminders/`. */
 const remindersFeature: FeatureDefinition<SessionsPort & Pick<KernelPorts, "arm" | "database" | "now">, RemindersPort> = {
   name: "reminders",
   migrations: [
@@ -56,7 +56,7 @@ const remindersFeature: FeatureDefinition<SessionsPort & Pick<KernelPorts, "arm"
   },
 };
 
-/** The one line. */
+/** The line that adds it. */
 const WITH_REMINDERS = FEATURES.add(remindersFeature);
 
 beforeEach(async () => {

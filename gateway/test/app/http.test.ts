@@ -170,7 +170,7 @@ describe("[TH9] an embedded gateway answers only under its own names", () => {
 
 test("[H2] without any token everything but /health is answered 503", async () => {
   await reset();
-  // Another life of the Worker would not know yet that there was a token; the gateway always knows.
+  // A new instance of the Worker does not know yet that a token exists; the gateway always does.
   expect(await gateway().authenticate({ token: ADMIN, address: "" })).toMatchObject({
     ok: false,
     error: { reason: "auth.not_configured" },

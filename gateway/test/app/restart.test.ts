@@ -1,4 +1,4 @@
-/** In a file of its own: what the first /health of a runtime's life does can be seen once. */
+/** In a separate file, because only the first /health of a runtime has this effect. */
 import { createExecutionContext, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -37,7 +37,7 @@ test("[D6][P12] only the first /health of a runtime resumes interrupted conversa
     });
   const peer = await client();
   for (const key of ["main", "agent:main:cli:dm:b"]) await peer.ok("chat.send", { sessionKey: key, message: "hi" });
-  // On the edge the alarms do it.
+  // On the edge, alarms do this.
   await fetchWorker("http://localhost/health");
   expect(of("resume")).toEqual([]);
   expect(asked).toEqual([]);
@@ -46,6 +46,6 @@ test("[D6][P12] only the first /health of a runtime resumes interrupted conversa
   expect(new Set(of("resume").map(({ key }) => key))).toEqual(new Set(["agent:main:cli:dm:b", "agent:main:main"]));
   await fetchWorker("http://localhost/health", undefined, embedded);
   expect(of("resume")).toHaveLength(2);
-  // Channels connect at once, and one that does not answer keeps nothing from going on.
+  // Channels connect in parallel, and a silent channel blocks nothing.
   await eventually(() => expect(asked).toEqual(["broken/default", "test/default"]));
 });

@@ -1,4 +1,4 @@
-/** `/channels/{name}/...`: what reaches a channel of a stranger's request, and what comes back. The channel is a fake Worker. */
+/** `/channels/{name}/...`: which parts of a foreign request reach a channel, and which parts of its answer return. The channel is a fake Worker. */
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -107,7 +107,7 @@ test("[A6][X17] only channels that declare webhooks are reached; the others look
     expect(response.status, path).toBe(404);
     expect(await reasonOf(response), path).toBe("channel.unknown");
   }
-  // `..` is gone before anybody sees it; what is left is nobody's.
+  // `..` is resolved before routing; the remaining path has no route.
   expect(await reasonOf(await call("/hook/../../openapi.json", post("x")))).toBe("auth.required");
   expect(seen).toEqual([]);
 });

@@ -1,11 +1,11 @@
-/** Suite L: every method of the contract, by every kind of caller. The rows come from METHODS: a new method has its row at once. */
+/** Suite L: every method of the contract, by every kind of caller. The rows come from METHODS, so a new method has a row automatically. */
 import { reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { METHODS, type MethodName } from "../../../protocol/gen/methods.ts";
 import { Tokens } from "../../src/kernel/token-store.ts";
 import { ADMIN, type Asked, connectParams, fakeSessions, gateway, open, type Peer, seed, TOOLS, token } from "../support/gateway.ts";
 
-/** What each kind of caller is, written down here a second time: a change of `authorise.ts` must be meant. */
+/** The access of each kind of caller, repeated here so that a change of `authorise.ts` must be intended. */
 const ROLES = {
   admin: { mode: "client", scopes: ["read", "chat", "operate", "admin"] },
   "admin as node": { mode: "node", scopes: ["node"] },
@@ -76,7 +76,7 @@ describe.each(Object.keys(ROLES) as Role[])("[A1][S3] %s", (role) => {
   });
 });
 
-test.each(methods)("[S1] nobody: %s", async (method) => {
+test.each(methods)("[S1] without a token: %s", async (method) => {
   const peer = await open();
   const error = await peer.refused(method, method === "connect" ? connectParams("client", "x", undefined) : undefined);
   expect(error.reason).toBe(method === "connect" ? "auth.required" : "protocol.not_connected");

@@ -120,7 +120,7 @@ describe("the first frame", () => {
       const [idle, busy] = [await open(), await open()];
       await busy.ok("connect", connectParams("client", "busy", ADMIN));
       const later = (ms: number): Promise<unknown> => runInDurableObject(gateway(), () => vi.advanceTimersByTime(ms));
-      // The clock of the object goes on meanwhile: what it waits is less by what has passed since.
+      // The object's clock advances meanwhile, so its remaining wait is shorter.
       await later(LIMITS.connectTimeoutMs / 2);
       await busy.ok("sessions.list");
       expect(idle.closed).toBeUndefined();

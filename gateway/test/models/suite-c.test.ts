@@ -1,6 +1,6 @@
 /**
- * Suite C of the promises: what a provider can do to us, over both wires, against real HTTP. Each case says what the
- * session is told (reason, whether to try again) and that no tool call ever comes out of a broken answer.
+ * Suite C of the promises: faults of a provider, over both wires, against real HTTP. Each case checks what the
+ * session gets (reason, whether to retry) and that a broken answer never gives a tool call.
  */
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";

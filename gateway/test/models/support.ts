@@ -1,4 +1,4 @@
-/** What the model tests share: a request with everything in it, and time that only moves when the test says so. */
+/** Shared by the model tests: a complete request, and a clock that only the test moves. */
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import { CONFIG_DEFAULTS } from "../../../protocol/src/config.ts";
 import type { Timers } from "../../src/models/watchdog.ts";
@@ -25,7 +25,7 @@ export interface Heard {
   readonly request: ModelRequest;
   readonly text: () => string;
   readonly abort: () => void;
-  /** Resolves when text has come. */
+  /** Resolves when text has arrived. */
   readonly firstText: Promise<void>;
 }
 export function request(more: Partial<ModelRequest> = {}): Heard {
@@ -75,7 +75,7 @@ export function toFake(fake: FakeModel, wire: Wire, more: Partial<ModelRequest> 
 
 export interface ManualTime extends Timers {
   now(): number;
-  /** Lets time pass and runs what falls due. */
+  /** Advances the clock and runs due timers. */
   advance(ms: number): void;
   readonly pending: number;
 }

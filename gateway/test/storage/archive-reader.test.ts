@@ -1,4 +1,4 @@
-/** Transcripts read again: pages, and everything that can be wrong with them. */
+/** Reading transcripts: pages, and every kind of damage. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -31,7 +31,7 @@ const put = async (agentId: string, list: Message[], more: { sessionId?: string;
 const gzip = async (text: string): Promise<ArrayBuffer> =>
   new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
 const lines = (list: readonly unknown[]): string => list.map((item) => `${JSON.stringify(item)}\n`).join("");
-/** An object under an archive's name with whatever in it. */
+/** An object with an archive's name and any content. */
 async function planted(
   agent: string,
   bytes: ArrayBuffer | Uint8Array | string,
@@ -141,7 +141,7 @@ describe("[TR2][P17] damaged transcripts report their readable part", () => {
   });
   it("truncated: the beginning is read with a limit", async () => {
     const agent = newAgent();
-    // Random text, so that what is left holds some whole lines.
+    // Random text, so that the remaining part contains some complete lines.
     const list = Array.from({ length: 200 }, (_, i) => message(i, crypto.randomUUID().repeat(8)));
     const bytes = await gzip(lines(list));
     await planted(agent, bytes.slice(0, bytes.byteLength / 2), { messageCount: "200" });
@@ -203,7 +203,7 @@ describe("[TR2][P17] damaged transcripts report their readable part", () => {
     );
     const stopped = await gunzipLines(slow, { maxLineChars: 1_000_000 }, () => "go on");
     expect([stopped.end, taken]).toEqual(["line too long", expect.any(Number)]);
-    // What unpacks to a thousand times its size is not unpacked ahead of whoever reads.
+    // Data that unpacks to a thousand times its size must not be unpacked ahead of the reader.
     expect(taken).toBeLessThan(packed.byteLength / 4);
     const many = await gzip("x\n".repeat(1_000_000));
     let seen = 0;

@@ -1,4 +1,4 @@
-/** The runtime's own simulation of R2 keeps the contract that the embedded bucket is held to. */
+/** The runtime's simulation of R2 fulfils the same contract as the embedded bucket. */
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { bucketCases } from "../support/bucket-contract.ts";

@@ -1,4 +1,4 @@
-/** The storage layout on the runtime's own simulation of R2. */
+/** The storage layout on the runtime's simulation of R2. */
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { layoutCases } from "../support/layout-contract.ts";

@@ -1,4 +1,4 @@
-/** What files were before: nothing that was ever written is lost, whatever breaks, whoever else writes. */
+/** Versions: no written content is lost, after any failure and with concurrent writers. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -11,12 +11,12 @@ import { newAgent, reason, textAt, value, watched } from "../support/workspace.t
 const store = createWorkspaceStore(env.STORAGE);
 const add = (text: string) => (current: string | undefined) => ({ ok: true, value: (current ?? "") + text }) as const;
 const PATH = "notes/a.md";
-/** Waits for nothing. */
+/** Never waits. */
 const AT_ONCE = { pause: async () => {} };
-/** When no deletion is fresh any more. */
+/** A time at which every deletion marker is old. */
 const LATER = { ...AT_ONCE, now: () => Date.now() + MARK_FRESH_MS + 1 };
 
-/** Contents of all versions, the newest first. */
+/** Contents of all versions, newest first. */
 async function contents(agent: string, path = PATH, from: WorkspaceStore = store): Promise<string[]> {
   const log = value(await from.log(agent, path));
   return Promise.all(log.versions.map(async ({ version }) => value(await from.readVersion(agent, path, version)).content));

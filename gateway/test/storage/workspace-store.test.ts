@@ -127,7 +127,7 @@ describe("[P8] changes are made once", () => {
       if (operation === "put" && key.startsWith("agents/")) await env.STORAGE.put(key, `other ${n++}`);
     });
     expect(reason(await createWorkspaceStore(bucket).update(agent, "M.md", add("x"), "c"))).toBe("workspace.conflict");
-    // The first try meets no file, so nothing is put away; each of the others keeps what it met.
+    // The first try finds no file, so it stores no version; each later try stores the content that it found.
     expect(taken().filter((operation) => operation === "put").length).toBe(CAS_TRIES + CAS_TRIES - 1);
     expect(await textAt(`agents/${agent}/M.md`)).toBe(`other ${CAS_TRIES - 1}`);
   });

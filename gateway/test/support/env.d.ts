@@ -1,4 +1,4 @@
-/** What `env` is in tests: the Worker's own bindings. */
+/** The type of `env` in tests: the Worker's bindings. */
 import type { Env as GatewayEnv } from "../../src/platform/env.ts";
 
 declare global {

@@ -1,4 +1,4 @@
-/** What the gateway's tests share: a peer on a socket, tokens, and sessions that only note what they are asked. */
+/** Shared by the gateway's tests: a peer on a socket, tokens, and fake sessions that record their requests. */
 import { env } from "cloudflare:workers";
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { vi } from "vitest";
@@ -16,14 +16,14 @@ import type { SessionPort } from "../../src/ports/session.ts";
 export const port = (): GatewayPort => gateway();
 export const gateway = (): DurableObjectStub<Gateway> => env.GATEWAY.getByName("singleton");
 
-/** Where tests put the clock: so far ahead that no alarm goes off by itself, only when the test has it go off. */
+/** The clock of tests: so far ahead that alarms fire only when a test fires them. */
 export const FAR = Date.UTC(2100, 0, 1);
-/** Waits until nothing in `check` fails any more; in the end it fails with the last of what was seen. */
+/** Waits until `check` passes; at the deadline it fails with the last failure. */
 export const eventually = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 5000, interval: 5 });
 
 /**
- * Waits until `probe` gives something, or fails saying what was waited for. Looks again after each turn of the event loop. Its deadline
- * is not of `Date.now`: tests make that one jump, or stand still.
+ * Waits until `probe` returns a value, or fails with the name of the expected value. Retries after each turn of the event loop. The
+ * deadline does not use `Date.now`, because tests move or stop that clock.
  */
 export async function until<T>(what: string, probe: () => T | undefined | false, timeoutMs = 5000): Promise<T> {
   const end = performance.now() + timeoutMs;
@@ -62,7 +62,7 @@ export class Peer {
   send(value: unknown): void {
     this.socket.send(typeof value === "string" ? value : JSON.stringify(value));
   }
-  /** Sends a request without waiting; answers its id. */
+  /** Sends a request without waiting; returns its id. */
   ask(method: MethodName | string, params?: unknown): string {
     const id = `q${this.#next++}`;
     this.send({ type: "req", id, method, ...(params === undefined ? {} : { params }) });
@@ -71,17 +71,17 @@ export class Peer {
   answer(id: string): Promise<Res> {
     return until(`the answer to ${id}`, () => this.frames.find((frame): frame is Res => frame.type === "res" && frame.id === id));
   }
-  /** The answer, whatever it is. */
+  /** The answer, successful or not. */
   async call(method: MethodName | string, params?: unknown): Promise<Res> {
     return this.answer(this.ask(method, params));
   }
-  /** The payload of an answer that must be good. */
+  /** The payload of an answer that must be successful. */
   async ok<T = Record<string, unknown>>(method: MethodName, params?: unknown): Promise<T> {
     const res = await this.call(method, params);
     if (!res.ok) throw new Error(`${method}: ${JSON.stringify(res.error)}`);
     return res.payload as T;
   }
-  /** The error of an answer that must be one. */
+  /** The error of an answer that must be an error. */
   async refused(method: MethodName | string, params?: unknown): Promise<ErrorShape> {
     const res = await this.call(method, params);
     if (res.ok || res.error === undefined) throw new Error(`${method} was not refused`);
@@ -129,7 +129,7 @@ export async function seed(): Promise<void> {
   const hash = await sha256(ADMIN);
   await runInDurableObject(gateway(), (_gateway, state) => new Tokens(state.storage).importFirst(hash, Date.now()));
 }
-/** A token made the way a person makes one. */
+/** Creates a token like a person does. */
 export async function token(kind: TokenKind, more: Record<string, unknown> = {}): Promise<{ token: string; tokenId: string }> {
   const made = await runInDurableObject(gateway(), async (_gateway, state) =>
     new Tokens(state.storage).create({ kind, ...more }, Date.now()),
@@ -167,7 +167,7 @@ export interface Asked {
   readonly args: readonly unknown[];
 }
 const tokens = { input: 0, output: 0, total: 0 };
-/** What a session answers that nobody told otherwise. */
+/** The default answer of a fake session. */
 function usual(key: string): SessionPort {
   const sessionKey = asSessionKey(key);
   return {
@@ -227,13 +227,13 @@ function usual(key: string): SessionPort {
     note: async () => undefined,
   };
 }
-/** What a session was given last. */
+/** The last request of a fake session. */
 export function last<T>(asked: readonly Asked[]): T {
   const item = asked.at(-1);
   if (item === undefined) throw new Error("nothing was asked");
   return item.args[0] as T;
 }
-/** Sessions that answer what they are told to and note everything. */
+/** Fake sessions that give prepared answers and record every request. */
 export function fakeSessions(overrides: (key: string) => Partial<SessionPort> = () => ({})): {
   readonly asked: Asked[];
   of(what: keyof SessionPort): Asked[];

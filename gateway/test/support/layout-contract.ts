@@ -1,6 +1,6 @@
 /**
  * The storage layout, row by row, as cases that run inside a Worker: each path, each metadata key, each MIME type, each row of
- * the prompt's order, each rule of a file's life. Run on the runtime's own simulation of R2 (`test/workspace-layout.test.ts`) and
+ * the prompt's order, each rule of a file's lifecycle. Run on the runtime's simulation of R2 (`test/workspace-layout.test.ts`) and
  * on the embedded bucket (`embedded/r2.workerd.test.ts`). A case has an agent of its own.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -56,7 +56,7 @@ const input = (agentId: string, isOwnersSession = true, userTimezone = "UTC"): P
   systemPromptOverride: undefined,
   now: NOON,
 });
-/** The bucket object is a fresh one, so that no other case's cache answers. */
+/** A new bucket object, so that no other case's cache is used. */
 const fresh = (bucket: R2Bucket): R2Bucket =>
   ({
     get: bucket.get.bind(bucket),
@@ -65,7 +65,7 @@ const fresh = (bucket: R2Bucket): R2Bucket =>
     delete: bucket.delete.bind(bucket),
     list: bucket.list.bind(bucket),
   }) as R2Bucket;
-/** Every skill is taken as it is. */
+/** Accepts every skill. */
 const approving = { skillsSeen: async (_agentId: string, seen: readonly SkillPin[]) => [...seen] };
 async function prompt(bucket: R2Bucket, agent: string, isOwnersSession = true, userTimezone = "UTC") {
   return value(await composePromptSource(fresh(bucket), approving).assemble(input(agent, isOwnersSession, userTimezone)), "the prompt");
@@ -73,7 +73,7 @@ async function prompt(bucket: R2Bucket, agent: string, isOwnersSession = true, u
 const sectionsOf = async (bucket: R2Bucket, agent: string, isOwnersSession = true): Promise<string[]> =>
   (await prompt(bucket, agent, isOwnersSession)).sections.map(({ id }) => id);
 
-/** File, section, heading, and whether a conversation that is not the owner's sees it. */
+/** File, section, heading, and whether a guest's session sees it. */
 const FILES = [
   ["SOUL.md", "soul", "Your Soul", true],
   ["IDENTITY.md", "identity", "Your Identity", true],

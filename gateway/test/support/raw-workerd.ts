@@ -1,6 +1,6 @@
 /**
- * A raw workerd process for tests in Node: writes its configuration and modules into a folder of its own, waits until it
- * listens on a free port, kills it when told. It knows nothing of GSV.
+ * Runs a raw workerd process for tests in Node: writes its configuration and modules into a new folder, waits until it
+ * listens on a free port, and kills it on request. Must not depend on GSV.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ export function workerdPath(): string {
   return join(dirname(require.resolve(`${name}/package.json`)), "bin", "workerd");
 }
 
-/** One ES module for workerd out of a TypeScript entry file. */
+/** Bundles a TypeScript entry file into one ES module for workerd. */
 export async function bundle(entry: string): Promise<string> {
   const result = await build({
     entryPoints: [entry],
@@ -33,7 +33,7 @@ export async function bundle(entry: string): Promise<string> {
 
 export class RawWorkerd {
   readonly url: string;
-  /** Of each socket, by its name. */
+  /** The port of each socket, by name. */
   readonly ports: ReadonlyMap<string, number>;
   readonly #child: ChildProcess;
   readonly #log: string[];

@@ -1,4 +1,4 @@
-/** What the workspace tests share: a bucket that counts and can fail, and names that no other test uses. */
+/** Shared by the workspace tests: a bucket that counts operations and can fail, and unique names. */
 import { env } from "cloudflare:workers";
 import type { GatewayPort } from "../../src/ports/gateway.ts";
 import type { SkillPin } from "../../src/ports/skills.ts";
@@ -7,9 +7,9 @@ import type { Bucket } from "../../src/storage/bucket.ts";
 type Operation = keyof Bucket;
 export interface Watched {
   readonly bucket: Bucket;
-  /** Operations since the last look, such as `["list", "get", "get"]`, sorted. */
+  /** Operations since the last call, such as `["list", "get", "get"]`, sorted. */
   taken(): string[];
-  /** Before (or, with `after`, once) an operation was done: throw, or do something else first. Undefined: no more of it. */
+  /** Runs before an operation, or after it with `after`; may throw. Undefined removes the hook. */
   interfere(what: ((operation: Operation, key: string) => void | Promise<void>) | undefined, when?: "before" | "after"): void;
 }
 export function watched(bucket: Bucket = env.STORAGE): Watched {
@@ -23,7 +23,7 @@ export function watched(bucket: Bucket = env.STORAGE): Watched {
     await after?.(operation, key);
     return result;
   };
-  // The overloads of R2's methods don't survive a wrapper; what goes through is passed on as it came.
+  // A wrapper loses the overloads of R2's methods; arguments are passed on unchanged.
   const wrap =
     (operation: Operation) =>
     (key: string | R2ListOptions, ...rest: unknown[]) =>
@@ -53,7 +53,7 @@ export function watched(bucket: Bucket = env.STORAGE): Watched {
   };
 }
 let counter = 0;
-/** An agent that no other test has. */
+/** A unique agent. */
 export const newAgent = (): string => `t${Date.now().toString(36)}-${counter++}`;
 export function value<T>(result: { ok: true; value: T } | { ok: false; error: { reason: string; message: string } }): T {
   if (!result.ok) throw new Error(`${result.error.reason}: ${result.error.message}`);
@@ -61,7 +61,7 @@ export function value<T>(result: { ok: true; value: T } | { ok: false; error: { 
 }
 export const reason = (result: { ok: true } | { ok: false; error: { reason: string } }): string => (result.ok ? "ok" : result.error.reason);
 export const textAt = async (key: string): Promise<string | undefined> => (await env.STORAGE.get(key))?.text();
-/** A gateway that takes each skill as it finds it first, and nothing else after that. */
+/** A gateway that pins each skill as it is first found, and refuses later changes. */
 export function firstUse(pins: SkillPin[] = []): Pick<GatewayPort, "skillsSeen"> & { readonly pins: SkillPin[]; readonly asked: string[] } {
   const asked: string[] = [];
   return {

@@ -1,4 +1,4 @@
-/** Several agents: who there is, making one, whose conversation a key is. On the real gateway and bucket; sessions only note what they are asked. */
+/** Several agents: listing, creation and session ownership. On the real gateway and bucket, with fake sessions that record requests. */
 import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** Files of a conversation, from the message that brings them to the model that sees them, on real objects and the runtime's bucket. */
+/** Files of a session, from the message to the model call, on real objects and the runtime's bucket. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** [X18][TH15] POST /media: who may, how much, where to, and that it is read back as nothing a browser runs. */
+/** [X18][TH15] POST /media: access, limits and targets, and that a browser never runs an uploaded file. */
 import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -26,7 +26,7 @@ interface Send {
   readonly bearer?: string;
   readonly type?: string;
   readonly body?: Uint8Array | string | ReadableStream;
-  /** What Content-Length says; what the body has, by default. */
+  /** The Content-Length header; the size of the body by default. */
   readonly size?: number;
 }
 const send = ({ query = { sessionKey: "main" }, bearer = ADMIN, type = "image/png", body = PNG, size }: Send = {}): Promise<Response> => {
@@ -142,7 +142,7 @@ describe("[S1][S3] who may upload", () => {
 });
 
 describe("[P4.3] a machine's image for its call", () => {
-  /** The ref of a conversation that has begun. */
+  /** The ref of a session with messages. */
   const made = async (): Promise<string> => {
     const peer = await client();
     await peer.ok("chat.send", { sessionKey: "main", message: "hi" });

@@ -1,4 +1,4 @@
-/** The search index catches up with what it is about: files, conversations, transcripts; with failures and ends anywhere. */
+/** The search index catches up with files, sessions and transcripts, with failures and interruptions at any point. */
 import { env } from "cloudflare:workers";
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
@@ -34,7 +34,7 @@ describe("[SE5] files", () => {
     expect(await index.places("needle")).toEqual(["workspace plain.txt:1"]);
     index.watched.taken();
     await index.find("needle");
-    // Nothing new: nothing is read again, not even what could not be.
+    // Without changes nothing is read again, not even damaged sources.
     expect(index.watched.taken().filter((operation) => operation !== "list")).toEqual([]);
   });
   it("[SE2] without accents, in scripts without spaces, by the beginning of a word", async () => {
@@ -149,7 +149,7 @@ describe("[SE7] transcripts", () => {
     index.watched.taken();
     expect((await index.find("needle")).notes).toEqual(notes);
     expect(index.watched.taken().filter((operation) => operation === "get")).toEqual([]);
-    // Somebody mends it.
+    // The transcript is repaired.
     await index.archive("main", "rubbish2", [said("x")]);
     await env.STORAGE.delete(`agents/${index.agent}/sessions/rubbish.jsonl.gz`);
     expect((await index.find("needle")).notes.join("\n")).not.toContain("rubbish");
@@ -236,7 +236,7 @@ describe("[SE9] interruptions", () => {
       return Promise.all([first, ask(), ask(), ask()]);
     });
     expect(seen.slice(1)).toEqual([2, 2, 2]);
-    // Listings of the first, and one set more for all the others together.
+    // The first search's listings, and one more set for all others together.
     expect(index.watched.taken().filter((operation) => operation === "list").length).toBeLessThanOrEqual(4);
   });
 });
@@ -352,13 +352,13 @@ describe("[SE11] scopes", () => {
       "workspace MEMORY.md:1",
       "workspace memory/2026-01-01.md:1",
     ]);
-    // [S8][X8] What the owner said over a platform is remembered too; what a guest or a group said is not.
+    // [S8][X8] The owner's sessions over a channel are searched too; sessions of guests and groups are not.
     expect(
       await index.places("needle", { sources: ["archives"], memoryOf: { keys: [key("main"), key("dm:wa%3Ame")], prefix: key("cli:dm:") } }),
     ).toEqual(["archives sessions/cli.jsonl.gz:0", "archives sessions/mine.jsonl.gz:0", "archives sessions/own.jsonl.gz:0"]);
     expect((await index.find("needle", { sources: ["workspace"] })).notes).toEqual([]);
     expect((await index.find("needle", { sources: ["archives"] })).notes).toHaveLength(1);
-    // Nobody knows whose it is, so no single conversation is told of it.
+    // Its session is unknown, so a search of a single session gets no note about it.
     expect((await index.find("needle", { sessionKey: key("wa:group:g") })).notes).toEqual([]);
   });
 });

@@ -14,7 +14,7 @@ interface Answer {
   readonly notes: string[];
 }
 const ask = (query: string, more: Record<string, unknown> = {}): Promise<Answer> => peer.ok<Answer>("search.query", { query, ...more });
-/** Says it to the demo model and waits for the answer. */
+/** Sends it to the demo model and waits for the answer. */
 async function say(sessionKey: string, message: string): Promise<void> {
   const { runId } = await peer.ok<{ runId: string }>("chat.send", { sessionKey, message });
   await peer.event("chat", (payload) => payload["runId"] === runId && payload["state"] === "final");

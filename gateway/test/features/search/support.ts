@@ -1,4 +1,4 @@
-/** What the search tests share: an index of the test's own, over a bucket that can fail and conversations that the test holds. */
+/** Shared by the search tests: an index over a bucket that can fail and fake sessions. */
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import type { Message } from "../../../src/ports/messages.ts";
@@ -16,7 +16,7 @@ export const said = (text: string, at = 1, role: "user" | "toolResult" = "user")
     ? { role, content: text, timestamp: at }
     : { role, toolCallId: "c", toolName: "Bash", content: [{ type: "text", text }], isError: false, timestamp: at };
 
-/** A conversation as the index sees it. */
+/** A fake session for the index. */
 export class FakeSession {
   sessionId = "s1";
   contextFrom = 1;
@@ -47,9 +47,9 @@ export class Index {
   readonly watched = watched();
   readonly sessions = new Map<string, FakeSession>();
   sessionsFail = false;
-  /** Then nobody answers, and time is up at once for whoever waits. */
+  /** Sessions stop answering, and every wait times out immediately. */
   sessionsHang = false;
-  /** Milliseconds that the clock runs ahead; each look at the clock adds `tick`. */
+  /** Milliseconds that the clock runs ahead; each read of the clock adds `tick`. */
   tick = 0;
   #ahead = 0;
   readonly wakes: number[] = [];
@@ -64,7 +64,7 @@ export class Index {
     this.sessions.set(key, known);
     return known;
   }
-  /** In the object itself; a new life of it has a new service. */
+  /** In the object itself; a new instance has a new service. */
   inside<T>(work: (service: SearchService, store: IndexStore, sql: SqlStorage) => Promise<T> | T): Promise<T> {
     return runInDurableObject(this.stub, async (instance, ctx) => {
       const store = new IndexStore(ctx.storage);

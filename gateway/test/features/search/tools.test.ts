@@ -1,4 +1,4 @@
-/** gsv__Search, gsv__Remember, recall_memory: what each kind of conversation may do, and what comes back. */
+/** gsv__Search, gsv__Remember, recall_memory: the access of each kind of session, and the results. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { GatewayPort } from "../../../src/ports/gateway.ts";

@@ -14,13 +14,13 @@ const delta = (text: string, offset: number, step = 1, attempt = 1): SessionNews
   event: "chat",
   payload: { sessionKey: asSessionKey(MAIN), state: "delta", runId: asRunId("r"), text, offset, step, attempt },
 });
-/** The values of one field in what a peer was sent. */
+/** The values of one field in the frames that a peer received. */
 const fieldsOf = (peer: Peer, name: "sessionSeq" | "text"): unknown[] =>
   peer
     .events()
     .flatMap(({ payload }) => (payload !== null && typeof payload === "object" && name in payload ? [Reflect.get(payload, name)] : []));
 const seqs = (peer: Peer): unknown[] => fieldsOf(peer, "sessionSeq");
-/** Whatever was published before has arrived when this has. */
+/** When this arrives, every earlier event has arrived. */
 const settle = async (peer: Peer): Promise<void> => void (await peer.ok("sessions.list"));
 
 beforeEach(async () => {
@@ -31,7 +31,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("[C5] events go to those who follow the session and to nobody else", () => {
+describe("[C5] only subscribers of the session get its events", () => {
   test("after chat.send, by the canonical key whatever was written", async () => {
     const { of } = fakeSessions();
     const [sender, other, nobody] = [await client(), await client(), await client()];
@@ -61,7 +61,7 @@ describe("[C5] events go to those who follow the session and to nobody else", ()
     expect(seqs(peer)).toEqual([1]);
   });
 
-  test("[W20] following a session that nobody has written in creates nothing", async () => {
+  test("[W20] following an empty session creates nothing", async () => {
     const { asked } = fakeSessions();
     const peer = await client();
     await peer.ok("session.subscribe", { sessionKey: "agent:main:cli:dm:new" });
@@ -72,7 +72,7 @@ describe("[C5] events go to those who follow the session and to nobody else", ()
     expect(asked).toEqual([]);
   });
 
-  test("a message that is refused leaves no following behind", async () => {
+  test("a refused message leaves no subscription", async () => {
     fakeSessions(() => ({ send: async () => ({ ok: false, error: { reason: "session.queue_full", message: "Too many." } }) }));
     const peer = await client();
     expect((await peer.refused("chat.send", { sessionKey: "main", message: "hi" })).reason).toBe("session.queue_full");
@@ -108,7 +108,7 @@ test("[P2.1] seq rises by one per connection, over all sessions and through hibe
 });
 
 describe("[C5][P11] from a known point: without gap or double", () => {
-  /** A session whose answer is held back until the test lets it go. Flags, not promises: those can't cross from one object to another. */
+  /** A session whose answer waits until the test releases it. Uses flags, because promises can't cross between objects. */
   function slow(past: () => Awaited<ReturnType<SessionPort["events"]>>): { answer: () => void; asked: () => Promise<unknown> } {
     let [begun, open] = [false, false];
     fakeSessions(() => ({
@@ -313,7 +313,7 @@ test("sessions.list: the last active first, with labels", async () => {
   expect(await gateway().sessionsList(1)).toMatchObject([{ sessionKey: MAIN }]);
 });
 
-test("[D6] after a restart sessions that were active are resumed, and one that fails stops no other", async () => {
+test("[D6] after a restart active sessions are resumed, and one failure blocks no other", async () => {
   const { of } = fakeSessions((key) => ({
     resume: async () => {
       if (key.endsWith(":a")) throw new Error("broken");

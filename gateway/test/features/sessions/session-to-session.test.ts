@@ -1,4 +1,4 @@
-/** gsv__SessionSend: what a conversation may send to another, and that it gets the answer to it and to nothing else. */
+/** gsv__SessionSend: access to other sessions, and that the caller gets the answer to its own message only. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { asRunId, asSessionKey, type ChatEvent } from "../../../../protocol/gen/types.ts";
 import type { Origin } from "../../../src/ports/origin.ts";
@@ -9,7 +9,7 @@ import { env } from "cloudflare:workers";
 import { client, fakeSessions, last, port, seed, until } from "../../support/gateway.ts";
 
 const FROM = "agent:main:main";
-/** Another one in each test: the gateway keeps its hold of those that it knows. */
+/** A new session per test, because the gateway keeps its stubs. */
 let TO = "";
 const from = { key: FROM, ref: "ref", agentId: "main", isOwnersSession: true };
 let calls = 0;
@@ -42,7 +42,7 @@ beforeEach(async () => {
 afterEach(() => vi.restoreAllMocks());
 
 describe("[W21] the answer", () => {
-  it("is that of the very run, never an earlier or another one's", async () => {
+  it("is the answer of this run, never of an earlier or another run", async () => {
     const { sent } = sessions();
     const answer = port().sendToSession(message({ waitMs: 60_000 }));
     const { runId } = await sent();
@@ -68,7 +68,7 @@ describe("[W21] the answer", () => {
     await chat(runId, end);
     expect(await answer).toEqual({ ok: true, value: { status: "failed", runId, error } });
   });
-  it("is found when the run ended in an earlier life of the call", async () => {
+  it("is found when the run ended before a restart of the call", async () => {
     const ends: RunEnd = { state: "final", text: "said before" };
     sessions({
       send: async ({ runId }) => ({ ok: true, value: { status: "started", runId: asRunId(runId), queued: false, duplicate: true } }),
@@ -79,7 +79,7 @@ describe("[W21] the answer", () => {
       value: { status: "answered", answer: "said before" },
     });
   });
-  it("that does not come in time leaves the run going; one that nobody told of is looked up", async () => {
+  it("a late answer leaves the run running; an answer without an event is looked up", async () => {
     let end: RunEnd = { state: "running" };
     sessions({ runEnd: async () => end });
     expect(await port().sendToSession(message({ waitMs: 5 }))).toMatchObject({ ok: true, value: { status: "running" } });
@@ -89,7 +89,7 @@ describe("[W21] the answer", () => {
       value: { status: "answered", answer: "just now" },
     });
   });
-  it("is not waited for when nobody asked", async () => {
+  it("is not awaited without a request", async () => {
     sessions({ send: async ({ runId }) => ({ ok: true, value: { status: "started", runId: asRunId(runId), queued: true } }) });
     expect(await port().sendToSession(message())).toMatchObject({ ok: true, value: { status: "accepted", queued: true } });
   });
@@ -134,7 +134,7 @@ describe("[SS2] who may send, and where", () => {
     const sent = await port().sendToSession(message(more));
     return sent.ok ? "ok" : sent.error.reason;
   };
-  it("not to itself, not to what is no key, not to an agent that is not there, not to an unknown session of another one", async () => {
+  it("refuses itself, invalid keys, unknown agents and unknown sessions of another agent", async () => {
     const { of } = sessions();
     await (await client()).ok("config.set", { path: "agents.list", value: [{ id: "work", default: true }] });
     expect(await reason({ to: FROM })).toBe("tool.bad_args");
@@ -160,7 +160,7 @@ describe("[SS2] who may send, and where", () => {
       expect(origin).toEqual({ kind: "session", sessionKey: FROM, hops: Math.min(hops, 3) });
     }
   });
-  it("[X8] only the owner's own conversation has the tool's use", async () => {
+  it("[X8] only the owner's sessions may use the tool", async () => {
     const tools = composeNativeTools(env.STORAGE);
     const run = (isOwnersSession: boolean, args: Record<string, unknown>) =>
       tools.run("gsv__SessionSend", args, {

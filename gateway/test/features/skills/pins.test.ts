@@ -1,4 +1,4 @@
-/** What was approved holds, over restarts too; what anyone else changed does not (promises S10, TH14, X21). */
+/** Approvals survive restarts, and a change by anyone but the owner is not approved (promises S10, TH14, X21). */
 import { env } from "cloudflare:workers";
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -46,7 +46,7 @@ const identity = (agentId: string, isOwnersSession = true): SessionIdentity => (
   isOwnersSession,
 });
 let calls = 0;
-/** A native tool as a conversation runs it, with a bucket that nobody else's cache belongs to. */
+/** A native tool as a session runs it, with a bucket that shares no cache. */
 const run = (
   agent: string,
   name: string,
@@ -161,7 +161,7 @@ describe("[SK4][S10][TH14] a change", () => {
     await peer.ok("skills.update", { agentId: agent });
     await put(agent, "mail/SKILL.md", manual("two"));
     expect((await entry(agent)).state).toBe("changed");
-    // Going back to what was approved needs no word.
+    // Returning to the approved content needs no new approval.
     await put(agent, "mail/SKILL.md", manual("one"));
     expect((await entry(agent)).state).toBe("ready");
   });
@@ -189,7 +189,7 @@ describe("[SK4][S10][TH14] a change", () => {
     const { entries } = await peer.ok<AuditListResult>("audit.list", { action: "skill.written" });
     expect(entries.filter(({ target }) => target === `${agent}/mail`).length).toBe(10);
   });
-  test("the owner's own write does not approve what somebody else had changed before", async () => {
+  test("the owner's own write does not approve an earlier change by another writer", async () => {
     const agent = newAgent();
     await put(agent, "mail/SKILL.md", manual("one"));
     expect((await entry(agent)).state).toBe("ready");

@@ -1,6 +1,6 @@
 /**
- * Suite R: skills as someone might send them. Each lies in the bucket or is installed through the wire, and the gateway must come to
- * one state and say why. Nothing in any of them may ever run: only texts come back.
+ * Suite R: valid and hostile skills. Each is in the bucket or is installed over the wire, and the gateway must reach
+ * one state and give the reason. Nothing in a skill may run: only texts are returned.
  */
 import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
@@ -37,7 +37,7 @@ interface Case {
   readonly title: string;
   readonly text: string | Uint8Array;
   readonly state: SkillEntry["state"];
-  /** Must be said among the reasons. */
+  /** One of the reasons must match. */
   readonly says?: RegExp;
   readonly shows?: (entry: SkillEntry) => void;
 }

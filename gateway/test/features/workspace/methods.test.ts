@@ -1,4 +1,4 @@
-/** `workspace.*` on the wire: versions, conditions, long files, what nobody may write. */
+/** `workspace.*` on the wire: versions, conditions, long files, sealed files. */
 import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -45,7 +45,7 @@ describe("[S10] versions on the wire", () => {
     expect([deleted.current, deleted.versions.length]).toEqual([undefined, 3]);
     expect((await admin.refused("workspace.read", { path, version: "1708300000000-0" })).reason).toBe("path.not_found");
   });
-  test("transcripts and results are nobody's to write", async () => {
+  test("no client can write transcripts and results", async () => {
     for (const sealed of ["sessions/s-1.jsonl.gz", "results/r.txt"]) {
       await env.STORAGE.put(`agents/main/${sealed}`, "true");
       expect((await admin.refused("workspace.write", { path: sealed, content: "forged" })).reason).toBe("workspace.protected");

@@ -31,7 +31,7 @@ const input = (agentId: string, now = NOON, more: Partial<PromptInput> = {}): Pr
 });
 const names = async (agent: string): Promise<string[]> =>
   (await env.STORAGE.list({ prefix: `agents/${agent}/` })).objects.map(({ key }) => key.slice(`agents/${agent}/`.length)).sort();
-/** An agent that exists already, with a file of its own. */
+/** An existing agent with one file. */
 async function settled(): Promise<string> {
   const agent = newAgent();
   await env.STORAGE.put(`agents/${agent}/SOUL.md`, "SOUL-ONE");
@@ -58,7 +58,7 @@ describe("a new agent", () => {
     const agent = newAgent();
     value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
     for (const { name } of DEFAULT_FILES) await env.STORAGE.delete(`agents/${agent}/${name}`);
-    // A bucket object of its own stands for an isolate that has never seen the agent.
+    // A new bucket object represents an isolate that has not seen the agent.
     const prompt = value(await composePromptSource(watched().bucket, firstUse()).assemble(input(agent, NOON + 1)));
     expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "skills", "runtime"]);
     expect(await names(agent)).toEqual(["workspace.json"]);
@@ -78,7 +78,7 @@ describe("a new agent", () => {
           if (operation === "put" && puts++ >= crashAt) throw new Error("killed");
         }, when);
         const first = await composePromptSource(bucket, firstUse()).assemble(input(agent));
-        // The person writes a file of their own meanwhile: it must stay.
+        // A person writes a file meanwhile: it must stay.
         const own = (await textAt(`agents/${agent}/USER.md`)) === undefined;
         if (own) await env.STORAGE.put(`agents/${agent}/USER.md`, "mine");
         const again = watched();
