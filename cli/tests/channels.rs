@@ -634,10 +634,10 @@ fn s6_the_sender_that_was_shown_is_approved() {
     let unknown: Play<'_> = Box::new(|connection| {
         let request = connection.expect("pair.approve");
         assert_eq!(request.params["senderId"], "K7Q2AB");
-        connection.error(&request, 541, "pair.not_found", "Nobody waits under K7Q2AB.");
+        connection.error(&request, 541, "pair.not_found", "There is no pairing request K7Q2AB.");
     });
     let run = played(&["pair", "approve", "discord", "K7Q2AB"], vec![list(), unknown]).failed(1);
-    assert!(run.stderr.contains("Nobody waits under K7Q2AB."), "{run:?}");
+    assert!(run.stderr.contains("There is no pairing request K7Q2AB."), "{run:?}");
 }
 
 #[test]

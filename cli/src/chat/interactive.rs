@@ -164,7 +164,7 @@ fn typed_path(path: &str) -> PathBuf {
     }
 }
 
-/// News that nobody asked for, in words: a run that another client started, the link, the session.
+/// Unsolicited news as text: a run that another client started, the link, the session.
 fn headline(news: &News) -> Option<String> {
     let text = match news {
         News::Lost(reason) => lost(reason),

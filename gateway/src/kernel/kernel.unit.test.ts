@@ -76,7 +76,7 @@ test("[S4] failures are counted by address and minute, and the count is bounded"
   );
   assert.equal(window.failed("b", 5), false);
   assert.equal(window.failed("a", 60_001), false);
-  // A clock that is set back begins anew.
+  // A clock that is set back starts a new window.
   assert.equal(window.failed("a", 0), false);
   for (let at = 0; at < 5000; at++) window.failed(`x${at}`, 1);
 });

@@ -41,9 +41,9 @@ export interface SessionSend {
   readonly attachments?: readonly Attachment[];
   /** The text is only text: nothing in it is a command or a directive. */
   readonly verbatim?: true;
-  /** With `verbatim`: the words alone, from somebody whose commands count. When they are a command it is done, and the text is not said. */
+  /** With `verbatim`: the bare text of a sender who may use commands. When it is a command, the command runs and the text is not sent. */
   readonly command?: string;
-  /** Nobody is there to send it again in a better form: a file that can't be taken becomes a note, and the rest is taken. */
+  /** The sender cannot correct the message: an unusable file becomes a note, and the rest is accepted. */
   readonly badFilesAsNotes?: true;
   /** It is only to be known: no run answers it. */
   readonly quiet?: true;
@@ -89,7 +89,7 @@ export interface SessionPort {
   preview(limit: number | undefined): Promise<Result<SessionPreviewResult>>;
   /** From `offset` on, as many as fit an answer. */
   messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>>;
-  /** What the model would get now. `identity` is for a session that nobody has said anything in yet; calls no model, stores nothing. */
+  /** The prompt of the next model call. `identity` is for a session without messages; calls no model, stores nothing. */
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>>;
   /** Log events after `afterSeq` (absent: none, just the present state). */
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;

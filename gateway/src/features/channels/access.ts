@@ -2,18 +2,18 @@
  * Who may talk to the agent over a channel (product P3.4, promises S6-S8, X7, X8, X15). PURE; denies by default.
  *
  * A person is (channel, account, the platform's exact id). Names that people give themselves count for nothing. A phone number
- * counts only where the channel itself says that an id is one. Whoever is not the owner has a conversation of their own, without
- * what is private; so has every group, whoever writes in it.
+ * counts only where the channel itself says that an id is one. A person other than the owner has a separate conversation, without
+ * private files; so has every group, also when the owner writes in it.
  */
 import type { ChannelConfig, ChannelInbound, PairRole } from "../../../../protocol/gen/types.ts";
 import { e164, phoneOf } from "../../kernel/routing/identity-links.ts";
 
 export type Access =
-  /** `role`, `owner`: nobody but the owner takes part in this conversation. `speaker`: who wrote this message. */
+  /** `role`, `owner`: only the owner takes part in this conversation. `speaker`: the author of this message. */
   | { readonly kind: "allow"; readonly role: PairRole; readonly speaker: PairRole }
   /** A stranger, who may ask to be let in. */
   | { readonly kind: "pair" }
-  /** Not meant for the agent, or from somebody who gets no answer. */
+  /** Not meant for the agent, or from a sender who gets no answer. */
   | {
       readonly kind: "ignore";
       readonly why: "not-mentioned" | "groups-off" | "group-not-allowed" | "not-allowed" | "rejected" | "no-sender" | "bot";
@@ -75,7 +75,7 @@ function group(person: Known, inbound: ChannelInbound, config: ChannelConfig): A
   if (allowed.length > 0 && !allowed.includes(inbound.peer.id)) return { kind: "ignore", why: "group-not-allowed" };
   if (policy === "mention" && inbound.wasMentioned !== true && inbound.repliedToAgent !== true)
     return { kind: "ignore", why: "not-mentioned" };
-  // Whoever may talk directly may talk here; with an open door anybody may. The others are listening, so nobody is the owner here.
+  // Senders with direct access may talk here; with the policy `open` everyone may. Others read along, so no one has the owner's role here.
   if (person !== undefined || config.dmPolicy === "open") return { ...allow("guest"), speaker: person ?? "guest" };
   return { kind: "ignore", why: "not-allowed" };
 }

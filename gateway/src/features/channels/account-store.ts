@@ -15,7 +15,7 @@ export interface AccountRecord {
 }
 export interface Taken {
   readonly sessionKey: string;
-  /** Undefined: handed over, and nobody knows yet what came of it. */
+  /** Undefined: handed over, outcome not known yet. */
   readonly outcome?: ChannelInboundOutcome;
 }
 const FORGET_STEP = 200;

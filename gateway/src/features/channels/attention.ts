@@ -1,6 +1,6 @@
 /**
  * What of a conversation is only to be known, and begins no run (promises P2, W22). PURE. A thumb under an answer is no question, a typo
- * that was mended is not asked a second time, and what is more than a day late may have settled itself: the agent sees all of it with
+ * that was corrected is not asked a second time, and a message more than a day late may be obsolete: the agent sees all of it with
  * the next message that it answers.
  */
 import type { ChannelInbound, Unanswered } from "../../../../protocol/gen/types.ts";

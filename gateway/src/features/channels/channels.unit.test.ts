@@ -29,7 +29,7 @@ const PHONE = "15551234567@s.whatsapp.net";
 const rows: readonly (readonly [what: string, inbound: ChannelInbound, config: ChannelConfig, known: Known, expected: string])[] = [
   ["[S6] a stranger waits to be let in by default", dm(PHONE), {}, undefined, "pair"],
   ["[X7] nothing configured is no open door", dm(PHONE), { dmPolicy: "pairing" }, undefined, "pair"],
-  ["a closed list answers nobody else", dm(PHONE), { dmPolicy: "allowlist", allowFrom: ["+4612345678"] }, undefined, "not-allowed"],
+  ["an allowlist answers no one else", dm(PHONE), { dmPolicy: "allowlist", allowFrom: ["+4612345678"] }, undefined, "not-allowed"],
   ["[X7] an open door makes guests, never owners", dm(PHONE), { dmPolicy: "open" }, undefined, "guest"],
   ["who was let in stays a guest", dm(PHONE), {}, "guest", "guest"],
   ["the owner was let in as such", dm(PHONE), {}, "owner", "owner"],
@@ -56,7 +56,7 @@ const rows: readonly (readonly [what: string, inbound: ChannelInbound, config: C
   ["groups are off", group("g1", PHONE, { wasMentioned: true }), { groups: "off" }, "owner", "groups-off"],
   ["another group than the allowed", group("g1", PHONE, { wasMentioned: true }), { groupAllow: ["g2"] }, "owner", "group-not-allowed"],
   ["without a mention where all is for the agent", group("g1", PHONE), { groups: "all" }, "guest", "guest"],
-  ["nobody wrote it", group("g1", undefined, { wasMentioned: true }), {}, undefined, "no-sender"],
+  ["a message without a sender", group("g1", undefined, { wasMentioned: true }), {}, undefined, "no-sender"],
   ["[TH6] a program, with an open door", dm("bot", { sender: { id: "bot", bot: true } }), { dmPolicy: "open" }, undefined, "bot"],
   ["[TH6] a program, where everybody may", dm("bot", { sender: { id: "bot", bot: true } }), { allowFrom: ["*"] }, undefined, "bot"],
   ["[TH6] a program does not ask to be let in", dm("bot", { sender: { id: "bot", bot: true } }), {}, undefined, "bot"],
@@ -148,7 +148,7 @@ test("names lose what deceives", () => {
   assert.equal(cleanName("\u200b\u200b"), undefined);
   assert.equal(cleanName("x".repeat(500))?.length, 128);
 });
-test("[X16][TH1] what nobody sees hides no head, and changes no direction", () => {
+test("[X16][TH1] invisible characters hide no header and change no text direction", () => {
   const say = (text: string): string =>
     envelope({ channel: "test", inbound: { ...dm("x"), message: { id: "m", text } }, isOwner: true, now: NOW });
   for (const hidden of [

@@ -41,7 +41,7 @@ const MAX_SHOWN_PROBLEMS = 200;
 export class Deliverer {
   readonly #ports: DelivererPorts;
   #toldAt = 0;
-  /** Times in a row that somebody could not be told. */
+  /** Consecutive failures to tell a session. */
   #failures = 0;
 
   constructor(ports: DelivererPorts) {
@@ -50,7 +50,7 @@ export class Deliverer {
 
   // ---------------------------------------------------------------- to channels
 
-  /** Durable in the channel when it says ok. What is refused for good is told to the owner; whoever asked knows by the answer. */
+  /** Durable in the channel when the result is ok. A permanent refusal is reported to the owner; the caller has the answer. */
   async send({ channel, accountId }: ReplyRoute, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
     const sent = await this.handOver({ channel, accountId }, message);
     if (!sent.ok && sent.error.reason === "channel.unknown") {
@@ -144,7 +144,7 @@ export class Deliverer {
       const identity = sessions.lookUp(named, ref ?? "");
       await ask(named.key, (session) => session.note({ identity, key, text, forModel: true }));
     }
-    // Of an agent that was taken away nobody reads the main conversation.
+    // The main conversation of a removed agent has no reader.
     const agentId = named?.ok === true && config.hasAgent(named.address.agentId) ? named.address.agentId : config.defaultAgentId();
     await this.tellOwner(agentId, key, text, named?.ok === true ? named.key : undefined);
   }

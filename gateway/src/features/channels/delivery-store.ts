@@ -1,6 +1,6 @@
 /**
  * Messages on their way to platforms, from before a channel is asked to take one until it says what became of it; and those that did
- * not arrive, or of which nobody knows, for 30 days (promises P9, P10; gateway rules CH16-CH18). Never what a message says.
+ * not arrive or have an unknown outcome, for 30 days (promises P9, P10; gateway rules CH16-CH18). Never the text of a message.
  */
 import type { DeliveryProblem, DeliveryState, Peer } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
@@ -15,7 +15,7 @@ type Row = {
   at: number;
   told: number;
 };
-/** Who has been told: nobody, the conversation that it came from, everybody (2). */
+/** Who has been told: no one (0), its own conversation (1), the owner, too (2). */
 const UNTOLD = 0;
 const NOTED = 1;
 export interface Delivery {
@@ -33,7 +33,7 @@ export interface Delivery {
 export const PROBLEM_MS = 2_592_000_000;
 const MAX_PROBLEMS = 1_000;
 const MAX_QUEUED = 20_000;
-/** A channel reports within a day and tries on for a while: after this, nobody will ever say. */
+/** A channel reports within a day and retries for a while: after this, no report will come. */
 export const SILENT_MS = 2 * 86_400_000;
 const STEP = 200;
 

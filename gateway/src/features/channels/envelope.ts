@@ -73,7 +73,7 @@ export function withoutHeads(text: string): string {
     .map((line) => (looksLikeHead(line) ? `> ${line}` : line))
     .join("\n");
 }
-/** Also with brackets of other widths, and with what nobody sees in between. */
+/** Also with brackets of other widths, and with invisible characters in between. */
 const looksLikeHead = (line: string): boolean =>
   /^\s*\[\s*(?:message|system|note)/i.test(line.slice(0, 200).normalize("NFKC").replace(DECEPTIVE, ""));
 /** As many characters as fit, whole ones. */

@@ -310,7 +310,7 @@ export class ChannelHub {
     const text = envelope({ channel, inbound, isOwner, now: this.#ports.now() });
     const { message } = inbound;
     if (isOwner && !hasHead(text)) return { text };
-    // What is said about a message (a quote) is nobody's command, and what was forwarded are not the owner's words.
+    // Quotes and forwarded text are never commands of the owner.
     const commands = speaker === "owner" && message.forwarded !== true;
     return { text, verbatim: true, ...(commands ? { command: withoutMention(inbound) } : {}) };
   }

@@ -1,7 +1,7 @@
 /**
  * Messages that the agent sends of itself (gsv__Message), and where it may send them (gsv__Channels). Explicit, only to conversations
  * that `channels/targets.ts` allows, only for the owner's own conversations, once for a call however often it runs. The conversation
- * that a message goes to has it in its log, so that whoever answers finds an agent that knows what it said.
+ * that a message goes to has it in its log, so that the agent knows the message when the recipient answers.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
@@ -33,9 +33,9 @@ export interface OutgoingPorts {
   readonly names: () => readonly string[];
   readonly contextVersion: () => string;
   readonly handOver: (ref: ChannelRef, message: OutboundMessage) => Promise<Result<{ readonly duplicate: boolean }>>;
-  /** What somebody is there; undefined: nobody who may talk. */
+  /** The recipient's access; undefined: none. */
   readonly roleOf: (ref: ChannelRef, inbound: ChannelInbound) => PairRole | undefined;
-  /** The conversation in which somebody's words from there would be answered. */
+  /** The conversation that would answer the recipient's messages. */
   readonly conversationOf: (ref: ChannelRef, inbound: ChannelInbound) => SessionIdentity | undefined;
   /** Nothing is on its way under this name. */
   readonly withdraw: (deliveryId: string) => void;

@@ -43,7 +43,7 @@ export class Pairings {
 
   /**
    * A stranger wrote. Their message is kept with the first few (`kept`); `notice` says whether they are told now. Undefined: too many
-   * wait already, and nobody new is taken down or answered.
+   * wait already, and no new request is stored or answered.
    */
   request(
     held: Held,
@@ -101,7 +101,7 @@ export class Pairings {
     }));
   }
 
-  /** Lets in whoever waits under this id or this code. Undefined: nobody does. */
+  /** Approves the pairing request with this sender id or code. Undefined: there is none. */
   approve(
     channel: string,
     senderOrCode: string,
@@ -127,7 +127,7 @@ export class Pairings {
     });
   }
 
-  /** Strangers whom nobody let in, with what they wrote, in a bounded step. True: there may be more. */
+  /** Deletes old pairing requests with their messages, in a bounded step. True: there may be more. */
   forget(now: number): boolean {
     const { sql } = this.#db;
     return this.#db.transactionSync(() => {
@@ -150,7 +150,7 @@ export class Pairings {
     return oldest === null || oldest === undefined ? undefined : oldest + LIMITS.pairWaitMs;
   }
 
-  /** What somebody who is let in had written, the oldest first. It stays until `released`. */
+  /** Held messages of an approved sender, the oldest first. They stay until `released`. */
   held(channel: string, sender: string): readonly (Held & { readonly id: number })[] {
     return all<{ id: number; account: string; body: string }>(
       this.#db.sql,

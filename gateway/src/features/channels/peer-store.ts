@@ -26,7 +26,7 @@ export interface PeerRecord extends KnownPlace {
   readonly peer: Peer;
   readonly lastAt: number;
 }
-/** Programs that are silent for so long begin anew. */
+/** The count of a program starts again after this silence. */
 const BOTS_REST_MS = 3_600_000;
 /** A busy conversation is noted at most this often. */
 const ACTIVE_GRAIN_MS = 600_000;
@@ -39,7 +39,7 @@ export class Peers {
     this.#db = db;
   }
 
-  /** Somebody who may talk wrote there. Says how many messages in a row were those of programs, this one included. */
+  /** Records a message of an allowed sender. Returns how many messages in a row came from programs, this one included. */
   wrote(channel: string, accountId: string, { peer, sender, senderIds, fromOwner }: ChannelInbound, now: number): number {
     const { sql } = this.#db;
     const senderId = sender?.id ?? peer.id;

@@ -79,7 +79,7 @@ export class ChannelRouter {
       return fail(
         "session.bad_key",
         route.problem === "unknown-agent"
-          ? `A binding names the agent ${route.agentId}, which does not exist. Mend \`agents.bindings\`.`
+          ? `A binding names the agent ${route.agentId}, which does not exist. Fix \`agents.bindings\`.`
           : `This is not a valid session key: ${route.why}.`,
       );
     }

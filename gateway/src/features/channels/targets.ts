@@ -24,7 +24,7 @@ export function parseTarget(text: string): Target | undefined {
   return { channel: channel.toLowerCase(), accountId, peer: { kind, id } };
 }
 
-/** What is remembered of a conversation that somebody has written in. */
+/** The record of a conversation in which a person has written. */
 export interface KnownPlace {
   /** Who wrote there last, by the platform's id and, where it says one, their number. */
   readonly senderId: string;
@@ -32,7 +32,7 @@ export interface KnownPlace {
   /** It is the account's chat with itself. */
   readonly self: boolean;
 }
-/** `place` undefined: nobody has ever written there. `known`: what was decided about that person. */
+/** `place` undefined: there was never a message. `known`: the decision about that person. */
 export function mayAddress(
   { channel, peer }: Target,
   place: KnownPlace | undefined,
@@ -46,10 +46,10 @@ export function mayAddress(
   }
   const { senderId, phone, self } = place ?? { senderId: peer.id, phone: undefined, self: false };
   const inbound = nextWord({ peer, senderId, phone, self });
-  // Whoever never wrote must be named: that anybody may write in does not mean that the agent may write to anybody.
+  // A person who never wrote must be listed by id: `open` allows messages to the agent, not from it.
   return accessOf({ channel, inbound, config: place ? config : namedOnly(config), known: known(senderId) }).kind === "allow";
 }
-/** As if whoever wrote there last wrote again, to the agent. */
+/** Decides as for a new message of the last sender to the agent. */
 export const nextWord = ({ peer, senderId, phone, self }: KnownPlace & { readonly peer: Peer }): ChannelInbound => ({
   peer,
   sender: { id: senderId },

@@ -19,9 +19,9 @@ const rows: readonly (readonly [
 ])[] = [
   ["a stranger who never wrote", ANNA, undefined, {}, undefined, false],
   ["a stranger who waits to be let in", ANNA, wrote("anna"), {}, undefined, false],
-  ["somebody who never wrote, with an open door", ANNA, undefined, { dmPolicy: "open" }, undefined, false],
-  ["somebody who never wrote, where everybody may", ANNA, undefined, { allowFrom: ["*"] }, undefined, false],
-  ["somebody who wrote, with an open door", ANNA, wrote("anna"), { dmPolicy: "open" }, undefined, true],
+  ["a person who never wrote, policy open", ANNA, undefined, { dmPolicy: "open" }, undefined, false],
+  ["a person who never wrote, allowFrom *", ANNA, undefined, { allowFrom: ["*"] }, undefined, false],
+  ["a person who wrote, policy open", ANNA, wrote("anna"), { dmPolicy: "open" }, undefined, true],
   ["the same, when the door is shut again", ANNA, wrote("anna"), { dmPolicy: "allowlist" }, undefined, false],
   ["a guest", ANNA, wrote("anna"), {}, "guest", true],
   ["the owner", ANNA, wrote("anna"), {}, "owner", true],
@@ -29,7 +29,7 @@ const rows: readonly (readonly [
   ["an id that the configuration names, who never wrote", ANNA, undefined, { allowFrom: ["anna"] }, undefined, true],
   ["the owner's id, who never wrote", ANNA, undefined, { owners: ["anna"] }, undefined, true],
   [
-    "a number on the list, of somebody who wrote",
+    "a listed number of a person who wrote",
     ANNA,
     wrote("x", { phone: "+15551234567" }),
     { allowFrom: ["+1 555 123 4567"], dmPolicy: "allowlist" },

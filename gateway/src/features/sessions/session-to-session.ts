@@ -46,7 +46,7 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
       `This message would be number ${hops} in a chain of conversations that write to each other, and at most ${MAX_HOPS} are allowed. Answer here instead.`,
     );
   const runId = `s2s-${hops}-${(await ports.ids.sha256(callId)).slice(0, RUN_NAME_CHARS)}`;
-  const text = `[Message from another conversation of yours, ${from.key}. It is not from the user of this conversation. ${input.waitMs > 0 ? "Your answer to it goes back there." : "Nobody there waits for an answer."}]\n${fence(`message from the conversation ${from.key}`, message)}`;
+  const text = `[Message from another conversation of yours, ${from.key}. It is not from the user of this conversation. ${input.waitMs > 0 ? "Your answer to it goes back there." : "That conversation does not wait for an answer."}]\n${fence(`message from the conversation ${from.key}`, message)}`;
   const identity = ports.sessions.takeUp(target, ports.now());
   const wait = ports.runWaits.begin(key, runId);
   try {

@@ -94,7 +94,7 @@ describe("[AG4][P3.1] bindings: the first that matches", () => {
     assert.deepEqual(agentFor(from({}, { id: "9" }), config({ bindings })), { agentId: "work", known: true });
     assert.deepEqual(agentFor(from({ channel: "x" }), config({ bindings: bindings.slice(0, 2) })), { agentId: "main", known: true });
   });
-  it("an agent that is not there is nobody else's business", () => {
+  it("a binding to an unknown agent lets no other agent answer", () => {
     const bindings = [binding("ghost", { channel: "discord" }), binding("work", {})];
     assert.deepEqual(routeInbound(from(), config({ bindings })), { ok: false, problem: "unknown-agent", agentId: "ghost" });
   });
@@ -136,8 +136,8 @@ describe("[P3.1] [S7] identity links", () => {
     assert.equal(personOf(links, peer("signal", "a:b")), "bob");
     assert.equal(personOf(links, peer("signal", "A:b")), undefined);
   });
-  it("what can match nobody is named", () => {
-    const { people, problems } = compileLinks({ "a:b": ["discord:1"], "": [], carol: ["31612345678", "nobody", "+12", ":x", "discord:"] });
+  it("a link that can match no one is reported", () => {
+    const { people, problems } = compileLinks({ "a:b": ["discord:1"], "": [], carol: ["31612345678", "nobody1", "+12", ":x", "discord:"] });
     assert.deepEqual(
       people.map(({ name, phones, ids }) => [name, phones.size, ids.size]),
       [["carol", 0, 0]],

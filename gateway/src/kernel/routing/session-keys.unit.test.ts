@@ -5,7 +5,7 @@ import type { SessionAddress } from "../../ports/sessions.ts";
 import { buildKey, canonicalKey, decodeSegment, encodeSegment, isOwnersOwn, normaliseId } from "./session-keys.ts";
 
 const RUNS = { numRuns: 20_000 };
-/** Whatever a platform may call somebody, with what is dangerous in keys well represented. */
+/** Ids as platforms may have them, with many characters that are dangerous in keys. */
 const peer = fc
   .oneof(
     fc.string({ unit: "grapheme", maxLength: 20 }),

@@ -1,4 +1,4 @@
-/** What strangers and guests can make durable, and that nobody's held words keep back another's. The platform's side is a fake service. */
+/** Bounds on what strangers and guests can store, and held messages that do not block others. The platform is a fake service. */
 import { createExecutionContext, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -74,13 +74,13 @@ test("[P19] a guest whose day is over stores no files either", async () => {
     expect((await take(last)).outcome).toBe("accepted");
   }
   expect(await file(dm("guest", "look"))).toEqual({});
-  // What was taken in before that goes where it went.
+  // A message that was accepted earlier keeps its session.
   expect((await file(last)).r2Key).toBeDefined();
   pass(86_400_000);
   expect((await file(dm("guest", "look"))).r2Key).toBeDefined();
 });
 
-test("[P12] held words that can't be handed on keep nobody else's back, and are tried more and more seldom", async () => {
+test("[P12] held messages that cannot be handed over block no others and are retried with backoff", async () => {
   const pass = clock();
   let broken: readonly string[] = ["anna", "ben"];
   let tries = 0;

@@ -116,7 +116,7 @@ describe("who is let in", () => {
     await owner.ok("pair.reject", { channel: "test", senderId: "spam" });
     expect(await take(dm("spam", "buy!"))).toEqual({ outcome: "ignored" });
     expect(sessions.asked).toEqual([]);
-    expect((await owner.refused("pair.approve", { channel: "test", senderId: "nobody" })).reason).toBe("pair.not_found");
+    expect((await owner.refused("pair.approve", { channel: "test", senderId: "unknown" })).reason).toBe("pair.not_found");
   });
 
   test("[CH3][S6] a group without a mention, and a stranger in a group: no run", async () => {
@@ -126,7 +126,7 @@ describe("who is let in", () => {
     expect(sessions.asked).toEqual([]);
   });
 
-  test("[R6] the owner's command counts also when there is something to say about it; what is quoted or forwarded is nobody's", async () => {
+  test("[R6] the owner's command counts also in a message with a header; quoted or forwarded text is no command", async () => {
     await configure("channels.test.owners", ["me"]);
     const said = async (message: Partial<ChannelInbound["message"]>): Promise<Partial<SessionSend> | undefined> => {
       const inbound = dm("me", "/stop");
@@ -277,7 +277,7 @@ describe("once, and to the right place", () => {
     expect(await take(next)).toEqual({ outcome: "later" });
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 61_000);
     expect((await take(next)).outcome).toBe("accepted");
-    expect((await take(dm("somebody", "else"))).outcome).toBe("held");
+    expect((await take(dm("stranger-2", "else"))).outcome).toBe("held");
   });
 
   test("a guest's day has an end, and is told", async () => {
@@ -369,7 +369,7 @@ describe("the owner looks after channels", () => {
   });
 });
 
-describe("nothing is lost, nothing is kept for ever", () => {
+describe("nothing is lost, old rows are pruned", () => {
   const count = (table: string): Promise<number> =>
     runInDurableObject(gateway(), (_gateway, { storage }) => storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n);
 

@@ -83,11 +83,11 @@ describe("[X9] explicit targets", () => {
 
   test("[CH20][TH2] strangers, and who only waits to be let in, are not written to; a denial is noted", async () => {
     await hears({ kind: "dm", id: "stranger" }, "stranger");
-    for (const to of ["test/default/dm/stranger", "test/default/dm/nobody", "test/default/group/g1"])
+    for (const to of ["test/default/dm/stranger", "test/default/dm/unknown", "test/default/group/g1"])
       expect(await reason({ to }), to).toBe("auth.forbidden");
     expect(sent).toEqual([]);
     const { entries } = await owner.ok<{ entries: unknown[] }>("audit.list", { action: "message.send" });
-    expect(entries).toContainEqual(expect.objectContaining({ target: "test:nobody", decision: "denied" }));
+    expect(entries).toContainEqual(expect.objectContaining({ target: "test:unknown", decision: "denied" }));
   });
 
   test("who wrote before is written to, by name or in parts, and once for a call", async () => {
@@ -108,7 +108,7 @@ describe("[X9] explicit targets", () => {
     });
   });
 
-  test("whoever was let in and is turned away is not written to any more", async () => {
+  test("the agent cannot write to a person whose approval was revoked", async () => {
     await hears({ kind: "dm", id: "anna" }, "anna");
     await owner.ok("config.unset", { path: "channels.test.allowFrom" });
     expect(await reason({ to: "test/default/dm/anna" })).toBe("auth.forbidden");
