@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_there_something_else_there_and_silence_are_told_apart() {
+    async fn no_server_another_server_and_silence_give_different_errors() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("ws://{}", listener.local_addr().unwrap());
         let silent = Upload {

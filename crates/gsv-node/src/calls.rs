@@ -29,13 +29,13 @@ impl Calls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The gateway asks for a call. The seat comes with [`Invoked::Begin`] only. `known` is asked under the lock, so that
+    /// The gateway asks for a call. The entry comes with [`Invoked::Begin`] only. `known` is asked under the lock, so that
     /// a call that ends meanwhile is either active or on record.
-    pub fn invoke(self: &Arc<Self>, call_id: &str, known: impl FnOnce() -> Known) -> (Invoked, Option<Seat>) {
+    pub fn invoke(self: &Arc<Self>, call_id: &str, known: impl FnOnce() -> Known) -> (Invoked, Option<CallEntry>) {
         let mut table = self.table();
         let decision = table.admission.invoke(call_id, known());
-        let seat = matches!(decision, Invoked::Begin { .. }).then(|| self.seat(&mut table, call_id));
-        (decision, seat)
+        let entry = matches!(decision, Invoked::Begin { .. }).then(|| self.entry(&mut table, call_id));
+        (decision, entry)
     }
 
     /// The gateway sent an invocation that cannot be read.
@@ -56,9 +56,9 @@ impl Calls {
     }
 
     /// Takes on a command of an earlier process. `None` when it is active already.
-    pub fn resume(self: &Arc<Self>, call_id: &str) -> Option<Seat> {
+    pub fn resume(self: &Arc<Self>, call_id: &str) -> Option<CallEntry> {
         let mut table = self.table();
-        table.admission.resume(call_id).then(|| self.seat(&mut table, call_id))
+        table.admission.resume(call_id).then(|| self.entry(&mut table, call_id))
     }
 
     /// The call's tool has started. `has_process`: its command outlives the node.
@@ -71,10 +71,10 @@ impl Calls {
         self.table().admission.short_calls()
     }
 
-    fn seat(self: &Arc<Self>, table: &mut Table, call_id: &str) -> Seat {
+    fn entry(self: &Arc<Self>, table: &mut Table, call_id: &str) -> CallEntry {
         let handle = Handle::default();
         table.handles.insert(call_id.to_owned(), handle.clone());
-        Seat {
+        CallEntry {
             calls: Arc::clone(self),
             call_id: call_id.to_owned(),
             handle,
@@ -91,13 +91,13 @@ impl Table {
 }
 
 /// The entry of one active call. Dropping it removes the call.
-pub struct Seat {
+pub struct CallEntry {
     calls: Arc<Calls>,
     call_id: String,
     handle: Handle,
 }
 
-impl Seat {
+impl CallEntry {
     pub fn cancel(&self) -> &Cancel {
         &self.handle.cancel
     }
@@ -115,7 +115,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for CallEntry {
     fn drop(&mut self) {
         let mut table = self.calls.table();
         table.handles.remove(&self.call_id);

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use gsv_link::Link;
 use gsv_tools::ToolBox;
 
-use crate::book::Book;
 use crate::calls::Calls;
 use crate::delivery::Delivery;
 use crate::images::Uploader;
 use crate::log::Log;
 use crate::progress::ProgressFeed;
+use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
 
 pub struct Context {
     pub node_id: String,
     pub link: Link,
-    pub book: Book,
+    pub ledger: SharedLedger,
     pub tools: Arc<ToolBox>,
     pub log: Arc<Log>,
     pub calls: Arc<Calls>,

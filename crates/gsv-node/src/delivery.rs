@@ -12,10 +12,10 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::book::{Book, Durability};
 use crate::log::{Level, Log, now_ms};
 use crate::outbox::{Item, Outbox};
 use crate::outcome::{KnownCommand, Outcome};
+use crate::shared_ledger::{Durability, SharedLedger};
 
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 /// Wait after a failed attempt that may succeed on the same link.
@@ -25,7 +25,7 @@ pub struct Delivery {
     outbox: Mutex<Outbox>,
     wake: Notify,
     link: Link,
-    book: Book,
+    ledger: SharedLedger,
     log: Arc<Log>,
 }
 
@@ -45,12 +45,12 @@ enum Attempt {
 }
 
 impl Delivery {
-    pub fn new(link: Link, book: Book, log: Arc<Log>) -> Self {
+    pub fn new(link: Link, ledger: SharedLedger, log: Arc<Log>) -> Self {
         Self {
             outbox: Mutex::default(),
             wake: Notify::new(),
             link,
-            book,
+            ledger,
             log,
         }
     }
@@ -165,7 +165,7 @@ impl Delivery {
 
     async fn stored_event(&self, event_id: &str) -> Option<NodeExecEventParams> {
         let id = event_id.to_owned();
-        match self.book.with(move |ledger| ledger.event(&id)).await {
+        match self.ledger.with(move |ledger| ledger.event(&id)).await {
             Ok(event) => event,
             Err(error) => {
                 self.log
@@ -177,7 +177,7 @@ impl Delivery {
 
     async fn event_done(&self, event_id: &str) {
         let id = event_id.to_owned();
-        if let Err(error) = self.book.with(move |ledger| ledger.event_done(&id)).await {
+        if let Err(error) = self.ledger.with(move |ledger| ledger.event_done(&id)).await {
             self.log
                 .write(Level::Error, &error.to_string(), &[("eventId", json!(event_id))]);
         }
@@ -206,7 +206,7 @@ impl Delivery {
     async fn stored_result(&self, call_id: &str) -> Option<ToolResultParams> {
         let id = call_id.to_owned();
         let found = self
-            .book
+            .ledger
             .with(move |ledger| Ok((ledger.state(&id), ledger.result(&id))))
             .await;
         match found {
@@ -229,7 +229,7 @@ impl Delivery {
         };
         let id = call_id.to_owned();
         let lost = params.outcome == Some(ToolOutcome::Unknown);
-        let recorded = self.book.record(Durability::Lazy, move |ledger| {
+        let recorded = self.ledger.record(Durability::Lazy, move |ledger| {
             ledger.finish(now_ms(), &id, lost, &params)
         });
         if let Err(error) = recorded.await {
@@ -239,7 +239,7 @@ impl Delivery {
 
     async fn release(&self, call_id: &str) {
         let id = call_id.to_owned();
-        if let Err(error) = self.book.with(move |ledger| ledger.release(now_ms(), &id)).await {
+        if let Err(error) = self.ledger.with(move |ledger| ledger.release(now_ms(), &id)).await {
             // It is sent once more after the next reconnect; the gateway recognises it.
             self.log.call(Level::Warn, &error.to_string(), call_id, &[]);
         }

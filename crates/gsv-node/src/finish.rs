@@ -6,10 +6,10 @@ use gsv_tools::ToolError;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::book::Durability;
 use crate::context::Context;
 use crate::log::{Level, now_ms};
 use crate::outcome::Outcome;
+use crate::shared_ledger::Durability;
 
 /// A call to be finished.
 pub struct Ended<'a> {
@@ -43,7 +43,7 @@ impl Context {
         let params = Arc::new(outcome.into_params(call_id, Some(duration)));
         let (id, stored) = (call_id.to_owned(), Arc::clone(&params));
         let stored = self
-            .book
+            .ledger
             .record(Durability::of(mutating), move |ledger| {
                 ledger.finish(now_ms(), &id, lost, &*stored)
             })

@@ -6,7 +6,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
 mod admission;
-mod book;
 mod calls;
 mod context;
 mod delivery;
@@ -23,6 +22,7 @@ mod progress;
 mod recover;
 mod run_call;
 mod service;
+mod shared_ledger;
 mod tasks;
 
 pub use error::NodeError;

@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
-use crate::book::Book;
 use crate::calls::Calls;
 use crate::context::Context;
 use crate::delivery::Delivery;
@@ -28,6 +27,7 @@ use crate::mask::Mask;
 use crate::progress::ProgressFeed;
 use crate::recover;
 use crate::run_call::call_of;
+use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
 
 const SWEEP: Duration = Duration::from_secs(3600);
@@ -103,25 +103,25 @@ pub async fn run(
     let log_path = config.state_dir.join("node.log");
     let log = Log::open(log_path.clone(), Mask::new(config.token.clone()))
         .map_err(|source| NodeError::Folder { path: log_path, source })?;
-    let voice = Voice {
+    let reporter = Reporter {
         log: Arc::new(log),
         status,
     };
-    let outcome = start(config, &voice, shutdown).await;
+    let outcome = start(config, &reporter, shutdown).await;
     match &outcome {
-        Ok(()) => voice.say(Level::Info, "The node has stopped."),
-        Err(error) => voice.log.write(Level::Error, &error.to_string(), &[]),
+        Ok(()) => reporter.report(Level::Info, "The node has stopped."),
+        Err(error) => reporter.log.write(Level::Error, &error.to_string(), &[]),
     }
     outcome
 }
 
-/// Says things to the person and to the log.
-struct Voice {
+/// Reports to the person and to the log.
+struct Reporter {
     log: Arc<Log>,
     status: StatusSink,
 }
-impl Voice {
-    fn say(&self, level: Level, text: &str) {
+impl Reporter {
+    fn report(&self, level: Level, text: &str) {
         self.log.write(level, text, &[]);
         (self.status)(Status {
             level,
@@ -130,8 +130,12 @@ impl Voice {
     }
 }
 
-async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output = ()> + Send) -> Result<(), NodeError> {
-    let log = Arc::clone(&voice.log);
+async fn start(
+    config: NodeConfig,
+    reporter: &Reporter,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), NodeError> {
+    let log = Arc::clone(&reporter.log);
     let ledger_dir = config.state_dir.join("ledger");
     let opened = tokio::task::spawn_blocking(move || Ledger::open(&ledger_dir, now_ms())).await;
     let ledger = opened.unwrap_or_else(|error| {
@@ -140,7 +144,7 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
             source: std::io::Error::other(error),
         })
     })?;
-    let book = Book::new(ledger, Arc::clone(&log));
+    let ledger = SharedLedger::new(ledger, Arc::clone(&log));
     let (exec_sink, exec_events) = mpsc::channel(EVENTS);
     let tools = Arc::new(ToolBox::new(Config {
         scope: if config.allow_outside {
@@ -152,8 +156,8 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
         events: Some(exec_sink),
         ..Config::new(&config.workspace, config.state_dir.join("calls"))
     })?);
-    let survivors = recover::take_up(&book, &tools, &log).await;
-    let (link, events) = Link::connect(options(&config, &tools, book.clone())).await?;
+    let survivors = recover::take_up(&ledger, &tools, &log).await;
+    let (link, events) = Link::connect(options(&config, &tools, ledger.clone())).await?;
     let (online_sink, online) = watch::channel(false);
     let uploader = Uploader {
         url: config.url.clone(),
@@ -163,14 +167,14 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
     let context = Arc::new(Context {
         node_id: config.id.clone(),
         calls: Arc::new(Calls::default()),
-        delivery: Arc::new(Delivery::new(link.clone(), book.clone(), Arc::clone(&log))),
+        delivery: Arc::new(Delivery::new(link.clone(), ledger.clone(), Arc::clone(&log))),
         progress: ProgressFeed {
             link: link.clone(),
             online,
             tasks: Arc::clone(&tasks),
         },
         link,
-        book,
+        ledger,
         tools,
         log,
         uploader,
@@ -179,7 +183,7 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
     context.tasks.spawn(forward(Arc::clone(&context), exec_events));
     // Before any call, for it tidies up folders that a new call could be making.
     if let Err(error) = context.tools.recover().await {
-        voice.say(
+        reporter.report(
             Level::Error,
             &format!("Background commands of an earlier start can't be taken up: {error}"),
         );
@@ -188,7 +192,7 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
         context.follow(survivor);
     }
     context.tasks.spawn(Arc::clone(&context.delivery).run());
-    voice.say(
+    reporter.report(
         Level::Info,
         &format!(
             "Node {} starts; its workspace is {}.",
@@ -196,12 +200,12 @@ async fn start(config: NodeConfig, voice: &Voice, shutdown: impl Future<Output =
             config.workspace.display()
         ),
     );
-    let outcome = attend(&context, voice, events, online_sink, shutdown).await;
+    let outcome = attend(&context, reporter, events, online_sink, shutdown).await;
     context.tasks.end().await;
     outcome
 }
 
-fn options(config: &NodeConfig, tools: &ToolBox, book: Book) -> Options {
+fn options(config: &NodeConfig, tools: &ToolBox, ledger: SharedLedger) -> Options {
     let definitions = tools.definitions().into_iter().map(|tool| ToolDefinition {
         name: tool.name,
         description: tool.description,
@@ -232,7 +236,7 @@ fn options(config: &NodeConfig, tools: &ToolBox, book: Book) -> Options {
         version: config.version.clone(),
         tools: Some(definitions.collect()),
         node_runtime: Some(runtime),
-        ledger: Some(Arc::new(move || book.listing())),
+        ledger: Some(Arc::new(move || ledger.listing())),
         reconnect: true,
         ..Options::new(config.url.as_str(), Mode::Node, config.id.as_str())
     }
@@ -241,7 +245,7 @@ fn options(config: &NodeConfig, tools: &ToolBox, book: Book) -> Options {
 /// The loop. Nothing in it waits for the gateway or a tool.
 async fn attend(
     context: &Arc<Context>,
-    voice: &Voice,
+    reporter: &Reporter,
     mut events: Events,
     online: watch::Sender<bool>,
     shutdown: impl Future<Output = ()> + Send,
@@ -252,7 +256,7 @@ async fn attend(
     loop {
         tokio::select! {
             () = &mut shutdown => {
-                voice.say(Level::Info, "The node stops. Commands that run go on; the next start takes them up again.");
+                reporter.report(Level::Info, "The node stops. Commands that run go on; the next start takes them up again.");
                 online.send_replace(false);
                 last_calls(context).await;
                 context.link.close().await;
@@ -260,21 +264,21 @@ async fn attend(
             }
             _ = sweep.tick() => {
                 // Its notes go to the log; there is nothing else to fail.
-                let _ = context.book.with(|ledger| { ledger.sweep(now_ms()); Ok(()) }).await;
+                let _ = context.ledger.with(|ledger| { ledger.sweep(now_ms()); Ok(()) }).await;
             }
             event = events.recv() => match event {
-                Some(LinkEvent::Connected(hello)) => connected(context, voice, &online, &hello),
+                Some(LinkEvent::Connected(hello)) => connected(context, reporter, &online, &hello),
                 Some(LinkEvent::Disconnected { reason, retry_in }) => {
                     online.send_replace(false);
                     context.delivery.offline();
                     if let Some(wait) = retry_in {
-                        voice.say(Level::Warn, &format!("Not connected: {reason} Trying again in {:.1} s.", wait.as_secs_f32()));
+                        reporter.report(Level::Warn, &format!("Not connected: {reason} Trying again in {:.1} s.", wait.as_secs_f32()));
                     }
                 }
-                Some(LinkEvent::Event { event, .. }) => heard(context, event),
-                Some(LinkEvent::Ignored { what }) => voice.log.write(Level::Warn, &format!("a frame was ignored: {what}"), &[]),
+                Some(LinkEvent::Event { event, .. }) => on_event(context, event),
+                Some(LinkEvent::Ignored { what }) => reporter.log.write(Level::Warn, &format!("a frame was ignored: {what}"), &[]),
                 Some(LinkEvent::Fatal(error)) => {
-                    voice.say(Level::Error, &error.to_string());
+                    reporter.report(Level::Error, &error.to_string());
                     return Err(error.into());
                 }
                 Some(_) => {}
@@ -284,10 +288,10 @@ async fn attend(
     }
 }
 
-fn connected(context: &Arc<Context>, voice: &Voice, online: &watch::Sender<bool>, hello: &ConnectResult) {
+fn connected(context: &Arc<Context>, reporter: &Reporter, online: &watch::Sender<bool>, hello: &ConnectResult) {
     online.send_replace(true);
     let (unreleased, events) = context
-        .book
+        .ledger
         .look(|ledger| (ledger.unreleased(), ledger.pending_events()));
     let waiting = match unreleased.len() {
         0 => String::new(),
@@ -295,7 +299,7 @@ fn connected(context: &Arc<Context>, voice: &Voice, online: &watch::Sender<bool>
         some => format!(" {some} results wait to be delivered."),
     };
     context.delivery.online(unreleased, events);
-    voice.say(
+    reporter.report(
         Level::Info,
         &format!(
             "Connected as {} to gateway {}.{waiting}",
@@ -304,7 +308,7 @@ fn connected(context: &Arc<Context>, voice: &Voice, online: &watch::Sender<bool>
     );
 }
 
-fn heard(context: &Arc<Context>, event: Event) {
+fn on_event(context: &Arc<Context>, event: Event) {
     match event {
         Event::ToolInvoke(event) => context.invoked(*event),
         Event::ToolCancel(event) => context.cancelled(event.call_id.as_str(), &event.reason),
@@ -385,7 +389,7 @@ async fn forward(context: Arc<Context>, mut events: mpsc::Receiver<ExecEvent>) {
         };
         let event_id = id.clone();
         let stored = context
-            .book
+            .ledger
             .with(move |ledger| match ledger.add_event(now_ms(), &event_id, &payload)? {
                 // The end is told once and must not be lost; a start is told again by the end.
                 Some(commit) if is_end => commit.sync(),

@@ -11,12 +11,12 @@ use gsv_tools::{
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::book::{Book, Durability};
-use crate::calls::Seat;
+use crate::calls::CallEntry;
 use crate::context::Context;
 use crate::finish::Ended;
 use crate::log::{Level, Log, now_ms};
 use crate::outcome::{KnownCommand, Outcome};
+use crate::shared_ledger::{Durability, SharedLedger};
 
 /// A command that outlived the process that started it.
 pub struct Survivor {
@@ -27,9 +27,9 @@ pub struct Survivor {
 
 /// Looks at every started call, stores the results of those that have ended, and gives those that still run. Must be done
 /// before the gateway learns what the ledger holds.
-pub async fn take_up(book: &Book, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
+pub async fn take_up(ledger: &SharedLedger, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
     let mut survivors = vec![];
-    for call in book.look(gsv_link::ledger::Ledger::started) {
+    for call in ledger.look(gsv_link::ledger::Ledger::started) {
         let outcome = match fate(&call, tools).await {
             Fate::Ended(outcome) => *outcome,
             Fate::Follow(command) => {
@@ -47,7 +47,7 @@ pub async fn take_up(book: &Book, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
             }
             Fate::Harmless => {
                 let id = call.call_id.clone();
-                if let Err(error) = book.with(move |ledger| ledger.forget(&id)).await {
+                if let Err(error) = ledger.with(move |ledger| ledger.forget(&id)).await {
                     log.write(Level::Error, &error.to_string(), &[("callId", json!(call.call_id))]);
                 }
                 continue;
@@ -64,7 +64,7 @@ pub async fn take_up(book: &Book, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
         let (id, lost) = (call.call_id.clone(), outcome.is_lost());
         let runs_on = outcome.runs_on();
         let params = outcome.into_params(&call.call_id, None);
-        match book
+        match ledger
             .record(Durability::Synced, move |ledger| {
                 ledger.finish(now_ms(), &id, lost, &params)
             })
@@ -142,21 +142,21 @@ fn session_of(call: &KnownCall) -> Option<String> {
 impl Context {
     /// Waits for a command of an earlier process as its call would have (K16).
     pub fn follow(self: &Arc<Self>, survivor: Survivor) {
-        if let Some(seat) = self.calls.resume(&survivor.call_id) {
-            self.tasks.spawn(Arc::clone(self).follow_to_end(survivor, seat));
+        if let Some(entry) = self.calls.resume(&survivor.call_id) {
+            self.tasks.spawn(Arc::clone(self).follow_to_end(survivor, entry));
         }
     }
 
-    async fn follow_to_end(self: Arc<Self>, survivor: Survivor, seat: Seat) {
+    async fn follow_to_end(self: Arc<Self>, survivor: Survivor, entry: CallEntry) {
         let Survivor { call_id, tool, command } = survivor;
         let context = CallContext {
             progress: Some(self.progress.output_of(&call_id)),
-            cancel: seat.cancel().clone(),
+            cancel: entry.cancel().clone(),
             ..CallContext::new(call_id.as_str())
         };
         let since = Instant::now();
         let outcome = Outcome::of(command.wait(context).await.map(ToolOutput::Command), false);
-        seat.release_slot();
+        entry.release_slot();
         let ended = Ended {
             call_id: &call_id,
             tool: &tool,

@@ -13,14 +13,14 @@ use gsv_tools::{CallContext, OnStarted, ToolError, ToolOutput};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-use crate::book::Durability;
-use crate::calls::Seat;
+use crate::calls::CallEntry;
 use crate::context::Context;
 use crate::finish::Ended;
 use crate::images::moved_out;
 use crate::invocation::Invocation;
 use crate::log::{Level, now_ms};
 use crate::outcome::{KnownCommand, Outcome};
+use crate::shared_ledger::Durability;
 
 /// The tool whose start has a process, and which therefore says itself when it starts.
 const PROCESS_TOOL: &str = "Bash";
@@ -41,7 +41,7 @@ pub fn call_of(attempt: &str) -> &str {
 pub struct RunCall {
     pub context: Arc<Context>,
     pub invocation: Invocation,
-    pub seat: Seat,
+    pub entry: CallEntry,
     pub mutating: bool,
     pub received: Instant,
     /// An earlier process of this node accepted the call and did not start it.
@@ -76,7 +76,7 @@ impl RunCall {
             session,
         };
         self.context.finish(ended, outcome).await;
-        // The seat is dropped only now: until the result is stored, a repeated invocation must find the call active.
+        // The entry is dropped only now: until the result is stored, a repeated invocation must find the call active.
     }
 
     /// The tool's name for this start. An earlier process may have been killed before its start completed, and its
@@ -105,7 +105,7 @@ impl RunCall {
         let has_process = self.has_process();
         let durability = Durability::of(mutating && !(self.has_slot && has_process));
         let begin = self.has_slot && !has_process;
-        let record = self.context.book.record(durability, move |ledger| {
+        let record = self.context.ledger.record(durability, move |ledger| {
             if begin {
                 ledger.begin(now_ms(), &id, &tool, mutating)
             } else {
@@ -132,23 +132,23 @@ impl RunCall {
         if answered.is_ok() {
             let id = call_id.to_owned();
             // The acceptance may have been written and not synced; the call was answered, so it must not stay open.
-            let _ = self.context.book.with(move |ledger| ledger.forget(&id)).await;
+            let _ = self.context.ledger.with(move |ledger| ledger.forget(&id)).await;
         }
     }
 
     async fn wait_for_slot(&self) -> Result<(), Outcome> {
         tokio::select! {
             biased;
-            () = self.seat.cancel().cancelled() => Err(Outcome::cancelled_before_start("while it waited for others")),
+            () = self.entry.cancel().cancelled() => Err(Outcome::cancelled_before_start("while it waited for others")),
             () = at(self.invocation.deadline) => Err(Outcome::late_before_start()),
-            () = self.seat.slot() => Ok(()),
+            () = self.entry.slot() => Ok(()),
         }
     }
 
     /// Runs the tool while the call holds its slot. Also gives the command's session, if there is one.
     async fn with_slot(&self) -> (Outcome, Option<String>) {
         let call_id = self.invocation.call_id.as_str();
-        if self.seat.cancel().is_cancelled() {
+        if self.entry.cancel().is_cancelled() {
             return (Outcome::cancelled_before_start("before its turn came"), None);
         }
         let is_begun = self.has_slot && !self.is_accepted;
@@ -156,7 +156,7 @@ impl RunCall {
             let id = call_id.to_owned();
             let started = self
                 .context
-                .book
+                .ledger
                 .record(Durability::of(self.mutating), move |ledger| {
                     ledger.start(now_ms(), &id, None)
                 })
@@ -173,7 +173,7 @@ impl RunCall {
         let context = CallContext {
             call_id: self.attempt_name(),
             progress: Some(self.context.progress.output_of(call_id)),
-            cancel: self.seat.cancel().clone(),
+            cancel: self.entry.cancel().clone(),
             deadline: self.invocation.deadline,
             on_started: self.has_process().then(|| self.on_started(Arc::clone(&session))),
         };
@@ -185,9 +185,9 @@ impl RunCall {
         let outcome = tokio::select! {
             biased;
             outcome = moving => outcome,
-            () = self.seat.cancel().cancelled() => Outcome::of(Err(ToolError::Cancelled { tail: None }), false),
+            () = self.entry.cancel().cancelled() => Outcome::of(Err(ToolError::Cancelled { tail: None }), false),
         };
-        self.seat.release_slot();
+        self.entry.release_slot();
         (outcome, session.get().cloned())
     }
 
@@ -207,7 +207,7 @@ impl RunCall {
                 };
                 let id = call_id.clone();
                 let started = context
-                    .book
+                    .ledger
                     .record(Durability::Synced, move |ledger| {
                         ledger.start(now_ms(), &id, Some(&process))
                     })

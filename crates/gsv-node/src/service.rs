@@ -9,19 +9,19 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::admission::{Cancelled, Invoked, Known, Malformed, Phase};
-use crate::book::Durability;
-use crate::calls::Seat;
+use crate::calls::CallEntry;
 use crate::context::Context;
 use crate::finish::Ended;
 use crate::invocation::{BadInvocation, Invocation};
 use crate::log::{Level, now_ms};
 use crate::outcome::{KnownCommand, Outcome};
 use crate::run_call::RunCall;
+use crate::shared_ledger::Durability;
 
 impl Context {
     fn known(&self, call_id: &str) -> Known {
         Known {
-            ledger: self.book.state(call_id),
+            ledger: self.ledger.state(call_id),
             is_unrecorded: self.delivery.has_unrecorded(call_id),
         }
     }
@@ -33,11 +33,11 @@ impl Context {
             Err(bad) => return self.refuse(bad),
         };
         let call_id = invocation.call_id.as_str();
-        let (decision, seat) = self.calls.invoke(call_id, || self.known(call_id));
+        let (decision, entry) = self.calls.invoke(call_id, || self.known(call_id));
         match decision {
             Invoked::Begin { is_accepted, has_slot } => {
-                if let Some(seat) = seat {
-                    self.begin(invocation, seat, is_accepted, has_slot);
+                if let Some(entry) = entry {
+                    self.begin(invocation, entry, is_accepted, has_slot);
                 }
             }
             Invoked::Report(phase) => {
@@ -80,11 +80,11 @@ impl Context {
         }
     }
 
-    fn begin(self: &Arc<Self>, invocation: Invocation, seat: Seat, is_accepted: bool, has_slot: bool) {
+    fn begin(self: &Arc<Self>, invocation: Invocation, entry: CallEntry, is_accepted: bool, has_slot: bool) {
         let mutating = match self.tools.effect(&invocation.tool, &invocation.args) {
             Ok(effect) => effect == Effect::Mutating,
             Err(error) => {
-                drop(seat);
+                drop(entry);
                 let (call_id, tool) = (invocation.call_id, invocation.tool);
                 let outcome = Outcome::of(Err(error), false);
                 return if is_accepted {
@@ -97,7 +97,7 @@ impl Context {
         let run = RunCall {
             context: Arc::clone(self),
             invocation,
-            seat,
+            entry,
             mutating,
             received: Instant::now(),
             is_accepted,
@@ -112,7 +112,7 @@ impl Context {
         self.tasks.spawn(async move {
             let (id, name) = (call_id.clone(), tool.clone());
             let begun = this
-                .book
+                .ledger
                 .record(Durability::Lazy, move |ledger| {
                     ledger.begin(now_ms(), &id, &name, false)
                 })
@@ -136,7 +136,7 @@ impl Context {
         self.log
             .call(Level::Info, "the gateway cancels a call", call_id, &fields);
         if self.calls.cancel(call_id, || self.known(call_id)) == Cancelled::Finish
-            && let Some(known) = self.book.look(|ledger| ledger.known(call_id))
+            && let Some(known) = self.ledger.look(|ledger| ledger.known(call_id))
         {
             let outcome = Outcome::cancelled_before_start("by the gateway");
             self.finish_later(known.call_id, known.tool, known.mutating, outcome);

@@ -298,7 +298,7 @@ async fn k15_an_accepted_call_is_started_once_when_the_gateway_asks_for_it_again
 }
 
 #[tokio::test]
-async fn k16_t3_a_started_call_that_nobody_can_speak_for_is_lost_and_its_outcome_unknown() {
+async fn k16_t3_a_started_call_without_a_command_or_result_is_lost_and_its_outcome_unknown() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
     {

@@ -1,4 +1,4 @@
-//! Delete: removes one regular file or one symlink. Never a directory, never what a symlink leads to.
+//! Delete: removes one regular file or one symlink. Never removes a directory or the target of a symlink.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::beneath::Beneath;
 use crate::error::ToolError;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
 use crate::tool_output::ToolOutput;
-use crate::write::Turn;
+use crate::write::WriteLock;
 
 pub(crate) struct Delete {
     pub(crate) files: Arc<Beneath>,
-    pub(crate) turn: Arc<Turn>,
+    pub(crate) write_lock: Arc<WriteLock>,
 }
 
 #[derive(Deserialize)]
@@ -48,9 +48,9 @@ impl Tool for Delete {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let rel = self.files.parse(&args.path)?;
-            let (files, turn) = (Arc::clone(&self.files), Arc::clone(&self.turn));
+            let (files, write_lock) = (Arc::clone(&self.files), Arc::clone(&self.write_lock));
             mutating(&context, move || {
-                turn.take(|| files.remove_file(&rel))?;
+                write_lock.run(|| files.remove_file(&rel))?;
                 Ok(json!({"path": files.show(&rel), "deleted": true}))
             })
             .await

@@ -1,4 +1,4 @@
-//! Edit: replaces exact text in a file. Works on bytes, so that everything it does not replace stays as it is.
+//! Edit: replaces exact text in a file. Works on bytes, so that all other bytes stay unchanged.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::error::{ToolError, quote};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
 use crate::tool_output::ToolOutput;
-use crate::write::{Turn, check_size};
+use crate::write::{WriteLock, check_size};
 
 pub(crate) struct Edit {
     pub(crate) files: Arc<Beneath>,
-    pub(crate) turn: Arc<Turn>,
+    pub(crate) write_lock: Arc<WriteLock>,
 }
 
 #[derive(Deserialize)]
@@ -73,8 +73,8 @@ impl Tool for Edit {
                     "it is the same as oldString, so nothing would change",
                 ));
             }
-            let (files, turn) = (Arc::clone(&self.files), Arc::clone(&self.turn));
-            mutating(&context, move || turn.take(|| edit(&files, &rel, &args)))
+            let (files, write_lock) = (Arc::clone(&self.files), Arc::clone(&self.write_lock));
+            mutating(&context, move || write_lock.run(|| edit(&files, &rel, &args)))
                 .await
                 .map(ToolOutput::Json)
         })
@@ -123,7 +123,7 @@ fn edit(files: &Beneath, rel: &RelPath, args: &Args) -> Result<Value, ToolError>
     Ok(json!({"path": path, "replacements": replacements}))
 }
 
-/// The new content and how many replacements it has, or how many matches stood in the way.
+/// The new content and its number of replacements. Error: the number of matches, when it is not allowed.
 fn replace(bytes: &[u8], args: &Args) -> Result<(Vec<u8>, usize), usize> {
     let crlf = has_only_crlf(bytes);
     let adapt = |text: &str| {
@@ -195,7 +195,7 @@ fn find_all(hay: &[u8], needle: &[u8]) -> Vec<usize> {
 fn hint(bytes: &[u8], old: &str) -> &'static str {
     let trimmed = old.trim();
     if !trimmed.is_empty() && trimmed.len() < old.len() && !find_all(bytes, trimmed.as_bytes()).is_empty() {
-        return " (it is there with other white space around it)";
+        return " (the file has it with other white space around it)";
     }
     if old.contains('\n') && bytes.contains(&b'\r') {
         return " (the file mixes line ends)";
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_stand_in_the_way() {
+    fn no_match_and_several_matches_give_their_count() {
         assert_eq!(replace(b"a a a", &args("a", "b", false)), Err(3));
         assert_eq!(replace(b"a a a", &args("x", "b", true)), Err(0));
         assert_eq!(

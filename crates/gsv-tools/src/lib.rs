@@ -1,11 +1,11 @@
 //! The tools that a node serves: Bash, Process, Read, Write, Edit, Delete, Glob and Grep.
 //!
-//! For: running one tool call, confined and bounded, with a coded error for everything that can go wrong.
+//! Runs one tool call, confined and bounded; every failure has an error code.
 //! Never: talks to a network, decides who may call what (policy, queueing and the call ledger are the node's), or runs a
 //! command a second time under one call id.
 //!
-//! Map: [`ToolBox`] is the door; [`beneath`] is the only place that opens paths; [`exec`] starts commands so that they
-//! survive the node's death.
+//! Map: [`ToolBox`] is the entry point; only [`beneath`] opens paths; [`exec`] starts commands that survive the node's
+//! death.
 
 #![cfg_attr(
     test,

@@ -1,4 +1,4 @@
-//! Process: shows, feeds and ends commands that Bash started. Never starts one.
+//! Process: shows commands that Bash started, writes to their input and ends them. Never starts one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -232,7 +232,7 @@ async fn send(session: &Session, data: Option<String>, submit: bool) -> Result<T
     };
     let written = tokio::task::spawn_blocking(move || feed(&path, data.as_bytes()))
         .await
-        .map_err(|error| ToolError::Failed(format!("the tool broke off: {error}")))?
+        .map_err(|error| ToolError::Failed(format!("the tool was stopped: {error}")))?
         .map_err(|errno| match errno {
             Errno::NXIO | Errno::PIPE => refused("it has closed its input"),
             errno => ToolError::io("write to the command's input", errno),
@@ -245,7 +245,7 @@ async fn send(session: &Session, data: Option<String>, submit: bool) -> Result<T
 }
 
 /// Writes into the pipe while there is room; a command that reads nothing gets no more than the pipe holds.
-/// Waits a little for a command that has only just passed the gate and has not opened its input yet.
+/// Waits briefly for a command that has just started and has not opened its input yet.
 fn feed(path: &Path, data: &[u8]) -> rustix::io::Result<usize> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -169,7 +169,7 @@ fn image_type(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The lines of the window, and what was learned about the rest on the way.
+/// The lines of the window, and the number of lines seen in the whole file.
 #[derive(Default)]
 struct Page {
     content: String,
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn th19_one_endless_line_is_cut() {
+    fn th19_a_very_long_line_is_cut() {
         let bytes = "ä".repeat(5_000_000);
         let page = page(bytes.as_bytes(), 0, 10, 4097);
         assert_eq!(page.lines, 1);

@@ -1,4 +1,4 @@
-//! UTF-8 at borders: cutting, tails and streams. Never splits a character that the bytes hold whole.
+//! Cuts UTF-8 text: prefixes, tails and streams. Never splits a character that the bytes hold whole.
 
 const fn is_continuation(byte: u8) -> bool {
     byte & 0xC0 == 0x80

@@ -1,4 +1,4 @@
-//! What a tool is: its definition, its effect, and how a call is given to it. Knows no particular tool.
+//! The interface of a tool: its definition, its effect, and the context of a call. Contains no tool.
 
 use std::future::Future;
 use std::io;
@@ -42,7 +42,7 @@ pub struct Progress {
     pub chunk: String,
 }
 
-/// Asked for once, seen by everyone who holds a clone.
+/// A cancellation flag. All clones share it; it is never reset.
 #[derive(Debug, Clone)]
 pub struct Cancel(Arc<watch::Sender<bool>>);
 
@@ -67,11 +67,11 @@ impl Cancel {
     }
 }
 
-/// Called with what is known of a command before it runs. The command runs only after this returned `Ok`, so what it
-/// stores (with fsync) is the proof that a start may have happened.
+/// Called before a command runs. The command runs only after this returned `Ok`, so the record that it stores (with
+/// fsync) proves that the command may have started.
 pub type OnStarted = Box<dyn FnOnce(StartInfo) -> BoxFuture<'static, io::Result<()>> + Send + Sync>;
 
-/// Everything a call brings besides its arguments.
+/// The inputs of a call besides its arguments.
 pub struct CallContext {
     pub call_id: String,
     pub progress: Option<mpsc::Sender<Progress>>,
@@ -120,7 +120,8 @@ impl Stop {
     }
 }
 
-/// Runs work that only reads, off the async threads. When the work itself hangs in the system, the caller still gets an answer.
+/// Runs work that only reads, off the async threads. The caller gets an answer at the limit even if
+/// the work hangs in a system call.
 pub(crate) async fn read_only<T, F>(context: &CallContext, limit: Duration, work: F) -> Result<T, ToolError>
 where
     T: Send + 'static,
@@ -132,7 +133,7 @@ where
     tokio::select! {
         biased;
         () = context.cancel.cancelled() => Err(ToolError::Cancelled { tail: None }),
-        done = tokio::task::spawn_blocking(work) => done.unwrap_or_else(|error| Err(ToolError::Failed(format!("the tool broke off: {error}")))),
+        done = tokio::task::spawn_blocking(work) => done.unwrap_or_else(|error| Err(ToolError::Failed(format!("the tool was stopped: {error}")))),
         () = tokio::time::sleep_until(until) => Err(ToolError::Timeout { ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) }),
     }
 }
@@ -161,7 +162,7 @@ where
     };
     tokio::select! {
         biased;
-        done = tokio::task::spawn_blocking(work) => done.unwrap_or_else(|_| Err(unknown("the tool broke off"))),
+        done = tokio::task::spawn_blocking(work) => done.unwrap_or_else(|_| Err(unknown("the tool was stopped"))),
         () = deadline => Err(unknown("the file system did not answer in time")),
     }
 }

@@ -1,4 +1,4 @@
-//! The door to the tools: lists them, says what a call would do, runs it.
+//! The tools of one node: lists them, tells the effect of a call, runs it. Contains no tool itself.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::read::Read;
 use crate::search::{Glob, Grep};
 use crate::tool::{CallContext, Effect, Tool, ToolDefinition};
 use crate::tool_output::ToolOutput;
-use crate::write::{Turn, Write};
+use crate::write::{Write, WriteLock};
 
 /// How a node's tools are set up.
 #[derive(Debug, Clone)]
@@ -27,17 +27,17 @@ pub struct Config {
     pub workspace: PathBuf,
     pub scope: Scope,
     pub resolver: Resolver,
-    /// Where commands keep their output and exit. Made when missing, for this user only.
+    /// Where commands keep their output and exit. Created if missing, readable by this user only.
     pub spool: PathBuf,
     pub supervisor: Supervisor,
-    /// Instead of `$SHELL`.
+    /// Replaces `$SHELL`.
     pub shell: Option<PathBuf>,
-    /// Where news of background commands go.
+    /// Receives the events of background commands.
     pub events: Option<mpsc::Sender<ExecEvent>>,
 }
 
 impl Config {
-    /// Confined to `workspace`, everything else as usual.
+    /// Confined to `workspace`; every other setting has its default.
     pub fn new(workspace: impl Into<PathBuf>, spool: impl Into<PathBuf>) -> Self {
         Self {
             workspace: workspace.into(),
@@ -75,7 +75,7 @@ impl ToolBox {
                 )
             })?;
         let sessions = Arc::new(sessions);
-        let turn = Arc::new(Turn::default());
+        let write_lock = Arc::new(WriteLock::default());
         let tools: Vec<Box<dyn Tool>> = vec![
             Box::new(Bash {
                 files: Arc::clone(&files),
@@ -89,15 +89,15 @@ impl ToolBox {
             }),
             Box::new(Write {
                 files: Arc::clone(&files),
-                turn: Arc::clone(&turn),
+                write_lock: Arc::clone(&write_lock),
             }),
             Box::new(Edit {
                 files: Arc::clone(&files),
-                turn: Arc::clone(&turn),
+                write_lock: Arc::clone(&write_lock),
             }),
             Box::new(Delete {
                 files: Arc::clone(&files),
-                turn,
+                write_lock,
             }),
             Box::new(Glob {
                 files: Arc::clone(&files),
@@ -113,7 +113,7 @@ impl ToolBox {
         self.tools.iter().map(|tool| tool.definition()).collect()
     }
 
-    /// What the tools of this machine can do together, sorted.
+    /// The capabilities of all tools, sorted.
     pub fn capabilities(&self) -> Vec<&'static str> {
         let all: BTreeSet<_> = self
             .tools
@@ -124,7 +124,7 @@ impl ToolBox {
         all.into_iter().collect()
     }
 
-    /// The same by tool.
+    /// The capabilities of each tool, by its name.
     pub fn tool_capabilities(&self) -> Vec<(String, &'static [&'static str])> {
         self.tools
             .iter()
@@ -156,24 +156,24 @@ impl ToolBox {
             })
     }
 
-    /// What became of a command that an earlier node started; `spool` is [`crate::StartInfo::spool`].
+    /// Finds a command that an earlier node started; `spool` is [`crate::StartInfo::spool`].
     pub async fn reattach(&self, spool: &Path) -> Result<Reattached, ToolError> {
         self.sessions.reattach(spool).await
     }
 
-    /// Takes up all commands of an earlier node; to be called once at start, before any call. Ends of background commands
-    /// that were not released are sent as events (again). Returns how many commands still run.
+    /// Recovers all commands of an earlier node. Call it once at start, before any call. Ends of background commands that
+    /// were not released are sent as events again. Returns how many commands still run.
     pub async fn recover(&self) -> Result<usize, ToolError> {
         self.sessions.recover().await
     }
 
-    /// What a command owed is stored: the result of a call that waited for it, or the event of a background one's end.
-    /// From 30 minutes after its end it is forgotten.
+    /// Tells that the result of a waiting call, or the end event of a background command, is stored elsewhere.
+    /// The command is removed 30 minutes after its end.
     pub async fn release(&self, session_id: &str) -> Result<(), ToolError> {
         self.sessions.release(session_id).await
     }
 
-    /// The confined file access, for whatever else moves files (transfers).
+    /// The confined file access, for transfers.
     pub fn files(&self) -> &Arc<Beneath> {
         &self.files
     }

@@ -1,4 +1,4 @@
-//! Write: replaces or makes a whole file, atomically. Never appends, never makes anything but a regular file.
+//! Write: replaces or creates a whole file, atomically. Never appends; creates regular files only.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::tool_output::ToolOutput;
 
 pub(crate) struct Write {
     pub(crate) files: Arc<Beneath>,
-    pub(crate) turn: Arc<Turn>,
+    pub(crate) write_lock: Arc<WriteLock>,
 }
 
-/// Changes of files happen one after the other, so that two edits of one file can't undo each other.
+/// Serialises changes of files, so that two edits of one file do not overwrite each other.
 #[derive(Default)]
-pub(crate) struct Turn(std::sync::Mutex<()>);
+pub(crate) struct WriteLock(std::sync::Mutex<()>);
 
-impl Turn {
-    pub(crate) fn take<T>(&self, work: impl FnOnce() -> T) -> T {
+impl WriteLock {
+    pub(crate) fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         // The lock guards no data, so a panic under it leaves nothing broken.
         let _held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         work()
@@ -65,9 +65,9 @@ impl Tool for Write {
             let args: Args = args::parse(args)?;
             let rel = self.files.parse(&args.path)?;
             check_size(&args.path, args.content.len())?;
-            let (files, turn) = (Arc::clone(&self.files), Arc::clone(&self.turn));
+            let (files, write_lock) = (Arc::clone(&self.files), Arc::clone(&self.write_lock));
             mutating(&context, move || {
-                turn.take(|| files.write_file(&rel, args.content.as_bytes(), None))?;
+                write_lock.run(|| files.write_file(&rel, args.content.as_bytes(), None))?;
                 Ok(json!({"path": files.show(&rel), "bytes": args.content.len()}))
             })
             .await

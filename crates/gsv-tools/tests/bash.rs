@@ -180,7 +180,7 @@ async fn p6_2_the_deadline_of_a_call_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn p6_2_a_daemon_left_behind_does_not_hold_the_call() {
+async fn p6_2_a_daemon_left_behind_does_not_block_the_call() {
     let lab = Lab::new();
     let done = lab
         .ok("Bash", json!({"command": "sleep 60 & echo $! >pid; echo over"}))

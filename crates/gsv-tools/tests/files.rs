@@ -323,7 +323,7 @@ async fn arguments_are_checked_and_the_field_is_named() {
 }
 
 #[tokio::test]
-async fn p6_effects_and_capabilities_are_told() {
+async fn p6_every_tool_tells_its_effect_and_capabilities() {
     let lab = Lab::new();
     let read_only = |tool, args| lab.tools.effect(tool, &args).unwrap() == Effect::ReadOnly;
     for tool in ["Read", "Glob", "Grep"] {

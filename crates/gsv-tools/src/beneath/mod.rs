@@ -1,8 +1,8 @@
-//! The only place that opens paths named by a caller. It keeps every open beneath one directory: checked at the open
-//! itself, so that a symlink swapped in at the last moment gains nothing.
+//! Opens the paths that a caller names, and no other module does. Every open stays beneath one directory. The check
+//! happens in the open itself, so that a symlink swapped in at the last moment does not lead outside.
 //!
-//! Linux resolves with `openat2`; macOS, old kernels, and whatever `openat2` refuses though it may be fine (absolute
-//! symlinks that lead back inside) go through a component walk that never lets the kernel follow a link.
+//! Linux resolves with `openat2`. A walk by component, in which the kernel follows no link, resolves on macOS, on old
+//! kernels, and paths that `openat2` refuses although they are valid (absolute symlinks that lead back inside).
 //! Never: opens devices, fifos or sockets; trusts a path twice.
 
 mod open;
@@ -133,7 +133,7 @@ impl Beneath {
         walk::directory(self, rel).map_err(|fault| fault.describe(self, rel))
     }
 
-    /// The path of an open directory as the system knows it now; for showing and for `chdir`, never for opening files.
+    /// The path of an open directory as the system knows it now; for messages and for `chdir`, never to open files.
     pub(crate) fn real_path(&self, dir: &OwnedFd, rel: &RelPath) -> PathBuf {
         fd_path(dir)
             .and_then(|path| std::fs::read_link(path).ok())
@@ -191,7 +191,7 @@ impl Beneath {
         } else {
             rel
         };
-        // EAGAIN: something was renamed while the kernel looked. After some tries the walk decides.
+        // EAGAIN: something was renamed while the kernel looked. After several tries the walk resolves it.
         for _ in 0..16 {
             match rustix::fs::openat2(
                 &self.root,
@@ -262,7 +262,7 @@ pub(crate) fn stat_name(dir: impl AsFd, name: impl rustix::path::Arg) -> rustix:
     }
 }
 
-/// A name for an open directory that stays true when the directory is renamed. `None` where the system has none.
+/// A path of an open directory that stays valid when the directory is renamed. `None` where the system has none.
 pub(crate) fn fd_path(dir: &OwnedFd) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
     if cfg!(not(target_os = "linux")) {

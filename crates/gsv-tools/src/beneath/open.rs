@@ -31,8 +31,8 @@ impl Opened {
 }
 
 impl Beneath {
-    /// Opens a regular file. Its kind is looked at before the open, because opening a device or fifo can itself have
-    /// effects, and again after it, because the name may have been swapped.
+    /// Opens a regular file. Its kind is checked before the open, because opening a device or fifo can have effects, and
+    /// again after it, because the name may have been swapped.
     pub fn open_file(&self, rel: &RelPath) -> Result<Opened, ToolError> {
         for _ in 0..8 {
             let spot = self.locate(rel, Links::Follow, Parents::MustExist)?;
@@ -51,7 +51,7 @@ impl Beneath {
                         stat,
                     });
                 }
-                // It became a link, or went, between the two looks.
+                // It became a link, or was removed, between the two checks.
                 Err(Errno::LOOP | Errno::MLINK | Errno::NXIO) => {}
                 Err(errno) => return Err(self.error(rel, errno)),
             }
@@ -72,12 +72,12 @@ impl Beneath {
     }
 }
 
-/// Opens the files that a directory walk found, cheaply: one system call each where `openat2` is there. The walk itself
+/// Opens the files that a directory walk found, cheaply: one system call each where the system has `openat2`. The walk itself
 /// follows no link, so a link on the way means that something was swapped; then the file is left out.
 pub(crate) struct WalkOpener<'a> {
     by_walk: bool,
     base: &'a OwnedFd,
-    /// The directory of the last file, for systems where the way there costs several calls.
+    /// The directory of the last file, for systems where resolving its path costs several calls.
     last: Option<(std::path::PathBuf, OwnedFd)>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> WalkOpener<'a> {
         })
     }
 
-    /// Whether a regular file is there, with no link on the way.
+    /// Whether the path names a regular file and has no link in it.
     pub(crate) fn exists(&mut self, path: &Path) -> bool {
         let Some((dir, name)) = self.parent(path) else {
             return false;

@@ -1,4 +1,4 @@
-//! The lexical half of confinement: text in, a clean relative path out. Touches no file system.
+//! The lexical part of confinement: turns text into a clean relative path. Does not access the file system.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -39,7 +39,7 @@ impl RelPath {
 }
 
 impl Beneath {
-    /// Reads a caller's path. `..` is resolved by its letters (`a/../b` is `b`), so the result never climbs.
+    /// Reads a caller's path. `..` is resolved lexically (`a/../b` is `b`), so the result never leaves the root.
     pub fn parse(&self, raw: &str) -> Result<RelPath, ToolError> {
         let invalid = |problem: &str| ToolError::InvalidPath {
             path: quote(raw),
@@ -140,7 +140,7 @@ fn parts_of(path: &Path) -> Vec<OsString> {
         .collect()
 }
 
-/// `None` when the path climbs above where it may. Above `/` there is nothing, so there it stays.
+/// `None` when the path leaves its root. The parent of `/` is `/`.
 fn normalise(mut parts: Vec<OsString>, raw: &str, scope: Scope) -> Option<Vec<OsString>> {
     for part in raw.split('/') {
         match part {
@@ -178,7 +178,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn s11_a_parsed_path_never_climbs(parts in proptest::collection::vec(part(), 0..12), absolute in any::<bool>()) {
+        fn s11_a_parsed_path_never_leaves_the_root(parts in proptest::collection::vec(part(), 0..12), absolute in any::<bool>()) {
             let dir = tempfile::tempdir().unwrap();
             let beneath = Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap();
             let raw = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));

@@ -1,4 +1,4 @@
-//! Resolution by hand: one component at a time, each opened with `O_NOFOLLOW` from its parent's descriptor. Symlinks are
+//! Resolves a path itself: one component at a time, each opened with `O_NOFOLLOW` from its parent's descriptor. Symlinks are
 //! read and their targets walked like any path; `..` in a target goes back to a descriptor that was entered before.
 //! The kernel never follows a link here, so a swapped link can at most make the walk fail.
 
@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
         self.stack.last().unwrap_or(&self.beneath.root)
     }
 
-    /// Puts a link's target in front of what is left.
+    /// Puts a link's target before the remaining components.
     fn follow(&mut self, name: &OsString) -> Result<(), Fault> {
         self.links += 1;
         if self.links > limits::SYMLINKS {
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Takes the next component; `..` is dealt with here. `None` at the end.
+    /// Takes the next component; `..` is resolved here. `None` at the end.
     fn next(&mut self) -> Result<Option<OsString>, Fault> {
         loop {
             self.steps += 1;

@@ -1,4 +1,4 @@
-//! Writing and removing: a file is replaced as a whole or not at all, and only what was looked at is replaced.
+//! Writes and removes files. A file is replaced as a whole or not at all, and only if it is still the expected file.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,9 +11,9 @@ use super::{Beneath, Links, Parents, RelPath, Spot, kind_name, kind_of, stat_nam
 use crate::error::{ToolError, quote};
 
 impl Beneath {
-    /// Replaces or makes a file: temporary file beside it, fsync, rename, fsync of the directory. An existing file keeps its
+    /// Replaces or creates a file: temporary file beside it, fsync, rename, fsync of the directory. An existing file keeps its
     /// mode; a symlink is written through when it stays beneath the root. `expected` is the state that the new content
-    /// was made from: when the file is another one by now, nothing is written.
+    /// was made from: when the file has changed since, nothing is written.
     pub fn write_file(&self, rel: &RelPath, content: &[u8], expected: Option<&Stat>) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Follow, Parents::Create)?;
         if let Some(stat) = &spot.stat {
@@ -68,7 +68,7 @@ impl Beneath {
         Ok(())
     }
 
-    /// Removes one regular file or one symlink (the link, never what it leads to).
+    /// Removes one regular file or one symlink (the link, never its target).
     pub fn remove_file(&self, rel: &RelPath) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Keep, Parents::MustExist)?;
         let not_found = || ToolError::NotFound {
@@ -97,7 +97,7 @@ impl Beneath {
     }
 }
 
-/// The rename is done; a file system that can't sync a directory does not make it undone.
+/// Best effort: the rename has succeeded, and some file systems cannot sync a directory.
 fn sync_dir(dir: &OwnedFd) {
     if let Ok(dir) = rustix::fs::openat(
         dir,

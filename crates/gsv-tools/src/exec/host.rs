@@ -1,4 +1,4 @@
-//! What the system knows of processes and clocks: enough to tell a process from a later one with the same pid.
+//! Reads processes and clocks from the system, so that a process can be told from a later one with the same pid.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -76,13 +76,13 @@ fn ask(program: &str, args: &[&str]) -> Option<String> {
 }
 
 fn group(pgid: u32) -> Option<Pid> {
-    // Groups 0 and 1 would be our own and everybody's.
+    // Group 0 is our own, and 1 stands for all processes.
     i32::try_from(pgid).ok().filter(|raw| *raw > 1).and_then(Pid::from_raw)
 }
 
 pub(crate) fn signal_group(pgid: u32, signal: Signal) {
     if let Some(pid) = group(pgid) {
-        // A group that is gone already is what was wanted.
+        // The group has ended already.
         let _ = rustix::process::kill_process_group(pid, signal);
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_groups_of_everybody_are_never_signalled() {
+    fn our_own_group_and_all_processes_are_never_signalled() {
         assert!(group(0).is_none() && group(1).is_none() && group(u32::MAX).is_none());
     }
 }

@@ -1,5 +1,5 @@
 //! Commands that outlive the node. Each runs under a small supervisor program in its own session; its output, its exit
-//! and what is known of it are files in one folder, so a restarted node takes it up again.
+//! status and its metadata are files in one folder, from which a restarted node recovers it.
 //!
 //! At most one start: the folder of a call id is made exclusively, and the command itself waits at a gate until the
 //! node's `on_started` has returned. A node that dies before that closes the gate; then nothing ever ran.
@@ -55,7 +55,7 @@ pub enum ExecEventKind {
     TimedOut,
 }
 
-/// What a restarted node finds of a command that was started before.
+/// The state of a command that an earlier node started.
 pub enum Reattached {
     /// It still runs. Its timeout counts from its start.
     Running(RunningCall),
@@ -63,6 +63,6 @@ pub enum Reattached {
     Finished(CommandOutput),
     /// It is gone and left no exit status, so whether it finished is not known.
     Lost { pid: u32, tail: String, started_at: u64 },
-    /// It never ran, and never will under this id.
+    /// It never ran and cannot run under this id any more.
     NeverStarted,
 }

@@ -1,4 +1,4 @@
-//! One command: its state, waiting for it, ending it.
+//! One command: reads its state, waits for it, ends it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -95,7 +95,7 @@ impl Session {
             return false;
         }
         duty.background = true;
-        // Before the end can be told of, since the lock is held.
+        // The end cannot be reported before this, because the lock is held.
         tell(self.events.as_ref(), report::start_event(&self.meta));
         // For a restarted node; this one knows.
         let _ = std::fs::write(self.folder.file(BACKGROUND), b"");
@@ -119,7 +119,7 @@ impl Session {
 
     /// Ends the command and waits until it has.
     pub(crate) async fn kill(&self, why: Ending) -> Result<End, ToolError> {
-        // A full queue holds the same wish already; a closed one means that it has ended.
+        // A full queue already holds a request to end it; a closed one means that it has ended.
         let _ = self.kills.try_send(why);
         let mut state = self.state.clone();
         let ended = state.wait_for(|state| *state != State::Running);
@@ -153,7 +153,7 @@ impl Session {
             .map_err(|error| ToolError::io("read the command's output", error))
     }
 
-    /// Where its input goes, when it takes any.
+    /// The pipe of its input, if it takes input.
     pub(crate) fn stdin(&self) -> Option<PathBuf> {
         self.folder.has_stdin().then(|| self.folder.file(STDIN))
     }
@@ -176,13 +176,13 @@ impl Session {
         report::ended(&self.meta, end, output)
     }
 
-    /// Waits for the end, sends live output, obeys cancel and deadline. After `yield_at` it answers with what there is.
+    /// Waits for the end, sends live output, obeys cancel and deadline. After `yield_at` it answers with the output so far.
     pub(crate) async fn follow(
         &self,
         context: &CallContext,
         yield_at: Option<Instant>,
     ) -> Result<CommandOutput, ToolError> {
-        let news = News::new(context.progress.clone(), &self.folder);
+        let live = LiveOutput::new(context.progress.clone(), &self.folder);
         let end = tokio::select! {
             biased;
             end = self.ended() => end,
@@ -200,9 +200,9 @@ impl Session {
                 }
                 self.ended().await
             }
-            () = news.send() => None,
+            () = live.send() => None,
         };
-        news.finish().await;
+        live.finish().await;
         let unknown = ToolError::OutcomeUnknown {
             why: "the node is shutting down",
             pid: Some(self.meta.pid),
@@ -213,7 +213,7 @@ impl Session {
     }
 }
 
-/// A command of an earlier node that runs still.
+/// A command of an earlier node that still runs.
 pub struct RunningCall {
     pub(super) session: Arc<Session>,
 }
@@ -235,12 +235,12 @@ impl RunningCall {
 }
 
 /// Live output on its way to the caller.
-struct News {
+struct LiveOutput {
     progress: Option<mpsc::Sender<Progress>>,
     follow: Option<Arc<Mutex<(Follow, String)>>>,
 }
 
-impl News {
+impl LiveOutput {
     fn new(progress: Option<mpsc::Sender<Progress>>, folder: &Folder) -> Self {
         let follow = progress.as_ref().and_then(|_| Follow::open(&folder.file(OUTPUT)).ok());
         Self {
@@ -283,8 +283,8 @@ impl News {
             tokio::time::sleep(limits::SPOOL_POLL).await;
             let permit = progress.reserve().await.ok()?;
             self.read(false).await?;
-            if let Some(news) = self.take() {
-                permit.send(news);
+            if let Some(live) = self.take() {
+                permit.send(live);
             }
         }
     }
@@ -292,9 +292,9 @@ impl News {
     async fn finish(&self) {
         let Some(progress) = &self.progress else { return };
         let _ = self.read(true).await;
-        if let Some(news) = self.take() {
+        if let Some(live) = self.take() {
             // A caller that no longer reads still gets the result.
-            let _ = progress.send_timeout(news, limits::KILL_GRACE).await;
+            let _ = progress.send_timeout(live, limits::KILL_GRACE).await;
         }
     }
 }
@@ -306,7 +306,7 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Runs file work off the async threads. `None` when it broke off.
+/// Runs file work off the async threads. `None` when it panicked or the runtime stopped.
 pub(crate) async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

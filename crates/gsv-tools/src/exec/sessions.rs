@@ -1,4 +1,4 @@
-//! All commands of a node: starts and finds them, takes them up after a restart, removes old ones.
+//! All commands of a node: starts and finds them, recovers them after a restart, removes old ones.
 
 use std::collections::HashMap;
 use std::io;
@@ -29,11 +29,11 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct Table {
     sessions: HashMap<String, Arc<Session>>,
-    /// Places taken by commands that are being started.
+    /// Slots of commands that are being started.
     starting: usize,
 }
 
-/// Gives its place back when the start ended, either way.
+/// Releases its slot when the start has succeeded or failed.
 struct Place<'a>(&'a Sessions);
 
 impl Drop for Place<'_> {
@@ -42,7 +42,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// What a folder says of its command.
+/// The state of a command as its folder tells it.
 enum Found {
     Running(Meta),
     Ended(Meta, End),
@@ -149,7 +149,7 @@ impl Sessions {
         session
     }
 
-    /// Takes up a command of an earlier node, by its folder.
+    /// Recovers a command of an earlier node from its folder.
     pub(crate) async fn reattach(&self, spool: &Path) -> Result<Reattached, ToolError> {
         let unknown = || ToolError::UnknownProcess {
             id: crate::error::quote(&spool.to_string_lossy()),
@@ -190,7 +190,7 @@ impl Sessions {
         })
     }
 
-    /// Takes up all commands of an earlier node. Ends of background ones that were never reported are reported now.
+    /// Recovers all commands of an earlier node. Reports the ends of background ones that were never reported.
     pub(crate) async fn recover(&self) -> Result<usize, ToolError> {
         let spool = self.spool.clone();
         let found = off(move || folders(&spool))
@@ -228,7 +228,7 @@ impl Sessions {
         Ok(running)
     }
 
-    /// What the command owed (its result, or the event of its end) is stored elsewhere. Ignored while it runs.
+    /// Marks that the command's result or end event is stored elsewhere. Ignored while the command runs.
     pub(crate) async fn release(&self, id: &str) -> Result<(), ToolError> {
         let session = self.get(id)?;
         if session.end().is_none() {
@@ -240,7 +240,7 @@ impl Sessions {
             .map_err(|error| ToolError::io("mark the command as released", error))
     }
 
-    /// Forgets commands whose time is over.
+    /// Removes commands whose retention time is over.
     pub(crate) async fn sweep(&self) {
         let all = self.list();
         let old = off(move || {
@@ -264,7 +264,7 @@ fn is_old(session: &Session, now: u64) -> bool {
     age > limits::SESSION_UNRELEASED_MS || (age > limits::SESSION_RETENTION_MS && session.folder.is_released())
 }
 
-/// The ended command to forget first when there is no room: a released one, else one that had time to be stored.
+/// The ended command to remove first at the limit: a released one, else one that had time to be stored.
 fn oldest_ended(table: &Table) -> Option<String> {
     let now = host::now_ms();
     let ended = table
@@ -296,7 +296,7 @@ fn look(folder: &Folder) -> Found {
     if folder.exit().is_none() && is_alive(&meta) {
         return Found::Running(meta);
     }
-    // Looked at once more: it may have ended between the two looks.
+    // Read again: it may have ended between the two checks.
     ran(End::read(folder, &meta))
 }
 

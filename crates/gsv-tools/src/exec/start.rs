@@ -194,7 +194,7 @@ async fn read_pid(from: tokio::process::ChildStdout) -> Option<u32> {
     line.trim().parse().ok().filter(|pid| *pid > 1)
 }
 
-/// Variables that a command has no business to see.
+/// Variables that a command must not see.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     name.starts_with("GSV_") && name.contains("TOKEN")

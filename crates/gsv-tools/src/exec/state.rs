@@ -6,7 +6,7 @@ use super::meta::{Ending, Exit, Folder, Meta};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
     Running,
-    /// Still there long after KILL.
+    /// It still runs long after KILL.
     Stuck,
     Ended(End),
 }
@@ -14,7 +14,7 @@ pub(crate) enum State {
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
-    /// `None`: it is gone and left no exit.
+    /// `None`: the command is gone and left no exit status.
     pub(crate) exit: Option<Exit>,
     pub(crate) ending: Option<Ending>,
     pub(crate) ended_at: u64,
@@ -26,7 +26,7 @@ impl End {
         self.ending == Some(Ending::Timeout)
     }
 
-    /// Reads it from the folder of a command that runs no more.
+    /// Reads the end from the folder of a command that no longer runs.
     pub(super) fn read(folder: &Folder, meta: &Meta) -> Self {
         let (exit, ended_at) = folder
             .exit()

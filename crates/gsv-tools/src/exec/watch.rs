@@ -72,7 +72,7 @@ impl Watch {
         }
     }
 
-    /// TERM to the whole group, KILL to what is left of it after the grace. False when the command is there still.
+    /// TERM to the whole group, then KILL after the grace period. False when the command still runs.
     async fn end_group(&mut self, why: Ending) -> bool {
         let pgid = self.session.meta.pgid;
         let folder = self.session.folder.clone();
@@ -100,7 +100,7 @@ impl Watch {
 /// Waits until the exit is written, or both processes are gone. May be dropped and called again.
 async fn exited(child: &mut Option<Child>, session: &Arc<Session>) {
     if let Some(running) = child {
-        // An error means that someone else reaped it; what follows finds out.
+        // An error means that another process reaped it; the checks below find its end.
         let _ = running.wait().await;
         *child = None;
     }

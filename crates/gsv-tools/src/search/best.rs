@@ -11,7 +11,7 @@ use super::lines::Found;
 pub(super) struct Best {
     want: usize,
     kept: Mutex<Kept>,
-    /// Rises whenever the bound changes, so that threads look at it only then.
+    /// Increases whenever the bound changes, so that threads read the bound only then.
     version: AtomicUsize,
 }
 
@@ -21,7 +21,7 @@ struct Kept {
     total: usize,
 }
 
-/// A thread's copy of the largest path that can still matter.
+/// A thread's copy of the largest path that can still be a result.
 #[derive(Default)]
 pub(super) struct Bound {
     version: usize,
@@ -63,7 +63,7 @@ impl Best {
         }
     }
 
-    /// Whether `base/path`, and everything below it, sorts after all that can be wanted.
+    /// Whether `base/path`, and everything below it, sorts after every path that can still be a result.
     pub(super) fn excludes(&self, bound: &mut Bound, base: &Path, path: &Path) -> bool {
         let version = self.version.load(Ordering::Acquire);
         if version != bound.version {

@@ -156,7 +156,7 @@ fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &St
     })
 }
 
-/// One thread's finds, handed over when the thread is done.
+/// The finds of one thread, added to the others when the thread ends.
 struct Batch<'a> {
     found: &'a Mutex<Vec<(Changed, PathBuf)>>,
     entries: Vec<(Changed, PathBuf)>,

@@ -76,12 +76,12 @@ impl<'m> Lines<'m> {
         }
     }
 
-    /// `None` for a binary file, whatever matched before that was known.
+    /// `None` for a binary file, even if lines matched before the file was known to be binary.
     pub(super) fn into_found(self) -> Option<Vec<Found>> {
         (!self.is_binary).then_some(self.found)
     }
 
-    /// A line that is near a match, or is one.
+    /// A match, or a line near one.
     fn seen(&mut self, line: u64, text: &str) {
         if self.after > 0 {
             let near = line.saturating_sub(self.after as u64);

@@ -1,6 +1,6 @@
-//! What Glob and Grep share: which directory to search, the parallel walk that honours ignore files, glob patterns.
+//! Shared by Glob and Grep: the directory to search, the parallel walk that honours ignore files, glob patterns.
 //!
-//! The walk follows no symlinks and reads no ignore file above the workspace. What it finds is opened or checked again
+//! The walk follows no symlinks and reads no ignore file above the workspace. Each find is opened or checked again
 //! through [`crate::beneath`], so a directory that is swapped for a link during the walk leaks nothing.
 
 mod best;
@@ -59,9 +59,9 @@ struct Tree {
 /// searched; or that directory itself.
 struct Walk {
     root: OwnedFd,
-    /// The root's name for the walker, with nothing of it depending on a name that could be swapped.
+    /// The root's path for the walker. It contains no name that could be swapped.
     root_path: PathBuf,
-    /// The root relative to the confinement's root, for showing.
+    /// The root relative to the confinement's root, for messages.
     shown: PathBuf,
     /// The searched directory relative to `root`.
     inner: PathBuf,
@@ -173,7 +173,7 @@ impl Filter {
         if !is_dir {
             return true;
         }
-        // Only reached when hidden files are asked for; git's own store is never what is meant.
+        // Only reached when hidden files are asked for; the search never includes git's own store.
         if entry.file_name() == ".git" {
             return false;
         }

@@ -1,5 +1,5 @@
-//! The ledger as the node's tasks use it: writes leave the async threads, and what must be durable is synced outside the
-//! lock, so that calls do not wait for each other's disks.
+//! The ledger as the node's tasks share it: writes run off the async threads, and records are synced outside the lock, so
+//! that calls do not wait for each other's syncs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use gsv_protocol::types::NodeLedger;
 use crate::log::{Level, Log};
 
 #[derive(Clone)]
-pub struct Book {
+pub struct SharedLedger {
     ledger: Arc<Mutex<Ledger>>,
     log: Arc<Log>,
 }
@@ -21,33 +21,33 @@ pub enum Durability {
     Lazy,
 }
 impl Durability {
-    /// What changes nothing may be forgotten.
+    /// The record of a call that changes nothing may be lost.
     pub fn of(mutating: bool) -> Self {
         if mutating { Self::Synced } else { Self::Lazy }
     }
 }
 
-impl Book {
+impl SharedLedger {
     pub fn new(ledger: Ledger, log: Arc<Log>) -> Self {
-        let book = Self {
+        let shared = Self {
             ledger: Arc::new(Mutex::new(ledger)),
             log,
         };
-        book.tell(&mut book.lock());
-        book
+        shared.log_notes(&mut shared.lock());
+        shared
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, ledger: &mut Ledger) {
+    fn log_notes(&self, ledger: &mut Ledger) {
         for note in ledger.take_notes() {
             self.log.write(Level::Warn, &note, &[]);
         }
     }
 
-    /// A look at what is in memory; must not touch the disk.
+    /// Reads the state in memory; `look` must not access the disk.
     pub fn look<T>(&self, look: impl FnOnce(&Ledger) -> T) -> T {
         look(&self.lock())
     }
@@ -60,17 +60,17 @@ impl Book {
         self.look(Ledger::listing)
     }
 
-    /// Does something with the ledger where it may block.
+    /// Runs `work` on a thread that may block.
     pub async fn with<T, F>(&self, work: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
         F: FnOnce(&mut Ledger) -> Result<T, LedgerError> + Send + 'static,
     {
-        let book = self.clone();
+        let shared = self.clone();
         let done = tokio::task::spawn_blocking(move || {
-            let mut ledger = book.lock();
+            let mut ledger = shared.lock();
             let outcome = work(&mut ledger);
-            book.tell(&mut ledger);
+            shared.log_notes(&mut ledger);
             outcome
         });
         done.await.unwrap_or_else(|error| {
@@ -81,17 +81,17 @@ impl Book {
         })
     }
 
-    /// Writes one record and, where it has to be, waits until it is durable.
+    /// Writes one record and, for [`Durability::Synced`], waits until it is durable.
     pub async fn record<F>(&self, durability: Durability, write: F) -> Result<(), LedgerError>
     where
         F: FnOnce(&mut Ledger) -> Result<Commit, LedgerError> + Send + 'static,
     {
-        let book = self.clone();
+        let shared = self.clone();
         let done = tokio::task::spawn_blocking(move || {
             let commit = {
-                let mut ledger = book.lock();
+                let mut ledger = shared.lock();
                 let outcome = write(&mut ledger);
-                book.tell(&mut ledger);
+                shared.log_notes(&mut ledger);
                 outcome?
             };
             match durability {
@@ -99,7 +99,7 @@ impl Book {
                     commit.lazily();
                     Ok(())
                 }
-                Durability::Synced => commit.sync().inspect_err(|_| book.lock().distrust()),
+                Durability::Synced => commit.sync().inspect_err(|_| shared.lock().distrust()),
             }
         });
         done.await.unwrap_or_else(|error| {
