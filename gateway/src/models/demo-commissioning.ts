@@ -23,7 +23,7 @@ const AGENT = phrase(
 const HUMAN = phrase("i(?:['’]m| am)(?: called)?|my name(?: is|['’]s)|call me");
 /** "I am new here" contains no name; "i am sam" does. */
 const NO_NAME =
-  /^(?:a|an|the|not|new|here|your|his|her|their|so|very|just|in|on|at|from|happy|glad|fine|good|ok|okay|sorry|back|ready|called|going|doing|trying|looking|nobody|human|me|you|it|who)$/iu;
+  /^(?:a|an|the|not|new|here|your|his|her|their|so|very|just|in|on|at|from|happy|glad|fine|good|ok|okay|sorry|back|ready|called|going|doing|trying|looking|no(?:body|-one)|human|me|you|it|who)$/iu;
 
 function nameIn(text: string, pattern: RegExp): string | undefined {
   const name = pattern

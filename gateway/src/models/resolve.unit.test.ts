@@ -79,7 +79,7 @@ describe("resolving a model's server", () => {
     assert.match(message, /OpenRouter/);
   });
   it("names from Object.prototype are unknown providers", () => {
-    for (const provider of ["nobody", "constructor", "__proto__", "toString"])
+    for (const provider of ["no-such-provider", "constructor", "__proto__", "toString"])
       assert.equal(error(get({ provider, id: "m" }, { provider: "demo", id: "demo" }, none)).reason, "model.unknown", provider);
   });
   it("a provider without a configured model gets its default model", () => {
@@ -119,7 +119,7 @@ describe("a model's limits and features", () => {
       128_000,
       "settings of the main model don't apply to a fallback",
     );
-    assert.deepEqual(modelLimits({ provider: "nobody", id: "x" }, configWith({})), { contextWindow: 128_000, maxTokens: 8192 });
+    assert.deepEqual(modelLimits({ provider: "no-such-provider", id: "x" }, configWith({})), { contextWindow: 128_000, maxTokens: 8192 });
   });
   it("dated snapshots have the properties of their model", () => {
     assert.deepEqual(

@@ -55,7 +55,7 @@ test("[S16] each entry's hash covers the previous entry, so changes and removals
   for (let at = 0; at < 5; at++) await admin.ok("config.set", { path: "limits.stepsPerRun", value: at + 1 });
   const { entries } = await list();
   for (const [at, entry] of entries.entries()) expect(entry.prevHash).toBe(entries[at + 1]?.hash ?? "0".repeat(64));
-  for (const harm of ["UPDATE audit SET actor = 'nobody' WHERE seq = 3", "DELETE FROM audit WHERE seq = 3"]) {
+  for (const harm of ["UPDATE audit SET actor = 'forged' WHERE seq = 3", "DELETE FROM audit WHERE seq = 3"]) {
     await runInDurableObject(gateway(), (_gateway, state) => state.storage.sql.exec(harm));
     expect((await list()).intact, harm).toBe(false);
   }

@@ -128,7 +128,7 @@ describe("[S1][S3] who may upload", () => {
     for (const query of [{}, { sessionKey: "main", callId: "a/r1/1/0" }, { sessionKey: "main", id: "../x" }])
       expect(await refused(await send({ query }))).toBe("400 protocol.invalid_params");
     expect(await refused(await send({ query: { sessionKey: "a/../b" } }))).toBe("400 session.bad_key");
-    expect(await refused(await send({ query: { sessionKey: "agent:nobody:main" } }))).toMatch(/agent\.unknown$/);
+    expect(await refused(await send({ query: { sessionKey: "agent:unknown:main" } }))).toMatch(/agent\.unknown$/);
     expect(await refused(await fetchWorker(`${AT}?sessionKey=main`, { headers: { Authorization: `Bearer ${ADMIN}` } }))).toBe(
       "405 protocol.unsupported",
     );

@@ -34,15 +34,15 @@ afterEach(() => {
 describe("[C5] only subscribers of the session get its events", () => {
   test("after chat.send, by the canonical key whatever was written", async () => {
     const { of } = fakeSessions();
-    const [sender, other, nobody] = [await client(), await client(), await client()];
+    const [sender, other, bystander] = [await client(), await client(), await client()];
     await sender.ok("chat.send", { sessionKey: "main", message: "hi" });
     await other.ok("chat.send", { sessionKey: "agent:main:cli:dm:main", message: "hi" });
     expect(of("send").map(({ key }) => key)).toEqual([MAIN, "agent:main:cli:dm:main"]);
     await gateway().publish(MAIN, [log(1), log(2)]);
-    for (const peer of [sender, other, nobody]) await settle(peer);
+    for (const peer of [sender, other, bystander]) await settle(peer);
     expect(seqs(sender)).toEqual([1, 2]);
     expect(seqs(other)).toEqual([]);
-    expect(seqs(nobody)).toEqual([]);
+    expect(seqs(bystander)).toEqual([]);
   });
 
   test("subscribe and unsubscribe", async () => {

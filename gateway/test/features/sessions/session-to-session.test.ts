@@ -140,7 +140,7 @@ describe("[SS2] who may send, and where", () => {
     expect(await reason({ to: FROM })).toBe("tool.bad_args");
     expect(await reason({ to: "main" }), "without an agent: its own").toBe("tool.bad_args");
     expect(await reason({ to: "what?" })).toBe("session.bad_key");
-    expect(await reason({ to: "agent:nobody:main" })).toBe("agent.unknown");
+    expect(await reason({ to: "agent:unknown:main" })).toBe("agent.unknown");
     expect(await reason({ to: "agent:work:main" })).toBe("session.not_found");
     expect(of("send")).toEqual([]);
     expect(await reason({ to: "agent:main:cli:dm:not-yet" })).toBe("ok");

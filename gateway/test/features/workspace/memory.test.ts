@@ -27,7 +27,7 @@ describe("daily memory files", () => {
     value(await memory.append(agent, DAY, section("tea"), "s/memory/1"));
     expect((await textAt(`agents/${agent}/memory/${DAY}.md`))?.split("- tea\n")).toHaveLength(2);
   });
-  it("[W17] sessions that write at the same time lose nothing: a conflict is said, and trying again mends it", async () => {
+  it("[W17] sessions that write at the same time lose nothing: a conflict is reported, and a retry succeeds", async () => {
     const agent = newAgent();
     const insist = async (n: number): Promise<void> => {
       for (;;) {

@@ -127,9 +127,9 @@ test("nothing is written for an agent that does not exist", async () => {
     ["workspace.restore", { path, version: "1708300000000-0" }],
     ["skills.install", { name: "x", files: [{ path: "SKILL.md", content: "---\nname: x\ndescription: y\n---\n" }] }],
   ] as const)
-    expect(await admin.refused(method, { agentId: "nobody", ...params }), method).toMatchObject({
+    expect(await admin.refused(method, { agentId: "unknown", ...params }), method).toMatchObject({
       reason: "agent.unknown",
-      message: expect.stringContaining("There is no agent nobody"),
+      message: expect.stringContaining("There is no agent unknown"),
     });
-  expect((await env.STORAGE.list({ prefix: "agents/nobody/" })).objects).toEqual([]);
+  expect((await env.STORAGE.list({ prefix: "agents/unknown/" })).objects).toEqual([]);
 });
