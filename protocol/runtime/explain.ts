@@ -3,7 +3,9 @@
  * a refusal. It must not repeat a value, only its kind and size, because a refused frame may hold a secret, and it lists at most
  * five problems.
  */
-import { EXPLAIN_TABLE, type TypeName } from "../gen/explain-table.ts";
+import type { TypeName } from "../gen/explain-table.ts";
+import { type Cell, type CellFields, fieldsOf, resolveCell } from "./cells.ts";
+import { isJsonObject } from "./json-object.ts";
 
 export interface Problem {
   /** Dotted, with list positions in brackets: `client.mode`, `tools[3].name`. Empty for the value itself. */
@@ -19,116 +21,97 @@ const KEY_CHARS = 64;
 /** Longer lists are cut: they do not help a reader. */
 const LISTED_VALUES = 12;
 
-type Cell = readonly unknown[];
-type Table = Readonly<Record<string, Cell>>;
-type Fields = Readonly<Record<string, Cell>>;
-type Plain = Readonly<Record<string, unknown>>;
-
-/** Parsed at the first failure and kept: the table never changes. */
-let parsed: Table | undefined;
-const table = (): Table => {
-  parsed ??= JSON.parse(EXPLAIN_TABLE) as Table;
-  return parsed;
-};
-
 /** The problems of a value, at most five, the first ones in reading order; empty when it fits the named type. */
-export function explain(name: TypeName, value: unknown): Problem[] {
+export const explain = (name: TypeName, value: unknown): readonly Problem[] => explainCell(["ref", name], value);
+
+/** The same for a part of a type. `path` is where the part is. */
+export function explainCell(cell: Cell, value: unknown, path = ""): readonly Problem[] {
   const problems: Problem[] = [];
-  walk(["ref", name], value, "", problems);
+  walk(cell, value, path, problems);
   return problems;
 }
 
 /** One line for an error message: `client.mode: expected ...; tools[3].name: missing`. */
-export function explainText(name: TypeName, value: unknown): string {
-  return explain(name, value)
-    .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`))
-    .join("; ");
-}
+export const explainText = (name: TypeName, value: unknown): string => problemText(explain(name, value));
 
-const isPlain = (value: unknown): value is Plain => typeof value === "object" && value !== null && !Array.isArray(value);
+export const problemText = (problems: readonly Problem[]): string =>
+  problems.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
 
-function walk(cell: Cell, value: unknown, path: string, problems: Problem[]): void {
+function walk(given: Cell, value: unknown, path: string, problems: Problem[]): void {
   if (problems.length >= MAX_PROBLEMS) return;
-  const [kind, first, second, third] = cell;
-  const report = (expected: string): void => {
-    problems.push({ path, message: `expected ${expected}, got ${found(value)}` });
-  };
-  switch (kind) {
-    case "ref": {
-      const target = table()[String(first)];
-      if (target) walk(target, value, path, problems);
-      return;
-    }
+  const cell = resolveCell(given);
+  const add = (message: string): void => void problems.push({ path, message });
+  const report = (expected: string): void => add(`expected ${expected}, got ${found(value)}`);
+  switch (cell[0]) {
     case "json":
       return;
     case "boolean":
       if (typeof value !== "boolean") report("true or false");
       return;
     case "string": {
-      const fits = typeof value === "string" && between([...value].length, first, second);
-      if (!fits) report(stringBounds(first, second));
-      else if (typeof third === "string" && !new RegExp(third, "u").test(value))
-        problems.push({ path, message: `expected a string that matches ${third}` });
+      const [, minimum, maximum, pattern] = cell;
+      if (typeof value !== "string" || !between([...value].length, minimum, maximum)) report(stringBounds(minimum, maximum));
+      else if (pattern !== null && !new RegExp(pattern, "u").test(value)) add(`expected ${matching(pattern)}`);
       return;
     }
-    case "integer":
-      if (!Number.isInteger(value)) report(numberBounds("a whole number", first, second === Number.MAX_SAFE_INTEGER ? null : second));
-      else if (!between(value, first, second))
-        problems.push({ path, message: outOfBounds(numberBounds("a whole number", first, second), value, first) });
+    case "integer": {
+      const [, minimum, maximum] = cell;
+      if (!Number.isInteger(value)) report(numberBounds("a whole number", minimum, maximum === Number.MAX_SAFE_INTEGER ? null : maximum));
+      else if (!between(value, minimum, maximum)) add(outOfBounds(numberBounds("a whole number", minimum, maximum), value, minimum));
       return;
-    case "number":
-      if (!Number.isFinite(value)) report(numberBounds("a number", first, second));
-      else if (!between(value, first, second))
-        problems.push({ path, message: outOfBounds(numberBounds("a number", first, second), value, first) });
+    }
+    case "number": {
+      const [, minimum, maximum] = cell;
+      if (!Number.isFinite(value)) report(numberBounds("a number", minimum, maximum));
+      else if (!between(value, minimum, maximum)) add(outOfBounds(numberBounds("a number", minimum, maximum), value, minimum));
       return;
+    }
     case "literal":
-      if (value !== first) report(JSON.stringify(first));
+      if (value !== cell[1]) report(JSON.stringify(cell[1]));
       return;
-    case "enum":
-      if (!cell.slice(1).includes(value)) report(oneOf(cell.slice(1)));
+    case "enum": {
+      const [, ...values] = cell;
+      if (!values.some((known) => known === value)) report(oneOf(values));
       return;
+    }
     case "array":
-      walkArray(first as Cell, second, value, path, problems, report);
+      walkArray(cell[1], cell[2], value, path, problems, report);
       return;
     case "map":
-      if (!isPlain(value)) report("an object");
-      else for (const [key, item] of Object.entries(value)) walk(first as Cell, item, join(path, key), problems);
+      if (!isJsonObject(value)) report("an object");
+      else for (const [key, item] of Object.entries(value)) walk(cell[1], item, join(path, key), problems);
       return;
     case "struct":
-      walkFields(first as Fields, value, path, problems, report);
+      walkFields(cell[1], value, path, problems, report);
       return;
     case "tagged":
-      walkTagged(String(first), second as Readonly<Record<string, Fields>>, value, path, problems, report);
+      walkTagged(cell[1], cell[2], value, path, problems, report);
       return;
-    default:
-      throw new Error("the explain table holds a cell of an unknown kind");
   }
 }
 
 function walkArray(
   items: Cell,
-  maxItems: unknown,
+  maxItems: number,
   value: unknown,
   path: string,
   problems: Problem[],
   report: (expected: string) => void,
 ): void {
   if (!Array.isArray(value) || !between(value.length, null, maxItems)) {
-    report(`a list of at most ${String(maxItems)} items`);
+    report(`a list of at most ${maxItems} items`);
     return;
   }
   for (let at = 0; at < value.length && problems.length < MAX_PROBLEMS; at++) walk(items, value[at], clip(`${path}[${at}]`), problems);
 }
 
-function walkFields(fields: Fields, value: unknown, path: string, problems: Problem[], report: (expected: string) => void): void {
-  if (!isPlain(value)) {
+function walkFields(fields: CellFields, value: unknown, path: string, problems: Problem[], report: (expected: string) => void): void {
+  if (!isJsonObject(value)) {
     report("an object");
     return;
   }
-  for (const [key, cell] of Object.entries(fields)) {
+  for (const { name, cell, optional } of fieldsOf(fields)) {
     if (problems.length >= MAX_PROBLEMS) return;
-    const optional = key.endsWith("?");
-    const name = optional ? key.slice(0, -1) : key;
     const item = value[name];
     if (item !== undefined) walk(cell, item, join(path, name), problems);
     else if (!optional && !(name in value && cell[0] === "json")) problems.push({ path: join(path, name), message: "missing" });
@@ -137,13 +120,13 @@ function walkFields(fields: Fields, value: unknown, path: string, problems: Prob
 
 function walkTagged(
   tag: string,
-  arms: Readonly<Record<string, Fields>>,
+  arms: Readonly<Record<string, CellFields>>,
   value: unknown,
   path: string,
   problems: Problem[],
   report: (expected: string) => void,
 ): void {
-  if (!isPlain(value)) {
+  if (!isJsonObject(value)) {
     report("an object");
     return;
   }
@@ -153,29 +136,29 @@ function walkTagged(
   else problems.push({ path: join(path, tag), message: `expected ${oneOf(Object.keys(arms))}, got ${found(arm)}` });
 }
 
-function between(size: unknown, minimum: unknown, maximum: unknown): boolean {
-  return typeof size === "number" && (typeof minimum !== "number" || size >= minimum) && (typeof maximum !== "number" || size <= maximum);
-}
+const between = (size: unknown, minimum: number | null, maximum: number | null): boolean =>
+  typeof size === "number" && (minimum === null || size >= minimum) && (maximum === null || size <= maximum);
 
 function oneOf(values: readonly unknown[]): string {
   const shown = values.slice(0, LISTED_VALUES).map((value) => JSON.stringify(value));
   return `${shown.length === 1 ? "" : "one of "}${shown.join(", ")}${values.length > LISTED_VALUES ? ", ..." : ""}`;
 }
 
-function stringBounds(minimum: unknown, maximum: unknown): string {
-  const least = typeof minimum === "number" && minimum > 0 ? minimum : undefined;
-  if (least === undefined) return typeof maximum === "number" ? `a string of at most ${maximum} characters` : "a string";
-  return typeof maximum === "number" ? `a string of ${least} to ${maximum} characters` : `a string of at least ${least} characters`;
+function stringBounds(minimum: number, maximum: number | null): string {
+  if (minimum === 0) return maximum === null ? "a string" : `a string of at most ${maximum} characters`;
+  return maximum === null ? `a string of at least ${minimum} characters` : `a string of ${minimum} to ${maximum} characters`;
 }
 
-function numberBounds(what: string, minimum: unknown, maximum: unknown): string {
-  if (typeof minimum === "number")
-    return typeof maximum === "number" ? `${what} from ${minimum} to ${maximum}` : `${what} from ${minimum} up`;
-  return typeof maximum === "number" ? `${what} of at most ${maximum}` : what;
+const matching = (pattern: string): string =>
+  pattern === "^https?://" ? "a URL that begins with http:// or https://" : `a string that matches ${pattern}`;
+
+function numberBounds(what: string, minimum: number | null, maximum: number | null): string {
+  if (minimum === null) return maximum === null ? what : `${what} of at most ${maximum}`;
+  return maximum === null ? `${what} from ${minimum} up` : `${what} from ${minimum} to ${maximum}`;
 }
 
-const outOfBounds = (expected: string, value: unknown, minimum: unknown): string =>
-  `expected ${expected}, got a ${typeof value === "number" && typeof minimum === "number" && value < minimum ? "smaller" : "larger"} one`;
+const outOfBounds = (expected: string, value: unknown, minimum: number | null): string =>
+  `expected ${expected}, got a ${typeof value === "number" && minimum !== null && value < minimum ? "smaller" : "larger"} one`;
 
 /** The kind and size of a value, never the value. */
 function found(value: unknown): string {

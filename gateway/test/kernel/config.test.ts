@@ -133,11 +133,14 @@ describe("paths", () => {
   test("nested values are checked too, and the error says what is allowed", async () => {
     const refused: readonly (readonly [string, unknown, string])[] = [
       ["limits.stepsPerRun", 0, "from 1 to 1000"],
+      ["limits.stepsPerRun", "0", "limits.stepsPerRun: expected a whole number from 1 to 1000, got a smaller one."],
       ["limits.stepsPerRun", 1.5, "whole number"],
       ["limits.stepsPerRun", "many", "whole number"],
-      ["model.thinkLevel", "extreme", "none, minimal, low"],
+      ["model.thinkLevel", "extreme", '"none", "minimal", "low"'],
       ["model.baseUrl", "ftp://x", "http://"],
-      ["model.fallbacks", [{ provider: "a" }], "model.fallbacks.0.id is missing"],
+      ["model.fallbacks", [{ provider: "a" }], "model.fallbacks[0].id: missing"],
+      ["model.fallbacks", '[{"provider":"a"}]', "model.fallbacks[0].id: missing"],
+      ["model.fallbacks", "openai/gpt", "Write lists and objects as JSON."],
       ["model.fallbacks", {}, "list"],
       ["session.mainKey", "", "1 to 64"],
       ["userTimezone", "Mars/Olympus", "time zone"],

@@ -2,6 +2,7 @@
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
+import type { Cell } from "../../../../protocol/runtime/cells.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError } from "../../ports/result.ts";
@@ -21,7 +22,7 @@ const badPath = (text: string) =>
   );
 
 /** Where a path leads, in canonical form. */
-function find(text: string): Outcome<{ readonly segments: readonly string[]; readonly cell: Parameters<typeof fit>[0] }> {
+function find(text: string): Outcome<{ readonly segments: readonly string[]; readonly cell: Cell }> {
   const segments = parsePath(text);
   if (segments === undefined) return badPath(text);
   const located = locate(segments);

@@ -1,7 +1,5 @@
 /** Reading, changing and merging plain trees by path. PURE: a change makes a new tree. Only own properties are ever seen. */
-
-export type Tree = Readonly<Record<string, unknown>>;
-export const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
+import { isJsonObject } from "../../../../protocol/runtime/json-object.ts";
 
 /** What lies at a path; undefined when nothing does. */
 export function getAt(value: unknown, segments: readonly string[]): unknown {
@@ -33,7 +31,7 @@ export function setAt(
     const item = setAt(here[at], segments, value, emptyAt, depth + 1);
     return item === undefined ? undefined : [...here.slice(0, at), item, ...here.slice(at + 1)];
   }
-  if (!isTree(here)) return undefined;
+  if (!isJsonObject(here)) return undefined;
   const child = setAt(getAt(here, [name]), segments, value, emptyAt, depth + 1);
   return child === undefined ? undefined : { ...here, [name]: child };
 }
@@ -48,7 +46,7 @@ export function unsetAt(root: unknown, segments: readonly string[]): unknown {
     const items = item === undefined ? root.filter((_item, index) => index !== at) : root.with(at, item);
     return items.length === 0 ? undefined : items;
   }
-  if (!isTree(root) || !Object.hasOwn(root, name)) return root;
+  if (!isJsonObject(root) || !Object.hasOwn(root, name)) return root;
   const child = rest.length === 0 ? undefined : unsetAt(root[name], rest);
   const others = Object.fromEntries(Object.entries(root).filter(([key]) => key !== name));
   const tree = child === undefined ? others : { ...root, [name]: child };
@@ -58,7 +56,7 @@ export function unsetAt(root: unknown, segments: readonly string[]): unknown {
 /** `over` laid on `base`: objects merge, everything else (lists too) replaces. */
 export function merge(base: unknown, over: unknown): unknown {
   if (over === undefined) return base;
-  if (!isTree(base) || !isTree(over)) return over;
+  if (!isJsonObject(base) || !isJsonObject(over)) return over;
   const names = new Set([...Object.keys(base), ...Object.keys(over)]);
   return Object.fromEntries([...names].map((name) => [name, merge(getAt(base, [name]), getAt(over, [name]))]));
 }
@@ -77,7 +75,7 @@ export function mapLeaves(
   path: readonly string[] = [],
 ): unknown {
   if (Array.isArray(value)) return value.map((item, index) => mapLeaves(item, change, [...path, String(index)]));
-  if (isTree(value))
+  if (isJsonObject(value))
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapLeaves(item, change, [...path, name])]));
   return change(path, value);
 }
