@@ -7,6 +7,7 @@
  *
  * Parsing refuses what does not fit. Never touches storage.
  */
+import { isJsonObject, type JsonObject } from "../../protocol/runtime/json-object.ts";
 import type { Conditions, ETagTest, RangeRequest } from "./conditions.ts";
 
 /** Error numbers of the R2 API. */
@@ -84,59 +85,57 @@ const encoder = new TextEncoder();
 
 // ---------------------------------------------------------------- parsing
 
-type Json = Readonly<Record<string, unknown>>;
 const bad = (what: string): R2Failure => new R2Failure(400, CODE.invalidArgument, what);
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
-function object(text: string): Json {
+function object(text: string): JsonObject {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     throw bad("The request's metadata is not JSON.");
   }
-  if (!isObject(value)) throw bad("The request's metadata is not an object.");
+  if (!isJsonObject(value)) throw bad("The request's metadata is not an object.");
   return value;
 }
-function string(json: Json, name: string): string | undefined {
+function string(json: JsonObject, name: string): string | undefined {
   const value = json[name];
   if (value === undefined) return undefined;
   if (typeof value !== "string") throw bad(`${name} is not a string.`);
   return value;
 }
 /** 64-bit numbers come as strings. */
-function integer(json: Json, name: string): number | undefined {
+function integer(json: JsonObject, name: string): number | undefined {
   const value = json[name];
   if (value === undefined) return undefined;
   const number = typeof value === "string" ? Number(value) : value;
   if (typeof number !== "number" || !Number.isInteger(number) || number < 0) throw bad(`${name} is not a whole number.`);
   return number;
 }
-function list(json: Json, name: string): readonly unknown[] | undefined {
+function list(json: JsonObject, name: string): readonly unknown[] | undefined {
   const value = json[name];
   if (value === undefined) return undefined;
   if (!Array.isArray(value)) throw bad(`${name} is not a list.`);
   return value;
 }
-function required(json: Json, name: string): string {
+function required(json: JsonObject, name: string): string {
   const value = string(json, name);
   if (value === undefined) throw bad(`${name} is missing.`);
   return value;
 }
 
-function etags(json: Json, name: string): ETagTest[] | undefined {
+function etags(json: JsonObject, name: string): ETagTest[] | undefined {
   return list(json, name)?.map((item) => {
-    if (!isObject(item)) throw bad(`${name} is not a list of etags.`);
+    if (!isJsonObject(item)) throw bad(`${name} is not a list of etags.`);
     const { type } = item;
     if (type === "wildcard") return { type };
     if (type === "strong" || type === "weak") return { type, value: required(item, "value") };
     throw bad(`${name} has an etag of an unknown type.`);
   });
 }
-function conditions(json: Json): Conditions | undefined {
+function conditions(json: JsonObject): Conditions | undefined {
   const { onlyIf } = json;
   if (onlyIf === undefined) return undefined;
-  if (!isObject(onlyIf)) throw bad("onlyIf is not an object.");
+  if (!isJsonObject(onlyIf)) throw bad("onlyIf is not an object.");
   return present({
     etagMatches: etags(onlyIf, "etagMatches"),
     etagDoesNotMatch: etags(onlyIf, "etagDoesNotMatch"),
@@ -151,19 +150,19 @@ function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], u
     [K in keyof T]: Exclude<T[K], undefined>;
   };
 }
-function customFields(json: Json): CustomFields {
+function customFields(json: JsonObject): CustomFields {
   const fields = (list(json, "customFields") ?? []).map((item) => {
-    if (!isObject(item)) throw bad("customFields is not a list of records.");
+    if (!isJsonObject(item)) throw bad("customFields is not a list of records.");
     return { k: string(item, "k") ?? "", v: string(item, "v") ?? "" };
   });
   const bytes = fields.reduce((sum, { k, v }) => sum + encoder.encode(k).length + encoder.encode(v).length, 0);
   if (bytes > MAX_CUSTOM_BYTES) throw new R2Failure(400, CODE.metadataTooLarge, `The metadata is longer than ${MAX_CUSTOM_BYTES} bytes.`);
   return fields;
 }
-function httpFields(json: Json): HttpFields {
+function httpFields(json: JsonObject): HttpFields {
   const { httpFields: fields } = json;
   if (fields === undefined) return {};
-  if (!isObject(fields)) throw bad("httpFields is not an object.");
+  if (!isJsonObject(fields)) throw bad("httpFields is not an object.");
   return present({
     contentType: string(fields, "contentType"),
     contentLanguage: string(fields, "contentLanguage"),
@@ -173,7 +172,7 @@ function httpFields(json: Json): HttpFields {
     cacheExpiry: integer(fields, "cacheExpiry"),
   });
 }
-function expectedChecksums(json: Json): Checksums {
+function expectedChecksums(json: JsonObject): Checksums {
   const sums: { [name in HashName]?: string } = {};
   for (const { name, bytes } of HASHES) {
     const text = string(json, name);
@@ -227,7 +226,7 @@ export function parseRead(text: string): ReadRequest {
   if (method === "head") return { method, key: required(json, "object") };
   if (method === "get") {
     const { range } = json;
-    if (range !== undefined && !isObject(range)) throw bad("range is not an object.");
+    if (range !== undefined && !isJsonObject(range)) throw bad("range is not an object.");
     return {
       method,
       key: required(json, "object"),

@@ -3,10 +3,9 @@
  * everything that it may send, and still sends every field that it reads. Additions pass. Compares JSON schemas, so a released
  * version needs only its frozen file.
  */
+import { isJsonObject, type JsonObject } from "../../protocol/runtime/json-object.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
-const object = (value: unknown): Json => (isObject(value) ? value : {});
+const object = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const strings = (value: unknown): readonly string[] => list(value).filter((item): item is string => typeof item === "string");
 const refName = (value: unknown): string | undefined => {
@@ -62,13 +61,13 @@ export function breaks(released: unknown, current: unknown): string[] {
 }
 
 /** A type that no method or event mentions (Frame, the configuration) is taken to travel both ways. */
-function directionsOf(schema: Json): Map<string, Direction> {
+function directionsOf(schema: JsonObject): Map<string, Direction> {
   const defs = object(schema["$defs"]);
   const incoming = new Set<string>();
   const outgoing = new Set<string>();
   const follow = (value: unknown, into: Set<string>): void => {
     if (Array.isArray(value)) for (const item of value) follow(item, into);
-    if (!isObject(value)) return;
+    if (!isJsonObject(value)) return;
     const name = refName(value);
     if (name !== undefined && !into.has(name)) {
       into.add(name);
@@ -85,7 +84,7 @@ function directionsOf(schema: Json): Map<string, Direction> {
   return new Map([...all].map((name) => [name, { in: incoming.has(name), out: outgoing.has(name) }]));
 }
 
-function compareType(path: string, before: Json, after: Json, direction: Direction, problems: string[]): void {
+function compareType(path: string, before: JsonObject, after: JsonObject, direction: Direction, problems: string[]): void {
   if (before["x-kind"] === "struct" && after["x-kind"] === "tagged" && !direction.in) {
     compareSplit(path, before, after, problems);
     return;
@@ -103,7 +102,7 @@ function compareType(path: string, before: Json, after: Json, direction: Directi
     return;
   }
   const tag = String(before["x-tag"]);
-  const arms = (schema: Json): Map<string, Json> =>
+  const arms = (schema: JsonObject): Map<string, JsonObject> =>
     new Map(list(schema["oneOf"]).map((arm) => [String(object(object(object(arm)["properties"])[tag])["const"]), object(arm)]));
   const newArms = arms(after);
   for (const [value, arm] of arms(before)) {
@@ -117,7 +116,7 @@ function compareType(path: string, before: Json, after: Json, direction: Directi
  * A struct that is only sent may become a union by one of its enum fields: each arm then has exactly some of the old fields.
  * Older readers continue to work when every arm has all required fields and no field has another type.
  */
-function compareSplit(path: string, before: Json, after: Json, problems: string[]): void {
+function compareSplit(path: string, before: JsonObject, after: JsonObject, problems: string[]): void {
   const tag = String(after["x-tag"]);
   const fields = object(before["properties"]);
   const required = strings(before["required"]).filter((name) => name !== tag);
@@ -138,7 +137,7 @@ function compareSplit(path: string, before: Json, after: Json, problems: string[
   for (const name of Object.keys(fields)) if (!found.has(name)) problems.push(`${path}.${name} was removed or renamed`);
 }
 
-function compareNode(path: string, before: Json, after: Json, direction: Direction, problems: string[]): void {
+function compareNode(path: string, before: JsonObject, after: JsonObject, direction: Direction, problems: string[]): void {
   for (const key of ["$ref", "type", "const"]) {
     if (show(before[key]) !== show(after[key])) {
       problems.push(`${path}: ${key} was ${show(before[key])}, is ${show(after[key])}`);
@@ -162,15 +161,15 @@ function compareNode(path: string, before: Json, after: Json, direction: Directi
   }
   const values = new Set(strings(after["enum"]));
   for (const value of strings(before["enum"])) if (!values.has(value)) problems.push(`${path}: the value ${show(value)} was removed`);
-  if (isObject(before["items"])) compareNode(`${path}[]`, before["items"], object(after["items"]), direction, problems);
-  if (isObject(before["additionalProperties"]))
+  if (isJsonObject(before["items"])) compareNode(`${path}[]`, before["items"], object(after["items"]), direction, problems);
+  if (isJsonObject(before["additionalProperties"]))
     compareNode(`${path}{}`, before["additionalProperties"], object(after["additionalProperties"]), direction, problems);
   if ((before["additionalProperties"] === undefined) !== (after["additionalProperties"] === undefined))
     problems.push(`${path}: a map became an object with fields, or the reverse`);
-  if (isObject(before["properties"])) compareFields(path, before, after, direction, problems);
+  if (isJsonObject(before["properties"])) compareFields(path, before, after, direction, problems);
 }
 
-function compareFields(path: string, before: Json, after: Json, direction: Direction, problems: string[]): void {
+function compareFields(path: string, before: JsonObject, after: JsonObject, direction: Direction, problems: string[]): void {
   const newProperties = object(after["properties"]);
   const oldRequired = new Set(strings(before["required"]));
   const newRequired = new Set(strings(after["required"]));
@@ -191,7 +190,7 @@ function compareFields(path: string, before: Json, after: Json, direction: Direc
   }
 }
 
-function compareMethods(before: Json, after: Json, newDefs: Json, problems: string[]): void {
+function compareMethods(before: JsonObject, after: JsonObject, newDefs: JsonObject, problems: string[]): void {
   for (const [name, value] of Object.entries(before)) {
     const old = object(value);
     const at = `method ${name}`;
@@ -222,7 +221,7 @@ function compareMethods(before: Json, after: Json, newDefs: Json, problems: stri
   }
 }
 
-function compareEvents(before: Json, after: Json, problems: string[]): void {
+function compareEvents(before: JsonObject, after: JsonObject, problems: string[]): void {
   for (const [name, value] of Object.entries(before)) {
     const at = `event ${name}`;
     if (after[name] === undefined) {
@@ -237,7 +236,7 @@ function compareEvents(before: Json, after: Json, problems: string[]): void {
   }
 }
 
-function compareErrors(before: Json, after: Json, problems: string[]): void {
+function compareErrors(before: JsonObject, after: JsonObject, problems: string[]): void {
   for (const [reason, value] of Object.entries(before)) {
     if (after[reason] === undefined) {
       problems.push(`error ${reason} was removed or renamed`);
@@ -251,7 +250,7 @@ function compareErrors(before: Json, after: Json, problems: string[]): void {
 }
 
 /** A smaller size would refuse input that was accepted. Times (`...Ms`, `...Days`) may change. */
-function compareLimits(before: Json, after: Json, problems: string[]): void {
+function compareLimits(before: JsonObject, after: JsonObject, problems: string[]): void {
   for (const [name, value] of Object.entries(before)) {
     const [old, now] = [object(value)["value"], object(after[name])["value"]];
     if (now === undefined) problems.push(`limit ${name} was removed or renamed`);

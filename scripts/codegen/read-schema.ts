@@ -1,5 +1,6 @@
 /** Reads the registered schemas of `protocol/src/dsl.ts` as types of the model. Refuses everything outside the vocabulary, by path. */
 import type { NamedSchema } from "../../protocol/src/dsl.ts";
+import { isJsonObject, type JsonObject } from "../../protocol/runtime/json-object.ts";
 import { ContractError, type Field, type Node, type TypeDef } from "./model.ts";
 
 const MAX_SAFE = Number.MAX_SAFE_INTEGER;
@@ -8,9 +9,7 @@ export const TYPE_NAME = /^[A-Z][A-Za-z0-9]{0,79}$/;
 /** Names that every JavaScript object answers to: `"x" in value` would be true for an empty object. */
 const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
 
-type Raw = Readonly<Record<string, unknown>>;
-const isRecord = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
-const optionalNumber = (raw: Raw, key: string): number | undefined => (typeof raw[key] === "number" ? raw[key] : undefined);
+const optionalNumber = (raw: JsonObject, key: string): number | undefined => (typeof raw[key] === "number" ? raw[key] : undefined);
 
 function define<T extends object>(value: T): T {
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
@@ -38,7 +37,7 @@ const KNOWN_KEYS = new Set([
 
 /** One field schema of the vocabulary as a node. Anything the vocabulary can't say is refused by path. */
 function toNode(schema: unknown, path: string): Node {
-  if (!isRecord(schema)) throw new ContractError(`${path}: expected a schema`);
+  if (!isJsonObject(schema)) throw new ContractError(`${path}: expected a schema`);
   for (const key of Object.keys(schema)) {
     if (!KNOWN_KEYS.has(key) && !key.startsWith("~")) throw new ContractError(`${path}: the keyword ${key} is not part of the vocabulary`);
   }
@@ -80,7 +79,7 @@ function toNode(schema: unknown, path: string): Node {
     }
     case "object": {
       const patterns = schema["patternProperties"];
-      if (!isRecord(patterns) || schema["properties"] !== undefined) throw new ContractError(`${path}: name the object with struct`);
+      if (!isJsonObject(patterns) || schema["properties"] !== undefined) throw new ContractError(`${path}: name the object with struct`);
       const values = Object.values(patterns);
       if (values.length !== 1) throw new ContractError(`${path}: a map has one type of value`);
       return define({ kind: "map", values: toNode(values[0], `${path}{}`), doc });
@@ -105,7 +104,7 @@ function assertPattern(pattern: string, path: string): void {
 }
 
 function toFields(schema: unknown, path: string): Field[] {
-  if (!isRecord(schema) || !isRecord(schema["properties"])) throw new ContractError(`${path}: expected an object schema`);
+  if (!isJsonObject(schema) || !isJsonObject(schema["properties"])) throw new ContractError(`${path}: expected an object schema`);
   const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
   return Object.entries(schema["properties"]).map(([name, property]) => {
     if (!FIELD_NAME.test(name) || INHERITED.has(name)) throw new ContractError(`${path}.${name}: not a usable field name`);
@@ -125,7 +124,7 @@ export function toType(named: NamedSchema): TypeDef {
       return { kind: "newtype", name, doc, node };
     }
     case "enum": {
-      const values: unknown = isRecord(schema) ? schema["enum"] : undefined;
+      const values: unknown = isJsonObject(schema) ? schema["enum"] : undefined;
       if (!Array.isArray(values) || values.length === 0 || !values.every((value): value is string => typeof value === "string")) {
         throw new ContractError(`${name}: an enum has at least one string`);
       }
@@ -136,7 +135,7 @@ export function toType(named: NamedSchema): TypeDef {
       return { kind: "struct", name, doc, fields: toFields(schema, name) };
     case "tagged": {
       const { tag, arms } = named;
-      const schemas: unknown = isRecord(schema) ? schema["anyOf"] : undefined;
+      const schemas: unknown = isJsonObject(schema) ? schema["anyOf"] : undefined;
       if (tag === undefined || arms === undefined || arms.length === 0 || !Array.isArray(schemas))
         throw new ContractError(`${name}: a union has a tag and arms`);
       return {

@@ -5,6 +5,7 @@
 import type { AssistantMessage as PiAssistant, AssistantMessageEvent, Usage as PiUsage } from "@mariozechner/pi-ai";
 import { repairJson } from "@mariozechner/pi-ai/utils/json-parse";
 import type { Usage } from "../../../protocol/gen/types.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports/messages.ts";
 import type { ModelOutcome } from "../ports/model.ts";
 import { badAnswer, overflowed, refused } from "./failure.ts";
@@ -23,8 +24,6 @@ export type Arguments =
   | { readonly kind: "valid"; readonly value: Record<string, unknown> }
   | { readonly kind: "invalid"; readonly raw: string }
   | { readonly kind: "cut" };
-
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Whether brackets or a string are still open at the end, which means that the JSON was cut off. */
 function isCut(json: string): boolean {
@@ -47,7 +46,7 @@ export function parseArguments(raw: string): Arguments {
   for (const read of [(text: string) => text, repairJson]) {
     try {
       const value: unknown = JSON.parse(read(raw));
-      return isRecord(value) ? { kind: "valid", value } : { kind: "invalid", raw };
+      return isJsonObject(value) ? { kind: "valid", value } : { kind: "invalid", raw };
     } catch {
       // Try the next way to parse it.
     }

@@ -4,6 +4,7 @@
  * model. It never claims to understand language.
  */
 import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, Message, ToolCallBlock, ToolResultMessage } from "../ports/messages.ts";
 import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { fromIdentity, isCommissioning, meet } from "./demo-commissioning.ts";
@@ -35,7 +36,6 @@ function textOf(message: Message): string {
   if (typeof message.content === "string") return message.content;
   return message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
 }
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A tool's output, unchanged: a command's `output`, a file's `content`, else the whole result. */
 function outputOf(result: ToolResultMessage): string {
@@ -46,9 +46,9 @@ function outputOf(result: ToolResultMessage): string {
   } catch {
     return all;
   }
-  if (isRecord(value) && value["ok"] === true && value["result"] !== undefined) value = value["result"];
+  if (isJsonObject(value) && value["ok"] === true && value["result"] !== undefined) value = value["result"];
   if (typeof value === "string") return value;
-  if (!isRecord(value)) return all;
+  if (!isJsonObject(value)) return all;
   const main = value["output"] ?? value["content"];
   if (typeof main !== "string") return all;
   const exit = value["exitCode"];

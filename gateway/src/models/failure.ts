@@ -3,6 +3,7 @@
  * Never lets a key, a header's value or a provider's control characters into a message.
  */
 import { getOverflowPatterns } from "@mariozechner/pi-ai/utils/overflow";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { ModelOutcome } from "../ports/model.ts";
 import type { GsvError } from "../ports/result.ts";
 import type { Target } from "./resolve.ts";
@@ -40,8 +41,6 @@ export const secretsOf = (target: Target): readonly string[] => [
   ...Object.values(target.headers),
 ];
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
-
 interface ProviderError {
   readonly type: string;
   readonly status?: number;
@@ -57,9 +56,9 @@ export function readProviderError(body: string): ProviderError {
     return { type: "", message: text };
   }
   if (Array.isArray(value)) value = value[0];
-  const inner: unknown = isRecord(value) && value["error"] !== undefined ? value["error"] : value;
+  const inner: unknown = isJsonObject(value) && value["error"] !== undefined ? value["error"] : value;
   if (typeof inner === "string") return { type: "", message: inner };
-  if (!isRecord(inner)) return { type: "", message: "" };
+  if (!isJsonObject(inner)) return { type: "", message: "" };
   const word = (key: string): string => (typeof inner[key] === "string" ? inner[key] : "");
   const code = inner["code"] ?? inner["status"];
   const status = typeof code === "number" && code >= 400 && code < 600 ? code : undefined;

@@ -9,6 +9,7 @@
  * PURE: text in, text out. Must not depend on time, sockets or the answer's meaning.
  */
 import type { ModelWire } from "../../../protocol/gen/types.ts";
+import { isJsonObject, type JsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { Fault } from "./failure.ts";
 
 const ANTHROPIC_EVENTS = new Set([
@@ -23,12 +24,10 @@ const MAX_CALLS = 1024;
 /** Limits for one event and for all arguments of an answer. */
 const MAX_HELD_CHARS = 8 * 1024 * 1024;
 
-type Json = Record<string, unknown>;
-const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
-function parseRecord(text: string): Json | undefined {
+function parseRecord(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -167,7 +166,7 @@ export class SseGuard {
     if (event === "content_block_delta" && data.includes("input_json_delta")) {
       const parsed = parseRecord(data);
       const delta = parsed?.["delta"];
-      if (!parsed || !isRecord(delta)) {
+      if (!parsed || !isJsonObject(delta)) {
         this.#fault = { kind: "garbage" };
         return;
       }
@@ -210,7 +209,7 @@ export class SseGuard {
     if (event === "error" || trimmed.includes('"error"')) {
       const parsed = parseRecord(trimmed);
       const error = parsed?.["error"];
-      if (event === "error" || isRecord(error) || (typeof error === "string" && error !== "")) {
+      if (event === "error" || isJsonObject(error) || (typeof error === "string" && error !== "")) {
         this.#fault = { kind: "in_band", body: trimmed };
         return;
       }
@@ -235,24 +234,24 @@ export class SseGuard {
   }
 
   /** Removes the tool calls from a chunk; returns the rest, or nothing when the rest is empty. */
-  #takeCalls(chunk: Json): Json | undefined {
+  #takeCalls(chunk: JsonObject): JsonObject | undefined {
     const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
     const choice: unknown = choices[0];
-    if (!isRecord(choice) || !isRecord(choice["delta"])) return chunk;
-    const { tool_calls: calls, ...delta } = choice["delta"];
-    if (Array.isArray(calls)) for (const call of calls) if (isRecord(call)) this.#call(call);
+    if (!isJsonObject(choice) || !isJsonObject(choice["delta"])) return chunk;
+    const { tool_calls: calls, ...rest } = choice["delta"];
+    if (Array.isArray(calls)) for (const call of calls) if (isJsonObject(call)) this.#call(call);
     // A refusal is text for the person: show it instead of an empty answer.
-    if (typeof delta["refusal"] === "string" && delta["refusal"] !== "" && text(delta["content"]) === "")
-      delta["content"] = delta["refusal"];
+    const refusal = text(rest["refusal"]);
+    const delta: JsonObject = refusal !== "" && text(rest["content"]) === "" ? { ...rest, content: refusal } : rest;
     const speaks = Object.entries(delta).some(
       ([key, value]) => key !== "role" && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0),
     );
-    if (!speaks && !choice["finish_reason"] && !isRecord(chunk["usage"]) && !isRecord(choice["usage"])) return undefined;
+    if (!speaks && !choice["finish_reason"] && !isJsonObject(chunk["usage"]) && !isJsonObject(choice["usage"])) return undefined;
     return { ...chunk, choices: [{ ...choice, delta }] };
   }
 
-  #call(call: Json): void {
-    const made = isRecord(call["function"]) ? call["function"] : {};
+  #call(call: JsonObject): void {
+    const made = isJsonObject(call["function"]) ? call["function"] : {};
     const index = typeof call["index"] === "number" ? call["index"] : undefined;
     const sourceId = text(call["id"]);
     const name = text(made["name"]);
@@ -275,7 +274,7 @@ export class SseGuard {
     }
     if (slot.name === "") slot.name = name;
     const args = made["arguments"];
-    const piece = typeof args === "string" ? args : isRecord(args) ? JSON.stringify(args) : "";
+    const piece = typeof args === "string" ? args : isJsonObject(args) ? JSON.stringify(args) : "";
     if (piece !== "") slot.pieces.push(piece);
     this.#holdArgument(piece);
     if (call["extra_content"] !== undefined) this.extras.set(slot.id, call["extra_content"]);

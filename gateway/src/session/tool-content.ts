@@ -3,6 +3,7 @@ import { ERRORS } from "../../../protocol/gen/errors.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
 import { ToolOutcomeValues } from "../../../protocol/gen/types.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import { sentence } from "../ports/result.ts";
 import type { ContentBlock } from "../ports/messages.ts";
 import type { GsvError } from "../ports/result.ts";
@@ -18,7 +19,7 @@ export interface ToolReport {
 export function toContent(result: unknown): readonly Block[] {
   if (typeof result === "string") return [{ type: "text", text: result }];
   if (result === undefined || result === null) return [{ type: "text", text: "(no output)" }];
-  const blocks = asBlocks(result) ?? (isRecord(result) ? asBlocks(result["content"]) : undefined);
+  const blocks = asBlocks(result) ?? (isJsonObject(result) ? asBlocks(result["content"]) : undefined);
   return blocks ?? [{ type: "text", text: JSON.stringify(result) ?? "(no output)" }];
 }
 function asBlocks(value: unknown): readonly Block[] | undefined {
@@ -27,7 +28,7 @@ function asBlocks(value: unknown): readonly Block[] | undefined {
   return blocks.every((block) => block !== undefined) ? blocks : undefined;
 }
 function asBlock(value: unknown): Block | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const { type, text, data, mimeType, r2Key } = value;
   if (type === "text" && typeof text === "string") return { type: "text", text };
   if (type === "image" && typeof data === "string" && typeof mimeType === "string") return { type: "image", data, mimeType };
@@ -36,8 +37,6 @@ function asBlock(value: unknown): Block | undefined {
     return { type: "image", r2Key, mimeType };
   return undefined;
 }
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** How a node's call ended. */
 export function fromNode(result: ToolResultParams): ToolReport {

@@ -2,6 +2,7 @@
  * Extracts a message's searchable text: its text, its transcribed recordings, and the arguments of its tool calls. PURE. Must not
  * trust archives: anyone with access to the bucket can write them. Thinking and the bytes of files are not searchable.
  */
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 
 export interface SearchableMessage {
   /** user, assistant or toolResult. */
@@ -16,13 +17,11 @@ export const MAX_MESSAGE_CHARS = 65_536;
 const MAX_ARGUMENT_CHARS = 2_000;
 const ROLES = ["user", "assistant", "toolResult"];
 
-type Fields = Readonly<Record<string, unknown>>;
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
 const textIn = (value: unknown): string[] => (typeof value === "string" && value !== "" ? [value] : []);
 
 /** Undefined when the value is not a message. */
 export function searchable(message: unknown): SearchableMessage | undefined {
-  if (!isFields(message)) return undefined;
+  if (!isJsonObject(message)) return undefined;
   const { role, content, timestamp } = message;
   if (typeof role !== "string" || !ROLES.includes(role)) return undefined;
   const parts = typeof content === "string" ? [content] : Array.isArray(content) ? content.flatMap(blockText) : [];
@@ -33,12 +32,12 @@ export function searchable(message: unknown): SearchableMessage | undefined {
   };
 }
 function blockText(block: unknown): string[] {
-  if (!isFields(block)) return [];
+  if (!isJsonObject(block)) return [];
   switch (block["type"]) {
     case "text":
       return textIn(block["text"]);
     case "toolCall": {
-      const args = isFields(block["arguments"]) ? JSON.stringify(block["arguments"]).slice(0, MAX_ARGUMENT_CHARS) : "";
+      const args = isJsonObject(block["arguments"]) ? JSON.stringify(block["arguments"]).slice(0, MAX_ARGUMENT_CHARS) : "";
       return textIn(block["name"]).map((name) => `${name} ${args}`);
     }
     case "image":

@@ -7,6 +7,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillFrontMatter } from "../../../../protocol/gen/types.ts";
 import { checkSkillFrontMatter } from "../../../../protocol/gen/validators/checks.js";
 import { explain } from "../../../../protocol/runtime/explain.ts";
+import { isJsonObject, type JsonObject } from "../../../../protocol/runtime/json-object.ts";
 import { dangerousIn, invisibleIn, visible } from "../../prompt/hidden.ts";
 
 /** The head of a SKILL.md. It is usable when `problems` is empty; the other fields hold the readable parts. */
@@ -31,9 +32,7 @@ const VENDORS = ["gsv", "openclaw", "clawdbot"] as const;
 const FENCE = /^---[ \t]*\r?$/;
 const NOTHING: SkillHead = { description: "", always: false, capabilities: [], bins: [], install: [], problems: [] };
 
-type Plain = Readonly<Record<string, unknown>>;
-const isPlain = (value: unknown): value is Plain => typeof value === "object" && value !== null && !Array.isArray(value);
-const own = (value: Plain, key: string): unknown => (Object.hasOwn(value, key) ? value[key] : undefined);
+const own = (value: JsonObject, key: string): unknown => (Object.hasOwn(value, key) ? value[key] : undefined);
 const refused = (...problems: readonly string[]): SkillHead => ({ ...NOTHING, problems: problems.slice(0, MAX_PROBLEMS) });
 
 export function readHead(file: string): SkillHead {
@@ -84,7 +83,7 @@ function readYaml(head: string): SkillHead {
       }
       return "Line 2";
     };
-    return isPlain(value) ? readValues(value, lineOf) : refused("The front matter must be keys and values, such as `name: mail`.");
+    return isJsonObject(value) ? readValues(value, lineOf) : refused("The front matter must be keys and values, such as `name: mail`.");
   } catch {
     // The parser recurses, so deep nesting can overflow its stack.
     return refused("The front matter can't be read: it is nested too deeply or is not YAML.");
@@ -147,7 +146,7 @@ function sentence(code: string): string {
   }
 }
 
-function readValues(value: Plain, lineOf: (path: readonly string[]) => string): SkillHead {
+function readValues(value: JsonObject, lineOf: (path: readonly string[]) => string): SkillHead {
   const picked = pickMetadata(own(value, "metadata"));
   if (!picked.ok) return refused(`${lineOf(["metadata"])}: ${picked.problem}`);
   const front = {
@@ -194,7 +193,9 @@ function readValues(value: Plain, lineOf: (path: readonly string[]) => string): 
 }
 const fits = (value: unknown): value is SkillFrontMatter => checkSkillFrontMatter(value);
 
-type Picked = { readonly ok: true; readonly metadata?: Plain; readonly vendor?: string } | { readonly ok: false; readonly problem: string };
+type Picked =
+  | { readonly ok: true; readonly metadata?: JsonObject; readonly vendor?: string }
+  | { readonly ok: false; readonly problem: string };
 /** Metadata as an object or as JSON text; returns the part of the first known vendor. */
 function pickMetadata(given: unknown): Picked {
   if (given === undefined || given === null) return { ok: true };
@@ -206,11 +207,11 @@ function pickMetadata(given: unknown): Picked {
       return { ok: false, problem: "`metadata` is a text but not JSON." };
     }
   }
-  if (!isPlain(value)) return { ok: false, problem: "`metadata` must be an object." };
+  if (!isJsonObject(value)) return { ok: false, problem: "`metadata` must be an object." };
   for (const vendor of VENDORS) {
     const part = own(value, vendor);
     if (part === undefined || part === null) continue;
-    if (!isPlain(part)) return { ok: false, problem: `\`metadata.${vendor}\` must be an object.` };
+    if (!isJsonObject(part)) return { ok: false, problem: `\`metadata.${vendor}\` must be an object.` };
     const kept = ["always", "emoji", "homepage", "requires", "install"].flatMap((key) => {
       const found = own(part, key);
       return found === undefined || found === null ? [] : [[key, found] as const];
@@ -223,7 +224,7 @@ function pickMetadata(given: unknown): Picked {
 /** A step of the author in one line. It is shown, never run. */
 function installText(step: unknown): string {
   if (typeof step === "string") return visible(step, 1024);
-  if (!isPlain(step)) return visible(JSON.stringify(step) ?? "", 1024);
+  if (!isJsonObject(step)) return visible(JSON.stringify(step) ?? "", 1024);
   const label = own(step, "label");
   const rest = Object.entries(step).filter(([key, value]) => key !== "label" && key !== "id" && value !== undefined);
   const facts = rest.map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
