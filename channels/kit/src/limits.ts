@@ -1,4 +1,5 @@
 /** Times and sizes of the kit. Limits of the wire are in the contract. */
+import { backoffMs, withJitter } from "../../../protocol/runtime/backoff.ts";
 
 export const KIT = {
   /** First and longest wait between two attempts, with 25 % jitter. */
@@ -34,10 +35,8 @@ export const KIT = {
 } as const;
 
 /** Backoff in ms: 1, 2, 4 ... s, at most five minutes, plus or minus 25 %. `random` is in [0, 1). */
-export function retryWait(attempt: number, random: number): number {
-  const wait = Math.min(KIT.retryMaxMs, KIT.retryMinMs * 2 ** Math.min(20, Math.max(0, attempt - 1)));
-  return Math.round(wait * (0.75 + random / 2));
-}
+export const retryWait = (attempt: number, random: number): number =>
+  withJitter(backoffMs(attempt, KIT.retryMinMs, KIT.retryMaxMs), random);
 
 /** When a row with the due time `at` is really due. A wait longer than any backoff means that the clock was set back. */
 export const dueAt = (at: number, now: number): number => (at > now + 2 * KIT.retryMaxMs ? now : at);

@@ -3,6 +3,7 @@
  * alarm is set to the nearest and only when none is set that is early enough. A participant that fails neither stops the others nor
  * the next alarm: it is tried again later and later.
  */
+import { backoffMs } from "../../../protocol/runtime/backoff.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 
@@ -67,7 +68,7 @@ export class Alarms {
 
   #failed(participant: Participant, error: unknown): void {
     const count = (this.#failures.get(participant.name)?.count ?? 0) + 1;
-    const wait = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** (count - 1));
+    const wait = backoffMs(count, RETRY_MIN_MS, RETRY_MAX_MS);
     this.#failures.set(participant.name, { count, notBefore: this.#clock.now() + wait });
     this.#log.error("alarm_participant_failed", { participant: participant.name, count, error });
   }

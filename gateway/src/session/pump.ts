@@ -2,6 +2,7 @@
  * Starts what the outbox says is open, each effect at most once in a life of the object. Knows nothing of what effects do:
  * interpreters are given. What is lost with a life is started again in the next, because the outbox says so.
  */
+import { backoffMs } from "../../../protocol/runtime/backoff.ts";
 import type { Effect } from "./machine/effect.ts";
 
 export interface Flight {
@@ -40,7 +41,7 @@ const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
 /** 1, 2, 4 s and so on, at most `maxMs`. `tries`: starts before the one that failed. */
 export const backoff = (tries: number, maxMs = MAX_RETRY_MS): FlightEnd => ({
-  retryInMs: Math.min(maxMs, FIRST_RETRY_MS * 2 ** Math.min(tries, 20)),
+  retryInMs: backoffMs(tries + 1, FIRST_RETRY_MS, maxMs),
 });
 
 export class Pump {

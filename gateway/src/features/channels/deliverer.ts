@@ -4,6 +4,7 @@
  */
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { DeliveryReport, OutboundMessage } from "../../../../protocol/gen/types.ts";
+import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { cleanName } from "./envelope.ts";
 import { peerOfNotice, refOfDelivery, undeliveredText } from "./undelivered.ts";
 import type { Logger } from "../../platform/log.ts";
@@ -159,7 +160,7 @@ export class Deliverer {
   /** When people are told of what they have not been told of, for the alarm: later and later while it fails. */
   nextTelling(): number | undefined {
     if (this.#ports.deliveries.untold(1).length === 0) return undefined;
-    return this.#toldAt + Math.min(TELL_MAX_MS, TELL_EVERY_MS * 2 ** Math.min(Math.max(0, this.#failures - 1), 10));
+    return this.#toldAt + backoffMs(this.#failures, TELL_EVERY_MS, TELL_MAX_MS);
   }
 
   problems(channel: string, accountId: string | undefined): ReturnType<Deliveries["problems"]> {

@@ -3,6 +3,7 @@
  * handed on, so every step may run again.
  */
 import type { ChannelInbound, ChannelInboundOutcome, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
+import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
@@ -79,6 +80,6 @@ export class Pairing {
   /** When messages are released next, for the alarm: the pause grows while messages stay. */
   nextRelease(): number | undefined {
     if (this.#ports.pairings.unreleased().length === 0) return undefined;
-    return this.#triedAt + Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(this.#tries, 10));
+    return this.#triedAt + backoffMs(this.#tries + 1, RETRY_MS, MAX_RETRY_MS);
   }
 }

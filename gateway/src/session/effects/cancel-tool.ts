@@ -2,20 +2,19 @@
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
-import type { Flight, FlightEnd } from "../pump.ts";
+import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 export interface CancelPorts {
   readonly gateway: Pick<GatewayPort, "cancelTools">;
   readonly commit: (event: EventBody) => void;
 }
 const MAX_TRIES = 5;
-const RETRY_MS = 1_000;
 
 export async function cancelTool(effect: EffectOf<"CancelTool">, flight: Flight, { gateway, commit }: CancelPorts): Promise<FlightEnd> {
   try {
     await gateway.cancelTools(effect.nodeId, effect.callIds, effect.reason);
   } catch {
-    if (flight.tries + 1 < MAX_TRIES) return { retryInMs: RETRY_MS * 2 ** flight.tries };
+    if (flight.tries + 1 < MAX_TRIES) return backoff(flight.tries);
   }
   commit({ type: "EffectDone", effectId: effect.id });
   return "done";

@@ -1,4 +1,5 @@
 /** The stages of an archive: how each begins, and the one effect that it has open. PURE. */
+import { backoffMs, withJitter } from "../../../../../protocol/runtime/backoff.ts";
 import { type Draft, open, status, take } from "../draft.ts";
 import { LIMITS } from "../limits.ts";
 import { type ArchiveIntent, archiveEffectId, type Archiving, type CutPlan, type Thinking } from "../state.ts";
@@ -103,5 +104,4 @@ export function current(d: Draft, effectId: string): Archiving | undefined {
   return run.phase === "archiving" && archiveEffectId(run) === effectId ? run : undefined;
 }
 /** 1, 2, 4 s, a quarter more or less. */
-export const backoff = (d: Draft, failures: number): number =>
-  Math.round(LIMITS.modelBackoffMs * 2 ** (failures - 1) * (0.75 + d.at.jitter / 2));
+export const backoff = (d: Draft, failures: number): number => withJitter(backoffMs(failures, LIMITS.modelBackoffMs), d.at.jitter);

@@ -20,7 +20,7 @@ import {
 } from "../state.ts";
 import { fitAssistant, head, jsonBytes, textOf } from "../text.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
-import { makeHeadroom } from "./archive-stages.ts";
+import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { nextStep, runBase, sameStep, think } from "./steps.ts";
 
 /** The thinking run that this completion belongs to; undefined drops the completion. */
@@ -225,7 +225,7 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   const retryAfter = failure.retryAfterMs ?? 0;
   const attempt = run.attempt + 1;
   if (tries < LIMITS.modelAttempts && retryAfter <= LIMITS.modelRetryAfterMaxMs) {
-    const waitMs = Math.max(Math.round(backoff(tries) * (0.75 + d.at.jitter / 2)), retryAfter);
+    const waitMs = Math.max(backoff(d, tries), retryAfter);
     status(d, run.runId, run.step, `${failure.error.message} Trying again in ${Math.max(1, Math.round(waitMs / 1000))} s.`);
     return think(d, "modelRetried", runBase(run), { ...sameStep(run), attempt, tries, waitMs });
   }
@@ -276,9 +276,6 @@ export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
     waitMs: 0,
   });
 }
-/** 1, 2, 4, 8 s. */
-const backoff = (tries: number): number => LIMITS.modelBackoffMs * 2 ** (tries - 1);
-
 /** Being stuck is measured from the first trouble of a step: an answer may well take longer than that, as long as it comes. */
 const firstTrouble = (d: Draft, run: Thinking): Thinking =>
   run.tries === 0 && run.restarts === 0 ? { ...run, progressAt: d.at.now } : run;
