@@ -87,7 +87,7 @@ describe("access", () => {
     assert.equal((await client.untilClosed()).code, 4000);
   });
 
-  it("[F1] [F2] junk is answered with a code, and the connection stays", async () => {
+  it("[FR1] [FR2] junk is answered with a code, and the connection stays", async () => {
     const client = await machine.client();
     for (const junk of [
       "{",

@@ -314,7 +314,7 @@ fn on_event(context: &Arc<Context>, event: Event) {
         Event::ToolCancel(event) => context.cancelled(event.call_id.as_str(), &event.reason),
         Event::LogsGet(event) => send_log(context, event.call_id, event.lines),
         Event::Malformed(event) => malformed(context, &event),
-        // For clients, or of a newer gateway (F2).
+        // For clients, or of a newer gateway (FR2).
         _ => {}
     }
 }

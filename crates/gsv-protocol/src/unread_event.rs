@@ -2,7 +2,7 @@
 
 use crate::json::Json;
 
-/// An event whose name a newer peer knows. Readers ignore it (SPEC.md F2).
+/// An event whose name a newer peer knows. Readers ignore it (SPEC.md FR2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownEvent {
     pub name: String,

@@ -41,7 +41,7 @@ fn event_of(text: &str) -> Event {
 }
 
 #[test]
-fn f4_a_request_is_the_same_frame_under_every_id() {
+fn fr4_a_request_is_the_same_frame_under_every_id() {
     let request: Request =
         serde_json::from_value(json!({"method": "chat.send", "params": {"sessionKey": "s", "message": "m"}}))
             .expect("a request");
@@ -114,7 +114,7 @@ fn brackets_inside_strings_are_not_nesting() {
 }
 
 #[test]
-fn f1_broken_frames_are_errors_and_never_panics() {
+fn fr1_broken_frames_are_errors_and_never_panics() {
     for text in ["", r#"{"type":"req""#] {
         assert!(matches!(decode(text), Err(CodecError::NotJson { .. })), "{text}");
     }
@@ -138,7 +138,7 @@ fn p21_an_unknown_kind_of_frame_and_an_unknown_event_are_told_apart() {
 }
 
 #[test]
-fn f2_events_are_typed_and_a_payload_that_does_not_fit_is_kept_as_it_came() {
+fn fr2_events_are_typed_and_a_payload_that_does_not_fit_is_kept_as_it_came() {
     let text = r#"{"type":"evt","event":"tool.cancel","payload":{"callId":"c","reason":"r","later":1},"seq":3}"#;
     let Ok(Incoming::Event {
         event: Event::ToolCancel(cancel),

@@ -67,7 +67,7 @@ export type AnyConnection = OpenConnection | Connection;
 const MAX_CALL_CHARS = 8192;
 /** A reader that is this far behind is cut off; it comes back and asks for what it missed. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
-/** A link that answers pings and has been silent for this long is dead (F6: two misses, and the way). */
+/** A link that answers pings and has been silent for this long is dead (FR6: two misses, and the way). */
 const SILENT_MS = LIMITS.pingIntervalMs * 3;
 /** `seenAt` is remembered at this grain. */
 const SEEN_GRAIN_MS = 15_000;

@@ -1,5 +1,5 @@
 /**
- * One request, from text to answer: size, depth, JSON, frame, known, served, allowed, params, handler (wire rule F3). A caller that may
+ * One request, from text to answer: size, depth, JSON, frame, known, served, allowed, params, handler (wire rule FR3). A caller that may
  * not call a method learns nothing about its params. A failing handler is an answer, never a broken socket.
  */
 
@@ -36,7 +36,7 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
     return;
   }
   const { frame } = decoded;
-  // Events of peers have no receiver here; a later version may have one (F2).
+  // Events of peers have no receiver here; a later version may have one (FR2).
   if (frame.type === "evt") return;
   if (frame.type === "res") {
     answer(frame.id, fail("protocol.unsupported", "The gateway asks nothing, so there is nothing to answer."));

@@ -58,7 +58,7 @@ const SEARCHED_CHARS = 65_536;
 const MAX_ID = 128;
 export const UNKNOWN_ID = "0";
 
-/** The string under `id` at the first level of an object, so that the sender of a broken frame gets an answer (wire rule F1). */
+/** The string under `id` at the first level of an object, so that the sender of a broken frame gets an answer (wire rule FR1). */
 export function peekId(text: string): string {
   const end = Math.min(text.length, SEARCHED_CHARS);
   let depth = 0;

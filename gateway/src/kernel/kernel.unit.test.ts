@@ -11,7 +11,7 @@ import { errorShape, eventBody, peekId } from "./frames.ts";
 import { FailureWindow } from "./limits.ts";
 import { fail } from "./outcome.ts";
 
-describe("[F1] the id of a frame that is no good", () => {
+describe("[FR1] the id of a frame that is no good", () => {
   test("is found whatever else is in the frame", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }), fc.object(), (id, params) => {
@@ -101,7 +101,7 @@ test("errors carry the contract's code and a hint; an unknown reason becomes int
   });
 });
 
-describe("[F1] event frames", () => {
+describe("[FR1] event frames", () => {
   const frame = (payload: unknown): unknown => JSON.parse(`${eventBody("chat", payload)},"seq":7}`);
   test("are frames, whatever the payload", () => {
     fc.assert(

@@ -85,7 +85,7 @@ export class SocketServer {
     this.#helloTimers.delete(socket);
   }
 
-  /** No transfer is bound to any socket: every binary frame is dropped and counted (F5). */
+  /** No transfer is bound to any socket: every binary frame is dropped and counted (FR5). */
   #stray(connection: Connection): void {
     connection.strays++;
     // Logged at 1, 10, 100 and so on: a flood of frames must not become a flood of log lines.

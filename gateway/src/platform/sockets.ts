@@ -9,7 +9,7 @@ export type SocketHost = Pick<
 >;
 export type Socket = Pick<WebSocket, "send" | "close" | "serializeAttachment" | "deserializeAttachment" | "readyState">;
 
-/** A text that the platform answers without waking the object (F6). */
+/** A text that the platform answers without waking the object (FR6). */
 export function answerPings(host: SocketHost): void {
   host.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
 }

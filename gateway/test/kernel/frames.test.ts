@@ -21,7 +21,7 @@ const alive = async (peer: Peer): Promise<void> => {
 };
 const deep = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 
-describe("[F1] a bad frame is answered and the connection stays", () => {
+describe("[FR1] a bad frame is answered and the connection stays", () => {
   const cases: readonly (readonly [what: string, text: string, reason: string, id: string])[] = [
     ["not JSON", "hello", "protocol.invalid_json", "0"],
     ["empty", "", "protocol.invalid_json", "0"],
@@ -68,7 +68,7 @@ describe("[F1] a bad frame is answered and the connection stays", () => {
   });
 });
 
-test("[F2][P21] unknown fields and events are ignored, unknown methods answered", async () => {
+test("[FR2][P21] unknown fields and events are ignored, unknown methods answered", async () => {
   const peer = await client();
   peer.send({ type: "evt", event: "of.the.future", payload: { a: 1 } });
   peer.send({ type: "req", id: "n", method: "sessions.list", params: { surprise: true }, more: 1 });
@@ -80,7 +80,7 @@ test("[F2][P21] unknown fields and events are ignored, unknown methods answered"
   await alive(peer);
 });
 
-test("[F3] a caller without access learns nothing about params; others get the problem without the values", async () => {
+test("[FR3] a caller without access learns nothing about params; others get the problem without the values", async () => {
   const lap = await node("lap");
   expect(await lap.refused("config.set", { nonsense: 1 })).toMatchObject({ reason: "auth.forbidden" });
   const peer = await client();
@@ -93,14 +93,14 @@ test("[F3] a caller without access learns nothing about params; others get the p
   expect(asked).toEqual([]);
 });
 
-test("[F4] answers carry the request's id, for any id", async () => {
+test("[FR4] answers carry the request's id, for any id", async () => {
   const peer = await client();
   const ids = ["a", "ü😀", "x".repeat(128), '"\\', "0"];
   for (const id of ids) peer.send({ type: "req", id, method: "sessions.list" });
   for (const id of ids) expect((await peer.answer(id)).ok).toBe(true);
 });
 
-test("[F5][X1] an unexpected binary frame is dropped; the connection stays", async () => {
+test("[FR5][X1] an unexpected binary frame is dropped; the connection stays", async () => {
   const peer = await client();
   const lap = await node("lap");
   for (const end of [peer, lap]) {
@@ -111,7 +111,7 @@ test("[F5][X1] an unexpected binary frame is dropped; the connection stays", asy
   await lap.ok("tool.progress", { callId: "a/b/c/d", phase: "started" });
 });
 
-test("[F6] ping is answered pong by the runtime", async () => {
+test("[FR6] ping is answered pong by the runtime", async () => {
   const peer = await client();
   peer.send("ping");
   await until("pong", () => peer.texts.includes("pong"));

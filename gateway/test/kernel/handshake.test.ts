@@ -173,7 +173,7 @@ describe("the first frame", () => {
     await peer.ok("connect", { ...connectParams("client", "a", ADMIN), minProtocol: 0, maxProtocol: 9 });
   });
 
-  test("[F3] bad params of connect are explained without their values", async () => {
+  test("[FR3] bad params of connect are explained without their values", async () => {
     const peer = await open();
     const error = await peer.refused("connect", { ...connectParams("client", "a", ADMIN), maxProtocol: "hunter2" });
     expect(error).toMatchObject({ reason: "protocol.bad_connect", code: 103 });

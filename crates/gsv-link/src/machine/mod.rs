@@ -52,7 +52,7 @@ impl Ready {
 
 /// Silence after this many pings ends the link.
 const MISSES: u8 = 2;
-/// Text frames outside JSON, which keep the link alive (SPEC.md F6).
+/// Text frames outside JSON, which keep the link alive (SPEC.md FR6).
 const PING: &str = "ping";
 const PONG: &str = "pong";
 const HELLO_ID: &str = "hello";

@@ -164,7 +164,7 @@ fn h1_connect_is_the_first_frame_and_calls_wait_for_hello() {
 }
 
 #[test]
-fn f4_answers_may_come_in_any_order_and_each_reaches_its_call_once() {
+fn fr4_answers_may_come_in_any_order_and_each_reaches_its_call_once() {
     let mut rig = Rig::new(false, true);
     let (conn, _) = rig.up();
     let first = sent(&rig.call(1, false))[0]["id"].clone();
@@ -233,7 +233,7 @@ fn a_call_has_a_deadline_whether_it_was_sent_or_not() {
 }
 
 #[test]
-fn f6_silence_is_answered_with_pings_and_two_misses_close_the_link() {
+fn fr6_silence_is_answered_with_pings_and_two_misses_close_the_link() {
     let mut rig = Rig::new(true, true);
     let (conn, _) = rig.up();
     let ping = vec![Output::Send {
@@ -456,7 +456,7 @@ fn w26_backoff_uses_the_whole_span() {
 }
 
 #[test]
-fn f1_garbage_and_unexpected_frames_never_break_the_link() {
+fn fr1_garbage_and_unexpected_frames_never_break_the_link() {
     let mut rig = Rig::new(true, true);
     let (conn, _) = rig.up();
     for text in [

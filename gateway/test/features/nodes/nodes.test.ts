@@ -233,7 +233,7 @@ describe("[G3][W5] a link that breaks", () => {
     expect(sessions.of("nodeChanged").map(({ args }) => args[0])).toEqual([{ nodeId: "lap", online: true, calls: [] }]);
   });
 
-  test("[F6][P12] a node that has calls out and stops pinging is cut off by the alarm", async () => {
+  test("[FR6][P12] a node that has calls out and stops pinging is cut off by the alarm", async () => {
     const lap = await node("lap");
     const ref = await refOf("main");
     lap.send("ping");
@@ -628,7 +628,7 @@ describe("[P6] tool.invoke by a client", () => {
     expect((await admin.answer(id)).payload).toMatchObject({ result: "true" });
   });
 
-  test("[F6] a machine that stops pinging is cut off while only a client's call is out", async () => {
+  test("[FR6] a machine that stops pinging is cut off while only a client's call is out", async () => {
     const lap = await node("lap");
     lap.send("ping");
     await until("pong", () => lap.texts.includes("pong"));
