@@ -5,10 +5,13 @@
 import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../ports/gateway.ts";
 
-/** Deltas go out at once when this much has gathered... */
-export const DELTA_CHARS = 256;
-/** ...or this long after the last one; the first of an attempt goes at once. */
+/** Deltas are sent at once when this much text has gathered... */
+export const DELTA_CHARS = 1_024;
+/** ...or this long after the last one. The first delta of an attempt is sent at once. */
 export const DELTA_MS = 40;
+/** A frame costs about 190 bytes beside its text, so after its beginning an answer is sent in larger steps. */
+export const LATER_DELTA_MS = 125;
+export const BEGINNING_CHARS = 160;
 /** Deltas that wait while a publish hangs; more are dropped, the answer itself comes with the log. */
 export const DELTA_BACKLOG_CHARS = 1_048_576;
 
@@ -74,7 +77,8 @@ export class Publisher {
       this.#items.some((item) => item.kind === "news") ||
       this.#waitingChars >= DELTA_CHARS ||
       (first?.kind === "delta" && attemptOf(first.delta) !== this.#lastAttempt);
-    const waitMs = urgent ? 0 : this.#lastDeltaAt + DELTA_MS - this.#ports.now();
+    const interval = this.#sentChars < BEGINNING_CHARS ? DELTA_MS : LATER_DELTA_MS;
+    const waitMs = urgent ? 0 : this.#lastDeltaAt + interval - this.#ports.now();
     if (waitMs > 0) {
       this.#cancelTimer ??= this.#ports.after(waitMs, () => {
         this.#cancelTimer = undefined;

@@ -45,6 +45,8 @@ function bench(): {
   };
   return { publisher, sent, open, tick, finish };
 }
+/** A real run id is a UUID; the tests' is one letter. */
+const RUN_ID_CHARS = 35;
 const delta = (offset: number, text: string, attempt = 0) => ({ runId: "r", step: 1, attempt, offset, text });
 const texts = (news: readonly SessionNews[]): unknown[] =>
   news.map(({ payload }) =>
@@ -54,13 +56,13 @@ const texts = (news: readonly SessionNews[]): unknown[] =>
         ? ["delta", payload.text, payload.offset]
         : [payload.state, undefined, undefined],
   );
-const note = (sessionSeq: number): SessionNews => ({
+const note = (sessionSeq: number, text?: string): SessionNews => ({
   event: "chat",
   payload: {
     sessionKey: asSessionKey("agent:main:main"),
     runId: asRunId("r"),
     state: "final",
-    message: { role: "assistant", content: [] },
+    message: { role: "assistant", content: text === undefined ? [] : [{ type: "text", text }] },
     sessionSeq,
   },
 });
@@ -88,6 +90,24 @@ describe("the way of events to clients", () => {
     await b.finish();
     b.publisher.delta(delta(5, "x".repeat(DELTA_CHARS)));
     assert.equal(b.sent.length, 3);
+  });
+  test("[F63] an answer of 1,000 characters costs a client at most 5,250 bytes, its end included", async () => {
+    const b = bench();
+    const piece = "stories ";
+    const times: number[] = [];
+    for (let offset = 0; offset < 1_000; offset += piece.length) {
+      b.publisher.delta(delta(offset, piece));
+      await b.finish();
+      await b.tick(10);
+      times.push(b.sent.length);
+    }
+    void b.publisher.news([note(9, piece.repeat(125))]);
+    const frames = b.sent.flat().map((news, seq) => JSON.stringify({ type: "evt", ...news, seq }).length + RUN_ID_CHARS);
+    assert.ok(
+      frames.reduce((sum, size) => sum + size) <= 5_250,
+      `${frames.length} frames: ${frames.reduce((sum, size) => sum + size)} bytes`,
+    );
+    assert.ok((times[20] ?? 0) >= 5, "the beginning comes in small steps");
   });
   test("[C4] a slow publish delays no one, keeps the order and loses no text", async () => {
     const b = bench();
