@@ -16,6 +16,8 @@ const RULE = /^- \*\*([A-Z]{1,3}\d+(?:\.\d+)?'?)\*\*( \(planned\))?/;
 const IN_BRACKETS = /\[([A-Z]{1,3}\d+(?:\.\d+)?'?)\]/g;
 /** `fn p6_k15_name` and `"k16b_name"`: in Rust a name begins with the ids that it proves; `b` stands for the prime. */
 const RUST_NAME = /(?:\bfn |")((?:[a-z]{1,3}\d+b?_)+)/g;
+/** A reported problem: its test keeps it from coming back, and its rule has an id of its own. */
+const REPORTED = /^F\d+$/;
 const IS_TYPESCRIPT_TEST = /\.test\.ts$|(?:^|\/)test\/.*\.ts$/;
 const IS_RUST = /\.rs$/;
 /** Tests of this check and of the runner, which name made-up ids. */
@@ -72,7 +74,7 @@ export function ruleFindings(sources: Sources): Finding[] {
   }
   const named = namedIds(sources, new Set([...byId.keys()].map((id) => id.replace(/\d.*/, ""))));
   for (const [id, { file, line }] of named)
-    if (!byId.has(id))
+    if (!byId.has(id) && !REPORTED.test(id))
       findings.push({ rule: "ids", file, line, message: `No document has the rule ${id}. Write it, or name the right one.` });
   for (const { id, planned, file, line } of byId.values()) {
     if (!planned && !named.has(id))

@@ -32,6 +32,10 @@ describe("rules and their tests", () => {
     assert.deepEqual(messages({ "docs/a.md": DOCUMENT, "a.test.ts": '"[P6]" "[K16\']"' }), []);
   });
 
+  it("the id of a reported problem needs no rule of its own", () => {
+    assert.deepEqual(messages({ "docs/a.md": DOCUMENT, "a.test.ts": '"[P6] [F12]" "[K16\']"' }), []);
+  });
+
   it("an id without a rule, a rule without a test, an id of two rules, and a planned rule with a test are findings", () => {
     assert.deepEqual(messages({ "docs/a.md": DOCUMENT, "b/SPEC.md": "- **P6** Twice.\n", "a.test.ts": '"[P6] [P15] [P99]"' }), [
       "b/SPEC.md:1 P6 is a rule of docs/a.md:1 too. Give one of them another id.",
