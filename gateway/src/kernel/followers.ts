@@ -15,6 +15,8 @@ const MAX_HELD = 2000;
 interface Follower extends Sink {
   /** Events that wait, by session. */
   readonly held: Map<string, NewEvent[]>;
+  /** Sessions that are followed only if a request that is under way succeeds, and those requests. */
+  readonly tentative: Map<string, Set<object>>;
 }
 
 export class Followers {
@@ -43,11 +45,32 @@ export class Followers {
     this.#connections.save(connection);
     return true;
   }
+  /**
+   * Follows for a request whose answer is not known yet. The result ends that: with `false` the session is not followed any more, unless
+   * it was followed before or another request keeps it. Undefined: as when `follow` gives false.
+   */
+  tryFollow(connection: Connection, key: string): ((keep: boolean) => void) | undefined {
+    const { tentative } = this.#followerOf(connection);
+    const known = tentative.get(key);
+    if (known === undefined && connection.follows.has(key)) return () => undefined;
+    if (!this.follow(connection, key)) return undefined;
+    const requests = known ?? new Set();
+    const request = {};
+    tentative.set(key, requests.add(request));
+    return (keep) => {
+      // Kept by another request, unfollowed meanwhile, or the connection is gone.
+      if (tentative.get(key) !== requests) return;
+      requests.delete(request);
+      if (keep) tentative.delete(key);
+      else if (requests.size === 0) this.unfollow(connection, key);
+    };
+  }
   unfollow(connection: Connection, key: string): void {
-    const follower = this.#followerOf(connection);
-    follower.held.delete(key);
+    const follower = this.#bySocket.get(connection);
+    follower?.held.delete(key);
+    follower?.tentative.delete(key);
     if (!connection.follows.delete(key)) return;
-    this.#subscriptions.remove(key, follower);
+    if (follower !== undefined) this.#subscriptions.remove(key, follower);
     this.#connections.save(connection);
   }
 
@@ -58,9 +81,10 @@ export class Followers {
   }
   /** Sends the events that waited and that `wanted` accepts. */
   release(connection: Connection, key: string, wanted: (event: NewEvent) => boolean): void {
-    const { held } = this.#followerOf(connection);
-    const waiting = held.get(key) ?? [];
-    held.delete(key);
+    // The connection may be gone: then nothing of it is made again.
+    const held = this.#bySocket.get(connection)?.held;
+    const waiting = held?.get(key) ?? [];
+    held?.delete(key);
     this.#connections.send(
       connection,
       waiting.filter(wanted).map(({ event, payload }) => eventBody(event, payload)),
@@ -73,6 +97,7 @@ export class Followers {
     const held = new Map<string, NewEvent[]>();
     const follower: Follower = {
       held,
+      tentative: new Map(),
       deliver: (key, events) => {
         const waiting = held.get(key);
         if (waiting === undefined) this.#connections.send(connection, this.#bodiesOf(events));
@@ -100,6 +125,7 @@ export class Followers {
     if (follower === undefined) return;
     for (const key of connection.follows) this.#subscriptions.remove(key, follower);
     follower.held.clear();
+    follower.tentative.clear();
     this.#bySocket.delete(connection);
   }
 }

@@ -22,8 +22,8 @@ export const chatMethods = ({ config, followers, contextVersion, ids, sessions, 
     if (!found.ok) return found;
     const { key } = found.value;
     const identity = sessions.takeUp(found.value, now);
-    const followed = connection.follows.has(key);
-    if (!followers.follow(connection, key)) return followsTooMany();
+    const settle = followers.tryFollow(connection, key);
+    if (settle === undefined) return followsTooMany();
     // Chosen once: a second try must be the same message.
     const runId = params.runId ?? `run-${ids.name(20)}`;
     const messageId = params.messageId ?? params.runId ?? `msg-${ids.name(20)}`;
@@ -39,7 +39,7 @@ export const chatMethods = ({ config, followers, contextVersion, ids, sessions, 
       }),
     );
     return answer.then((result) => {
-      if (!result.ok && !followed) followers.unfollow(connection, key);
+      settle(result.ok);
       return result;
     });
   },

@@ -24,8 +24,8 @@ export async function followFrom(
   requestId: string,
 ): Promise<Outcome<SessionSubscribeResult>> {
   const { connections, followers } = ports;
-  const before = connection.follows.has(key);
-  if (!followers.follow(connection, key)) return followsTooMany();
+  const settle = followers.tryFollow(connection, key);
+  if (settle === undefined) return followsTooMany();
   followers.hold(connection, key);
   let answer: Result<SessionSubscribeResult> | undefined;
   try {
@@ -34,7 +34,7 @@ export async function followFrom(
     connections.answer(connection.socket, requestId, answer);
     return LATER;
   } finally {
-    if (answer?.ok !== true && !before) followers.unfollow(connection, key);
+    settle(answer?.ok === true);
     followers.release(connection, key, answer?.ok === true ? isNewerThan(answer.value) : () => true);
   }
 }
