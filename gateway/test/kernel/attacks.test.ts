@@ -57,6 +57,22 @@ test("[C5] a failed subscription takes no events from a message that was accepte
   expect(peer.events("chat")).toHaveLength(1);
 });
 
+test("[F2] [P19] unknown fields of settings and policies are ignored, not handed to the session", async () => {
+  const sessions = fakeSessions();
+  const peer = await client();
+  await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
+  await peer.ok("session.patch", {
+    sessionKey: "main",
+    junk: "x",
+    settings: { maxTokens: 5, junk: "x".repeat(100_000), model: { provider: "demo", id: "demo", junk: 1 } },
+    resetPolicy: { mode: "daily", junk: "x".repeat(100_000) },
+  });
+  expect(last(sessions.of("patch"))).toEqual({
+    settings: { maxTokens: 5, model: { provider: "demo", id: "demo" } },
+    resetPolicy: { mode: "daily" },
+  });
+});
+
 test("[S3] the origin of a message comes from the connection, whatever the params say", async () => {
   const sessions = fakeSessions();
   const mine = await token("client");

@@ -1,5 +1,6 @@
 /** `sessions.list` and `session.*`. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { SessionPatchParams } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { namedSession, writableSession } from "../../kernel/naming.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
@@ -13,6 +14,29 @@ import type { Sessions } from "./store.ts";
 export interface MethodPorts extends Pick<KernelPorts, "config" | "connections" | "followers"> {
   readonly sessions: Sessions;
   readonly ask: AskSession;
+}
+
+/** Fields that the contract knows. A caller's other fields must not become part of the session's state (wire rule F2). */
+const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]])) as Pick<T, K>;
+function knownChanges({
+  settings,
+  resetPolicy,
+  ...changes
+}: Omit<SessionPatchParams, "sessionKey">): Omit<SessionPatchParams, "sessionKey"> {
+  const model = settings?.model;
+  return {
+    ...pick(changes, ["label", "clear"]),
+    ...(settings === undefined
+      ? {}
+      : {
+          settings: {
+            ...pick(settings, ["thinkingLevel", "systemPrompt", "maxTokens"]),
+            ...(model === undefined ? {} : { model: pick(model, ["provider", "id"]) }),
+          },
+        }),
+    ...(resetPolicy === undefined ? {} : { resetPolicy: pick(resetPolicy, ["mode", "atHour", "idleMinutes"]) }),
+  };
 }
 
 export function sessionMethods({ config, connections, followers, sessions, ask }: MethodPorts): Handlers {
@@ -49,7 +73,7 @@ export function sessionMethods({ config, connections, followers, sessions, ask }
       const found = existing(sessionKey);
       if (!found.ok) return found;
       const { key } = found.value;
-      const result = await ask(key, (session) => session.patch(changes));
+      const result = await ask(key, (session) => session.patch(knownChanges(changes)));
       if (result.ok && changes.label !== undefined) sessions.setLabel(key, changes.label);
       return result;
     },
