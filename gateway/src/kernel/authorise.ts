@@ -17,6 +17,11 @@ export interface Principal {
   readonly expiresAt?: number;
 }
 
+/** A connection as an actor of the audit. The caller chose its name, so nothing in the name may look like another part of the text. */
+export const actorOf = ({ mode, id, tokenId }: Pick<Principal, "mode" | "id" | "tokenId">): string =>
+  `${mode}:${plainName(id)} token:${tokenId}`;
+export const plainName = (id: string): string => id.replace(/[\s\p{C}]/gu, "_").slice(0, 128);
+
 const CLIENT_SCOPES: Readonly<Record<TokenKind, readonly Scope[]>> = {
   admin: ["read", "chat", "operate", "admin"],
   client: ["read", "chat", "operate"],

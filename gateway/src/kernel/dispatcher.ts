@@ -9,7 +9,7 @@ import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
 import { decodeFrame } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { newerStateText } from "../ports/newer-state.ts";
-import { may } from "./authorise.ts";
+import { actorOf, may } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
 import { type Caller, LATER, type Outcome } from "./feature.ts";
 import type { FeatureSet } from "./feature-set.ts";
@@ -110,9 +110,8 @@ function note(
   detail: string | undefined,
   argsHash: string | undefined,
 ): void {
-  const { mode, id, tokenId } = connection.principal;
   const entry = {
-    actor: `${mode}:${id} token:${tokenId}`,
+    actor: actorOf(connection.principal),
     action,
     decision,
     ...(target === undefined ? {} : { target }),

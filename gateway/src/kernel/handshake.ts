@@ -10,7 +10,7 @@ import type { ConnectParams, ConnectResult } from "../../../protocol/gen/types.t
 import { checkConnectParams } from "../../../protocol/gen/validators/checks.js";
 import { decodeFrame, utf8Bytes } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
-import { admit, featuresFor, mayReplace, type Principal, scopesOf } from "./authorise.ts";
+import { actorOf, admit, featuresFor, mayReplace, plainName, type Principal, scopesOf } from "./authorise.ts";
 import { peekId, UNKNOWN_ID } from "./frames.ts";
 import { type Admission, TOO_MANY_ATTEMPTS } from "./admission.ts";
 import type { Connection, OpenConnection } from "./connections.ts";
@@ -147,7 +147,7 @@ function deny(ports: HandshakePorts, open: OpenConnection, { client }: ConnectPa
   const entry = ports.audit.append({
     actor: `address:${open.address}`,
     action: "connect",
-    target: `${client.mode}:${client.id}`,
+    target: `${client.mode}:${plainName(client.id)}`,
     decision: "denied",
     detail: tokenId === undefined ? reason : `${reason}, token ${tokenId}`,
   });
@@ -177,7 +177,7 @@ function welcome(
     ports.background(
       "audit",
       ports.audit.append({
-        actor: `node:${principal.id} token:${principal.tokenId}`,
+        actor: actorOf(principal),
         action: "connect",
         target: `node:${principal.id}`,
         decision: "allowed",

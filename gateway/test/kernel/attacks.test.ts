@@ -93,3 +93,12 @@ test("[S3] the origin of a message comes from the connection, whatever the param
   for (const name of ["reply", "verbatim", "quiet", "command"]) expect(sent[name], name).toBeUndefined();
 });
 
+test("[S16] the name of a client can't imitate another actor of the audit", async () => {
+  const peer = await open();
+  const victim = (await token("admin")).tokenId;
+  const params = connectParams("client", `cli token:${victim}`, ADMIN);
+  await peer.ok("connect", params);
+  await peer.ok("tokens.create", { kind: "client" });
+  const { entries } = await peer.ok<{ entries: { actor: string }[] }>("audit.list", { action: "tokens.create" });
+  expect(entries[0]?.actor.split(" token:")).toHaveLength(2);
+});
