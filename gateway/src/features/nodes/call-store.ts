@@ -32,8 +32,18 @@ export const MAX_OPEN_CALLS_PER_TOKEN = 64;
 const NO_TOKEN = "session";
 export const tokenOf = (origin: Origin): string => (origin.kind === "client" ? (origin.tokenId ?? NO_TOKEN) : NO_TOKEN);
 
-type Row = { readonly record: string };
-const recordOf = ({ record }: Row): ClientCall => JSON.parse(record) as ClientCall;
+type Row = { readonly id: string; readonly record: string };
+const STATUSES: ReadonlySet<unknown> = new Set(["planned", "dispatched", "in_grace"] satisfies OpenCall["status"][]);
+const WAITERS: ReadonlySet<unknown> = new Set(["client", "inside", "none"] satisfies Waiter["kind"][]);
+/** Undefined: the row is damaged. */
+function recordOf({ id, record }: Row): ClientCall | undefined {
+  try {
+    const read = JSON.parse(record) as ClientCall;
+    return read.call.callId === id && STATUSES.has(read.call.status) && WAITERS.has(read.waiter.kind) ? read : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 export class CallStore {
   readonly #db: Database;
@@ -69,28 +79,36 @@ export class CallStore {
   }
 
   get(callId: string): ClientCall | undefined {
-    const row = one<Row>(this.#db.sql, "SELECT record FROM client_calls WHERE id = ?", callId);
-    return row === undefined ? undefined : recordOf(row);
+    return this.#records("WHERE id = ?", callId)[0];
   }
 
   /** Removes a call and answers its record. */
   take(callId: string): ClientCall | undefined {
-    const row = one<Row>(this.#db.sql, "DELETE FROM client_calls WHERE id = ? RETURNING record", callId);
+    const row = one<Row>(this.#db.sql, "DELETE FROM client_calls WHERE id = ? RETURNING id, record", callId);
     return row === undefined ? undefined : recordOf(row);
   }
 
   ofNode(nodeId: string): readonly ClientCall[] {
-    return all<Row>(this.#db.sql, "SELECT record FROM client_calls WHERE node = ? ORDER BY due_at, id", nodeId).map(recordOf);
+    return this.#records("WHERE node = ? ORDER BY due_at, id", nodeId);
   }
   native(): readonly ClientCall[] {
-    return all<Row>(this.#db.sql, "SELECT record FROM client_calls WHERE node IS NULL ORDER BY due_at, id").map(recordOf);
+    return this.#records("WHERE node IS NULL ORDER BY due_at, id");
   }
 
   /** Calls whose deadline or grace has ended. */
   due(now: number): readonly ClientCall[] {
-    return all<Row>(this.#db.sql, "SELECT record FROM client_calls WHERE due_at <= ? ORDER BY due_at, id", now).map(recordOf);
+    return this.#records("WHERE due_at <= ? ORDER BY due_at, id", now);
   }
   nextDeadline(): number | undefined {
     return one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM client_calls")?.at ?? undefined;
+  }
+
+  /** A damaged row is removed: no one can be answered by it, and it must stop neither the gateway nor another call (G7). */
+  #records(where: string, ...params: readonly (string | number)[]): readonly ClientCall[] {
+    return all<Row>(this.#db.sql, `SELECT id, record FROM client_calls ${where}`, ...params).flatMap((row) => {
+      const record = recordOf(row);
+      if (record === undefined) run(this.#db.sql, "DELETE FROM client_calls WHERE id = ?", row.id);
+      return record ?? [];
+    });
   }
 }
