@@ -33,7 +33,9 @@ const OUTCOME_REASONS = {
   timeout: "tool.timeout",
   unknown: "tool.outcome_unknown",
 } as const satisfies Record<string, ErrorReason>;
-const isReason = (reason: string): reason is ErrorReason => Object.hasOwn(ERRORS, reason);
-/** A machine's own reason holds when the error table has it. */
+/** What can go wrong with a tool on a machine. Any other reason would tell the client something about the gateway or its own token. */
+const MACHINE_REASON = /^(?:tool|path|file|edit|process|media)\./;
+const isReason = (reason: string): reason is ErrorReason => MACHINE_REASON.test(reason) && Object.hasOwn(ERRORS, reason);
+/** A machine's own reason holds when it is one of a machine and the error table has it. */
 const reasonOf = (outcome: ToolResultParams["outcome"], reason: string | undefined): ErrorReason =>
   reason !== undefined && isReason(reason) ? reason : OUTCOME_REASONS[outcome ?? "error"];

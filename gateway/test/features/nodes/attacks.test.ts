@@ -37,6 +37,15 @@ async function later(ms: number): Promise<void> {
 }
 
 describe("[S3] [G1] what a machine may not claim", () => {
+  test("a machine's own reason is one that a machine can have", async () => {
+    const lap = await node("lap");
+    for (const [at, reason] of ["auth.required", "protocol.version", "limit.rate", "__proto__", "constructor", "toString"].entries()) {
+      const id = admin.ask("tool.invoke", { tool: "lap__Bash" });
+      await lap.ok("tool.result", { callId: await callIdOf(lap, at), error: "no", reason });
+      expect((await admin.answer(id)).error, reason).toMatchObject({ reason: "tool.failed", message: "no" });
+    }
+  });
+
   test("ids with separators and names of objects reach no call", async () => {
     const lap = await node("lap");
     const id = admin.ask("tool.invoke", { tool: "lap__Bash", callId: "mine" });
