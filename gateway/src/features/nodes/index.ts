@@ -106,6 +106,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
       connected(connection, { client, tools, nodeRuntime, ledger }, replaced) {
         const { mode, id } = connection.principal;
         if (mode !== "node") return;
+        if (replaced !== undefined) links.replaced(replaced);
         const waiting = new Set([...nodes.waiting(id), ...(replaced === undefined ? [] : links.refsOf(replaced))]);
         nodes.connected(client, tools ?? [], nodeRuntime, ledger !== undefined, now());
         links.came(connection, ledger?.calls, [...waiting]);

@@ -18,7 +18,7 @@ export interface NodeLinkPorts {
   readonly connections: Connections;
   readonly nodes: Nodes;
   readonly sessions: SessionDirectory;
-  readonly calls: Pick<ClientCalls, "nodeCame" | "nodeWent">;
+  readonly calls: Pick<ClientCalls, "linkReplaced" | "nodeCame" | "nodeWent">;
   readonly dispatch: Pick<NodeDispatch, "remember">;
   readonly ask: AskSession;
   readonly now: () => number;
@@ -98,15 +98,27 @@ export class NodeLinks {
     this.#ports.connections.broadcast("presence", { nodeId: asNodeId(nodeId), online: true });
   }
 
+  /** A newer link is about to take the place of this one. What no ledger holds counts as on a link that broke (T4, G3). */
+  replaced(node: Connection): void {
+    const nodeId = node.principal.id;
+    this.#ports.calls.linkReplaced(nodeId);
+    if (this.#ports.nodes.offer(nodeId)?.ledger === false)
+      this.#tellSessions(node, { nodeId, online: false, reason: "the machine connected again" });
+  }
+
   /** The link of a machine is gone. */
   went(node: Connection, reason: string): void {
     const nodeId = node.principal.id;
     // A newer connection has taken its place, and `came` has told everyone.
     if (this.#ports.connections.isOnline(nodeId)) return;
+    this.#left(nodeId, this.#tellSessions(node, { nodeId, online: false, reason }), reason);
+  }
+  /** Tells the sessions with calls out on a connection. Answers their refs. */
+  #tellSessions(node: Connection, change: NodeChange): readonly string[] {
     const refs = this.refsOf(node);
-    for (const ref of refs) this.#tell(ref, { nodeId, online: false, reason });
-    if (node.manyUntil > this.#ports.now()) this.#tellActive({ nodeId, online: false, reason }, new Set(refs));
-    this.#left(nodeId, refs, reason);
+    for (const ref of refs) this.#tell(ref, change);
+    if (node.manyUntil > this.#ports.now()) this.#tellActive(change, new Set(refs));
+    return refs;
   }
 
   #left(nodeId: string, waiting: readonly string[], reason: string): void {

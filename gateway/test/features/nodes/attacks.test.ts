@@ -36,6 +36,38 @@ async function later(ms: number): Promise<void> {
   }
 }
 
+describe("[T4] [G3] a machine without a ledger connects again before its old link was seen to break", () => {
+  test("a session hears that the link broke, then that the machine is there", async () => {
+    await node("lap", ADMIN, {});
+    const ref = await refOf("main");
+    await dispatched(`${ref}/r1/1/0`);
+    await node("lap", ADMIN, {});
+    await until("both changes", () => told().length >= 2);
+    expect(told()).toMatchObject([
+      { nodeId: "lap", online: false },
+      { nodeId: "lap", online: true },
+    ]);
+  });
+
+  test("a client's read fails at once, and any other call waits in grace", async () => {
+    const lap = await node("lap", ADMIN, {});
+    const [read, bash] = [admin.ask("tool.invoke", { tool: "lap__Read" }), admin.ask("tool.invoke", { tool: "lap__Bash" })];
+    await callIdOf(lap, 1);
+    await node("lap", ADMIN, {});
+    expect((await admin.answer(read)).error?.reason).toBe("node.offline");
+    await later(LIMITS.nodeGraceMs + 1000);
+    expect((await admin.answer(bash)).error?.reason).toBe("tool.outcome_unknown");
+  });
+
+  test("a log that is being read fails at once, also where the machine has a ledger", async () => {
+    const lap = await node("lap");
+    const id = admin.ask("logs.get");
+    await lap.event("logs.get");
+    await node("lap", ADMIN, { ledger: { calls: [] } });
+    expect((await admin.answer(id)).error?.reason).toBe("node.offline");
+  });
+});
+
 describe("[S3] [G1] what a machine may not claim", () => {
   test("a machine's own reason is one that a machine can have", async () => {
     const lap = await node("lap");

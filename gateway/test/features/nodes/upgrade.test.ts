@@ -58,6 +58,6 @@ test("[G7] rows of pending_calls become records of calls", async () => {
   expect((await admin.answer("q-one")).payload).toEqual({ result: "done", callId: "one" });
   const now = vi.spyOn(Date, "now").mockReturnValue(far + 1);
   await runInDurableObject(gateway(), (object) => object.alarm()).finally(() => now.mockRestore());
-  expect((await admin.answer("q-four")).error?.reason).toBe("tool.timeout");
+  expect((await admin.answer("q-four")).error?.reason, "its link was replaced").toBe("node.offline");
   expect(await runInDurableObject(gateway(), (_gateway, state) => new CallStore(state.storage).nextDeadline())).toBeUndefined();
 });
