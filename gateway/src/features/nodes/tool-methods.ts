@@ -118,7 +118,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
     },
 
     /** The call is handed over, and its result is not passed on. Kept for older clients. */
-    "tool.request": ({ connection }, { tool, args, callId, sessionKey }) => {
+    "tool.request": async ({ connection }, { tool, args, callId, sessionKey }) => {
       if (!isClientCallName(callId)) return BAD_NAME;
       const key = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
       if (!key.ok) return fail("session.bad_key", `This is not a session key: ${key.problem}.`);
@@ -128,6 +128,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       if (entry.target.kind === "native")
         return fail("tool.unknown", "Only a machine's tool can be requested.", "Call the gateway's own tools with tool.invoke.");
       const call = asked(entry, connection, args, { ownName: callId, waiter: { kind: "none" } });
+      await links.arrival(entry.target.nodeId);
       const started = calls.start(call, toolEvent(entry, args, call.timeoutMs, key.key));
       return started.ok ? succeed({ status: "sent" }) : started;
     },

@@ -68,6 +68,16 @@ describe("[T4] [G3] a machine without a ledger connects again before its old lin
   });
 });
 
+test("[G6] tool.request waits for a machine that is about to come back", async () => {
+  await node("lap");
+  await crash();
+  const again = await client();
+  const id = again.ask("tool.request", { callId: "c1", tool: "lap__Bash", args: {}, sessionKey: "main" });
+  const lap = await node("lap");
+  expect((await again.answer(id)).payload).toEqual({ status: "sent" });
+  await lap.event("tool.invoke");
+});
+
 describe("[S3] [G1] what a machine may not claim", () => {
   test("a machine's own reason is one that a machine can have", async () => {
     const lap = await node("lap");
