@@ -74,7 +74,7 @@ export class Session extends DurableObject<Env> implements SessionPort {
   toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken> {
     return this.#service.toolResult(nodeId, result);
   }
-  nodeChanged(change: NodeChange): Promise<void> {
+  nodeChanged(change: NodeChange): Promise<readonly string[]> {
     return this.#service.nodeChanged(change);
   }
   execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown"> {

@@ -78,7 +78,8 @@ export interface SessionPort {
   abort(runId: string | undefined): Promise<Result<ChatAbortResult>>;
   /** `nodeId` comes from the authenticated socket: a result from another node than the call's is `unknown`. */
   toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken>;
-  nodeChanged(change: NodeChange): Promise<void>;
+  /** Answers the ids of the session's open calls on that node. */
+  nodeChanged(change: NodeChange): Promise<readonly string[]>;
   execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown">;
   get(): Promise<Result<SessionGetResult>>;
   stats(): Promise<Result<SessionStatsResult>>;

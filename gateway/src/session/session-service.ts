@@ -231,9 +231,11 @@ export class SessionService implements SessionPort {
       now: this.#driver.wall(),
     });
   }
-  nodeChanged({ nodeId, online, calls }: NodeChange): Promise<void> {
+  nodeChanged({ nodeId, online, calls }: NodeChange): Promise<readonly string[]> {
     this.#driver.apply({ type: "NodeChanged", nodeId, online, ...(calls === undefined ? {} : { calls }) });
-    return Promise.resolve();
+    const run = this.#driver.state?.run;
+    const open = run?.phase === "acting" ? run.calls.filter((call) => nodeOf(call) === nodeId) : [];
+    return Promise.resolve(open.map(({ callId }) => callId));
   }
   execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown"> {
     const state = this.#driver.state;

@@ -174,7 +174,7 @@ function usual(key: string): SessionPort {
     send: async (input) => ({ ok: true, value: { status: "started", runId: asRunId(input.runId) } }),
     abort: async () => ({ ok: true, value: { ok: true, wasRunning: true, pendingToolsCancelled: 0 } }),
     toolResult: async () => "taken",
-    nodeChanged: async () => undefined,
+    nodeChanged: async ({ calls = [] }) => calls.map(({ callId }) => callId),
     execEvent: async () => "taken",
     get: async () => ({
       ok: true,

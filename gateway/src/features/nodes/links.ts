@@ -87,8 +87,7 @@ export class NodeLinks {
     }
     for (const ref of refs) {
       const calls = (ledger ?? []).filter(({ callId }) => callId.startsWith(`${ref}/`));
-      for (const call of calls) if (call.state !== "finished" && call.state !== "lost") this.#ports.dispatch.remember(nodeId, call.callId);
-      this.#tell(ref, {
+      this.#tellCame(node, ref, calls, {
         nodeId,
         online: true,
         ...(ledger === undefined ? {} : { calls: calls.map(({ callId, state }) => ({ callId, state })) }),
@@ -151,6 +150,22 @@ export class NodeLinks {
   #tell(ref: string, change: NodeChange): void {
     const key = this.#ports.sessions.keyOf(ref);
     if (key !== undefined) this.#tellKey(key, change);
+  }
+  /** Only the session knows whether a call that the machine claims is the machine's: its link is watched for no other call (G1). */
+  #tellCame(node: Connection, ref: string, calls: readonly LedgerCall[], change: NodeChange): void {
+    const key = this.#ports.sessions.keyOf(ref);
+    if (key === undefined) return;
+    const running = calls.filter(({ state }) => state !== "finished" && state !== "lost");
+    const { connections, dispatch } = this.#ports;
+    const told = this.#ports
+      .ask(key, (session) => session.nodeChanged(change))
+      .then((open) => {
+        const there = connections.byIdentity(node.principal);
+        if (there === node) for (const { callId } of running) if (open.includes(callId)) dispatch.remember(change.nodeId, callId);
+        // The link broke before it was known to carry calls of this session.
+        if (there === undefined && open.length > 0) this.#tellKey(key, { nodeId: change.nodeId, online: false });
+      });
+    this.#ports.background("node_changed", told);
   }
   #tellKey(key: string, change: NodeChange): void {
     this.#ports.background(

@@ -79,6 +79,21 @@ test("[G6] tool.request waits for a machine that is about to come back", async (
 });
 
 describe("[S3] [G1] what a machine may not claim", () => {
+  test("a forged ledger gives a machine no say about calls of another machine", async () => {
+    vi.restoreAllMocks();
+    // The session says which of the claimed calls are open on that machine: none.
+    sessions = fakeSessions(() => ({ nodeChanged: async () => [] }));
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    await dispatched(`${ref}/r1/1/0`);
+    await callIdOf(lap);
+    const evil = await node("evil", ADMIN, { ledger: { calls: [{ callId: `${ref}/r1/1/0`, state: "started" }] } });
+    await evil.ok("tool.progress", { callId: `${ref}/r1/1/0`, phase: "output", chunk: "forged" });
+    await lap.ok("tool.progress", { callId: `${ref}/r1/1/0`, phase: "output", chunk: "true" });
+    await admin.event("tool.progress");
+    expect(admin.events("tool.progress").map(({ payload }) => (payload as { chunk: string }).chunk)).toEqual(["true"]);
+  });
+
   test("a machine's own reason is one that a machine can have", async () => {
     const lap = await node("lap");
     for (const [at, reason] of ["auth.required", "protocol.version", "limit.rate", "__proto__", "constructor", "toString"].entries()) {
