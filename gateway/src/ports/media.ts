@@ -26,14 +26,22 @@ export interface SessionMedia {
     readonly now: number;
   }): Promise<readonly ContentBlock[]>;
   /**
-   * Stored files as the model can take them: images as bytes (where it sees any), transcripts and documents as text, the rest as a
+   * Stored files as the model can take them, each with its short name: images as bytes (where it sees any), transcripts and documents as text, the rest as a
    * note. The very same list when there are none.
    */
-  hydrate(messages: readonly Message[], images: boolean): Promise<readonly Message[]>;
+  hydrate(messages: readonly Message[], view: MediaView): Promise<readonly Message[]>;
   /** What is said in a recording. Never throws. */
   transcribe(block: MediaBlock, config: EffectiveConfig, access: ModelAccess, signal: AbortSignal): Promise<Result<string>>;
   /** Everything of the session uploaded before `before` (epoch ms) but what is named in `keep`. Says how many objects went. */
   delete(sessionKey: string, before: number, keep: ReadonlySet<string>): Promise<Result<number>>;
+}
+
+/** How a model sees the session's files. */
+export interface MediaView {
+  /** It can see images. */
+  readonly images: boolean;
+  /** Numbers of files by key, for their short names (`media:3`). */
+  readonly numbers: (keys: readonly string[]) => ReadonlyMap<string, number>;
 }
 
 /** Workers AI, for speech to text. */

@@ -1,5 +1,6 @@
 /** The tools that run inside GSV. */
 import type { GatewayPort } from "./gateway.ts";
+import type { MediaBlock } from "./messages.ts";
 import type { Origin } from "./origin.ts";
 import type { GsvError } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";
@@ -13,14 +14,21 @@ export interface NativeToolContext {
   readonly now: number;
   readonly userTimezone: string;
   readonly gateway: GatewayPort;
+  /** The key of the session's file with this number (`media:3`). Absent when a client called the tool itself. */
+  readonly mediaKey?: (number: number) => string | undefined;
 }
+
+export type NativeOutcome =
+  | {
+      readonly ok: true;
+      readonly result: unknown;
+      /** Files that go out with the run's answer. */
+      readonly files?: readonly MediaBlock[];
+    }
+  | { readonly ok: false; readonly error: GsvError };
 
 export interface NativeTools {
   readonly entries: readonly ToolEntry[];
   /** Safe to run again with the same callId (promises P8). Never throws. */
-  run(
-    name: string,
-    args: Readonly<Record<string, unknown>>,
-    context: NativeToolContext,
-  ): Promise<{ ok: true; result: unknown } | { ok: false; error: GsvError }>;
+  run(name: string, args: Readonly<Record<string, unknown>>, context: NativeToolContext): Promise<NativeOutcome>;
 }

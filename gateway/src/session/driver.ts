@@ -92,6 +92,7 @@ export class SessionDriver {
       model: parts.model,
       native: parts.native,
       media: parts.media,
+      mediaNumbers: (keys) => host.store.mediaNumbers(keys),
       untranscribed: () => this.history.untranscribed(),
       commit: (event) => void this.apply(event),
       wall: host.wall,

@@ -30,7 +30,9 @@ function chat(sessionKey: string, row: Pick<LogRow, "runId">, fields: ChatFields
 
 function assistantEvents(sessionKey: string, row: AssistantRow): readonly SessionNews[] {
   const text = textOf(row.message.content);
-  const said: ChatMessage = { role: "assistant", content: text === "" ? [] : [{ type: "text", text }], timestamp: row.at };
+  // Clients fetch a file by its key: GET /media/{session}/{name}.
+  const content = [...(text === "" ? [] : [{ type: "text", text }]), ...(row.files ?? []).map((file) => ({ ...file }))];
+  const said: ChatMessage = { role: "assistant", content, timestamp: row.at };
   const place = { step: row.step, attempt: row.attempt };
   if (row.calls.length === 0)
     return [

@@ -76,14 +76,21 @@ export const historyView = (state: State): SessionHistoryResult => ({
   previousSessionIds: [...state.previousSessionIds],
 });
 
+/** A message with the files that went out with it, as clients show it. */
+function shownMessage(row: MessageRow): object {
+  if (row.kind !== "assistant" || row.files === undefined) return row.message;
+  return { ...row.message, content: [...row.message.content, ...row.files] };
+}
+
 /** The last messages, as many of them as fit an answer. */
 export function previewView(state: State, rows: readonly MessageRow[], limit: number): SessionPreviewResult {
   const messages: unknown[] = [];
   let bytes = 0;
   for (const row of rows.slice(-limit).reverse()) {
-    bytes += jsonBytes(row.message);
+    const message = shownMessage(row);
+    bytes += jsonBytes(message);
     if (bytes > ANSWER_BYTES && messages.length > 0) break;
-    messages.unshift(row.message);
+    messages.unshift(message);
   }
   return { sessionKey: asSessionKey(state.identity.key), sessionId: state.sessionId, messageCount: state.messageCount, messages };
 }
@@ -93,7 +100,7 @@ export function previewView(state: State, rows: readonly MessageRow[], limit: nu
  * messages. One message that fits no answer is shortened, visibly.
  */
 export function messagesView(state: State, rows: readonly MessageRow[], offset: number, limit: number): SessionMessagesResult {
-  const all = [...(state.summary ? [summaryMessage(state.summary)] : []), ...rows.map((row) => row.message)];
+  const all = [...(state.summary ? [summaryMessage(state.summary)] : []), ...rows.map(shownMessage)];
   const messages: unknown[] = [];
   let bytes = 0;
   for (const message of all.slice(offset, offset + limit)) {

@@ -1,4 +1,5 @@
 /** Reads a tool's arguments as a model wrote them, one by one. PURE. The messages say what to write instead. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { GsvError, Result } from "../ports/result.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 
@@ -28,6 +29,17 @@ export const integer =
 export const flag: Field<boolean> = (name, value) => {
   const meant = value === "true" ? true : value === "false" ? false : value;
   return typeof meant === "boolean" ? { ok: true, value: meant } : bad(`\`${name}\` must be true or false.`);
+};
+/** For the description of an argument that `fileNames` reads. */
+export const FILE_NAMES =
+  "Paths in your workspace (`report.md`), and ids of files of this conversation (`media:3`): received ones, and images that tools returned.";
+/** A list of files to send. */
+export const fileNames: Field<readonly string[]> = (name, value) => {
+  const given: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const good = given.filter((entry) => typeof entry === "string" && entry !== "" && entry.length <= 1024);
+  return good.length === given.length && given.length <= LIMITS.attachments
+    ? { ok: true, value: good.map(String) }
+    : bad(`\`${name}\` must be a list of at most ${LIMITS.attachments} paths.`);
 };
 export const optional =
   <T>(field: Field<T>): Field<T | undefined> =>

@@ -1,12 +1,12 @@
 /** What a native tool is made of: definition, policy class, guests' allowance, arguments, and the function that runs it. */
 import type { PolicyClass, ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { AgentFiles } from "../ports/agent-files.ts";
-import type { NativeToolContext } from "../ports/native-tools.ts";
-import type { GsvError, Result } from "../ports/result.ts";
+import type { NativeOutcome, NativeToolContext } from "../ports/native-tools.ts";
+import type { Result } from "../ports/result.ts";
 import type { GuestAllowance } from "../ports/tool-entry.ts";
 import { type Arguments, type Fields, readArguments, requiredNames, type ValuesOf } from "./arguments.ts";
 
-export type Outcome = { ok: true; result: unknown } | { ok: false; error: GsvError };
+export type Outcome = NativeOutcome;
 export interface Tool {
   readonly definition: ToolDefinition;
   readonly policyClass: PolicyClass;

@@ -175,6 +175,37 @@ storeCase("[G4] [W19] a long result comes back whole, and goes when it is told t
   write(store, state, step({ state: { ...state }, results: [{ op: "drop", callId: "r/r1/1/0" }] }));
   assert.equal(store.resultText("r/r1/1/0"), undefined);
 });
+storeCase("[M5] a file keeps its number until it is deleted, and a number names one file", (store) => {
+  assert.equal(store.mediaKey(1), undefined);
+  write(store, undefined, step());
+  assert.deepEqual(
+    [...store.mediaNumbers(["a", "b"])],
+    [
+      ["a", 1],
+      ["b", 2],
+    ],
+  );
+  assert.deepEqual([...store.mediaNumbers(["c", "a", "c"])].sort(), [
+    ["a", 1],
+    ["c", 3],
+  ]);
+  assert.deepEqual(
+    [1, 2, 3, 4].map((number) => store.mediaKey(number)),
+    ["a", "b", "c", undefined],
+  );
+  store.dropMediaNumbers(new Set(["b"]));
+  assert.deepEqual(
+    [1, 2, 3].map((number) => store.mediaKey(number)),
+    [undefined, "b", undefined],
+  );
+  assert.deepEqual(
+    [...store.mediaNumbers(["b", "d"])],
+    [
+      ["b", 2],
+      ["d", 3],
+    ],
+  );
+});
 storeCase("[P19] a row that is too large is refused, and nothing of its transaction stays", (store) => {
   write(store, undefined, step());
   const large: LogRow = {

@@ -15,6 +15,7 @@ import { sessionPort } from "../../src/platform/stubs.ts";
 import type { SessionParts } from "../../src/session/session-parts.ts";
 import type { Session } from "../../src/app/session-do.ts";
 import { wiring } from "../../src/app/session-wiring.ts";
+import type { NativeTools } from "../../src/ports/native-tools.ts";
 import { createSessionMedia, type SessionMediaDeps } from "../../src/features/media/session-media.ts";
 import { createArchives } from "../../src/storage/archives.ts";
 import { createMemoryFiles } from "../../src/features/workspace/memory.ts";
@@ -109,6 +110,8 @@ export class Stage {
   /** Who turns recordings into text. */
   speech: SessionMediaDeps = {};
   seesImages = true;
+  /** Absent: one tool that notes its runs. */
+  native: NativeTools | undefined;
   transcription: RunContext["config"]["transcription"];
   dispatch: (call: ToolDispatch) => Promise<DispatchOutcome> = () => Promise.resolve("sent");
   readonly replies: ReplyCall[] = [];
@@ -180,7 +183,7 @@ export class Stage {
           return Promise.resolve({ ok: true, value: { system: `prompt ${this.assembled}`, sections: [] } });
         },
       },
-      native: {
+      native: this.native ?? {
         entries: [nativeEntry("gsv__Note", {}, "always")],
         run: (_name, _args, { callId }) => {
           this.nativeRuns.push(callId);

@@ -42,6 +42,7 @@ const copy = ({ state, log, seen, queue, results }: Tables): Tables => ({
 export class MemoryStore implements SessionStore {
   #tables: Tables = { state: new Map(), log: new Map(), seen: new Map(), queue: new Map(), results: new Map() };
   #inside = false;
+  readonly #media = new Map<string, number>();
   /** Every row ever written, in order; what was pruned or archived too. */
   readonly everything: LogRow[] = [];
   /** Texts for daily files, as they were decided on. */
@@ -174,6 +175,16 @@ export class MemoryStore implements SessionStore {
   }
   resultText(callId: string): string | undefined {
     return this.#tables.results.get(callId);
+  }
+  mediaNumbers(keys: readonly string[]): ReadonlyMap<string, number> {
+    for (const key of keys) if (!this.#media.has(key)) this.#media.set(key, Math.max(0, ...this.#media.values()) + 1);
+    return new Map(keys.map((key) => [key, this.#media.get(key) ?? 0]));
+  }
+  mediaKey(number: number): string | undefined {
+    return [...this.#media].find(([, known]) => known === number)?.[0];
+  }
+  dropMediaNumbers(keep: ReadonlySet<string>): void {
+    for (const key of this.#media.keys()) if (!keep.has(key)) this.#media.delete(key);
   }
   prune({ seenBefore, contextFrom, rowsBefore, rowsBelow, step }: PruneBounds): number {
     return this.transaction(() => {

@@ -210,6 +210,9 @@ export class World {
       rowAt: (seq) => living(() => disk.rowAt(seq)),
       oldestSeq: (nextSeq) => living(() => disk.oldestSeq(nextSeq)),
       resultText: (callId) => living(() => disk.resultText(callId)),
+      mediaNumbers: (keys) => living(() => disk.mediaNumbers(keys)),
+      mediaKey: (number) => living(() => disk.mediaKey(number)),
+      dropMediaNumbers: (keep) => living(() => disk.dropMediaNumbers(keep)),
       prune: (bounds) => living(() => disk.prune(bounds)),
     };
   }

@@ -2,10 +2,9 @@
  * `gsv__Channels` and `gsv__Message`: the agent writes to people and groups on channels. Only for the owner's sessions. The gateway
  * decides whether the agent may write to a place; a message always names its place, there is no default.
  */
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { parseTarget, type Target } from "./targets.ts";
 import type { Result } from "../../ports/result.ts";
-import { bad, integer, optional, text } from "../../tools/arguments.ts";
+import { bad, FILE_NAMES, fileNames, integer, optional, text } from "../../tools/arguments.ts";
 import { outcome, type Tool, tool } from "../../tools/tool.ts";
 
 const MAX_TEXT_CHARS = 16_000;
@@ -13,13 +12,6 @@ const MAX_PLACES = 50;
 const PLACES = 20;
 const MAX_ID_CHARS = 256;
 
-function paths(name: string, value: unknown): Result<readonly string[]> {
-  const given: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const good = given.filter((entry) => typeof entry === "string" && entry !== "" && entry.length <= 1024);
-  return good.length === given.length && given.length <= LIMITS.attachments
-    ? { ok: true, value: good.map(String) }
-    : bad(`\`${name}\` must be a list of at most ${LIMITS.attachments} paths.`);
-}
 interface Where {
   readonly to: string | undefined;
   readonly channel: string | undefined;
@@ -65,7 +57,7 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
     {
       name: "gsv__Message",
       description:
-        "Sends a message to one person or group on a channel, when your human asks for it or has agreed to it. Only places that gsv__Channels lists are allowed. `queued` means that the message is on its way; if it cannot be delivered, you are told later. Do not use it to answer in the conversation that you are in.",
+        "Sends a message to one person or group on a channel, when your human asks for it or has agreed to it. Only places that gsv__Channels lists are allowed. `queued` means that the message is on its way; if it cannot be delivered, you are told later. Do not use it to answer in the conversation that you are in; gsv__Attach sends files there.",
       policyClass: "egress",
       properties: {
         to: { type: "string", description: "The place, as gsv__Channels shows it." },
@@ -77,7 +69,7 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
         files: {
           type: "array",
           items: { type: "string" },
-          description: "Files to attach: paths in your workspace, or `media/...` keys of this conversation.",
+          description: FILE_NAMES,
         },
         replyTo: { type: "string", description: "The platform's id of the message that you reply to." },
       },
@@ -89,7 +81,7 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
       peerKind: optional(text(16)),
       peerId: optional(text(MAX_ID_CHARS)),
       text: text(MAX_TEXT_CHARS),
-      files: optional(paths),
+      files: optional(fileNames),
       replyTo: optional(text(MAX_ID_CHARS)),
     },
     async ({ text, files = [], replyTo, ...where }, context, store) => {

@@ -6,6 +6,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type MediaBlock, type Message, type TextBlock } from "../../ports/messages.ts";
 import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
 import { encodeBase64 } from "./base64.ts";
+import type { MediaView } from "../../ports/media.ts";
 import type { MediaCache } from "./cache.ts";
 import { isShownImage, isTextLike } from "../../storage/media-kinds.ts";
 import {
@@ -14,8 +15,11 @@ import {
   documentText,
   fileNote,
   imageKindNote,
+  imageText,
   missingNote,
+  type NamedFile,
   olderImageNote,
+  shortName,
   unreadableNote,
   voiceNote,
 } from "./words.ts";
@@ -32,20 +36,19 @@ const DOCUMENT_BYTES_PER_MESSAGE = LIMITS.injectedTotalBytes;
 const LOADS_AT_ONCE = 6;
 const LOAD_MS = 20_000;
 
-export interface HydrateInput {
+export interface HydrateInput extends MediaView {
   readonly messages: readonly Message[];
-  /** The model can see images. */
-  readonly images: boolean;
   readonly bucket: Bucket;
   readonly cache: MediaCache;
 }
 /** The result for one file: its text (base64 or plain), or why there is none. */
 type Loaded = { readonly text: string } | "missing" | "unreadable" | "binary";
 
-export async function hydrate({ messages, images, bucket, cache }: HydrateInput): Promise<readonly Message[]> {
+export async function hydrate({ messages, images, numbers, bucket, cache }: HydrateInput): Promise<readonly Message[]> {
   const places = messages.flatMap((message, index) => (hasMedia(message) ? [index] : []));
   if (places.length === 0) return messages;
   const blocks = places.flatMap((index) => mediaOf(messages[index]));
+  const numberOf = numbers(blocks.map(({ r2Key }) => r2Key));
   const hidden = images ? tooMany(blocks) : new Set<MediaBlock>();
   const texts = places.flatMap((index) => documentsOf(messages[index]));
   const wanted = new Map<string, MediaBlock>();
@@ -53,27 +56,31 @@ export async function hydrate({ messages, images, bucket, cache }: HydrateInput)
   for (const block of texts) wanted.set(block.r2Key, block);
   const loaded = await loadAll([...wanted.values()], bucket, cache);
   const readable = new Set(texts);
-  const place = (block: ContentBlock): TextBlock | ImageBlock => {
-    if (!isMediaBlock(block)) return block;
+  const place = (given: ContentBlock): TextBlock | readonly [TextBlock, ImageBlock] | ImageBlock => {
+    if (!isMediaBlock(given)) return given;
+    const number = numberOf.get(given.r2Key);
+    const block: NamedFile = number === undefined ? given : { ...given, id: shortName(number) };
     const got = loaded.get(block.r2Key);
     if (got === "missing") return text(missingNote(block));
     if (got === "unreadable") return text(unreadableNote(block));
     if (block.type === "audio") return text(voiceNote(block));
     if (block.type !== "image") {
-      if (got === undefined || got === "binary" || !readable.has(block)) return text(fileNote(block));
+      if (got === undefined || got === "binary" || !readable.has(given)) return text(fileNote(block));
       return text(documentText(block, got.text, isCut(block, got.text) ? LIMITS.inlineDocumentBytes : undefined));
     }
     if (!images) return text(blindNote(block));
     if (!isShownImage(block.mimeType)) return text(imageKindNote(block));
-    if (hidden.has(block)) return text(olderImageNote(block));
+    if (hidden.has(given)) return text(olderImageNote(block));
     if (got === undefined || got === "binary" || (got.text.length / 4) * 3 > IMAGE_BYTES + 2) return text(bigImageNote(block, IMAGE_BYTES));
-    return { type: "image", data: got.text, mimeType: block.mimeType };
+    const image: ImageBlock = { type: "image", data: got.text, mimeType: block.mimeType };
+    return block.id === undefined ? image : [text(imageText(block)), image];
   };
   const out = [...messages];
   for (const index of places) {
     const message = messages[index];
-    if (message?.role === "user" && typeof message.content !== "string") out[index] = { ...message, content: message.content.map(place) };
-    else if (message?.role === "toolResult") out[index] = { ...message, content: message.content.map(place) };
+    if (message?.role === "user" && typeof message.content !== "string")
+      out[index] = { ...message, content: message.content.flatMap(place) };
+    else if (message?.role === "toolResult") out[index] = { ...message, content: message.content.flatMap(place) };
   }
   return out;
 }

@@ -1,8 +1,9 @@
-/** Files of sessions: checks who may upload one over HTTP. Sessions store files and show them to models. */
+/** Files of sessions: checks who may upload one over HTTP, and has the tool that sends files. Sessions store them and show them to models. */
 import type { Admission } from "../../kernel/admission.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { HttpPort } from "../../ports/http.ts";
+import { MEDIA_TOOLS } from "./tools.ts";
 import { type UploadPorts, Uploads } from "./uploads.ts";
 
 export interface MediaPorts extends UploadPorts, Pick<KernelPorts, "now"> {
@@ -10,6 +11,7 @@ export interface MediaPorts extends UploadPorts, Pick<KernelPorts, "now"> {
 }
 export const mediaFeature: FeatureDefinition<MediaPorts, { readonly mediaRpc: Pick<HttpPort, "admitUpload"> }> = {
   name: "media",
+  tools: MEDIA_TOOLS,
   create(ports) {
     const uploads = new Uploads(ports);
     return {

@@ -25,7 +25,7 @@ export function createSessionMedia(bucket: Bucket, deps: SessionMediaDeps = {}):
   return {
     takeAttachments: (input) => takeAttachments(input, bucket),
     takeResult: (input) => takeResult(input, bucket),
-    hydrate: (messages, images) => hydrate({ messages, images, bucket, cache }),
+    hydrate: (messages, view) => hydrate({ messages, ...view, bucket, cache }),
     transcribe: (block, config, access, signal) => transcribe(block, config, access, signal, { recording, fetch, ai: deps.ai }),
     delete: (sessionKey, before, keep) => deleteMedia(bucket, sessionKey, { before, keep, gone: (key) => cache.delete(key) }),
   };

@@ -2,37 +2,47 @@
 import { fence } from "../../prompt/fence.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
 
-export const about = (block: Pick<MediaBlock, "mimeType" | "filename" | "sizeBytes">): string =>
+/** A file with its short name, by which the model sends it (`media:3`). */
+export interface NamedFile extends MediaBlock {
+  readonly id?: string;
+}
+export const shortName = (number: number): string => `media:${number}`;
+
+export const about = (block: Pick<NamedFile, "id" | "mimeType" | "filename" | "sizeBytes">): string =>
   JSON.stringify({
+    ...(block.id === undefined ? {} : { id: block.id }),
     ...(block.filename === undefined ? {} : { name: block.filename }),
     type: block.mimeType,
     ...(block.sizeBytes === undefined ? {} : { bytes: block.sizeBytes }),
   });
 const KIND = { image: "An image", audio: "A recording", video: "A video", document: "A file" } as const;
-const note = (block: MediaBlock, why: string): string => `[${KIND[block.type]} is not shown: ${about(block)}. ${why}]`;
+const note = (block: NamedFile, why: string): string => `[${KIND[block.type]} is not shown: ${about(block)}. ${why}]`;
 
-export const missingNote = (block: MediaBlock): string => note(block, "It is no longer stored; ask for it again if it is needed.");
-export const unreadableNote = (block: MediaBlock): string =>
+/** Stands before the image itself. */
+export const imageText = (block: NamedFile): string => `[An image: ${about(block)}]`;
+
+export const missingNote = (block: NamedFile): string => note(block, "It is no longer stored; ask for it again if it is needed.");
+export const unreadableNote = (block: NamedFile): string =>
   note(block, "The storage could not read it now; it may be available next time.");
-export const blindNote = (block: MediaBlock): string =>
+export const blindNote = (block: NamedFile): string =>
   note(block, "The current model can't see images. Say so if it matters; the owner can change that (`model.images true`).");
-export const bigImageNote = (block: MediaBlock, most: number): string =>
+export const bigImageNote = (block: NamedFile, most: number): string =>
   note(
     block,
     `Models take images of at most ${most} bytes. Make a smaller copy of it with a machine's tools and Read that, or ask for one.`,
   );
-export const olderImageNote = (block: MediaBlock): string =>
+export const olderImageNote = (block: NamedFile): string =>
   note(block, "It came earlier, and only the latest images are shown. Ask for it again if it is needed.");
-export const imageKindNote = (block: MediaBlock): string =>
+export const imageKindNote = (block: NamedFile): string =>
   note(block, "Models take PNG, JPEG, GIF and WebP only. Ask for it as one of these.");
-export const fileNote = (block: MediaBlock): string =>
+export const fileNote = (block: NamedFile): string =>
   note(block, "It can't be read here. To work with it, ask the user to put it on a connected machine and use that machine's tools.");
 
-export function voiceNote(block: MediaBlock): string {
+export function voiceNote(block: NamedFile): string {
   const said = block.transcript === undefined ? "It was not transcribed." : `Transcript: ${JSON.stringify(block.transcript)}`;
   return `[Voice message ${about(block)}. ${said}]`;
 }
-export function documentText(block: MediaBlock, text: string, cutAt: number | undefined): string {
+export function documentText(block: NamedFile, text: string, cutAt: number | undefined): string {
   const rest =
     cutAt === undefined
       ? ""

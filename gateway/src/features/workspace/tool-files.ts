@@ -50,7 +50,12 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill): AgentFil
     async outgoing(paths, context) {
       const out: Media[] = [];
       for (const [index, path] of paths.entries()) {
-        const file = path.startsWith("media/") ? await stored(bucket, path, context) : await copied(bucket, path, index, context);
+        const number = MEDIA_NAME.exec(path)?.[1];
+        const key = number === undefined ? path : (context.mediaKey?.(Number(number)) ?? "");
+        const file =
+          number !== undefined || path.startsWith("media/")
+            ? await stored(bucket, key, path, context)
+            : await copied(bucket, path, index, context);
         if (!file.ok) return file;
         out.push(file.value);
       }
@@ -66,14 +71,17 @@ const mediaOf = (r2Key: string, mimeType: string, filename: string | undefined, 
   ...(filename === undefined ? {} : { filename }),
   size,
 });
-const missing = (path: string) => failure("path.not_found", `There is no file \`${path.slice(0, 200)}\`. The message was not sent.`);
+const missing = (path: string) => failure("path.not_found", `There is no file \`${path.slice(0, 200)}\`. Nothing was sent.`);
 
-/** A file that arrived in this session. */
-async function stored(bucket: Bucket, key: string, { identity }: NativeToolContext): Promise<Result<Media>> {
-  if (!isOwnKey(identity.key, key)) return missing(key);
+/** A short name, as the model sees it beside each file. */
+const MEDIA_NAME = /^media:([1-9][0-9]{0,14})$/;
+
+/** A file of this session: it arrived here, or a tool made it. */
+async function stored(bucket: Bucket, key: string, path: string, { identity }: NativeToolContext): Promise<Result<Media>> {
+  if (!isOwnKey(identity.key, key)) return missing(path);
   const object = await guarded("look for the file", () => bucket.head(key));
   if (!object.ok) return object;
-  if (object.value === null) return missing(key);
+  if (object.value === null) return missing(path);
   const { httpMetadata, customMetadata, size } = object.value;
   return {
     ok: true,

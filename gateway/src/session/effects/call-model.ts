@@ -32,6 +32,8 @@ export interface CallModelPorts {
   readonly model: ModelClient;
   readonly native: Pick<NativeTools, "entries">;
   readonly media: SessionMedia;
+  /** The numbers of files by which the model names them (`media:3`). */
+  readonly mediaNumbers: (keys: readonly string[]) => ReadonlyMap<string, number>;
   /** Messages with recordings that have no transcript yet. */
   readonly untranscribed: () => readonly UserRow[];
   readonly commit: (event: EventBody) => void;
@@ -140,7 +142,10 @@ export class ModelCaller {
     let offset = 0;
     // A copy: the history grows in place, and an aborted call may live on for a while.
     const given = [...this.#ports.history().messages];
-    const whole = await this.#ports.media.hydrate(given, this.#ports.model.takesImages(model, config));
+    const whole = await this.#ports.media.hydrate(given, {
+      images: this.#ports.model.takesImages(model, config),
+      numbers: this.#ports.mediaNumbers,
+    });
     // Files that were put in may be more than was thought.
     const messages = sized.tight || whole !== given ? fitView(whole, sized.budget) : whole;
     if (flight.signal.aborted) return undefined;

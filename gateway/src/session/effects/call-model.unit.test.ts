@@ -43,6 +43,7 @@ describe("CallModel", () => {
       },
       native: { entries: [] },
       media,
+      mediaNumbers: () => new Map(),
       untranscribed: () => [],
       commit: () => {},
       wall: () => 7,

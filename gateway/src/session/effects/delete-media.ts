@@ -17,6 +17,8 @@ export interface DeleteMediaPorts {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly commit: (event: EventBody) => void;
   readonly deleted: (effectId: string, count: number) => void;
+  /** Short names of files that are no longer stored are free again. */
+  readonly dropNumbers: (keep: ReadonlySet<string>) => void;
 }
 const ROWS_AT_ONCE = 200;
 /** Messages with files wait while it is at work. */
@@ -26,9 +28,10 @@ const AWAY = { ok: false, error: { reason: "storage.failed", message: "The bucke
 export async function deleteMedia(effect: EffectOf<"DeleteMedia">, flight: Flight, ports: DeleteMediaPorts): Promise<FlightEnd> {
   const key = ports.state()?.identity.key;
   if (key !== undefined) {
+    const kept = keep(effect, ports);
     const timer = new AbortController();
     const gone = await Promise.race([
-      ports.media.delete(key, effect.before, keep(effect, ports)).catch(() => AWAY),
+      ports.media.delete(key, effect.before, kept).catch(() => AWAY),
       ports.sleep(TIMEOUT_MS, timer.signal).then(() => AWAY),
     ]);
     timer.abort();
@@ -40,6 +43,7 @@ export async function deleteMedia(effect: EffectOf<"DeleteMedia">, flight: Fligh
         `Files of the old conversation could not be deleted yet: ${gone.error.message} It is tried again.`,
       );
     ports.deleted(effect.id, gone.value);
+    ports.dropNumbers(kept);
   }
   ports.commit({ type: "EffectDone", effectId: effect.id });
   return "done";
@@ -53,7 +57,10 @@ function keep({ from }: EffectOf<"DeleteMedia">, { rows, queued }: DeleteMediaPo
   for (const { message } of queued()) take(message);
   for (let at = from; ; ) {
     const page = rows(at, ROWS_AT_ONCE);
-    for (const row of page) if (row.kind !== "notice") take(row.message);
+    for (const row of page) {
+      if (row.kind !== "notice") take(row.message);
+      if (row.kind === "assistant") for (const { r2Key } of row.files ?? []) keys.add(r2Key);
+    }
     const last = page.at(-1);
     if (!last || page.length < ROWS_AT_ONCE) return keys;
     at = last.seq + 1;

@@ -20,6 +20,8 @@ export interface DispatchPorts {
   readonly media: Pick<SessionMedia, "takeResult">;
   readonly wall: () => number;
   readonly userTimezone: () => string;
+  /** The key of the session's file with this number. */
+  readonly mediaKey: (number: number) => string | undefined;
   /** Commits. True: the event changed something. */
   readonly commit: (event: EventBody) => boolean;
 }
@@ -39,6 +41,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
       now: ports.wall(),
       userTimezone: ports.userTimezone(),
       gateway: ports.gateway,
+      mediaKey: ports.mediaKey,
     });
     const report = fromNative(outcome);
     const content = report.content.every((block) => block.type === "text")
@@ -50,7 +53,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
           content: report.content,
           now: ports.wall(),
         });
-    ports.commit({ type: "ToolResult", callId, from: target, ...report, content });
+    const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
+    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files });
     return "done";
   }
   const { nodeId } = target;

@@ -79,6 +79,7 @@ describe("DispatchTool", () => {
       media,
       wall: () => 0,
       userTimezone: () => "UTC",
+      mediaKey: () => undefined,
       commit: (event) => {
         order.push(event.type);
         events.push(event);

@@ -144,6 +144,7 @@ async function callModel(over: {
     },
     native: { entries: [] },
     media,
+    mediaNumbers: () => new Map(),
     untranscribed: () => [],
     commit: () => {},
     wall: () => 1_000,
@@ -341,10 +342,11 @@ describe("[K27] what must happen in the end", () => {
       sleep: hangs ? () => Promise.resolve() : never,
       commit: (event: EventBody) => void events.push(event.type),
       deleted: (_id: string, count: number) => void events.push(String(count)),
+      dropNumbers: (keep: ReadonlySet<string>) => void events.push(`numbers but ${keep.size}`),
     });
     const gone = { type: "DeleteMedia", id: "media/1", before: 5, from: 7 } as const;
     assert.equal(await deleteMedia(gone, flight(), ports(false)), "done");
-    assert.deepEqual([kept, events], [[["media/s/fresh.png", "media/s/waiting.png"]], ["3", "EffectDone"]]);
+    assert.deepEqual([kept, events], [[["media/s/fresh.png", "media/s/waiting.png"]], ["3", "numbers but 2", "EffectDone"]]);
     assert.notEqual(await deleteMedia(gone, flight(), ports(true)), "done");
   });
 });

@@ -56,6 +56,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
           native: parts.native,
           media: parts.media,
           wall,
+          mediaKey: (number) => store.mediaKey(number),
           userTimezone: () => contexts.known?.config.userTimezone ?? "UTC",
           commit: (event) => {
             const { step } = apply(event);
@@ -100,6 +101,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
             sleep,
             commit,
             deleted: (id, count) => waits.deleted(id, count),
+            dropNumbers: (keep) => store.dropMediaNumbers(keep),
           }),
         );
       case "Reply":

@@ -2,8 +2,9 @@
  * Reply: hands the end of a run to the channel that its message came from. The channel's outbox is durable and knows the delivery by
  * its name, so handing it over again does no harm (promises P9). Given up visibly after a day.
  */
-import type { OutboundKind } from "../../../../protocol/gen/types.ts";
+import type { Media, OutboundKind } from "../../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
+import type { MediaBlock } from "../../ports/messages.ts";
 import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
@@ -51,6 +52,7 @@ export async function sendReply(
   if (!end) return done();
   const { route, deliveryId } = effect;
   const { kind, text } = said(end);
+  const files = end.kind === "assistant" ? (end.files ?? []) : [];
   const answered = new AbortController();
   const call = gateway
     .reply({
@@ -62,6 +64,7 @@ export async function sendReply(
         peer: route.peer,
         text,
         ...(route.replyToId === undefined ? {} : { replyToId: route.replyToId }),
+        ...(files.length === 0 ? {} : { media: files.map(toMedia) }),
       },
     })
     .catch(() => undefined);
@@ -74,6 +77,14 @@ export async function sendReply(
   commit({ type: "Parked", effectId: effect.id, text: `An answer could not be sent over ${route.channel}: ${why}` });
   return done();
 }
+
+const toMedia = ({ type, mimeType, r2Key, filename, sizeBytes }: MediaBlock): Media => ({
+  type,
+  mimeType,
+  r2Key,
+  ...(filename === undefined ? {} : { filename }),
+  ...(sizeBytes === undefined ? {} : { size: sizeBytes }),
+});
 
 function said(row: LogRow): { readonly kind: OutboundKind; readonly text: string } {
   if (row.kind === "assistant") return { kind: "answer", text: textOf(row.message.content) };

@@ -4,7 +4,7 @@
  */
 import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { LedgerEntry } from "../../calls/rules.ts";
-import type { AssistantMessage, ContentBlock } from "../../ports/messages.ts";
+import type { AssistantMessage, ContentBlock, MediaBlock } from "../../ports/messages.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
@@ -125,6 +125,8 @@ export type EventBody =
       readonly outcome: ToolOutcome;
       readonly reason?: string;
       readonly durationMs?: number;
+      /** Files that the tool attaches to the run's answer. */
+      readonly files?: readonly MediaBlock[];
     }
   /** Recordings of a message were turned into text: the message's row, with the transcripts in it. Only before a model call. */
   | { readonly type: "Transcribed"; readonly effectId: string; readonly row: UserRow }

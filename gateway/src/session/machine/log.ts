@@ -6,7 +6,7 @@
  */
 import type { Directives, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { Origin } from "../../ports/origin.ts";
-import type { AssistantMessage, ToolResultMessage, UserMessage } from "../../ports/messages.ts";
+import type { AssistantMessage, MediaBlock, ToolResultMessage, UserMessage } from "../../ports/messages.ts";
 
 interface RowBase {
   readonly seq: number;
@@ -37,6 +37,8 @@ export interface AssistantRow extends RowBase {
   readonly calls: readonly CallRef[];
   /** With a final answer: what the whole run used. */
   readonly runUsage?: Usage;
+  /** With a final answer: the files that go out with it. */
+  readonly files?: readonly MediaBlock[];
 }
 export interface ToolResultRow extends RowBase {
   readonly kind: "toolResult";

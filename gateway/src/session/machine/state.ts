@@ -19,7 +19,7 @@
  * Durations run on the session's own clock (`now`, see ../clock.ts), which no jump of the wall clock moves; `wall` is for people.
  */
 import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
-import type { UserMessage } from "../../ports/messages.ts";
+import type { MediaBlock, UserMessage } from "../../ports/messages.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
@@ -53,6 +53,8 @@ interface RunCore {
   readonly spent: Usage;
   /** Absent until the first model call has ended. */
   readonly budget?: Budget;
+  /** Files that go out with the answer. */
+  readonly files?: readonly MediaBlock[];
 }
 export interface Idle {
   readonly phase: "idle";

@@ -31,4 +31,10 @@ export const SESSION_MIGRATIONS: readonly Migration[] = [
       sql.exec("DROP TABLE state");
     },
   },
+  {
+    name: "short names of files",
+    up: (sql) => {
+      sql.exec("CREATE TABLE media(number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE) STRICT");
+    },
+  },
 ];

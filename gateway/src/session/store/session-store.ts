@@ -39,6 +39,11 @@ export interface SessionStore {
   oldestSeq(nextSeq: number): number;
   /** Full text of a long result that is not in the bucket yet. */
   resultText(callId: string): string | undefined;
+  /** Short names of files: the number of each key, in the order of first use. A key without a number gets the next one. */
+  mediaNumbers(keys: readonly string[]): ReadonlyMap<string, number>;
+  mediaKey(number: number): string | undefined;
+  /** The files are deleted, except those in `keep`. */
+  dropMediaNumbers(keep: ReadonlySet<string>): void;
   /**
    * One bounded step of forgetting: dedupe keys older than `seenBefore`, and rows that left the conversation (seq below
    * `contextFrom`) and are older than `rowsBefore` or below `rowsBelow`. Returns how many rows it removed.

@@ -163,6 +163,37 @@ export class SqlStore implements SessionStore {
     return parts.length === 0 ? undefined : parts.map((part) => part.body).join("");
   }
 
+  mediaNumbers(keys: readonly string[]): ReadonlyMap<string, number> {
+    const known = new Map<string, number>();
+    const number = (key: string): number | undefined =>
+      this.#all<{ number: number }>("SELECT number FROM media WHERE key = ?", key)[0]?.number;
+    const missing: string[] = [];
+    for (const key of keys) {
+      const found = number(key);
+      if (found === undefined) missing.push(key);
+      else known.set(key, found);
+    }
+    if (missing.length > 0)
+      this.transaction(() => {
+        for (const key of missing) {
+          this.#storage.sql.exec("INSERT OR IGNORE INTO media(key) VALUES(?)", key);
+          const given = number(key);
+          if (given !== undefined) known.set(key, given);
+        }
+      });
+    return known;
+  }
+  mediaKey(number: number): string | undefined {
+    return this.#all<{ key: string }>("SELECT key FROM media WHERE number = ?", number)[0]?.key;
+  }
+  dropMediaNumbers(keep: ReadonlySet<string>): void {
+    const gone = this.#all<{ number: number; key: string }>("SELECT number, key FROM media").filter(({ key }) => !keep.has(key));
+    if (gone.length === 0) return;
+    this.transaction(() => {
+      for (const { number } of gone) this.#storage.sql.exec("DELETE FROM media WHERE number = ?", number);
+    });
+  }
+
   prune({ seenBefore, contextFrom, rowsBefore, rowsBelow, step }: PruneBounds): number {
     const { sql } = this.#storage;
     return this.transaction(() => {

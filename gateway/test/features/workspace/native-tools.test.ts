@@ -55,6 +55,7 @@ describe("[P5.4] native tools", () => {
       sessions: ["gsv__SessionsList", "gsv__SessionSend"],
       channels: ["gsv__Channels", "gsv__Message"],
       search: ["gsv__Search", "gsv__Remember", "recall_memory"],
+      media: ["gsv__Attach"],
     });
     for (const { name, inputSchema, idempotent, description } of definitions) {
       expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);

@@ -11,7 +11,7 @@ import {
   nodeWent,
   type Ruling,
 } from "../../../calls/rules.ts";
-import type { ContentBlock } from "../../../ports/messages.ts";
+import type { ContentBlock, MediaBlock } from "../../../ports/messages.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES } from "../limits.ts";
@@ -47,6 +47,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
         return;
       }
       settle(d, dispatchEffectId(run, call));
+      const { files, leftOut } = attached(run, event.files);
       appendMessage(d, {
         kind: "toolResult",
         runId: run.runId,
@@ -59,7 +60,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
           role: "toolResult",
           toolCallId: providerCallId(run, call.index),
           toolName: call.name,
-          content: fit(d, call.callId, event.content, LIMITS.toolResultChars),
+          content: [...fit(d, call.callId, event.content, LIMITS.toolResultChars), ...leftOut],
           isError: event.outcome !== "ok",
           timestamp: d.at.wall,
         },
@@ -68,7 +69,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
       withCalls(
         d,
         "resultTaken",
-        { ...run, progressAt: d.at.now },
+        { ...run, ...(files ? { files } : {}), progressAt: d.at.now },
         run.calls.filter((open) => open !== call),
       );
       return;
@@ -86,6 +87,18 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
     return;
   }
   d.answer = isOwnCallId(state, event.callId) ? { type: "duplicate" } : { type: "unknown" };
+}
+
+/** The files of the run's answer with those of one more result: each file once, and no more than a message can have. */
+function attached(
+  { files: known }: Acting,
+  more: readonly MediaBlock[] = [],
+): { readonly files: readonly MediaBlock[] | undefined; readonly leftOut: readonly ContentBlock[] } {
+  if (more.length === 0) return { files: known, leftOut: [] };
+  const all = [...new Map([...(known ?? []), ...more].map((file) => [file.r2Key, file])).values()];
+  const over = all.length - LIMITS.attachments;
+  const note = `[An answer can have ${LIMITS.attachments} files at most: ${over} of these were left out.]`;
+  return { files: all.slice(0, LIMITS.attachments), leftOut: over > 0 ? [{ type: "text", text: note }] : [] };
 }
 
 /** The result of a call that the session had closed: kept and told, never entered as the call's result; starts nothing. */

@@ -7,7 +7,7 @@ import { endWithError, overBudget } from "./ending.ts";
 
 export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
 export function runBase(run: ActiveRun | WaitingRun): RunBase {
-  const { ordinal, runId, messageId, origin, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget } = run;
+  const { ordinal, runId, messageId, origin, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget, files } = run;
   return {
     ordinal,
     runId,
@@ -21,6 +21,7 @@ export function runBase(run: ActiveRun | WaitingRun): RunBase {
     modelIndex,
     spent,
     ...(budget ? { budget } : {}),
+    ...(files ? { files } : {}),
   };
 }
 export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "compactionTried"> {

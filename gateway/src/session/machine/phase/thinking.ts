@@ -32,7 +32,8 @@ function current(d: Draft, effectId: string): Thinking | undefined {
 export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
   const run = current(d, event.effectId);
   if (!run) return;
-  if (event.calls.length === 0 && textOf(event.message.content).trim() === "") {
+  // Files alone are an answer.
+  if (event.calls.length === 0 && run.files === undefined && textOf(event.message.content).trim() === "") {
     const error: GsvError = { reason: "model.bad_answer", message: "The model's answer was empty. Send the message again." };
     failed(d, run, { error, retryable: true, usage: event.usage, budget: event.budget, models: run.modelIndex + 1, streamed: false });
     return;
@@ -54,6 +55,7 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
       message,
       calls: [],
       runUsage: spent,
+      ...(run.files ? { files: run.files } : {}),
     });
     knowContext(d, event, row.seq);
     endWithAnswer(d, run, row.seq);
