@@ -9,31 +9,12 @@
 mod common;
 
 use std::fs;
-use std::thread;
 
-use common::Run;
 use common::fake_gateway::{Connection, FakeGateway};
+use common::play::{played, serve};
 use common::terminal::Terminal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-fn played(args: &[&str], play: impl FnOnce(&mut Connection)) -> Run {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    thread::scope(|scope| {
-        let run = scope.spawn(|| home.gsv(args));
-        let mut connection = gateway.accept();
-        play(&mut connection);
-        drop(connection);
-        run.join().unwrap()
-    })
-}
-
-fn answer(connection: &mut Connection, method: &str, params: &Value, payload: &Value) {
-    let request = connection.expect(method);
-    assert_eq!(&request.params, params, "{method}");
-    connection.answer(&request, payload);
-}
 
 fn entry(id: &str) -> Value {
     json!({"agentId": id, "isDefault": id == "main", "commissioned": true, "sessions": 2})
@@ -63,7 +44,7 @@ fn agents_are_listed_and_shown() {
         let files = json!([{"path": "SOUL.md", "sizeBytes": 10, "updatedAt": 1}]);
         let bindings = json!([{"agentId": "work", "match": {"channel": "discord", "peer": {"kind": "dm"}}}]);
         let shown = json!({"agent": entry("work"), "systemPrompt": "Be brief.", "files": files, "bindings": bindings});
-        answer(connection, "agents.get", &json!({"agentId": "work"}), &shown);
+        serve(connection, "agents.get", &json!({"agentId": "work"}), &shown);
     })
     .ok();
     for part in ["Be brief.", "SOUL.md", "discord dm"] {
@@ -92,7 +73,7 @@ fn an_agent_is_made_with_what_was_said() {
     let run = played(&args, |connection| {
         let params = json!({"agentId": "work", "model": {"provider": "openai", "id": "x"}, "systemPrompt": "Be brief.",
             "description": "d", "default": true});
-        answer(connection, "agents.create", &params, &json!({"agent": entry("work")}));
+        serve(connection, "agents.create", &params, &json!({"agent": entry("work")}));
     })
     .ok();
     assert!(run.stderr.contains("gsv chat --agent work"), "{}", run.stderr);
@@ -126,7 +107,7 @@ fn prompt() -> Value {
 fn the_prompt_is_shown_by_section_with_what_it_takes() {
     let show = |args: &[&str]| {
         played(&[&["prompt", "show", "-s", "main"], args].concat(), |connection| {
-            answer(connection, "session.prompt", &json!({"sessionKey": "main"}), &prompt());
+            serve(connection, "session.prompt", &json!({"sessionKey": "main"}), &prompt());
         })
     };
     let run = show(&[]).ok();
@@ -172,9 +153,9 @@ fn unknown(connection: &mut Connection) {
 /// An agent that has SOUL.md, the given text, and its first meeting before it.
 fn known(connection: &mut Connection, soul: &str) {
     let shown = json!({"agent": entry("work"), "files": [], "bindings": []});
-    answer(connection, "agents.get", &json!({"agentId": "work"}), &shown);
+    serve(connection, "agents.get", &json!({"agentId": "work"}), &shown);
     let listed = json!({"path": "", "files": ["BOOTSTRAP.md", "SOUL.md"], "directories": []});
-    answer(connection, "workspace.list", &json!({"agentId": "work"}), &listed);
+    serve(connection, "workspace.list", &json!({"agentId": "work"}), &listed);
     let request = connection.expect("workspace.list");
     assert_eq!(request.params["path"], "skills/mail");
     connection.error(&request, 501, "path.not_found", "There is no folder.");
@@ -208,14 +189,14 @@ fn an_agent_that_is_not_there_is_made_without_a_first_meeting() {
     let run = played(&import(&dir, &["--json"]), |connection| {
         unknown(connection);
         let params = json!({"agentId": "work", "bootstrap": false});
-        answer(connection, "agents.create", &params, &json!({"agent": entry("work")}));
+        serve(connection, "agents.create", &params, &json!({"agent": entry("work")}));
         for (path, content) in [
             ("SOUL.md", "soul"),
             ("USER.md", "user"),
             ("skills/mail/SKILL.md", "skill"),
         ] {
             let params = json!({"agentId": "work", "path": path, "content": content});
-            answer(
+            serve(
                 connection,
                 "workspace.write",
                 &params,
@@ -243,7 +224,7 @@ fn only_what_is_missing_is_sent_and_a_first_meeting_goes() {
             connection.answer(&request, &json!({"path": path, "size": 4, "written": true}));
         }
         let params = json!({"agentId": "work", "path": "BOOTSTRAP.md"});
-        answer(
+        serve(
             connection,
             "workspace.delete",
             &params,
@@ -260,9 +241,9 @@ fn an_import_without_changes_says_so() {
     fs::write(dir.path().join("SOUL.md"), "soul").unwrap();
     let run = played(&import(&dir, &[]), |connection| {
         let shown = json!({"agent": entry("work"), "files": [], "bindings": []});
-        answer(connection, "agents.get", &json!({"agentId": "work"}), &shown);
+        serve(connection, "agents.get", &json!({"agentId": "work"}), &shown);
         let listed = json!({"path": "", "files": ["SOUL.md"], "directories": []});
-        answer(connection, "workspace.list", &json!({"agentId": "work"}), &listed);
+        serve(connection, "workspace.list", &json!({"agentId": "work"}), &listed);
         let request = connection.expect("workspace.read");
         connection.answer(
             &request,

@@ -8,6 +8,7 @@
 
 mod common;
 
+use common::channels;
 use common::fake_gateway::{Connection, FakeGateway};
 use common::terminal::Terminal;
 use serde_json::{Value, json};
@@ -24,16 +25,7 @@ fn answers(connection: &mut Connection, method: &str, answer: &Value) -> Value {
 }
 
 fn account(login: bool, more: &Value) -> Value {
-    let mut account = json!({
-        "accountId": "default", "connected": false, "authenticated": false,
-        "capabilities": {"peerKinds": ["dm"], "media": true, "reactions": true, "typing": true, "replies": true,
-            "edits": false, "buttons": false, "login": login, "maxTextChars": 4000},
-    });
-    account
-        .as_object_mut()
-        .unwrap()
-        .extend(more.as_object().unwrap().clone());
-    json!({"channel": "x", "accounts": [account]})
+    channels::accounts("x", &[channels::account(login, more)])
 }
 
 fn login(state: &str, more: &Value) -> Value {

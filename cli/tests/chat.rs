@@ -9,7 +9,7 @@
 mod common;
 
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
 
 use common::fake_gateway::{FakeGateway, SESSION, chat, delta, whole};
@@ -17,13 +17,7 @@ use common::{Home, Run, finish};
 use serde_json::json;
 
 fn start(home: &Home, args: &[&str]) -> Child {
-    home.command()
-        .arg("chat")
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    common::start(home.command().arg("chat").args(args))
 }
 
 fn interrupt(child: &Child) {

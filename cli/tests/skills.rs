@@ -11,10 +11,10 @@ mod common;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::thread;
 
+use common::Home;
 use common::fake_gateway::{Connection, FakeGateway};
-use common::{Home, Run};
+use common::play::{Play, asked, fed};
 use serde_json::{Value, json};
 
 const SHA: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -31,36 +31,6 @@ fn skill(name: &str, more: &Value) -> Value {
 
 fn report(skills: &[Value]) -> Value {
     json!({"agentId": "main", "refreshedAt": 1, "nodes": [], "skills": skills})
-}
-
-/// What the test does with one connection.
-type Play<'a> = Box<dyn FnOnce(&mut Connection) + 'a>;
-
-/// Runs `gsv` while the test plays one connection after the other.
-fn played(home: &Home, gateway: &FakeGateway, args: &[&str], plays: Vec<Play<'_>>) -> Run {
-    thread::scope(|scope| {
-        let run = scope.spawn(|| home.gsv(args));
-        for play in plays {
-            let mut connection = gateway.accept();
-            play(&mut connection);
-        }
-        run.join().unwrap()
-    })
-}
-
-fn asked(args: &[&str], method: &str, params: &Value, answer: &Value) -> Run {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    played(
-        &home,
-        &gateway,
-        args,
-        vec![Box::new(|connection| {
-            let request = connection.expect(method);
-            assert_eq!(&request.params, params, "{args:?}");
-            connection.answer(&request, answer);
-        })],
-    )
 }
 
 fn folder(home: &Home, files: &[(&str, &str)]) -> PathBuf {
@@ -174,10 +144,11 @@ fn sk5_a_folder_or_a_file_is_installed() {
             json!({"agentId": "work", "name": "post", "scope": "agent", "files": alone}),
         ),
     ] {
-        let run = played(
+        let run = fed(
             &home,
             &gateway,
             &args,
+            "",
             vec![Box::new(|connection| {
                 let request = connection.expect("skills.install");
                 assert_eq!(request.params, params);
@@ -227,10 +198,11 @@ fn sk5_removing_names_the_scope() {
     .ok();
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let run = played(
+    let run = fed(
         &home,
         &gateway,
         &["skills", "remove", "mail"],
+        "",
         vec![Box::new(|connection| {
             let request = connection.expect("skills.remove");
             connection.error(&request, 560, "skill.not_found", "There is no skill `mail`.");
@@ -252,12 +224,13 @@ fn sk4_the_files_that_were_shown_are_approved() {
         })
     };
     // Without a terminal, nothing is approved.
-    let run = played(&home, &gateway, &["skills", "approve", "mail"], vec![look()]).failed(2);
+    let run = fed(&home, &gateway, &["skills", "approve", "mail"], "", vec![look()]).failed(2);
     assert!(run.stderr.contains("--yes"), "{run:?}");
-    let run = played(
+    let run = fed(
         &home,
         &gateway,
         &["skills", "approve", "mail", "--yes"],
+        "",
         vec![
             look(),
             Box::new(|connection: &mut Connection| {
@@ -274,10 +247,11 @@ fn sk4_the_files_that_were_shown_are_approved() {
         "{run:?}"
     );
     // Changed in between: the gateway says so.
-    let run = played(
+    let run = fed(
         &home,
         &gateway,
         &["skills", "approve", "mail", "--yes", "--json"],
+        "",
         vec![
             look(),
             Box::new(|connection: &mut Connection| {

@@ -9,32 +9,11 @@
 mod common;
 
 use std::fs;
-use std::thread;
 
 use common::fake_gateway::{Connection, FakeGateway, Request};
-use common::{Home, Run, mode};
+use common::mode;
+use common::play::{played, played_in, serve};
 use serde_json::{Value, json};
-
-fn played_in(gateway: &FakeGateway, home: &Home, args: &[&str], play: impl FnOnce(&mut Connection)) -> Run {
-    thread::scope(|scope| {
-        let run = scope.spawn(|| home.gsv(args));
-        let mut connection = gateway.accept();
-        play(&mut connection);
-        drop(connection);
-        run.join().unwrap()
-    })
-}
-fn played(args: &[&str], play: impl FnOnce(&mut Connection)) -> Run {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    played_in(&gateway, &home, args, play)
-}
-/// Expects a request and its params, and answers it.
-fn serve(connection: &mut Connection, method: &str, params: &Value, answer: &Value) {
-    let request = connection.expect(method);
-    assert_eq!(&request.params, params, "{method}");
-    connection.answer(&request, answer);
-}
 
 const NEWER: &str = "1708300002000-bb";
 const OLDER: &str = "1708300001000-aa";

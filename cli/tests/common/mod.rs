@@ -1,7 +1,9 @@
 //! Helpers for tests of the built binary: a home for each test, and `gsv` in it.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod channels;
 pub mod fake_gateway;
+pub mod play;
 pub mod runtime;
 pub mod terminal;
 
@@ -97,31 +99,22 @@ impl Home {
     }
 
     pub fn gsv<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Run {
-        finish(
-            self.command()
-                .args(args)
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap(),
-        )
+        finish(start(self.command().args(args)))
     }
 
     pub fn gsv_with_stdin<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>, input: &str) -> Run {
-        let mut child = self
-            .command()
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = start(self.command().args(args).stdin(Stdio::piped()));
         // A command may end before it has read its input; its output decides.
         if let Err(error) = child.stdin.take().unwrap().write_all(input.as_bytes()) {
             assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{error}");
         }
         finish(child)
     }
+}
+
+/// Starts a program whose output the test reads.
+pub fn start(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 pub fn finish(child: Child) -> Run {

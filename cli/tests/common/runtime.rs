@@ -89,13 +89,7 @@ impl Embedded {
     }
 
     pub fn gsv(&self, args: &[&str]) -> Run {
-        let child = self
-            .command()
-            .args(args)
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn();
-        super::finish(child.unwrap())
+        super::finish(super::start(self.command().args(args)))
     }
 
     pub fn up(&self) -> Run {

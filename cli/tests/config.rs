@@ -1,0 +1,160 @@
+//! `gsv config` and `gsv local-config`, and where address and token come from.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+
+use common::fake_gateway::{FakeGateway, TOKEN};
+use common::play::{asked, refused};
+use common::{Home, finish, mode, start};
+use serde_json::json;
+
+#[test]
+fn config_values_are_json_first_and_strings_else() {
+    for (typed, sent) in [
+        ("5", json!(5)),
+        ("true", json!(true)),
+        ("{\"a\": [1]}", json!({"a": [1]})),
+        ("demo", json!("demo")),
+        ("\"5\"", json!("5")),
+    ] {
+        let run = asked(
+            &["config", "set", "model.id", typed],
+            "config.set",
+            &json!({"path": "model.id", "value": sent}),
+            &json!({"ok": true, "path": "model.id"}),
+        );
+        assert!(run.ok().stderr.contains("model.id is set"));
+    }
+}
+
+#[test]
+fn s5_a_secret_can_come_from_stdin() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    thread::scope(|scope| {
+        let run = scope.spawn(|| home.gsv_with_stdin(["config", "set", "apiKeys.anthropic", "-"], "sk-secret\n"));
+        let mut connection = gateway.accept();
+        let request = connection.expect("config.set");
+        assert_eq!(
+            request.params,
+            json!({"path": "apiKeys.anthropic", "value": "sk-secret"})
+        );
+        connection.answer(&request, &json!({"ok": true, "path": "apiKeys.anthropic"}));
+        let run = run.join().unwrap().ok();
+        assert!(!run.stdout.contains("sk-secret") && !run.stderr.contains("sk-secret"));
+    });
+}
+
+#[test]
+fn config_errors_show_the_gateway_s_message_and_exit_with_2() {
+    let run = refused(
+        &["config", "set", "modle.id", "x"],
+        "config.set",
+        510,
+        "config.unknown_path",
+        "modle is not a setting. Did you mean model?",
+    );
+    assert!(run.failed(2).stderr.contains("Did you mean model?"));
+}
+
+#[test]
+fn config_get_shows_plain_values_plainly() {
+    let answer = json!({"path": "model.id", "value": "demo"});
+    assert_eq!(
+        asked(
+            &["config", "get", "model.id"],
+            "config.get",
+            &json!({"path": "model.id"}),
+            &answer
+        )
+        .ok()
+        .stdout,
+        "demo\n"
+    );
+    assert_eq!(
+        asked(
+            &["--json", "config", "get", "model.id"],
+            "config.get",
+            &json!({"path": "model.id"}),
+            &answer
+        )
+        .ok()
+        .stdout,
+        "\"demo\"\n"
+    );
+    let run = asked(
+        &["config", "get"],
+        "config.get",
+        &json!({}),
+        &json!({"config": {"model": {"id": "demo"}}}),
+    )
+    .ok();
+    assert_eq!(run.json(), json!({"model": {"id": "demo"}}));
+    asked(
+        &["config", "unset", "model.id"],
+        "config.unset",
+        &json!({"path": "model.id"}),
+        &json!({"ok": true, "path": "model.id", "wasSet": true}),
+    )
+    .ok();
+}
+
+#[test]
+fn a_command_without_a_token_says_how_to_get_one() {
+    let run = Home::new().gsv(["session", "list"]).failed(3);
+    assert!(run.stderr.contains("gsv up"), "{}", run.stderr);
+}
+
+#[test]
+fn flags_and_environment_win_over_the_config() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config("url = \"ws://127.0.0.1:1/ws\"\ntoken = \"from-config\"\n");
+    let hello = thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let mut command = home.command();
+            command
+                .args(["tools", "list", "-u", &gateway.url()])
+                .env("GSV_TOKEN", "from-env");
+            finish(start(&mut command))
+        });
+        let mut connection = gateway.accept();
+        let request = connection.expect("tools.list");
+        connection.answer(&request, &json!({"tools": []}));
+        run.join().unwrap().ok();
+        connection.hello
+    });
+    assert_eq!(hello["auth"]["token"], "from-env");
+}
+
+#[test]
+fn s20_the_local_config_is_private_and_secrets_are_masked() {
+    let home = Home::new();
+    home.gsv_with_stdin(["local-config", "set", "token", "-"], &format!("{TOKEN}\n"))
+        .ok();
+    assert_eq!((mode(&home.config_file()), mode(&home.config_dir())), (0o600, 0o700));
+    let run = home.gsv(["local-config", "get"]).ok();
+    assert_eq!(run.stdout, "token  gsv_admin_abcdefghij_…0000\n");
+    assert_eq!(
+        home.gsv(["local-config", "path"]).ok().stdout.trim_end(),
+        home.config_file().to_str().unwrap()
+    );
+    fs::set_permissions(home.config_file(), fs::Permissions::from_mode(0o644)).unwrap();
+    for args in [&["local-config", "get"][..], &["session", "list"], &["chat", "hi"]] {
+        assert!(home.gsv(args).failed(1).stderr.contains("chmod 600"), "{args:?}");
+    }
+    fs::set_permissions(home.config_file(), fs::Permissions::from_mode(0o600)).unwrap();
+    let run = home.gsv(["local-config", "set", "tokn", "x"]).failed(2);
+    assert!(run.stderr.contains("Did you mean `token`?"), "{}", run.stderr);
+    home.gsv(["local-config", "unset", "token"]).ok();
+    home.gsv(["local-config", "get", "token"]).failed(1);
+}

@@ -1,0 +1,272 @@
+//! Tools, tokens, the audit log, status and doctor against a gateway that the test plays.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use common::channels::{connected, looks, strangers};
+use common::fake_gateway::Connection;
+use common::play::{Play, asked, played, played_all, refused, serve};
+use serde_json::json;
+
+#[test]
+fn tools_are_listed_and_called() {
+    let tools =
+        json!({"tools": [{"name": "laptop__Bash", "description": "Runs a command.\nSecond line.", "inputSchema": {}}]});
+    let run = asked(&["tools", "list"], "tools.list", &json!({}), &tools).ok();
+    assert!(
+        run.stdout.contains("laptop__Bash  Runs a command. Second line."),
+        "{}",
+        run.stdout
+    );
+    let params = json!({"tool": "gsv__ReadFile", "args": {"path": "a.md", "limit": 5}});
+    let run = asked(
+        &["tools", "call", "gsv__ReadFile", "path=a.md", "limit=5"],
+        "tool.invoke",
+        &params,
+        &json!({"result": "text"}),
+    )
+    .ok();
+    assert_eq!(run.stdout, "text\n");
+    let run = asked(
+        &["tools", "call", "x", "{}"],
+        "tool.invoke",
+        &json!({"tool": "x", "args": {}}),
+        &json!({"result": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}),
+    )
+    .ok();
+    assert_eq!(run.stdout, "a\nb\n");
+    let run = asked(
+        &["tools", "call", "x"],
+        "tool.invoke",
+        &json!({"tool": "x", "args": {}}),
+        &json!({"result": {"ok": true}}),
+    )
+    .ok();
+    assert_eq!(run.json(), json!({"ok": true}));
+    refused(
+        &["tools", "call", "laptop__Bash"],
+        "tool.invoke",
+        480,
+        "node.offline",
+        "The machine is not connected.",
+    )
+    .failed(1);
+    refused(
+        &["tools", "call", "laptop__Bash"],
+        "tool.invoke",
+        478,
+        "tool.queue_full",
+        "Too many.",
+    )
+    .failed(4);
+}
+
+#[test]
+fn s4_a_new_token_is_alone_on_stdout() {
+    let entry = json!({"tokenId": "abc", "kind": "node", "nodeId": "laptop", "last4": "9999", "createdAt": 1, "expiresAt": 7_776_000_001_u64});
+    let params = json!({"kind": "node", "nodeId": "laptop", "label": "mine", "expiresInMs": 7_776_000_000_u64});
+    let args = [
+        "token",
+        "create",
+        "--scope",
+        "node",
+        "--node",
+        "laptop",
+        "--expires",
+        "90d",
+        "--label",
+        "mine",
+    ];
+    let run = asked(
+        &args,
+        "tokens.create",
+        &params,
+        &json!({"token": "gsv_node_abc_9999", "entry": entry}),
+    )
+    .ok();
+    assert_eq!(run.stdout, "gsv_node_abc_9999\n");
+    assert!(
+        !run.stderr.contains("gsv_node_abc_9999") && run.stderr.contains("token revoke abc"),
+        "{}",
+        run.stderr
+    );
+    let run = asked(
+        &["token", "list"],
+        "tokens.list",
+        &json!({}),
+        &json!({"tokens": [entry], "count": 1}),
+    )
+    .ok();
+    assert!(
+        run.stdout.contains("abc") && run.stdout.contains("laptop") && run.stdout.contains("expired"),
+        "{}",
+        run.stdout
+    );
+    asked(
+        &["token", "revoke", "gsv_node_abc_9999"],
+        "tokens.revoke",
+        &json!({"tokenId": "abc"}),
+        &json!({"ok": true, "tokenId": "abc", "closed": 1}),
+    )
+    .ok();
+    refused(&["token", "list"], "tokens.list", 403, "auth.forbidden", "No.").failed(3);
+}
+
+#[test]
+fn s16_audit_entries_are_listed_and_a_broken_chain_is_reported() {
+    let entry = json!({"seq": 2, "at": 1, "actor": "client:cli", "action": "config.set", "decision": "allowed", "prevHash": "a", "hash": "b"});
+    let run = asked(
+        &["audit", "--limit", "1", "--action", "config.set"],
+        "audit.list",
+        &json!({"limit": 1, "action": "config.set"}),
+        &json!({"entries": [entry], "count": 1, "intact": false}),
+    )
+    .ok();
+    assert!(
+        run.stdout.contains("config.set") && run.stderr.contains("broken"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn status_shows_machines_and_sessions() {
+    let run = played(&["status", "--json"], |connection| {
+        let request = connection.expect("nodes.list");
+        connection.answer(&request, &json!({"nodes": [{"nodeId": "laptop", "online": true, "hostCapabilities": [], "toolCapabilities": {}, "tools": ["Bash"]}], "count": 1}));
+        let request = connection.expect("sessions.list");
+        connection.answer(
+            &request,
+            &json!({"sessions": [{"sessionKey": "agent:main:main", "createdAt": 1, "lastActiveAt": 2}], "count": 1}),
+        );
+    });
+    let status = run.ok().json();
+    assert_eq!(
+        (
+            &status["reachable"],
+            &status["nodes"][0]["nodeId"],
+            &status["sessions"][0]["sessionKey"]
+        ),
+        (&json!(true), &json!("laptop"), &json!("agent:main:main"))
+    );
+}
+
+#[test]
+fn doctor_looks_at_the_gateway() {
+    let hour = 3_600_000;
+    let now = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    let stats = json!({"sessionKey": "main", "sessionId": "s", "messageCount": 2, "tokens": {"input": 1, "output": 1, "total": 2}, "createdAt": now - hour, "updatedAt": 2, "uptime": 2 * hour, "isProcessing": false, "queueSize": 0});
+    let run = played(&["doctor", "--json"], |connection| {
+        let request = connection.expect("sessions.list");
+        let session = json!({"sessionKey": "main", "createdAt": 1, "lastActiveAt": 2});
+        connection.answer(&request, &json!({"sessions": [session], "count": 1}));
+        let request = connection.expect("session.stats");
+        connection.answer(&request, &stats);
+        let request = connection.expect("nodes.list");
+        connection.answer(&request, &json!({"nodes": [], "count": 0}));
+        let request = connection.expect("config.get");
+        connection.answer(
+            &request,
+            &json!({"config": {"model": {"provider": "anthropic", "id": "x"}, "apiKeys": {}}}),
+        );
+    });
+    let report = run.failed(1).json();
+    let level = |name: &str| {
+        report["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|check| check["name"] == name)
+            .unwrap()["level"]
+            .clone()
+    };
+    assert_eq!(level("token"), "ok");
+    assert_eq!(level("version"), "ok");
+    assert_eq!(level("clock"), "warn");
+    assert_eq!(level("machines"), "warn");
+    assert_eq!(level("model"), "fail");
+}
+
+fn overview(connection: &mut Connection) {
+    let entries = json!([
+        {"channel": "whatsapp", "accountId": "default", "connectedAt": 1},
+        {"channel": "fax", "accountId": "default", "connectedAt": 1}
+    ]);
+    serve(
+        connection,
+        "channels.list",
+        &json!({}),
+        &json!({"channels": entries, "count": 2, "bound": ["fax", "idle", "whatsapp"]}),
+    );
+    let request = connection.expect("channel.status");
+    connection.error(&request, 542, "channel.failed", "The channel fax did not answer.");
+    looks(connection, &connected());
+    serve(connection, "pair.list", &json!({}), &strangers());
+}
+
+#[test]
+fn p9_status_shows_accounts_undelivered_messages_and_pairing_requests() {
+    let play = || -> Play<'_> {
+        Box::new(|connection| {
+            serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
+            let request = connection.expect("sessions.list");
+            connection.answer(&request, &json!({"sessions": [], "count": 0}));
+            overview(connection);
+        })
+    };
+    let run = played_all(&["status"], vec![play()]).ok();
+    let shown = run.stdout.split_once("CHANNELS\n").unwrap().1;
+    insta::assert_snapshot!(shown, @r"
+    fax       The channel fax did not answer.
+    whatsapp  connected as +31612345678; 1 waiting for the agent; 2 undelivered or unknown; messages may have been missed
+
+    2 pairing requests: `gsv pair list`
+    ");
+    let run = played_all(&["status", "--json"], vec![play()]).ok().json();
+    assert_eq!(
+        (&run["channels"][1]["accounts"][0]["undelivered"], &run["strangers"]),
+        (&json!(2), &json!(2))
+    );
+}
+
+#[test]
+fn p9_the_doctor_reports_problems_of_channels() {
+    let run = played_all(
+        &["doctor", "--json"],
+        vec![Box::new(|connection| {
+            let request = connection.expect("sessions.list");
+            connection.answer(&request, &json!({"sessions": [], "count": 0}));
+            serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
+            let request = connection.expect("config.get");
+            connection.answer(
+                &request,
+                &json!({"config": {"model": {"provider": "demo", "id": "demo"}}}),
+            );
+            overview(connection);
+        })],
+    )
+    .failed(1)
+    .json();
+    let checks: Vec<(&str, &str)> = run["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|check| check["name"] == "channels")
+        .map(|check| (check["level"].as_str().unwrap(), check["found"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        checks,
+        [
+            ("fail", "fax: The channel fax did not answer."),
+            (
+                "warn",
+                "whatsapp: connected as +31612345678; 1 waiting for the agent; 2 undelivered or unknown; messages may have been missed"
+            ),
+            ("warn", "2 pairing requests"),
+        ]
+    );
+}

@@ -1,0 +1,135 @@
+//! `gsv session` against a gateway that the test plays.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use common::Home;
+use common::fake_gateway::{FakeGateway, TOKEN};
+use common::play::{asked, played_in, refused};
+use serde_json::json;
+
+#[test]
+fn sessions_are_listed_and_described() {
+    let answer = json!({"sessions": [{"sessionKey": "agent:main:main", "createdAt": 1, "lastActiveAt": 2, "label": "mine"}], "count": 3});
+    let run = asked(
+        &["session", "list", "--limit", "1"],
+        "sessions.list",
+        &json!({"limit": 1}),
+        &answer,
+    )
+    .ok();
+    assert!(run.stdout.starts_with("SESSION"), "{}", run.stdout);
+    assert!(run.stdout.contains("agent:main:main") && run.stdout.contains("mine"));
+    assert!(run.stderr.contains("2 more: --offset 1"), "{}", run.stderr);
+    assert_eq!(
+        asked(&["session", "list", "--json"], "sessions.list", &json!({}), &answer)
+            .ok()
+            .json(),
+        answer
+    );
+
+    let session = json!({"sessionId": "s1", "sessionKey": "agent:main:main", "createdAt": 1, "updatedAt": 2, "messageCount": 4, "tokens": {"input": 1000, "output": 5, "total": 1005},
+        "settings": {"model": {"provider": "demo", "id": "demo"}}, "previousSessionIds": [], "state": "idle"});
+    let run = asked(
+        &["session", "get", "main"],
+        "session.get",
+        &json!({"sessionKey": "main"}),
+        &session,
+    )
+    .ok();
+    assert!(
+        run.stdout.contains("1,000 in, 5 out") && run.stdout.contains("demo/demo"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn session_commands_default_to_the_configured_session() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!(
+        "url = \"{}\"\ntoken = \"{TOKEN}\"\nsession = \"agent:main:work\"\n",
+        gateway.url()
+    ));
+    let run = played_in(&gateway, &home, &["session", "reset"], |connection| {
+        let request = connection.expect("session.reset");
+        assert_eq!(request.params, json!({"sessionKey": "agent:main:work"}));
+        connection.answer(&request, &json!({"ok": true, "sessionKey": "agent:main:work", "oldSessionId": "a", "newSessionId": "b", "archivedMessages": 3, "archivedTo": "x.gz", "tokensCleared": {"input": 1, "output": 1, "total": 2}}));
+    });
+    assert!(run.ok().stderr.contains("3 messages archived to x.gz"));
+}
+
+#[test]
+fn session_settings_are_patched() {
+    let params = json!({"sessionKey": "main", "settings": {"model": {"provider": "a", "id": "b/c"}, "thinkingLevel": "high"}, "label": "x", "resetPolicy": {"mode": "idle", "idleMinutes": 5}});
+    let args = [
+        "session",
+        "set",
+        "main",
+        "--model",
+        "a/b/c",
+        "--think",
+        "high",
+        "--label",
+        "x",
+        "--reset",
+        "idle",
+        "--idle-minutes",
+        "5",
+    ];
+    asked(&args, "session.patch", &params, &json!({"ok": true})).ok();
+    Home::new().gsv(["session", "set", "main"]).failed(2);
+    Home::new()
+        .gsv(["session", "set", "main", "--model", "nonsense"])
+        .failed(2);
+}
+
+#[test]
+fn previews_show_messages_and_other_session_commands_ask_the_right_thing() {
+    let messages = json!([{"role": "user", "content": "hi", "timestamp": 1}, {"role": "assistant", "content": [{"type": "text", "text": "hello"}], "timestamp": 2}]);
+    let run = asked(
+        &["session", "preview", "main", "--limit", "2"],
+        "session.preview",
+        &json!({"sessionKey": "main", "limit": 2}),
+        &json!({"sessionKey": "main", "sessionId": "s", "messageCount": 2, "messages": messages}),
+    )
+    .ok();
+    assert!(
+        run.stdout.contains("user") && run.stdout.contains("hello\n"),
+        "{}",
+        run.stdout
+    );
+    asked(
+        &["session", "compact", "main", "--keep", "4"],
+        "session.compact",
+        &json!({"sessionKey": "main", "keepMessages": 4}),
+        &json!({"ok": true, "trimmedMessages": 1, "keptMessages": 4}),
+    )
+    .ok();
+    let stats = json!({"sessionKey": "main", "sessionId": "s", "messageCount": 2, "tokens": {"input": 1, "output": 1, "total": 2}, "createdAt": 1, "updatedAt": 2, "uptime": 1, "isProcessing": true, "queueSize": 2});
+    assert!(
+        asked(
+            &["session", "stats", "main"],
+            "session.stats",
+            &json!({"sessionKey": "main"}),
+            &stats
+        )
+        .ok()
+        .stdout
+        .contains("busy")
+    );
+    let run = refused(
+        &["session", "get", "nope"],
+        "session.get",
+        440,
+        "session.not_found",
+        "There is no such session.",
+    );
+    run.failed(1);
+}

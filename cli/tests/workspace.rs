@@ -1,0 +1,202 @@
+//! `gsv workspace` and `gsv search` against a gateway that the test plays.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+
+use common::fake_gateway::FakeGateway;
+use common::play::{asked, played_in, refused};
+use common::{Home, Run, finish, start};
+use serde_json::json;
+
+#[test]
+fn workspace_files_are_listed_read_written_and_removed() {
+    let run = asked(
+        &["workspace", "ls", "--agent", "work"],
+        "workspace.list",
+        &json!({"agentId": "work"}),
+        &json!({"path": "", "files": ["SOUL.md"], "directories": ["memory/"]}),
+    )
+    .ok();
+    assert_eq!(run.stdout, "memory/\nSOUL.md\n");
+    // Into a pipe a file is printed byte for byte.
+    let file = json!({"path": "a", "content": "raw\u{1b}[31m no line end", "size": 5, "etag": "e1"});
+    assert_eq!(
+        asked(
+            &["workspace", "cat", "a"],
+            "workspace.read",
+            &json!({"path": "a", "offset": 0}),
+            &file
+        )
+        .ok()
+        .stdout,
+        "raw\u{1b}[31m no line end"
+    );
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let source = home.root().join("source.txt");
+    fs::write(&source, "new").unwrap();
+    let args = ["workspace", "put", "a", source.to_str().unwrap(), "--if-match", "e1"];
+    let run = played_in(&gateway, &home, &args, |connection| {
+        let request = connection.expect("workspace.write");
+        assert_eq!(request.params, json!({"path": "a", "content": "new", "ifMatch": "e1"}));
+        connection.error(&request, 530, "workspace.conflict", "The file was changed meanwhile.");
+    });
+    run.failed(1);
+    let gone = asked(
+        &["workspace", "rm", "a"],
+        "workspace.delete",
+        &json!({"path": "a"}),
+        &json!({"path": "a", "deleted": true}),
+    )
+    .ok();
+    assert!(gone.stderr.contains("`gsv workspace restore a` undoes this"));
+}
+
+/// `gsv workspace edit` with an editor that runs a line of shell on the file.
+fn edited(script: &str, play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let temp = home.root().join("tmp");
+    fs::create_dir(&temp).unwrap();
+    let editor = home.root().join("editor");
+    fs::write(&editor, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let mut command = home.command();
+            command
+                .args(["workspace", "edit", "notes/SOUL.md"])
+                .env("EDITOR", &editor)
+                .env("TMPDIR", &temp);
+            finish(start(&mut command))
+        });
+        play(&gateway);
+        run.join().unwrap()
+    });
+    (run, home)
+}
+
+fn served_for_edit(gateway: &FakeGateway, content: &str) {
+    let mut connection = gateway.accept();
+    let request = connection.expect("workspace.read");
+    connection.answer(
+        &request,
+        &json!({"path": "notes/SOUL.md", "content": content, "size": 1, "etag": "e1"}),
+    );
+}
+
+#[test]
+fn an_edited_file_is_written_only_over_the_version_that_was_read() {
+    let (run, home) = edited("case \"$1\" in */SOUL.md) echo more >>\"$1\";; esac", |gateway| {
+        served_for_edit(gateway, "old\n");
+        let mut connection = gateway.accept();
+        let request = connection.expect("workspace.write");
+        assert_eq!(
+            request.params,
+            json!({"path": "notes/SOUL.md", "content": "old\nmore\n", "ifMatch": "e1"})
+        );
+        connection.answer(&request, &json!({"path": "notes/SOUL.md", "size": 9, "written": true}));
+    });
+    run.ok();
+    assert_eq!(
+        fs::read_dir(home.root().join("tmp")).unwrap().count(),
+        0,
+        "nothing is left behind"
+    );
+}
+
+#[test]
+fn an_edit_that_conflicts_is_kept() {
+    let (run, _home) = edited("echo mine >\"$1\"", |gateway| {
+        served_for_edit(gateway, "old\n");
+        let mut connection = gateway.accept();
+        let request = connection.expect("workspace.write");
+        connection.error(&request, 530, "workspace.conflict", "The file was changed meanwhile.");
+    });
+    let run = run.failed(1);
+    let place = run
+        .stderr
+        .split("Your text is in ")
+        .nth(1)
+        .unwrap()
+        .trim()
+        .trim_end_matches('.');
+    assert_eq!(fs::read_to_string(place).unwrap(), "mine\n");
+}
+
+#[test]
+fn an_edit_without_a_change_or_with_a_failed_editor_writes_nothing() {
+    let (run, _home) = edited("true", |gateway| served_for_edit(gateway, "old\n"));
+    assert!(run.ok().stderr.contains("nothing changed"));
+    let (run, _home) = edited("echo x >\"$1\"; exit 1", |gateway| served_for_edit(gateway, "old\n"));
+    run.failed(1);
+}
+
+#[test]
+fn p5_4_search_shows_hits_their_places_and_how_to_open_them() {
+    let hits = json!([
+        {"source": "workspace", "path": "MEMORY.md", "position": 3, "at": 1, "snippet": "the \u{e000}boat\u{e001} is blue", "score": 2.0},
+        {"source": "archives", "path": "sessions/a.jsonl.gz", "position": 0, "role": "toolResult", "snippet": "a \u{e000}boat\u{e001}", "score": 1.0},
+        {"source": "sessions", "sessionKey": "agent:main:main", "role": "user", "snippet": "my \u{e000}boat\u{e001}", "score": 1.0},
+    ]);
+    let answer = json!({"hits": hits, "more": true, "notes": ["1,200 messages are not indexed yet; search again."]});
+    let run = asked(
+        &["search", "boat -blue", "red*", "--in", "workspace,archives", "--in", "sessions", "-s", "main", "--agent", "main", "--limit", "3"],
+        "search.query",
+        &json!({"query": "boat -blue red*", "agentId": "main", "sources": ["workspace", "archives", "sessions"], "sessionKey": "main", "limit": 3}),
+        &answer,
+    )
+    .ok();
+    assert!(
+        run.stdout.contains("MEMORY.md:3") && run.stdout.contains("the boat is blue"),
+        "{run:?}"
+    );
+    assert!(
+        run.stdout.contains("tool result") && run.stdout.contains("agent:main:main"),
+        "{run:?}"
+    );
+    for words in [
+        "1,200 messages",
+        "--offset 3",
+        "gsv workspace cat MEMORY.md",
+        "gsv session show sessions/a.jsonl.gz",
+    ] {
+        assert!(run.stderr.contains(words), "{words}: {run:?}");
+    }
+    let run = asked(
+        &["search", "boat", "--json"],
+        "search.query",
+        &json!({"query": "boat"}),
+        &answer,
+    )
+    .ok();
+    assert_eq!(run.json(), answer);
+    let run = asked(
+        &["search", "nothing"],
+        "search.query",
+        &json!({"query": "nothing"}),
+        &json!({"hits": [], "more": false, "notes": []}),
+    )
+    .ok();
+    assert!(
+        run.stdout.is_empty() && run.stderr.contains("Nothing was found."),
+        "{run:?}"
+    );
+    let run = refused(
+        &["search", "!!"],
+        "search.query",
+        585,
+        "search.bad_query",
+        "There is nothing to search for.",
+    );
+    assert!(run.failed(2).stderr.contains("nothing to search for"));
+}
