@@ -1,5 +1,6 @@
 //! Channels of the gateway on this machine: lists the ones that it can run, and enables them. Never changes another gateway.
 
+use gsv_link::Target;
 use gsv_protocol::methods::{ChannelStatus, ChannelsList};
 use gsv_protocol::types::{ChannelAccount, ChannelStatusParams};
 use gsv_protocol::{NoParams, errors};
@@ -11,23 +12,17 @@ use crate::embedded::channels::{self, TakenUp};
 use crate::embedded::layout::Layout;
 use crate::embedded::runtime::Runtime;
 use crate::embedded::state::{Found, State};
-use crate::embedded::up::is_loopback;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Output;
 
 /// The state folder of the gateway behind an address, if it runs on this machine.
 fn layout(url: &str) -> Option<Layout> {
     let layout = Layout::find().ok()?;
+    let target = Target::parse(url).ok().filter(Target::is_loopback)?;
     match State::read(&layout.state()) {
-        Found::State(state) if is_loopback(url) && port(url) == Some(state.port) => Some(layout),
+        Found::State(state) if state.port == target.port => Some(layout),
         _ => None,
     }
-}
-
-fn port(url: &str) -> Option<u16> {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next()?;
-    authority.rsplit_once(':')?.1.parse().ok()
 }
 
 /// The channels that this machine's gateway can run.
@@ -114,18 +109,5 @@ async fn enable(out: Output, url: &str, channel: &str, unknown: &Failure) -> Out
             }
             Err(failure)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_are_read_from_addresses() {
-        assert_eq!(port("ws://127.0.0.1:8787/ws"), Some(8787));
-        assert_eq!(port("http://[::1]:99"), Some(99));
-        assert_eq!(port("wss://gsv.example.workers.dev/ws"), None);
-        assert_eq!(port("ws://[::1]/ws"), None);
     }
 }

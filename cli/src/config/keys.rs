@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use gsv_link::Target;
+
 use crate::exit::{Failure, Outcome};
 use crate::suggest;
 
@@ -87,18 +89,13 @@ fn or_problem(valid: bool, problem: &'static str) -> Result<(), &'static str> {
 }
 
 pub fn check_url(url: &str) -> Result<(), &'static str> {
-    let schemes = ["ws://", "wss://", "http://", "https://"];
-    let Some(rest) = schemes.iter().find_map(|scheme| url.strip_prefix(scheme)) else {
+    if !url.contains("://") || url.len() > 2_048 {
         return Err("the address must begin with ws://, wss://, http:// or https://");
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.is_empty() || url.len() > 2_048 || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return Err("the address has no host, or characters that an address can't have");
     }
-    or_problem(
-        !authority.contains('@'),
-        "put the token into `token`, not into the address",
-    )
+    let parsed = Target::parse(url);
+    parsed
+        .map(drop)
+        .map_err(|_| "it is not like ws://HOST:PORT or https://HOST, without a password")
 }
 
 pub fn check_node_id(id: &str) -> Result<(), &'static str> {

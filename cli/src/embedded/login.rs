@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use gsv_link::Target;
+
 use super::bootstrap::{Bootstrap, NewToken};
 use super::layout::Layout;
 use super::url;
@@ -61,39 +63,5 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
 
 /// Whether an address is on this machine.
 pub fn is_loopback(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loopback_addresses_are_recognised() {
-        for url in [
-            "ws://127.0.0.1:8787/ws",
-            "http://localhost/",
-            "ws://[::1]:1/ws",
-            "ws://127.9.9.9",
-        ] {
-            assert!(is_loopback(url), "{url}");
-        }
-        for url in [
-            "wss://gsv.example.workers.dev/ws",
-            "ws://127.0.0.1.evil.com/",
-            "ws://localhost.evil.com",
-            "ws://[2001:db8::1]/",
-        ] {
-            assert!(!is_loopback(url), "{url}");
-        }
-    }
+    Target::parse(url).is_ok_and(|target| target.is_loopback())
 }

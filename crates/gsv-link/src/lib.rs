@@ -18,5 +18,6 @@ pub use driver::handles::{Events, LinkEvent};
 pub use error::LinkError;
 pub use gsv_protocol::types::Mode;
 pub use link::Link;
+pub use net::target::Target;
 pub use options::{LedgerProvider, Options, ResumeProvider};
 pub use upload::Upload;

@@ -1,5 +1,7 @@
 //! The address of a gateway: reads what a person wrote, and names the paths behind it. Opens nothing.
 
+use std::net::IpAddr;
+
 use tokio_tungstenite::tungstenite::http::Uri;
 
 use crate::error::LinkError;
@@ -79,6 +81,12 @@ impl Target {
         })
     }
 
+    /// Whether the address is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        let address = self.host.parse::<IpAddr>();
+        self.host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
     pub fn authority(&self) -> &str {
         self.uri
             .authority()
@@ -138,6 +146,22 @@ mod tests {
         assert_eq!(media("https://host/gsv/ws"), "/gsv/media");
         assert_eq!(Target::parse("http://[::1]:99").unwrap().host, "::1");
         assert_eq!(Target::parse("https://a").unwrap().port, 443);
+    }
+
+    #[test]
+    fn addresses_of_this_machine_are_recognised() {
+        for (given, is_here) in [
+            ("ws://127.0.0.1:8787/ws", true),
+            ("http://localhost/", true),
+            ("ws://[::1]:1/ws", true),
+            ("ws://127.9.9.9", true),
+            ("wss://gsv.example.workers.dev/ws", false),
+            ("ws://127.0.0.1.evil.com/", false),
+            ("ws://localhost.evil.com", false),
+            ("ws://[2001:db8::1]/", false),
+        ] {
+            assert_eq!(Target::parse(given).unwrap().is_loopback(), is_here, "{given}");
+        }
     }
 
     #[test]
