@@ -22,6 +22,11 @@ const CODE: &str = "36";
 const ESCAPE: &str = "\u{1b}[";
 const RESET: &str = "\u{1b}[0m";
 
+/// The Markdown that is understood beside the common one.
+pub const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS);
+
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
     pub width: usize,
@@ -30,9 +35,8 @@ pub struct Look {
 
 /// The text ends with a line feed unless it is empty.
 pub fn render(source: &str, look: Look) -> String {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::new(look);
-    for event in Parser::new_ext(source, options) {
+    for event in Parser::new_ext(source, OPTIONS) {
         writer.event(event);
     }
     writer.flush();

@@ -1,58 +1,39 @@
 //! Finds the part of a growing Markdown text whose rendering is final. Pure.
 
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
+
+use crate::markdown::OPTIONS;
+
 /// The length of the complete blocks at the beginning of a growing text: later text cannot change how they look.
 pub fn stable_prefix(text: &str) -> usize {
-    let mut stable = 0;
-    let mut fence: Option<(char, usize)> = None;
-    let mut after_blank = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        let whole = line.ends_with('\n');
-        let body = line.trim_end();
-        match fence {
-            Some((mark, length)) => {
-                let closing = body.trim_start();
-                if whole && closing.chars().count() >= length && closing.chars().all(|c| c == mark) {
-                    fence = None;
-                    stable = at;
-                }
-            }
-            None if body.is_empty() => {
-                if whole && after_blank.is_none() {
-                    after_blank = Some(at);
-                }
-            }
-            None => {
-                // An indented line, or another item, may belong to the list before the blank line.
-                if let Some(border) = after_blank.take()
-                    && !line.starts_with([' ', '\t'])
-                    && !may_be_item(body)
-                {
-                    stable = border;
-                }
-                let opening = body.trim_start();
-                let indent = body.len() - opening.len();
-                let mark = opening
-                    .chars()
-                    .next()
-                    .filter(|c| (*c == '`' || *c == '~') && indent < 4);
-                if let Some(mark) = mark {
-                    let length = opening.chars().take_while(|c| *c == mark).count();
-                    // The info string of a backtick fence has no backtick; such a line is ordinary text.
-                    let is_fence = mark == '~' || !opening.trim_start_matches('`').contains('`');
-                    if length >= 3 && whole && is_fence {
-                        if indent == 0 {
-                            stable = stable.max(start);
-                        }
-                        fence = Some((mark, length));
-                    }
-                }
-            }
+    // The last line may still grow into something else: an ordinary word stands for it.
+    let (whole, last_line) = text.split_at(line_start(text, text.len()));
+    let probe = format!("{whole}x");
+    let mut blocks = Vec::new();
+    let mut depth = 0;
+    for (event, range) in Parser::new_ext(&probe, OPTIONS).into_offset_iter() {
+        if depth == 0 && !matches!(event, Event::End(_)) {
+            let kind = Event::Start(Tag::CodeBlock(CodeBlockKind::Indented));
+            let may_go_on = event == kind || matches!(event, Event::Start(Tag::List(_)));
+            blocks.push((line_start(&probe, range.start), may_go_on));
+        }
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth -= 1,
+            _ => {}
         }
     }
-    stable
+    // An indented line, or another item, may belong to the block before it, even after a blank line.
+    let continues = last_line.is_empty() || last_line.starts_with([' ', '\t']) || may_be_item(last_line);
+    match blocks.as_slice() {
+        [.., (start, true), (last, _)] if *last == whole.len() && continues => *start,
+        [.., (last, _)] => *last,
+        [] => 0,
+    }
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |end| end + 1)
 }
 
 /// Whether a line begins a list item, or may begin one when it grows.
@@ -76,7 +57,9 @@ mod tests {
         for (text, stable) in [
             ("", ""),
             ("open par", ""),
-            ("par\n\n", ""),
+            ("par\n\n", "par\n\n"),
+            ("# head\n", "# head\n"),
+            ("    code\n\n", ""),
             ("par\n\nnext", "par\n\n"),
             ("- a\n\n  still a", ""),
             ("- a\n\nnext", "- a\n\n"),
