@@ -98,12 +98,8 @@ pub fn link_failure(error: &LinkError) -> Failure {
         LinkError::Remote(shape) | LinkError::Refused { error: shape } => Failure::from_wire(shape),
         // These sentences end with what to do.
         _ => Failure {
-            exit: Exit::from_code(error.exit_status()),
-            message: error.to_string(),
-            next: String::new(),
             reason: Some(error.reason().to_owned()),
-            lines: Vec::new(),
-            details: None,
+            ..Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
         },
     }
 }

@@ -9,42 +9,34 @@ use serde_json::Value;
 
 /// Exit statuses. The contract's error table carries the same numbers per reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Exit {
     /// It was tried and failed.
-    Failed,
+    Failed = 1,
     /// The arguments or the input are wrong.
-    Usage,
+    Usage = 2,
     /// The token is missing, wrong, or may not do this.
-    Auth,
+    Auth = 3,
     /// It may work in a moment.
-    TryLater,
+    TryLater = 4,
     /// GSV itself is at fault.
-    Bug,
+    Bug = 70,
     /// The user stopped it.
-    Interrupted,
+    Interrupted = 130,
 }
 
 impl Exit {
     pub const fn code(self) -> u8 {
-        match self {
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::Auth => 3,
-            Self::TryLater => 4,
-            Self::Bug => 70,
-            Self::Interrupted => 130,
-        }
+        self as u8
     }
 
-    pub const fn from_code(code: u8) -> Self {
-        match code {
-            2 => Self::Usage,
-            3 => Self::Auth,
-            4 => Self::TryLater,
-            70 => Self::Bug,
-            130 => Self::Interrupted,
-            _ => Self::Failed,
-        }
+    /// A status that this version does not know counts as plain failure.
+    pub fn from_code(code: u8) -> Self {
+        let known = [Self::Usage, Self::Auth, Self::TryLater, Self::Bug, Self::Interrupted];
+        known
+            .into_iter()
+            .find(|exit| exit.code() == code)
+            .unwrap_or(Self::Failed)
     }
 }
 
@@ -116,12 +108,8 @@ impl Failure {
             None => format!("The gateway answered `{reason}`."),
         };
         Self {
-            exit,
-            message,
-            next: row.map_or("", |row| row.hint).to_owned(),
             reason: Some(reason.to_owned()),
-            lines: Vec::new(),
-            details: None,
+            ..Self::new(exit, message, row.map_or("", |row| row.hint))
         }
     }
 

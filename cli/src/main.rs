@@ -25,6 +25,7 @@ mod in_place;
 mod markdown;
 mod output;
 mod paths;
+mod private_file;
 mod qr;
 mod skill_files;
 mod suggest;

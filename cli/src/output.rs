@@ -166,12 +166,16 @@ impl Output {
         lines == whole
     }
 
-    /// `key  value` lines, keys aligned.
-    pub fn fields<N: AsRef<str>>(self, fields: &[(N, String)]) {
+    /// `key  value` lines of the fields that have a value, keys aligned.
+    pub fn fields<N: AsRef<str>, V: Into<Option<String>>>(self, fields: impl IntoIterator<Item = (N, V)>) {
+        let fields = fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.into()?)));
+        let fields: Vec<(N, String)> = fields.collect();
         let wide = fields.iter().map(|(name, _)| name.as_ref().len()).max().unwrap_or(0);
         for (name, value) in fields {
             let name = self.paint(Style::Dim, &format!("{:wide$}", name.as_ref()));
-            self.line(&format!("{name}  {}", clean(value).trim_end()));
+            self.line(&format!("{name}  {}", clean(&value).trim_end()));
         }
     }
 

@@ -4,9 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Epoch milliseconds by this machine's clock.
 pub fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
 }
 
 /// `90d`, `12h`, `30m`, `45s`, `500ms`, and sums like `1h30m`. A bare number is seconds.
@@ -28,6 +26,19 @@ pub fn duration(ms: u64) -> String {
         3_600..=86_399 => two(seconds / 3_600, "h", seconds % 3_600 / 60, "min"),
         _ => two(seconds / 86_400, "d", seconds % 86_400 / 3_600, "h"),
     }
+}
+
+/// The same in whole seconds.
+pub fn in_seconds(ms: u64) -> String {
+    match ms / 1_000 {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => duration(seconds * 1_000),
+    }
+}
+
+/// Saturated: no time of people is longer.
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn two(big: u64, big_unit: &str, small: u64, small_unit: &str) -> String {

@@ -22,57 +22,37 @@ pub fn try_parse_from(typed: &[OsString]) -> Result<Cli, clap::Error> {
     let (before, [name, rest @ ..]) = typed.split_at(typed.len() - words.len()) else {
         return Ok(cli);
     };
-    if rest.iter().any(|word| word == "-h" || word == "--help") && verb_at(rest).is_none() {
-        return Cli::try_parse_from(before.iter().cloned().chain(["--help".into()]));
-    }
-    let (verb, rest) = match verb_at(rest) {
-        Some(at) => match rest[at].to_str().filter(|verb| VERBS.contains(verb)) {
-            Some(verb) => (verb, [&rest[..at], &rest[at + 1..]].concat()),
-            None => return Err(unknown_verb(name, &rest[at].to_string_lossy())),
-        },
-        // Without a verb: the status, with or without flags.
-        None => ("status", rest.to_vec()),
+    let reordered = |verb: &str, rest: &[OsString]| {
+        let verb = [OsString::from(verb), name.clone()];
+        Cli::try_parse_from([before, &verb, rest].concat())
     };
-    if rest.is_empty()
-        && verb == "status"
-        && words.len() == 1
-        && let Some(meant) = name
+    // A verb may also be a flag's value: then the line can be read only without it.
+    let mut wrong = None;
+    for (at, word) in rest.iter().enumerate() {
+        if let Some(verb) = VERBS.into_iter().find(|verb| word == verb) {
+            match reordered(verb, &[&rest[..at], &rest[at + 1..]].concat()) {
+                Err(error) if error.kind() != ErrorKind::DisplayHelp => wrong = wrong.or(Some(error)),
+                read => return read,
+            }
+        }
+    }
+    let is_flag = |word: &OsString| word.to_string_lossy().starts_with('-');
+    match (wrong, rest.first()) {
+        (Some(error), _) => Err(error),
+        (None, Some(word)) if !is_flag(word) => Err(unknown_verb(name, &word.to_string_lossy())),
+        (None, Some(_)) if rest.iter().any(|word| word == "-h" || word == "--help") => {
+            Cli::try_parse_from([before, &["--help".into()]].concat())
+        }
+        (None, None) => match name
             .to_str()
             .and_then(|name| nearest(name, VERBS.into_iter().chain(["list"])))
-    {
-        return Err(mistyped(name, meant));
+        {
+            Some(meant) => Err(mistyped(name, meant)),
+            None => reordered("status", rest),
+        },
+        // Without a verb: the status.
+        (None, Some(_)) => reordered("status", rest),
     }
-    let reordered = before
-        .iter()
-        .cloned()
-        .chain([OsString::from(verb), name.clone()])
-        .chain(rest);
-    Cli::try_parse_from(reordered)
-}
-
-/// The first word that is neither a flag nor a flag's value.
-fn verb_at(rest: &[OsString]) -> Option<usize> {
-    let mut after_flag = false;
-    rest.iter().position(|word| {
-        let word = word.to_string_lossy();
-        let is_value = std::mem::replace(&mut after_flag, takes_value(&word));
-        !is_value && !word.starts_with('-')
-    })
-}
-
-/// Whether a word is a flag of `gsv channel` whose value is the next word.
-fn takes_value(word: &str) -> bool {
-    let mut root = Cli::command();
-    root.build();
-    let verbs = root
-        .find_subcommand("channel")
-        .into_iter()
-        .flat_map(clap::Command::get_subcommands);
-    verbs.flat_map(clap::Command::get_arguments).any(|arg| {
-        let short = arg.get_short().map(|short| format!("-{short}"));
-        let long = arg.get_long().map(|long| format!("--{long}"));
-        arg.get_action().takes_values() && [short, long].iter().flatten().any(|flag| flag == word)
-    })
 }
 
 fn unknown_verb(name: &OsString, verb: &str) -> clap::Error {

@@ -55,29 +55,3 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
         _ => Err("write it like KEY=VALUE".to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn models_are_named_by_provider_and_id() {
-        let model = model_ref("openrouter/meta/llama").unwrap();
-        assert_eq!(
-            (model.provider.as_str(), model.id.as_str()),
-            ("openrouter", "meta/llama")
-        );
-        for wrong in ["gpt", "/x", "x/"] {
-            assert!(model_ref(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_agent_id_is_refused_and_the_right_one_named() {
-        assert_eq!(agent_id("work"), Ok(AgentId("work".to_owned())));
-        assert!(agent_id("My Bot").unwrap_err().contains("`my-bot`"));
-        for wrong in ["", "a:b", "../x", &"x".repeat(65)] {
-            assert!(agent_id(wrong).is_err(), "{wrong}");
-        }
-    }
-}

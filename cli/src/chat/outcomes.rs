@@ -5,7 +5,7 @@ use std::time::Duration;
 use gsv_protocol::errors;
 
 use crate::exit::{Exit, Failure};
-use crate::units::duration;
+use crate::units::{duration, millis};
 
 pub fn run_failed(session: &str, message: String, reason: Option<String>) -> Failure {
     match reason {
@@ -71,7 +71,7 @@ pub fn unreplayable(session: &str) -> Failure {
 }
 
 pub fn words(time: Duration) -> String {
-    duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    duration(millis(time))
 }
 
 fn look(session: &str) -> String {

@@ -118,19 +118,6 @@ impl Turn<'_> {
 }
 
 #[test]
-fn c4_an_answer_is_shown_as_it_comes_and_ends_the_turn() {
-    let mut followed = followed();
-    let mut turn = start(&mut followed, None);
-    assert_eq!(turn.plays(accepted(7), 0), [""; 0]);
-    assert_eq!(turn.plays(delta(0, "Hel"), 1), ["text Hel"]);
-    let other = json!({"state": "delta", "runId": "other", "step": 1, "attempt": 1, "offset": 0, "text": "x"});
-    assert_eq!(turn.plays(chat(other), 1), [""; 0]);
-    let end = ["text lo", "EndOfText", "usage", "end"];
-    assert_eq!(turn.plays(chat(done(8, "Hello")), 2), end);
-    assert_eq!(followed.last_seq, Some(8));
-}
-
-#[test]
 fn c5_after_a_reconnect_missed_events_are_asked_for_once_and_live_events_wait() {
     let mut followed = followed();
     let mut turn = start(&mut followed, None);
@@ -151,18 +138,6 @@ fn c5_after_a_reconnect_missed_events_are_asked_for_once_and_live_events_wait() 
         [""; 0],
         "not asked"
     );
-}
-
-#[test]
-fn c5_the_end_of_the_run_may_be_among_the_missed_events() {
-    let mut followed = followed();
-    let mut turn = start(&mut followed, None);
-    turn.plays(accepted(7), 0);
-    turn.plays(lost(), 1);
-    turn.plays(connected(), 2);
-    let framed = json!({"event": "chat", "payload": done(8, "Hi")});
-    let end = turn.plays(caught_up(8, &[framed], &json!({"state": "idle"})), 3);
-    assert_eq!(end, ["text Hi", "EndOfText", "usage", "end"]);
 }
 
 #[test]
@@ -237,35 +212,6 @@ fn c5_a_turn_after_a_quiet_loss_of_the_connection_begins_with_a_catch_up() {
     followed.note_link(&News::Lost("gone".to_owned()));
     let mut turn = start(&mut followed, None);
     assert_eq!(turn.plays(connected(), 0), ["subscribe Some(4)"]);
-}
-
-#[test]
-fn commands_and_refusals_end_the_turn_at_once() {
-    for (answer, effects) in [
-        (
-            json!({"status": "command", "command": "status", "response": "idle"}),
-            vec!["answer idle", "end"],
-        ),
-        (
-            json!({"status": "command", "command": "stop"}),
-            vec!["note done", "end"],
-        ),
-        (
-            json!({"status": "directive-only", "response": "high"}),
-            vec!["answer high", "end"],
-        ),
-        (
-            json!({"status": "command", "command": "model", "error": "No such model."}),
-            vec!["EndOfText", "end 1: No such model."],
-        ),
-        (
-            json!({"status": "paused", "runId": "r", "response": "An approval is open."}),
-            vec!["EndOfText", "end 4: An approval is open."],
-        ),
-    ] {
-        let mut followed = followed();
-        assert_eq!(start(&mut followed, None).plays(sent(answer), 0), effects);
-    }
 }
 
 #[test]

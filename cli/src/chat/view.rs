@@ -168,7 +168,7 @@ fn usage_line(usage: Option<&Usage>, took: Duration) -> String {
         parts.push(format!("{} out", units::grouped(usage.output)));
         parts.extend(usage.cost_usd.map(units::dollars));
     }
-    parts.push(units::duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
+    parts.push(units::duration(units::millis(took)));
     parts.join(" · ")
 }
 

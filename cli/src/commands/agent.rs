@@ -72,15 +72,11 @@ async fn new(context: &Context, args: AgentNew) -> Outcome {
         default: args.default.then_some(true),
         bootstrap: None,
     };
-    let result = context.ask::<AgentsCreate>(params).await?;
     let AgentId(id) = args.id;
-    context.out.done(
-        &result,
-        &format!(
-            "agent {id} is created. Talk to it: `gsv chat --agent {id}`. Its files: `gsv workspace ls --agent {id}`."
-        ),
+    let words = format!(
+        "agent {id} is created. Talk to it: `gsv chat --agent {id}`. Its files: `gsv workspace ls --agent {id}`."
     );
-    Ok(())
+    context.change::<AgentsCreate>(params, |_| words).await
 }
 
 /// The text itself, or the content of a file named with `@`.
@@ -100,20 +96,19 @@ fn text_or_file(value: &str) -> Outcome<String> {
 fn print(out: Output, result: AgentsGetResult) {
     let now = now_ms();
     let agent = result.agent;
-    let mut fields = vec![("agent", agent.agent_id.to_string())];
-    if agent.is_default {
-        fields.push(("default", "yes".to_owned()));
-    }
-    fields.extend(agent.description.map(|text| ("about", text)));
-    fields.push(("model", model_name(agent.model.as_ref())));
-    if !agent.commissioned {
-        fields.push(("met", format!("not yet: `gsv chat --agent {}`", agent.agent_id)));
-    }
-    fields.push(("sessions", grouped(agent.sessions)));
-    fields.extend(agent.last_active_at.map(|at| ("active", ago(at, now))));
-    fields.extend(result.system_prompt.map(|prompt| ("prompt", one_line(&prompt, 100))));
-    fields.extend(result.bindings.iter().map(|binding| ("answers", place(binding))));
-    out.fields(&fields);
+    let to_meet = format!("not yet: `gsv chat --agent {}`", agent.agent_id);
+    let fields = [
+        ("agent", Some(agent.agent_id.to_string())),
+        ("default", agent.is_default.then(|| "yes".to_owned())),
+        ("about", agent.description),
+        ("model", Some(model_name(agent.model.as_ref()))),
+        ("met", Some(to_meet).filter(|_| !agent.commissioned)),
+        ("sessions", Some(grouped(agent.sessions))),
+        ("active", agent.last_active_at.map(|at| ago(at, now))),
+        ("prompt", result.system_prompt.map(|prompt| one_line(&prompt, 100))),
+    ];
+    let answers = result.bindings.iter().map(|binding| ("answers", Some(place(binding))));
+    out.fields(fields.into_iter().chain(answers));
     if !result.files.is_empty() {
         let files = result.files.into_iter();
         let rows = files.map(|file| [file.path, bytes(file.size_bytes), ago(file.updated_at, now)]);

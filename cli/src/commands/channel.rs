@@ -208,10 +208,11 @@ fn print(out: Output, asked: &Asked, one: &ChannelAccount) {
         ("too old", late),
         ("gap", account::gap(one)),
     ];
-    let known = fields
+    let fields = fields.map(|(name, value)| (name.to_owned(), value));
+    let details = account::details(one)
         .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    out.fields(&known.chain(account::details(one)).collect::<Vec<_>>());
+        .map(|(name, value)| (name, Some(value)));
+    out.fields(fields.into_iter().chain(details));
 }
 
 /// Messages that were not delivered or have an unknown outcome, the newest first.
@@ -244,13 +245,14 @@ async fn stop(context: &Context, which: Which) -> Outcome {
         channel: channel.clone(),
         account_id: account,
     };
-    let stopped = context.ask::<ChannelStop>(params).await;
-    let result = stopped.map_err(|failure| account::explain_unknown(failure, &channel))?;
-    let name = account::name(&channel, &result.account_id);
-    let start = account::command(&channel, &result.account_id, "start");
-    let words = format!("{name} is stopped; waiting messages are kept. Start it again: {start}");
-    context.out.done(&result, &words);
-    Ok(())
+    let stopped = context.change::<ChannelStop>(params, |result| {
+        let name = account::name(&channel, &result.account_id);
+        let start = account::command(&channel, &result.account_id, "start");
+        format!("{name} is stopped; waiting messages are kept. Start it again: {start}")
+    });
+    stopped
+        .await
+        .map_err(|failure| account::explain_unknown(failure, &channel))
 }
 
 async fn logout(context: &Context, which: Which, yes: bool) -> Outcome {
@@ -285,10 +287,9 @@ async fn logout(context: &Context, which: Which, yes: bool) -> Outcome {
         channel: channel.clone(),
         account_id: id,
     };
-    let result = context.ask::<ChannelLogout>(params).await?;
-    let name = account::name(&channel, &result.account_id);
-    context
-        .out
-        .done(&result, &format!("{name} is logged out, and its keys are deleted"));
-    Ok(())
+    let logged_out = context.change::<ChannelLogout>(params, |result| {
+        let name = account::name(&channel, &result.account_id);
+        format!("{name} is logged out, and its keys are deleted")
+    });
+    logged_out.await
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::clean::visible;
 use crate::exit::Failure;
-use crate::units::{duration, time};
+use crate::units::{in_seconds, time};
 use crate::width::cut;
 
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -115,7 +115,7 @@ pub fn reason(channel: &str, account: &ChannelAccount, now: u64) -> String {
             let name = identity(account).map(|name| format!("as {name}"));
             let since = account
                 .connected_since
-                .map(|since| format!("for {}", lasting(now.saturating_sub(since))));
+                .map(|since| format!("for {}", in_seconds(now.saturating_sub(since))));
             let words: Vec<String> = [name, since].into_iter().flatten().collect();
             let parts = [words.join(" "), error];
             parts
@@ -128,14 +128,6 @@ pub fn reason(channel: &str, account: &ChannelAccount, now: u64) -> String {
         Standing::LoggedOut => todo("login"),
         Standing::NotSetUp | Standing::Stopped => todo("start"),
         Standing::Connecting => String::new(),
-    }
-}
-
-/// In whole seconds.
-fn lasting(ms: u64) -> String {
-    match ms / 1_000 {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds => duration(seconds * 1_000),
     }
 }
 

@@ -25,17 +25,21 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
         ConfigCommand::Set { path, value } => {
             let text = context.value_or_stdin(value)?;
             let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
-            let result = context.ask::<ConfigSet>(ConfigSetParams { path, value }).await?;
-            out.done(&result, &format!("{} is set", one_line(&result.path, 200)));
+            let set = context.change::<ConfigSet>(ConfigSetParams { path, value }, |result| {
+                format!("{} is set", one_line(&result.path, 200))
+            });
+            set.await?;
         }
         ConfigCommand::Unset { path } => {
-            let result = context.ask::<ConfigUnset>(ConfigUnsetParams { path }).await?;
-            let words = if result.was_set {
-                "has its default again"
-            } else {
-                "was not set"
-            };
-            out.done(&result, &format!("{} {words}", one_line(&result.path, 200)));
+            let unset = context.change::<ConfigUnset>(ConfigUnsetParams { path }, |result| {
+                let words = if result.was_set {
+                    "has its default again"
+                } else {
+                    "was not set"
+                };
+                format!("{} {words}", one_line(&result.path, 200))
+            });
+            unset.await?;
         }
     }
     Ok(())

@@ -44,6 +44,13 @@ impl Context {
         Ok(())
     }
 
+    /// One request that changes something, and its result: as JSON with `--json`, else in `words` on stderr.
+    pub async fn change<M: Method>(&self, params: M::Params, words: impl FnOnce(&M::Result) -> String) -> Outcome {
+        let result = self.ask::<M>(params).await?;
+        self.out.done(&result, &words(&result));
+        Ok(())
+    }
+
     /// The conversation of a command: the named one, or the local config's, or the command line's own.
     pub fn session(key: Option<SessionKey>) -> Outcome<SessionKey> {
         match key {

@@ -11,7 +11,7 @@ use crate::embedded::up::{self, Login, Preparation, Request, Started};
 use crate::embedded::{DEFAULT_PORT, down, url};
 use crate::exit::Outcome;
 use crate::output::Output;
-use crate::units::duration;
+use crate::units::{duration, millis};
 
 pub fn up(context: &Context, args: &Up) -> Outcome {
     let out = context.out;
@@ -52,7 +52,7 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
 
 fn report(out: Output, layout: &Layout, started: &Started) {
     let url = url(started.port);
-    let took_ms = u64::try_from(started.took.as_millis()).unwrap_or(u64::MAX);
+    let took_ms = millis(started.took);
     let document = json!({
         "url": url, "port": started.port, "pid": started.pid, "version": started.version,
         "alreadyRunning": started.already_running, "readyMs": took_ms, "home": layout.home,

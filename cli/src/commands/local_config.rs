@@ -19,7 +19,7 @@ pub fn run(context: &Context, command: LocalConfigCommand) -> Outcome {
             } else if shown.is_empty() {
                 out.aside("Nothing is set. Run `gsv up`, or `gsv local-config set url URL`.");
             } else {
-                out.fields(&shown);
+                out.fields(shown);
             }
         }
         LocalConfigCommand::Get { key: Some(name) } => {

@@ -220,15 +220,3 @@ async fn create(context: &Context, config: &mut Config, admin: &Account, id: &st
     }
     Ok(created.token)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_read_from_the_token() {
-        assert_eq!(kind_of("gsv_admin_abc_def"), Some("admin"));
-        assert_eq!(kind_of("gsv_client-ro_abc_def"), Some("client-ro"));
-        assert_eq!(kind_of("some-other-token"), None);
-    }
-}

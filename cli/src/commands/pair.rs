@@ -28,13 +28,11 @@ pub async fn run(context: &Context, command: PairCommand) -> Outcome {
                 channel: channel.clone(),
                 sender_id: sender,
             };
-            let result = context.ask::<PairReject>(params).await?;
-            let sender = visible(&result.sender_id);
-            out.done(
-                &result,
-                &format!("{sender} is rejected on {channel}; the waiting messages are deleted"),
-            );
-            Ok(())
+            let rejected = context.change::<PairReject>(params, |result| {
+                let sender = visible(&result.sender_id);
+                format!("{sender} is rejected on {channel}; the waiting messages are deleted")
+            });
+            rejected.await
         }
     }
 }
@@ -119,21 +117,19 @@ async fn approve(context: &Context, args: args::PairApprove) -> Outcome {
         sender_id: sender_id.clone(),
         role: Some(if args.owner { PairRole::Owner } else { PairRole::Guest }),
     };
-    let result = context.ask::<PairApprove>(params).await?;
     let waiting = match pair.and_then(|pair| pair.waiting).unwrap_or(0) {
         0 => String::new(),
         1 => "; 1 waiting message goes to the agent now".to_owned(),
         count => format!("; {count} waiting messages go to the agent now"),
     };
-    let role = if result.role == Some(PairRole::Owner) {
-        "you"
-    } else {
-        "a guest, with a separate conversation"
-    };
-    let person = person(&result.sender_id, result.sender_name.as_deref());
-    context.out.done(
-        &result,
-        &format!("{person} is approved on {channel} as {role}{waiting}"),
-    );
-    Ok(())
+    let approved = context.change::<PairApprove>(params, |result| {
+        let role = if result.role == Some(PairRole::Owner) {
+            "you"
+        } else {
+            "a guest, with a separate conversation"
+        };
+        let person = person(&result.sender_id, result.sender_name.as_deref());
+        format!("{person} is approved on {channel} as {role}{waiting}")
+    });
+    approved.await
 }

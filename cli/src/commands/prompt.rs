@@ -33,7 +33,7 @@ pub async fn run(context: &Context, command: PromptCommand) -> Outcome {
 }
 
 fn print(out: Output, prompt: &SessionPromptResult, full: bool) {
-    out.fields(&[
+    out.fields([
         ("session", prompt.session_key.to_string()),
         ("agent", prompt.agent_id.to_string()),
         ("model", format!("{}/{}", prompt.model.provider, prompt.model.id)),
@@ -113,37 +113,4 @@ fn shown(section: &PromptSection, full: bool) -> String {
         rest.len(),
         section.id
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_of_the_window() {
-        assert_eq!(percent(2_000, 128_000), "1.5 %");
-        assert_eq!(percent(0, 0), "0.0 %");
-        assert_eq!(percent(200_000, 100_000), "200.0 %");
-    }
-
-    #[test]
-    fn a_long_section_is_cut_with_a_note() {
-        let section = PromptSection {
-            id: "soul".to_owned(),
-            title: "Your Soul".to_owned(),
-            layer: 2,
-            text: (0..20)
-                .map(|line| format!("line {line}"))
-                .collect::<Vec<_>>()
-                .join("\n"),
-            size_bytes: 0,
-            tokens: 0,
-        };
-        let text = shown(&section, false);
-        assert!(
-            text.ends_with("line 3\n… 16 more lines: --full, or --section soul"),
-            "{text}"
-        );
-        assert_eq!(shown(&section, true), section.text);
-    }
 }

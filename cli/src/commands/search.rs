@@ -105,7 +105,6 @@ fn highlighted(out: Output, snippet: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gsv_protocol::types::SessionKey;
 
     #[test]
     fn th19_marks_become_bold_or_nothing_and_escapes_are_removed() {
@@ -113,42 +112,6 @@ mod tests {
         assert_eq!(
             highlighted(plain, "a \u{e000}bo\u{1b}[31mat\u{e001} is\nblue \u{e001} \u{e000}x"),
             "a boat is blue   x"
-        );
-    }
-
-    #[test]
-    fn places_are_what_other_commands_take() {
-        let hit = |source, path: Option<&str>, key: Option<&str>| SearchHit {
-            source,
-            path: path.map(str::to_owned),
-            session_key: key.map(|key| SessionKey(key.to_owned())),
-            session_id: None,
-            role: None,
-            at: None,
-            position: Some(3),
-            snippet: String::new(),
-            score: 1.0,
-        };
-        let hits = [
-            hit(SearchSource::Workspace, Some("MEMORY.md"), None),
-            hit(
-                SearchSource::Archives,
-                Some("sessions/a.jsonl.gz"),
-                Some("agent:main:main"),
-            ),
-            hit(SearchSource::Sessions, None, Some("agent:main:main")),
-        ];
-        assert_eq!(
-            hits.iter().map(place).collect::<Vec<_>>(),
-            ["MEMORY.md:3", "sessions/a.jsonl.gz message 3", "agent:main:main"]
-        );
-        assert_eq!(
-            hints(&hits, Some(&AgentId("work".to_owned()))),
-            [
-                "Open a file: gsv workspace cat MEMORY.md --agent work",
-                "Open a transcript: gsv session show sessions/a.jsonl.gz --agent work",
-                "Open a conversation: gsv session show agent:main:main",
-            ]
         );
     }
 }

@@ -42,31 +42,22 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
         }
         SessionCommand::Reset(session) => {
             let session_key = Context::session(session.key)?;
-            let result = context.ask::<SessionReset>(SessionResetParams { session_key }).await?;
-            let archive = result.archived_to.as_deref().map(|path| format!(" to {}", clean(path)));
-            let words = format!(
-                "{} messages archived{}; a new conversation begins",
-                grouped(result.archived_messages),
-                archive.unwrap_or_default()
-            );
-            out.done(&result, &words);
-            Ok(())
+            let reset = context.change::<SessionReset>(SessionResetParams { session_key }, |result| {
+                let archived = archived(result.archived_messages, result.archived_to.as_deref());
+                format!("{archived}; a new conversation begins")
+            });
+            reset.await
         }
         SessionCommand::Compact { session, keep } => {
             let params = SessionCompactParams {
                 session_key: Context::session(session.key)?,
                 keep_messages: keep,
             };
-            let result = context.ask::<SessionCompact>(params).await?;
-            let archive = result.archived_to.as_deref().map(|path| format!(" to {}", clean(path)));
-            let words = format!(
-                "{} messages archived{}; {} kept",
-                grouped(result.trimmed_messages),
-                archive.unwrap_or_default(),
-                grouped(result.kept_messages)
-            );
-            out.done(&result, &words);
-            Ok(())
+            let compacted = context.change::<SessionCompact>(params, |result| {
+                let archived = archived(result.trimmed_messages, result.archived_to.as_deref());
+                format!("{archived}; {} kept", grouped(result.kept_messages))
+            });
+            compacted.await
         }
         SessionCommand::History(session) => history(context, Context::session(session.key)?).await,
         SessionCommand::Show(args) => transcript::show(context, args).await,
@@ -80,10 +71,14 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
         SessionCommand::Set(args) => {
             let params = patch(args)?;
             let words = format!("{} is changed", clean(params.session_key.as_str()));
-            out.done(&context.ask::<SessionPatch>(params).await?, &words);
-            Ok(())
+            context.change::<SessionPatch>(params, |_| words).await
         }
     }
+}
+
+fn archived(messages: u64, path: Option<&str>) -> String {
+    let to = path.map(|path| format!(" to {}", clean(path))).unwrap_or_default();
+    format!("{} messages archived{to}", grouped(messages))
 }
 
 fn list(out: Output, result: SessionsListResult, skipped: u64) {
@@ -135,7 +130,7 @@ fn described(out: Output, session: SessionGetResult) {
         ("earlier", Some(format!("{earlier} conversations"))),
         ("id", Some(session.session_id)),
     ];
-    print_fields(out, fields);
+    out.fields(fields);
 }
 
 fn stats(out: Output, result: SessionStatsResult) {
@@ -151,13 +146,7 @@ fn stats(out: Output, result: SessionStatsResult) {
         ("runs", result.runs_completed.map(grouped)),
         ("active", Some(ago(result.updated_at, now_ms()))),
     ];
-    print_fields(out, fields);
-}
-
-/// The fields that have a value.
-fn print_fields<const N: usize>(out: Output, fields: [(&str, Option<String>); N]) {
-    let fields = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    out.fields(&fields.collect::<Vec<_>>());
+    out.fields(fields);
 }
 
 /// The state of a run, also from a gateway that only says whether there is one.

@@ -240,7 +240,6 @@ fn fenced(language: &str, text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::fs;
 
     #[test]
     fn a_message_as_markdown() {
@@ -253,22 +252,5 @@ mod tests {
         let result =
             json!({"role": "toolResult", "toolName": "lap__Read", "content": [{"type": "text", "text": "````\nx"}]});
         assert_eq!(markdown(&result), "## Tool `lap__Read`\n\n`````\n````\nx\n`````\n\n");
-    }
-
-    #[test]
-    fn an_export_replaces_a_file_only_when_forced() {
-        let temp = tempfile::tempdir().unwrap();
-        let path = temp.path().join("out.md");
-        let write = |text: &str, force: bool| {
-            let mut file = draft(&path).unwrap();
-            file.write_all(text.as_bytes()).unwrap();
-            finish(file, &path, force)
-        };
-        write("one", false).unwrap();
-        assert_eq!(write("two", false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
-        write("two", true).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
-        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
     }
 }

@@ -175,7 +175,7 @@ fn details(out: Output, skill: &SkillEntry, files: Option<&[String]>) {
     fields.extend(skill.sha256.clone().map(|sha256| ("sha256", sha256)));
     fields.extend(skill.approved_sha256.clone().map(|sha256| ("approved sha256", sha256)));
     fields.extend(files.map(|files| ("files", visible(&files.join(", ")))));
-    out.fields(&fields);
+    out.fields(fields);
 }
 
 async fn install(context: &Context, args: SkillInstall) -> Outcome {
@@ -216,15 +216,15 @@ async fn remove(context: &Context, args: SkillRemove) -> Outcome {
         name: name.clone(),
         scope: Some(scope(args.global)),
     };
-    let result = context.ask::<SkillsRemove>(params).await.map_err(|mut failure| {
+    let words = format!("skill {} is deleted", short(&name));
+    let removed = context.change::<SkillsRemove>(params, |_| words).await;
+    removed.map_err(|mut failure| {
         if failure.is(&errors::SKILL_NOT_FOUND) && !args.global {
             let next = "If all agents share it, add --global. `gsv skills list` shows where each skill is from.";
             next.clone_into(&mut failure.next);
         }
         failure
-    })?;
-    context.out.done(&result, &format!("skill {} is deleted", short(&name)));
-    Ok(())
+    })
 }
 
 /// Approves the files that were shown: their digest is sent along, and the gateway refuses if they have changed since.
@@ -265,8 +265,9 @@ async fn approve(context: &Context, args: SkillApprove) -> Outcome {
         name: name.clone(),
         sha256,
     };
-    let result = context.ask::<SkillsApprove>(params).await?;
-    let (name, state) = (short(&result.skill.name), state_of(&result.skill));
-    out.done(&result, &format!("skill {name} is approved; state: {state}"));
-    Ok(())
+    let approved = context.change::<SkillsApprove>(params, |result| {
+        let (name, state) = (short(&result.skill.name), state_of(&result.skill));
+        format!("skill {name} is approved; state: {state}")
+    });
+    approved.await
 }

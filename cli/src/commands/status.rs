@@ -180,28 +180,29 @@ impl Report {
     fn print(&self, out: Output) {
         let now = now_ms();
         let remote = self.remote.as_ref().ok();
-        let mut fields = Vec::new();
-        fields.extend(self.url.clone().map(|url| ("address", url)));
-        if self.here {
-            fields.push(("gateway", self.local.words()));
-            if let Local::Running(state) | Local::Orphaned(state) = &self.local {
-                let process = state.workerd_pid;
-                fields.extend(process.map(|pid| ("process", format!("{pid}, supervised by {}", state.supervisor_pid))));
-                fields.push(("port", state.port.to_string()));
-                fields.push(("uptime", duration(now.saturating_sub(state.started_at))));
-                fields.extend((state.restarts > 0).then(|| ("restarts", state.restarts.to_string())));
-            }
-        }
-        fields.extend(self.health.as_ref().map(|health| match health {
-            Ok(_) => ("health", "ok".to_owned()),
-            Err(problem) => ("health", format!("bad: {problem}")),
-        }));
-        fields.extend(
-            remote
-                .and_then(|remote| remote.version.clone())
-                .map(|version| ("version", version)),
-        );
-        out.fields(&fields);
+        let running = match &self.local {
+            Local::Running(state) | Local::Orphaned(state) if self.here => Some(state),
+            _ => None,
+        };
+        let process = running.and_then(|state| Some((state.workerd_pid?, state.supervisor_pid)));
+        let health = self.health.as_ref().map(|health| match health {
+            Ok(_) => "ok".to_owned(),
+            Err(problem) => format!("bad: {problem}"),
+        });
+        let restarts = running.map(|state| state.restarts).filter(|count| *count > 0);
+        out.fields([
+            ("address", self.url.clone()),
+            ("gateway", self.here.then(|| self.local.words())),
+            ("process", process.map(|(pid, by)| format!("{pid}, supervised by {by}"))),
+            ("port", running.map(|state| state.port.to_string())),
+            (
+                "uptime",
+                running.map(|state| duration(now.saturating_sub(state.started_at))),
+            ),
+            ("restarts", restarts.map(|count| count.to_string())),
+            ("health", health),
+            ("version", remote.and_then(|remote| remote.version.clone())),
+        ]);
         if let Some(remote) = remote {
             remote.print(out, now);
         }
@@ -258,7 +259,7 @@ fn print_channels(out: Output, overview: &Overview, now: u64) {
     if !lines.is_empty() {
         out.line("");
         out.line(&out.paint(Style::Bold, "CHANNELS"));
-        out.fields(&lines);
+        out.fields(lines);
     }
     if let Some((words, next)) = overview.requests_line() {
         out.line("");

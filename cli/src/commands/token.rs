@@ -9,7 +9,7 @@ use crate::args::{TokenCommand, TokenCreate};
 use crate::clean::clean;
 use crate::exit::Outcome;
 use crate::table::Table;
-use crate::units::{ago, now_ms, time};
+use crate::units::{ago, millis, now_ms, time};
 
 pub async fn run(context: &Context, command: TokenCommand) -> Outcome {
     let out = context.out;
@@ -28,13 +28,11 @@ pub async fn run(context: &Context, command: TokenCommand) -> Outcome {
         }
         TokenCommand::Revoke { id } => {
             let token_id = TokenId::from(public_id(&id));
-            let result = context.ask::<TokensRevoke>(TokensRevokeParams { token_id }).await?;
-            let id = clean(result.token_id.as_str());
-            out.done(
-                &result,
-                &format!("token {id} is revoked; {} connections closed", result.closed),
-            );
-            Ok(())
+            let revoked = context.change::<TokensRevoke>(TokensRevokeParams { token_id }, |result| {
+                let id = clean(result.token_id.as_str());
+                format!("token {id} is revoked; {} connections closed", result.closed)
+            });
+            revoked.await
         }
     }
 }
@@ -47,9 +45,7 @@ async fn create(context: &Context, args: TokenCreate) -> Outcome {
         channel: args.channel,
         account_id: args.account,
         label: args.label,
-        expires_in_ms: args
-            .expires
-            .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        expires_in_ms: args.expires.map(millis),
     };
     let show = context.show::<TokensCreate>(params, |result| {
         out.content(&format!("{}\n", result.token));
@@ -92,16 +88,5 @@ fn public_id(text: &str) -> &str {
     match text.split('_').collect::<Vec<_>>().as_slice() {
         ["gsv", _, id, _] => id,
         _ => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn s5_of_a_whole_token_only_the_id_is_sent() {
-        assert_eq!(public_id("gsv_client_abcdefghij_00ff"), "abcdefghij");
-        assert_eq!(public_id("abcdefghij"), "abcdefghij");
     }
 }

@@ -6,6 +6,7 @@ use gsv_protocol::types::{
     AgentId, ArchiveEntry, ArchivesListParams, ArchivesReadParams, SessionKey, SessionMessagesParams,
 };
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::context::Context;
 use super::messages::print;
@@ -56,14 +57,9 @@ impl Target {
     pub fn of(argument: Option<String>) -> Outcome<Self> {
         let key = Context::session(argument.map(SessionKey))?;
         let text = key.as_str();
-        let is_uuid = text.len() == 36
-            && text.chars().enumerate().all(|(at, c)| match at {
-                8 | 13 | 18 | 23 => c == '-',
-                _ => c.is_ascii_hexdigit(),
-            });
         Ok(if text.contains(".jsonl") || text.contains('/') {
             Self::Archive(key.into_inner())
-        } else if is_uuid {
+        } else if text.len() == 36 && Uuid::try_parse(text).is_ok() {
             Self::SessionId(key.into_inner())
         } else {
             Self::Session(key)

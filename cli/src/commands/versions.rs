@@ -68,25 +68,10 @@ fn print(out: Output, log: &WorkspaceLogResult) {
     }
 }
 
-/// The version that an argument names.
-#[derive(Debug, PartialEq, Eq)]
-enum Named<'a> {
-    Now,
-    Version(&'a WorkspaceVersion),
-}
-
-impl Named<'_> {
-    fn name(&self) -> &str {
-        match self {
-            Self::Now => NOW,
-            Self::Version(version) => &version.version,
-        }
-    }
-}
-
-fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Named<'a>> {
+/// The version that an argument names; `None` is the present file.
+fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Option<&'a WorkspaceVersion>> {
     if name == NOW || log.current.as_ref().is_some_and(|current| current.version == name) {
-        return Ok(Named::Now);
+        return Ok(None);
     }
     let path = one_line(&log.path, 200);
     let list = format!("`gsv workspace log {path}` lists them.");
@@ -95,7 +80,7 @@ fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Named<'a>> {
     if let Some(number) = name.parse::<usize>().ok().filter(|_| name.len() <= 3) {
         let count = versions.len();
         return match number.checked_sub(1).and_then(|index| versions.get(index)) {
-            Some(version) => Ok(Named::Version(version)),
+            Some(version) => Ok(Some(version)),
             None if count == 0 => Err(Failure::failed(format!("{path} has no earlier versions."), "")),
             None => {
                 let message = format!("{path} has {count} earlier versions, and no version {number}.");
@@ -106,7 +91,7 @@ fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Named<'a>> {
     let shown = one_line(name, 80);
     let mut found = versions.iter().filter(|version| version.version.starts_with(name));
     match (found.next(), found.next()) {
-        (Some(version), None) => Ok(Named::Version(version)),
+        (Some(version), None) => Ok(Some(version)),
         (None, _) => Err(Failure::usage(format!("{path} has no version `{shown}`."), list)),
         (Some(_), Some(_)) => Err(Failure::usage(
             format!("Several versions of {path} begin with `{shown}`."),
@@ -116,13 +101,18 @@ fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Named<'a>> {
 }
 
 /// The name and the text of one side of a diff.
-async fn side(client: &Client, path: &str, named: &Named<'_>, agent_id: Option<&AgentId>) -> Outcome<(String, String)> {
-    match named {
-        Named::Now => Ok(match read_or_absent(client, path, agent_id).await? {
+async fn side(
+    client: &Client,
+    path: &str,
+    version: Option<&WorkspaceVersion>,
+    agent_id: Option<&AgentId>,
+) -> Outcome<(String, String)> {
+    match version {
+        None => Ok(match read_or_absent(client, path, agent_id).await? {
             Some(file) => (format!("{path} (now)"), file.content),
             None => ("/dev/null".to_owned(), String::new()),
         }),
-        Named::Version(version) => {
+        Some(version) => {
             let file = read_whole(client, path, agent_id, Some(&version.version)).await?;
             Ok((format!("{path} ({})", time(version.at)), file.content))
         }
@@ -134,13 +124,15 @@ pub async fn diff(context: &Context, args: WorkspaceDiff) -> Outcome {
     let client = context.connect().await?;
     let log = client.call::<WorkspaceLog>(log_params(args.of)).await?;
     let (from, to) = (find(&log, &args.from)?, find(&log, &args.to)?);
-    let old = side(&client, &log.path, &from, agent_id.as_ref()).await?;
-    let new = side(&client, &log.path, &to, agent_id.as_ref()).await?;
+    let old = side(&client, &log.path, from, agent_id.as_ref()).await?;
+    let new = side(&client, &log.path, to, agent_id.as_ref()).await?;
     client.close().await;
     let text = unified(&old.0, &old.1, &new.0, &new.1);
     let out = context.out;
     if out.json {
-        out.json_document(&json!({"path": log.path, "from": from.name(), "to": to.name(), "diff": text}));
+        let name =
+            |version: Option<&WorkspaceVersion>| version.map_or(NOW.to_owned(), |version| version.version.clone());
+        out.json_document(&json!({"path": log.path, "from": name(from), "to": name(to), "diff": text}));
     } else if text.is_empty() {
         out.aside("no difference");
     } else {
@@ -185,7 +177,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> Outcome {
     let client = context.connect().await?;
     let log = client.call::<WorkspaceLog>(log_params(args.of)).await?;
     let shown = one_line(&log.path, 200);
-    let Named::Version(version) = find(&log, &args.version)? else {
+    let Some(version) = find(&log, &args.version)? else {
         return Err(Failure::usage(
             format!("{shown} has this content already."),
             format!("Name an earlier version; `gsv workspace log {shown}` lists them."),
@@ -247,8 +239,8 @@ mod tests {
     fn versions_are_named_by_number_name_or_prefix() {
         let log = log();
         let name = |text: &str| match find(&log, text) {
-            Ok(Named::Now) => "now".to_owned(),
-            Ok(Named::Version(version)) => version.version.clone(),
+            Ok(None) => "now".to_owned(),
+            Ok(Some(version)) => version.version.clone(),
             Err(failure) => failure.message,
         };
         assert_eq!(name("1"), "1708300000002-bb");

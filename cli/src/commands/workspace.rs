@@ -3,7 +3,7 @@
 use std::env;
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -55,13 +55,11 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
                 path,
                 agent_id: of.agent,
             };
-            let result = context.ask::<WorkspaceDelete>(params).await?;
-            let path = one_line(&result.path, 200);
-            out.done(
-                &result,
-                &format!("{path} deleted; `gsv workspace restore {path}` undoes this"),
-            );
-            Ok(())
+            let deleted = context.change::<WorkspaceDelete>(params, |result| {
+                let path = one_line(&result.path, 200);
+                format!("{path} deleted; `gsv workspace restore {path}` undoes this")
+            });
+            deleted.await
         }
         WorkspaceCommand::Log(file) => versions::log(context, file).await,
         WorkspaceCommand::Diff(args) => versions::diff(context, args).await,
@@ -91,10 +89,10 @@ async fn put(context: &Context, args: WorkspacePut) -> Outcome {
 }
 
 async fn write(context: &Context, params: WorkspaceWriteParams) -> Outcome {
-    let result = context.ask::<WorkspaceWrite>(params).await?;
-    let words = format!("{} written, {}", one_line(&result.path, 200), bytes(result.size));
-    context.out.done(&result, &words);
-    Ok(())
+    let written = context.change::<WorkspaceWrite>(params, |result| {
+        format!("{} written, {}", one_line(&result.path, 200), bytes(result.size))
+    });
+    written.await
 }
 
 /// The editor may be open for hours, so the file is read and written on separate connections.
@@ -136,7 +134,7 @@ async fn edit(context: &Context, WorkspaceFile { path, of }: WorkspaceFile) -> O
     })
 }
 
-/// A private copy for the editor, removed with its folder. Its name tells the editor the kind of file.
+/// A copy for the editor in a private folder, removed with it. Its name tells the editor the kind of file.
 fn draft(path: &str, content: &str) -> io::Result<(TempDir, PathBuf)> {
     let private = Permissions::from_mode(0o700);
     let dir = tempfile::Builder::new()
@@ -154,12 +152,7 @@ fn draft(path: &str, content: &str) -> io::Result<(TempDir, PathBuf)> {
         &name
     };
     let file = dir.path().join(name);
-    let mut opened = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&file)?;
-    io::Write::write_all(&mut opened, content.as_bytes())?;
+    fs::write(&file, content)?;
     Ok((dir, file))
 }
 

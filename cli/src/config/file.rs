@@ -1,19 +1,15 @@
 //! The file `config.toml`. Refuses a file that others can read and settings that do not exist. Comments and order survive a
 //! change. Secrets are shown only masked.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{Key, mask};
-use crate::exit::{Failure, OrFail, Outcome};
-use crate::paths;
+use crate::exit::{Failure, Outcome};
+use crate::{paths, private_file};
 
-/// A larger file is not a configuration.
-const MAX_BYTES: u64 = 64 * 1024;
-const WRITE_NEXT: &str = "Check that the folder is yours and that the disk is not full.";
+const REPAIR: &str = "Fix it with an editor, or move it away and run `gsv up` again.";
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -40,26 +36,7 @@ impl Config {
     }
 
     pub fn load_from(path: PathBuf) -> Outcome<Self> {
-        let shown = path.display().to_string();
-        let meta = match fs::metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Self {
-                    path,
-                    document: DocumentMut::new(),
-                });
-            }
-            meta => meta.or_fail(format_args!("look at {shown}"), "Check the permissions of its folder.")?,
-        };
-        paths::check_private_file(&path, &meta)?;
-        if meta.len() > MAX_BYTES {
-            let next = format!("Open {shown} and keep only GSV's settings.");
-            return Err(Failure::failed(
-                format!("{shown} is too large for a configuration."),
-                next,
-            ));
-        }
-        let text =
-            fs::read_to_string(&path).or_fail(format_args!("read {shown}"), "Check that it is your text file.")?;
+        let text = private_file::read_private(&path, REPAIR)?.unwrap_or_default();
         let document = text.parse::<DocumentMut>();
         let document = document.map_err(|error| malformed(&path, &one_line(&error)))?;
         let config = Self { path, document };
@@ -152,16 +129,12 @@ impl Config {
     }
 
     fn write_to(&self, path: &Path) -> Outcome {
-        let written = paths::write_private_file(path, self.document.to_string().as_bytes());
-        written.or_fail(format_args!("write {}", path.display()), WRITE_NEXT)
+        private_file::write(path, self.document.to_string())
     }
 }
 
 fn malformed(path: &Path, problem: &str) -> Failure {
-    Failure::usage(
-        format!("{} is not valid: {problem}.", path.display()),
-        "Fix it with an editor, or move it away and run `gsv up` again.",
-    )
+    Failure::usage(format!("{} is not valid: {problem}.", path.display()), REPAIR)
 }
 
 /// The parser's message without the quoted source, because a line of this file may contain a token.
@@ -174,6 +147,7 @@ fn one_line(error: &toml_edit::TomlError) -> String {
 mod tests {
     use super::*;
     use crate::exit::Exit;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     fn file(text: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {
@@ -182,22 +156,6 @@ mod tests {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         (dir, path)
-    }
-
-    #[test]
-    fn s20_a_file_that_others_can_read_is_refused() {
-        for mode in [0o644, 0o640, 0o604, 0o660] {
-            let (_dir, path) = file("url = \"ws://localhost/ws\"\n", mode);
-            let failure = Config::load_from(path).unwrap_err();
-            assert!(failure.next.contains("chmod 600"), "{mode:o}: {failure:?}");
-        }
-    }
-
-    #[test]
-    fn an_absent_file_is_an_empty_configuration() {
-        let dir = tempfile::tempdir().unwrap();
-        let config = Config::load_from(dir.path().join("none/config.toml")).unwrap();
-        assert_eq!(config.get(Key::Url), None);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use super::file;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::private_file;
 use crate::units::now_ms;
 
 const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -59,7 +59,7 @@ impl NewToken {
 
 impl Bootstrap {
     pub fn read(path: &Path) -> Outcome<Option<Self>> {
-        let Some(text) = file::read_private(path, REPAIR)? else {
+        let Some(text) = private_file::read_private(path, REPAIR)? else {
             return Ok(None);
         };
         let parsed = serde_json::from_str(&text).ok();
@@ -67,12 +67,16 @@ impl Bootstrap {
             |found: &Self| found.sha256.len() == 64 && found.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
         match parsed.filter(is_whole) {
             Some(found) => Ok(Some(found)),
-            None => Err(file::unusable(path, "it does not hold the hash of a token", REPAIR)),
+            None => Err(private_file::unusable(
+                path,
+                "it does not hold the hash of a token",
+                REPAIR,
+            )),
         }
     }
 
     pub fn write(&self, path: &Path) -> Outcome {
-        file::write(path, serde_json::to_string_pretty(self).unwrap_or_default())
+        private_file::write(path, serde_json::to_string_pretty(self).unwrap_or_default())
     }
 }
 
@@ -95,14 +99,6 @@ mod tests {
         assert_eq!((parts[2].len(), parts[3].len(), parts.len()), (10, 64, 4));
         assert!(parts[2].bytes().all(|byte| BASE32.contains(&byte)));
         assert_eq!(one.bootstrap.sha256, sha256_hex(one.token.as_bytes()));
-    }
-
-    #[test]
-    fn sha256_is_the_standard_one() {
-        assert_eq!(
-            sha256_hex(b"abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
     }
 
     #[test]

@@ -9,10 +9,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::channel_name::{Name, is_word};
-use super::file;
 use super::layout::Layout;
 use super::lock::Lock;
 use crate::exit::Outcome;
+use crate::private_file;
 
 const VERSION: u32 = 1;
 const MAX_CHANNELS: usize = 32;
@@ -66,7 +66,7 @@ impl fmt::Debug for Entry {
 /// A missing file is an empty one.
 pub fn read(layout: &Layout) -> Outcome<Content> {
     let path = layout.channels();
-    let Some(text) = file::read_private(&path, REPAIR)? else {
+    let Some(text) = private_file::read_private(&path, REPAIR)? else {
         return Ok(Content::default());
     };
     // The parser's own message would repeat the content, which may be secret.
@@ -80,7 +80,7 @@ pub fn read(layout: &Layout) -> Outcome<Content> {
     });
     content
         .and_then(checked)
-        .map_err(|why| file::unusable(&path, &why, REPAIR))
+        .map_err(|why| private_file::unusable(&path, &why, REPAIR))
 }
 
 fn checked(content: Content) -> Result<Content, String> {
@@ -121,7 +121,7 @@ pub fn change(layout: &Layout, edit: impl FnOnce(&mut Content) -> bool) -> Outco
     let is_changed = edit(&mut content);
     if is_changed {
         let text = serde_json::to_string_pretty(&content).unwrap_or_default();
-        file::write(&layout.channels(), text)?;
+        private_file::write(&layout.channels(), text)?;
     }
     Ok(is_changed)
 }

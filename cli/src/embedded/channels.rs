@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::embedded::channel_file::Content;
     use crate::embedded::channel_run::{Channel, to_run};
-    use crate::embedded::file;
+    use crate::private_file;
     use serde_json::json;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn write(layout: &Layout, text: &str) {
-        file::write(&layout.channels(), text).unwrap();
+        private_file::write(&layout.channels(), text).unwrap();
     }
 
     fn names(channels: &[Channel]) -> Vec<String> {

@@ -3,10 +3,10 @@
 use super::bootstrap::Bootstrap;
 use super::capnp::{self, Settings};
 use super::channel_run::{self, Channel};
-use super::file;
 use super::layout::Layout;
 use super::runtime::{self, Runtime};
 use crate::exit::Outcome;
+use crate::private_file;
 
 /// Returns warnings about channels. The caller holds the turn lock.
 pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstrap) -> Outcome<Vec<String>> {
@@ -23,7 +23,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         workspace: &layout.workspace(),
         channels: &channels,
     })?;
-    file::write(&layout.config(), config)?;
+    private_file::write(&layout.config(), config)?;
     Ok(warnings)
 }
 
@@ -32,7 +32,7 @@ fn embed(layout: &Layout, runtime: &Runtime, channel: &Channel) -> Outcome<()> {
     runtime::copy(&runtime.channel_script(&channel.name), &script)?;
     for (number, certificate) in channel.certificates.iter().enumerate() {
         let path = layout.gateway().join(capnp::channel_certificate(&channel.name, number));
-        file::write(&path, certificate)?;
+        private_file::write(&path, certificate)?;
     }
     Ok(())
 }

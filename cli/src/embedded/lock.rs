@@ -4,13 +4,12 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::poll;
 use super::process::Process;
-use crate::exit::{Failure, OrFail, Outcome};
+use crate::exit::{Exit, Failure, OrFail, Outcome};
 
-const RETRY: Duration = Duration::from_millis(5);
 const NEXT: &str = "Check that the state folder is yours and writable.";
 
 /// Held until dropped.
@@ -50,20 +49,14 @@ impl Lock {
 
     /// Waits for the lock.
     pub fn take(path: &Path, patience: Duration) -> Outcome<Self> {
-        let deadline = Instant::now() + patience;
-        loop {
-            if let Some(lock) = Self::try_take(path)? {
-                return Ok(lock);
-            }
-            if Instant::now() >= deadline {
-                return Err(Failure::new(
-                    crate::exit::Exit::TryLater,
-                    "Another `gsv up` or `gsv down` is running and does not end.",
-                    "Find it with `ps`, kill it, and try again.",
-                ));
-            }
-            thread::sleep(RETRY);
-        }
+        let taken = poll(patience, || Self::try_take(path).transpose());
+        taken.unwrap_or_else(|| {
+            Err(Failure::new(
+                Exit::TryLater,
+                "Another `gsv up` or `gsv down` is running and does not end.",
+                "Find it with `ps`, kill it, and try again.",
+            ))
+        })
     }
 }
 
@@ -73,14 +66,7 @@ pub fn is_held(path: &Path) -> bool {
 
 /// Returns whether the lock is free in time.
 pub fn wait_until_free(path: &Path, patience: Duration) -> bool {
-    let deadline = Instant::now() + patience;
-    while is_held(path) {
-        if Instant::now() >= deadline {
-            return false;
-        }
-        thread::sleep(RETRY);
-    }
-    true
+    poll(patience, || (!is_held(path)).then_some(())).is_some()
 }
 
 /// The process that holds a lock, as it wrote itself into the file.

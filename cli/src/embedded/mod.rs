@@ -12,7 +12,6 @@ pub mod channel_run;
 pub mod channels;
 pub mod configure;
 pub mod down;
-pub mod file;
 pub mod health;
 pub mod layout;
 pub mod lock;
@@ -28,9 +27,25 @@ pub mod supervisor;
 pub mod up;
 pub mod worker;
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 pub const DEFAULT_PORT: u16 = 8787;
+const POLL: Duration = Duration::from_millis(5);
 
 /// The address that clients on this machine use.
 pub fn url(port: u16) -> String {
     format!("ws://127.0.0.1:{port}/ws")
+}
+
+/// Asks until there is an answer. `None` when that takes too long.
+fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let answer = ask();
+        if answer.is_some() || Instant::now() >= deadline {
+            return answer;
+        }
+        thread::sleep(POLL);
+    }
 }

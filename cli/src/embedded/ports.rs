@@ -45,28 +45,3 @@ pub fn ensure_free(port: u16) -> Outcome<()> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_busy_port_names_its_process() {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let failure = ensure_free(port).unwrap_err();
-        assert!(
-            failure.message.contains(&format!("Port {port} is in use by")),
-            "{failure:?}"
-        );
-        if cfg!(target_os = "linux") {
-            assert!(
-                failure.message.contains(&format!("process {}", std::process::id())),
-                "{failure:?}"
-            );
-        }
-        assert!(failure.next.contains("--port"));
-        drop(listener);
-        ensure_free(port).unwrap();
-    }
-}

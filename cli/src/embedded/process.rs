@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-const POLL: Duration = Duration::from_millis(5);
+use super::poll;
 
 /// One process, until it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,14 +69,7 @@ impl Process {
     }
 
     fn wait_gone(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
-        while self.is_alive() {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            thread::sleep(POLL);
-        }
-        true
+        poll(patience, || (!self.is_alive()).then_some(())).is_some()
     }
 }
 

@@ -9,8 +9,9 @@ use super::layout::Layout;
 use super::lock::{self, Lock};
 use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
-use super::{configure, file, log};
+use super::{configure, log};
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::private_file;
 
 /// So many crashes in a row are the fault of the configuration.
 const MAX_CRASHES: u32 = 3;
@@ -60,7 +61,7 @@ pub fn take_up(layout: &Layout) -> Outcome<TakenUp> {
     let restarted = restart(layout, &before);
     if let Err(failure) = restarted {
         let failure = failure.with_lines(log::tail_since(&layout.log(), mark, LOG_LINES));
-        file::write(&path, old)?;
+        private_file::write(&path, old)?;
         if let Found::State(now) = State::read(&layout.state()) {
             restart(layout, &now)?;
         }

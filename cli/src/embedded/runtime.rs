@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::channel_name::Name;
-use super::file;
 use super::layout::Layout;
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::private_file;
 
 pub const SCRIPTS: [&str; 2] = ["worker.js", "r2.js"];
 
@@ -121,7 +121,7 @@ pub fn copy(from: &Path, to: &Path) -> Outcome<()> {
     if fs::read(to).is_ok_and(|present| present == content) {
         return Ok(());
     }
-    file::write(to, content)
+    private_file::write(to, content)
 }
 
 fn places(layout: &Layout) -> Vec<PathBuf> {

@@ -4,22 +4,21 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::file;
 use super::layout::Layout;
 use super::lock;
+use super::poll;
 use super::process::Process;
 use super::runtime::Runtime;
 use crate::exit::Outcome;
+use crate::private_file;
 use crate::units::now_ms;
 
 /// Longer than the supervisor's own limit for a start, so that its reason arrives.
 pub const PATIENCE: Duration = Duration::from_secs(40);
-const POLL: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -96,21 +95,13 @@ impl State {
         is_wanted: impl Fn(&Self) -> bool,
         mut is_hopeless: impl FnMut(&Self) -> bool,
     ) -> Option<Box<Self>> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Found::State(state) = Self::read(&layout.state()) {
-                if is_wanted(&state) {
-                    return Some(state);
-                }
-                if is_hopeless(&state) {
-                    return None;
-                }
-            }
-            if Instant::now() > deadline || !lock::is_held(&layout.supervisor_lock()) {
-                return None;
-            }
-            thread::sleep(POLL);
-        }
+        let waited = poll(PATIENCE, || match Self::read(&layout.state()) {
+            Found::State(state) if is_wanted(&state) => Some(Some(state)),
+            Found::State(state) if is_hopeless(&state) => Some(None),
+            _ if lock::is_held(&layout.supervisor_lock()) => None,
+            _ => Some(None),
+        });
+        waited.flatten()
     }
 
     pub fn read(path: &Path) -> Found {
@@ -122,7 +113,7 @@ impl State {
     }
 
     pub fn write(&self, path: &Path) -> Outcome<()> {
-        file::write(path, serde_json::to_string_pretty(self).unwrap_or_default())
+        private_file::write(path, serde_json::to_string_pretty(self).unwrap_or_default())
     }
 
     pub fn supervisor(&self) -> Process {

@@ -1,4 +1,4 @@
-//! Small private files of the state folder: written whole, read with a limit.
+//! Small private files of the state and configuration folders: written whole, read with a limit.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
