@@ -57,7 +57,7 @@ test("[C5] a failed subscription takes no events from a message that was accepte
   expect(peer.events("chat")).toHaveLength(1);
 });
 
-test("[F2] [P19] unknown fields of settings and policies are ignored, not handed to the session", async () => {
+test("[P19] unknown fields of settings and policies are ignored, not handed to the session", async () => {
   const sessions = fakeSessions();
   const peer = await client();
   await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
