@@ -1,5 +1,5 @@
 /**
- * The features of this gateway, in order: each may use what those before it offer. This list is the only place that knows all of them;
+ * Lists the features of this gateway in order: a feature may use the ports of the features before it. No other file knows all of them;
  * a new capability is a folder and one line here (features/README.md).
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
@@ -23,7 +23,7 @@ import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
 import type { Bucket } from "../storage/bucket.ts";
 
-/** What exists before any feature: the kernel, and what the Durable Object reaches outside itself. */
+/** The ports that exist before any feature: the kernel's, and those to other objects and services. */
 export interface BasePorts extends KernelPorts {
   readonly admission: Pick<Admission, "grant">;
   readonly bucket: Bucket;

@@ -1,6 +1,6 @@
 /**
  * The Gateway Durable Object: sockets, the alarm, and the calls of sessions, channels and the Worker. A shell: it composes the gateway,
- * hands over what comes in, and decides nothing. Wakes cheaply: nothing heavy is read before it is needed.
+ * passes every call on, and decides nothing. Waking is cheap: nothing large is read before it is needed.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
@@ -36,7 +36,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   // ------------------------------------------------------------ sockets and the alarm
 
   override async fetch(request: Request): Promise<Response> {
-    // Only the edge knows the caller's address; elsewhere the header is the caller's own text.
+    // Cloudflare's edge sets this header; on an embedded gateway a caller could write anything into it.
     const address = isEmbedded(this.env) ? "" : (request.headers.get("CF-Connecting-IP") ?? "");
     const refused = this.#kernel.server.refusal(request, address);
     if (refused !== undefined) return problemResponse(refused.reason, refused.message);

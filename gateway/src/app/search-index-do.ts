@@ -1,6 +1,6 @@
 /**
- * The Durable Object of one agent's search index: a shell around the service. Costs nothing between searches; all that it has
- * is derived, so it may be lost at any time. The constructor reads nothing.
+ * The Durable Object of one agent's search index: a shell around the service. Costs nothing between searches. Its data is
+ * derived, so it may be lost at any time. The constructor reads nothing.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../platform/env.ts";

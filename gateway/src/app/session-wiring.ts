@@ -1,4 +1,4 @@
-/** Where a session's parts are made; `wiring` is the one seam that tests in the runtime replace. Decides nothing. */
+/** Creates the parts of a session. Tests in the Workers runtime replace `wiring`. Decides nothing. */
 import { createSessionMedia } from "../features/media/session-media.ts";
 import type { SpeechAi } from "../ports/media.ts";
 import { createModelClient, modelLimits } from "../models/model-client.ts";

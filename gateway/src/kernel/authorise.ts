@@ -1,13 +1,13 @@
 /**
- * Who may do what. PURE: reads the contract's method table and a token's record, nothing that a frame says of its sender. Denies
- * whatever is not granted (gateway rule A1, promises S3).
+ * Decides who may call which method. Reads the contract's method table and the token's record, never what a frame says about its
+ * sender. Denies everything that is not granted (gateway rule A1, promise S3). PURE.
  */
 import { EVENTS, type EventName, METHODS, type MethodName, type Scope } from "../../../protocol/gen/methods.ts";
 import type { ClientInfo, Mode, TokenKind } from "../../../protocol/gen/types.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { TokenGrant } from "./token-store.ts";
 
-/** What a connection is, from its token's record. */
+/** The identity of a connection, from its token's record. */
 export interface Principal {
   readonly tokenId: string;
   readonly kind: TokenKind;
@@ -54,7 +54,7 @@ export type Admission =
   | { readonly ok: true; readonly principal: Principal }
   | { readonly ok: false; readonly reason: ErrorReason; readonly message: string };
 
-/** What a token's holder connects as (H3). The frame only chooses among what the record allows. */
+/** Decides as what a token's holder connects (H3). The frame only chooses among the modes that the record allows. */
 export function admit(grant: TokenGrant, client: ClientInfo): Admission {
   const { kind, tokenId } = grant;
   const principal: Principal = {
@@ -96,7 +96,7 @@ export function admit(grant: TokenGrant, client: ClientInfo): Admission {
 export const mayReplace = (old: Principal, fresh: Principal): boolean => old.tokenId === fresh.tokenId || fresh.kind === "admin";
 
 const isEvent = (name: string): name is EventName => Object.hasOwn(EVENTS, name);
-/** What hello-ok lists: methods that are served and allowed, events that this kind of caller gets. */
+/** The lists of hello-ok: methods that are served and allowed, and events that this kind of caller gets. */
 export function featuresFor(
   principal: Principal,
   served: readonly MethodName[],

@@ -1,13 +1,13 @@
 /**
- * The tables of the gateway's database. One list made all of them before each feature had its own, and its version counts
- * positions: each of those migrations keeps its position and its name, whichever folder it lives in.
+ * Migrates the gateway's database. Early versions had one list for all features, and its version counts positions: each migration of
+ * that list keeps its position and its name, in whichever folder it is now. Newer migrations are counted per feature.
  */
 import { type Database, type Migration, migrate } from "../platform/sql.ts";
 import type { FeatureTables, HistoricalMigration } from "./feature.ts";
 
 const SHARED_OWNER = "gateway";
 
-/** The shared list, in order. Throws when a position is missing or has two names: that is an error of the program. */
+/** The shared list, in order. Throws when a position is missing or has two names: that is a bug. */
 export function sharedMigrations(parts: readonly HistoricalMigration[]): readonly Migration[] {
   const list: Migration[] = [];
   for (let position = 1; list.length < new Set(parts.map((part) => part.position)).size; position++) {

@@ -1,4 +1,4 @@
-/** Session keys and agent ids as callers write them, checked against the configuration. Every method that names one begins here. */
+/** Checks session keys and agent ids of callers against the configuration. Every method that takes one of them uses this file. */
 import type { Result } from "../ports/result.ts";
 import type { NamedSession } from "../ports/sessions.ts";
 import { nearest } from "./config/paths.ts";
@@ -9,7 +9,7 @@ import { canonicalKey } from "./routing/session-keys.ts";
 type Names = Pick<Config, "mainKey" | "defaultAgentId">;
 type Agents = Pick<Config, "agents">;
 
-/** A key without an agent is the default agent's. */
+/** A key without an agent belongs to the default agent. */
 export function namedSession(config: Names, raw: string): Result<NamedSession> {
   const outcome = canonicalKey(raw, config.mainKey(), config.defaultAgentId());
   return outcome.ok

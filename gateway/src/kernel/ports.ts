@@ -25,17 +25,17 @@ export interface KernelPorts {
   readonly tokens: Tokens;
   readonly audit: Audit;
   readonly connections: Connections;
-  /** What sockets follow. */
+  /** Which sessions each socket follows. */
   readonly followers: Followers;
   readonly subscriptions: Subscriptions;
   /** Masks every stored secret in a text. */
   readonly scrub: (text: string) => string;
-  /** Changes when anything changes that a run gets from the gateway (RunContext). */
+  /** Changes whenever RunContext changes, which is what a run gets from the gateway. */
   readonly contextVersion: () => string;
-  /** A deadline of an alarm may have come nearer. */
+  /** Sets the object's alarm again. Call it when a deadline may have become earlier. */
   readonly arm: () => void;
-  /** Closes every connection that uses a token; answers how many. */
+  /** Closes every connection that uses a token; returns how many. */
   readonly closeToken: (tokenId: string, reason: string) => number;
-  /** Goes on after the answer. A failure is logged. */
+  /** Lets work continue after the answer. A failure is logged. */
   readonly background: (what: string, work: Promise<unknown>) => void;
 }

@@ -1,8 +1,8 @@
-/** Under which Host names an embedded gateway answers (promise TH9). PURE. */
+/** Checks the Host header of a request to an embedded gateway (threat TH9). PURE. */
 
 /**
- * Whether an embedded gateway may be reached under this Host: a page of another domain that was made to resolve to this machine still
- * sends that domain's name. Loopback names, and the names in `allowed`.
+ * Allows loopback names and the names in `allowed`. A web page whose domain was made to resolve to this machine (DNS rebinding) still
+ * sends its own domain, and is refused.
  */
 export function hostAllowed(host: string | null, allowed: readonly string[]): boolean {
   if (host === null || host === "") return false;

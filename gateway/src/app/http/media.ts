@@ -1,12 +1,12 @@
 /**
- * Stored media over HTTP (promises X18, TH15): only to a token that may read, never as something a browser would run, whatever its sender
- * said that it is.
+ * Serves stored media over HTTP (X18, TH15): only to tokens that may read, and never as a type that a browser would run, whatever type
+ * the sender declared.
  */
 import { problemResponse, SAFE_HEADERS } from "./problem.ts";
 
-/** `{sessionKey}/{uuid}.{ext}`, as the storage layout has it. */
+/** `{sessionKey}/{uuid}.{ext}`, as in the storage layout. */
 const MEDIA_KEY = /^[^/\u0000-\u001f\u007f]{1,512}\/[A-Za-z0-9-]{1,64}\.[a-z0-9]{1,8}$/;
-/** Shown as what they are; everything else is bytes. */
+/** Types that are served as they are; every other file is served as plain bytes. */
 const KNOWN_TYPES = /^(?:image\/(?:jpeg|png|gif|webp)|audio\/[a-z0-9.+-]{1,32}|video\/(?:mp4|webm|quicktime)|application\/pdf)$/;
 
 export const isMediaKey = (key: string): boolean => MEDIA_KEY.test(key) && !key.split("/").some((part) => part === "." || part === "..");
@@ -27,7 +27,7 @@ export async function mediaResponse(bucket: R2Bucket, key: string): Promise<Resp
   });
 }
 
-/** RFC 6266: a plain name for old readers, the real one percent-encoded. Folders and control characters are no part of a name. */
+/** RFC 6266: a plain name for old readers, the real one percent-encoded. Folders and control characters are removed. */
 export function attachment(filename: string): string {
   const base = filename.slice(Math.max(filename.lastIndexOf("/"), filename.lastIndexOf("\\")) + 1, 1024).toWellFormed();
   const name =

@@ -17,7 +17,7 @@ export function problem(reason: ErrorReason, detail?: string, hint?: string): Pr
   };
 }
 
-/** `status`: where HTTP has a better one than the contract's table. */
+/** `status` replaces the status of the contract's table where HTTP has a more specific one. */
 export function problemResponse(reason: ErrorReason, detail?: string, status?: number, hint?: string): Response {
   const body = { ...problem(reason, detail, hint), ...(status === undefined ? {} : { status }) };
   return new Response(JSON.stringify(body), { status: body.status, headers: problemHeaders(reason) });
@@ -35,7 +35,7 @@ export function problemHeaders(reason: ErrorReason): Record<string, string> {
   };
 }
 
-/** On every answer: nothing here is for a browser to guess at, to frame, or to keep. */
+/** For every answer: a browser must not guess its type, frame it or cache it. */
 export const SAFE_HEADERS = {
   "X-Content-Type-Options": "nosniff",
   "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",

@@ -1,4 +1,4 @@
-/** The JSON routes of the HTTP contract. Who may call them was decided before (`worker.ts`). */
+/** The JSON routes of the HTTP contract. `worker.ts` has checked the caller before. */
 import { fetchRequestHandler, TsRestHttpError, TsRestResponse } from "@ts-rest/serverless/fetch";
 import openApi from "../../../../protocol/gen/openapi.json" with { type: "json" };
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -15,12 +15,12 @@ const SCHEMAS: { readonly [N in keyof HttpTypes]: StandardSchema<HttpTypes[N]> }
 };
 const schemaOf: SchemaOf = (name) => SCHEMAS[name];
 const contract = httpContract(schemaOf);
-/** Media is a stream and served by `media.ts`. */
+/** Without media, which `media.ts` serves as a stream. */
 const served = { health: contract.health, openapi: contract.openapi };
 
 export interface RouteContext {
   readonly version: string;
-  /** Told at each /health. */
+  /** Called at each /health. */
   readonly onHealth: () => void;
 }
 

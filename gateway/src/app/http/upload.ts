@@ -1,4 +1,4 @@
-/** `POST /media`: a file for a message or a call. Checks what HTTP says of it; who may, and where to, the gateway decides before. */
+/** `POST /media`: stores a file for a message or a call. Checks the headers; the gateway has decided who may upload and where to. */
 import type { UploadPlace } from "../../ports/http.ts";
 import type { MediaOrigin } from "../../storage/media-names.ts";
 import { upload } from "../../features/media/upload.ts";
@@ -6,8 +6,8 @@ import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const NAME_CHARS = 256;
 
-/** Undefined: the length is missing or no number. */
-function announced(header: string | null): number | undefined {
+/** Undefined: the length is missing or not a number. */
+function declaredBytes(header: string | null): number | undefined {
   return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
 }
 const originOf = (place: UploadPlace): MediaOrigin =>
@@ -16,11 +16,11 @@ const originOf = (place: UploadPlace): MediaOrigin =>
     : { kind: "upload", id: place.id ?? crypto.randomUUID() };
 
 export async function uploadResponse(bucket: R2Bucket, request: Request, place: UploadPlace, now: number): Promise<Response> {
-  const sizeBytes = announced(request.headers.get("Content-Length"));
+  const sizeBytes = declaredBytes(request.headers.get("Content-Length"));
   if (sizeBytes === undefined)
-    return problemResponse("protocol.invalid_params", "An upload says its size: send a Content-Length header.", 411);
+    return problemResponse("protocol.invalid_params", "The size of the upload is missing: send a Content-Length header.", 411);
   if (sizeBytes > place.maxBytes)
-    return problemResponse("file.too_large", `The file has ${sizeBytes} bytes; at most ${place.maxBytes} are taken.`);
+    return problemResponse("file.too_large", `The file has ${sizeBytes} bytes; at most ${place.maxBytes} are accepted.`);
   if (sizeBytes === 0 || request.body === null) return problemResponse("protocol.invalid_params", "The file is empty.");
   const filename = new URL(request.url).searchParams.get("filename")?.slice(0, NAME_CHARS);
   const stored = await upload(

@@ -39,12 +39,12 @@ Add what helps you to help them: projects, people, habits, what annoys them, wha
 const AGENTS = `# How to work
 
 ## Memory
-You remember nothing between conversations but what is in this workspace.
+Between conversations you remember only what is in this workspace.
 - \`MEMORY.md\`: facts that stay true. Keep it short; rewrite it when it grows stale. It is shown only in your human's own conversations.
 - \`memory/YYYY-MM-DD.md\`: what happened on a day: decisions, results, open ends. Today's and yesterday's are shown to you. Add with \`append\`.
 - When you are told to remember something, write it down at once, then say that you did. A good intention is forgotten; a file is not.
 - When you learn how something is done here, write it where you will look: machines and commands into \`TOOLS.md\`, ways of working into this file.
-- Earlier versions of every file are kept. A mistake in one can be taken back.
+- Earlier versions of every file are kept. A mistake in one can be undone.
 
 ## Doing things
 - Small and clear: do it. Large or vague: say in two lines what you are going to do, then do it.
@@ -54,7 +54,7 @@ You remember nothing between conversations but what is in this workspace.
 ## Machines
 - Look before you change: read the file, list the folder, check that the program is there.
 - Prefer commands that end by themselves. Run long ones in the background and look at them later.
-- Prefer what can be taken back: move instead of delete, copy before you rewrite.
+- Prefer what can be undone: move instead of delete, copy before you rewrite.
 - Say which machine you used when there is more than one.
 
 ## Ask first
@@ -86,8 +86,8 @@ const MEMORY = `# Memory
 `;
 const HEARTBEAT = `# Heartbeat
 
-<!-- While nothing but headings and comments is here, no rounds are made. Write below what to look at regularly, one line each,
-     short, since it is read on every round. Such as:
+<!-- A file with only headings and comments starts no heartbeat. Write below what to check regularly, one short line each,
+     because every heartbeat reads this file. For example:
      - In the morning: what is in the calendar today?
      - Is the backup of last night there? Say something only if it is not. -->
 `;

@@ -1,7 +1,7 @@
 /**
- * Makes a new agent's default files, once. Never overwrites anything, and never brings back what someone deleted:
- * a marker object is put first ("making") and changed last ("made"), so that work that was broken off is completed, and
- * work that was completed is never done again. Folders that a person filled by hand get no marker and no files.
+ * Creates a new agent's default files, once. Never overwrites a file and never restores a deleted one: a marker object says "making"
+ * before and "made" after, so that interrupted work is completed and completed work is not repeated. A folder that a person filled
+ * by hand gets no marker and no files.
  */
 import type { Result } from "../../ports/result.ts";
 import { type Bucket, failure, hasBody } from "../../storage/bucket.ts";
@@ -27,6 +27,7 @@ function knownOf(bucket: Bucket): Set<string> {
   return set;
 }
 
+const BOOTSTRAP = "BOOTSTRAP.md";
 /** Writes the missing files, BOOTSTRAP.md last, because the first meeting needs the others. */
 async function fill(bucket: Bucket, agentId: string, bootstrap: boolean): Promise<void> {
   const first = DEFAULT_FILES.filter(({ name }) => name !== BOOTSTRAP);
@@ -34,7 +35,6 @@ async function fill(bucket: Bucket, agentId: string, bootstrap: boolean): Promis
   await Promise.all(first.map(({ name, text }) => putAbsent(bucket, agentId, name, text)));
   if (bootstrap && last) await putAbsent(bucket, agentId, last.name, last.text);
 }
-const BOOTSTRAP = "BOOTSTRAP.md";
 const markerOptions = { httpMetadata: { contentType: contentTypeOf(MARKER) } };
 
 /** Creates the missing files of a new agent, also in a folder with other files. */
@@ -72,7 +72,7 @@ export async function ensureDefaults(
         return { ok: true, value: false };
       }
     } else {
-      // Another instance may put the same files now; each is put only where there is none.
+      // Another instance may do the same now. A file is put only when it does not exist.
       await bucket.put(marker, markerText("making"), { ...markerOptions, onlyIf: ABSENT });
     }
     await fill(bucket, agentId, true);

@@ -1,4 +1,4 @@
-/** What is in force: the defaults with what a person has set laid over them. PURE. */
+/** The effective configuration: the defaults, overridden by the owner's settings. Removes or masks its secrets for others. PURE. */
 import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
@@ -13,11 +13,11 @@ export function effective(set: Readonly<GsvConfig>): EffectiveConfig {
   return merged;
 }
 
-/** The defaults have what EffectiveConfig promises, and no path takes it away again. */
+/** The defaults have every required field of EffectiveConfig, and no setting removes one. */
 const isEffective = (value: unknown): value is EffectiveConfig =>
   checkGsvConfig(value) && getAt(value, ["model", "provider"]) !== undefined;
 
-/** What a secret is shown as. Sent back as a value, it means: leave it as it is. */
+/** Shown instead of a secret. As a new value it means: keep the secret. */
 export const MASK = "********";
 /** Shorter secrets are masked at their own path only: as part of other texts they would be ordinary words. */
 const MIN_SECRET = 8;
@@ -35,7 +35,7 @@ function scrubber(config: Readonly<GsvConfig>): (text: string) => string {
   return (text) => secrets.reduce((clean, secret) => clean.replaceAll(secret, MASK), text);
 }
 
-/** What a session gets: the effective configuration with every secret removed, also where one was written into another setting. */
+/** The configuration for sessions: without secrets, also where a secret was written into another setting. */
 export function withoutSecrets(config: EffectiveConfig): EffectiveConfig {
   const scrub = scrubber(config);
   let clean: unknown = mapLeaves(config, (path, leaf) => (typeof leaf === "string" && !isSecretPath(path) ? scrub(leaf) : leaf));
@@ -45,7 +45,7 @@ export function withoutSecrets(config: EffectiveConfig): EffectiveConfig {
   return whole;
 }
 
-/** A copy for showing: secrets masked where they belong, and wherever else the same text turns up. */
+/** A copy for display: secrets are masked at their own paths and inside other texts. */
 export function masked(config: Readonly<GsvConfig>): unknown {
   const scrub = scrubber(config);
   return mapLeaves(config, (path, leaf) => (typeof leaf !== "string" ? leaf : isSecretPath(path) ? MASK : scrub(leaf)));

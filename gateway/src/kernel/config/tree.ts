@@ -1,7 +1,7 @@
-/** Reading, changing and merging plain trees by path. PURE: a change makes a new tree. Only own properties are ever seen. */
+/** Reads, changes and merges plain trees by path. A change makes a new tree. Reads own properties only. PURE. */
 import { isJsonObject } from "../../../../protocol/runtime/json-object.ts";
 
-/** What lies at a path; undefined when nothing does. */
+/** The value at a path; undefined when there is none. */
 export function getAt(value: unknown, segments: readonly string[]): unknown {
   let here = value;
   for (const name of segments) {
@@ -12,8 +12,8 @@ export function getAt(value: unknown, segments: readonly string[]): unknown {
 }
 
 /**
- * The tree with `value` at a path. What is missing on the way is made by `emptyAt`. A list takes a position that it has or its next
- * one, never one that leaves a hole: then undefined.
+ * The tree with `value` at a path; `emptyAt` creates missing branches. Undefined when the value would leave a hole in a list: only an
+ * existing position or the next one is possible.
  */
 export function setAt(
   root: unknown,
@@ -36,7 +36,7 @@ export function setAt(
   return child === undefined ? undefined : { ...here, [name]: child };
 }
 
-/** The tree without what lies at a path, and without the branches that this leaves empty. */
+/** The tree without the value at a path, and without branches that become empty. */
 export function unsetAt(root: unknown, segments: readonly string[]): unknown {
   const [name, ...rest] = segments;
   if (name === undefined) return undefined;

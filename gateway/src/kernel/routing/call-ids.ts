@@ -1,15 +1,15 @@
 /**
- * Call ids: who a tool result belongs to. A session's are `{ref}/{run}/{step}/{index}` (gateway rule G1); the gateway's own, for
- * tools that a client called itself, are `gw/{tokenId}/{name}`. A ref has ten characters, so the two never meet. PURE.
+ * Call ids name the owner of a tool result. Calls of sessions have `{ref}/{run}/{step}/{index}` (gateway rule G1), calls of clients
+ * have `gw/{tokenId}/{name}`. A ref has ten characters, so the two forms never collide. PURE.
  */
 
 export type CallOwner = { readonly kind: "session"; readonly ref: string } | { readonly kind: "gateway" };
 const GATEWAY = "gw";
-/** What a client may choose as a call's name: with it, asking twice runs once on a node with a ledger. */
+/** A client's own name for a call: on a node with a ledger, a repeated request with the same name runs once. */
 const CLIENT_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 export const isClientCallName = (name: string): boolean => CLIENT_NAME.test(name);
-/** `~` can't begin a client's own name, so fresh names and chosen ones never meet. */
+/** `~` can't begin a client's own name, so generated and chosen names never collide. */
 export const clientCallId = (tokenId: string, chosen: string | undefined, fresh: string): string =>
   `${GATEWAY}/${tokenId}/${chosen ?? `~${fresh}`}`;
 
