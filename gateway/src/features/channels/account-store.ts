@@ -51,8 +51,8 @@ export class Channels {
   settle(key: string, outcome: ChannelInboundOutcome): void {
     run(this.#db.sql, "UPDATE channel_inbox SET outcome = ? WHERE key = ?", JSON.stringify(outcome), key);
   }
-  /** A bounded step of forgetting. True: there may be more. */
-  forget(now: number): boolean {
+  /** Deletes expired rows, in one bounded step. True: there may be more. */
+  prune(now: number): boolean {
     const { sql } = this.#db;
     const step = (statement: string, before: number | string): boolean => all(sql, statement, before, FORGET_STEP).length === FORGET_STEP;
     const messages = step(
@@ -67,7 +67,7 @@ export class Channels {
     return messages || counts;
   }
   /** When the oldest of what is kept for a time will be over it. */
-  nextForget(): number | undefined {
+  nextExpiry(): number | undefined {
     const { sql } = this.#db;
     const message = one<{ at: number | null }>(sql, "SELECT min(at) AS at FROM channel_inbox")?.at ?? undefined;
     const day = one<{ day: string | null }>(sql, "SELECT min(day) AS day FROM channel_counts")?.day ?? undefined;

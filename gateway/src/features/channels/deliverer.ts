@@ -6,7 +6,8 @@ import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { DeliveryReport, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { cleanName } from "./envelope.ts";
-import { peerOfNotice, refOfDelivery, undeliveredText } from "./undelivered.ts";
+import { peerOfNotice, refOfDelivery } from "./delivery-ids.ts";
+import { undeliveredText } from "./undelivered.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { ReplyCall } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
@@ -29,8 +30,8 @@ export interface DelivererPorts {
   readonly service: (channel: string) => ChannelService | undefined;
   readonly log: Logger;
   readonly arm: () => void;
-  /** A row was written that is to be forgotten some time. */
-  readonly keepTime: () => void;
+  /** Call it before a row is written that expires some time. */
+  readonly ensureArmed: () => void;
   readonly background: (what: string, work: Promise<unknown>) => void;
 }
 const TELL_EVERY_MS = 30_000;
@@ -64,7 +65,7 @@ export class Deliverer {
     const { deliveries, now } = this.#ports;
     const service = this.#ports.service(channel);
     if (!service) return fail("channel.unknown", `There is no channel ${channel} here any more.`);
-    this.#ports.keepTime();
+    this.#ports.ensureArmed();
     const isNew = deliveries.begin(message.deliveryId, channel, accountId, message.peer, now());
     const result = await service.send({ accountId, message });
     // A channel that has it already may have said how it ended before, and says so once. What may be tried again is still on its way.

@@ -1,6 +1,6 @@
 /**
- * Messages on their way to platforms, from before a channel is asked to take one until it says what became of it; and those that did
- * not arrive or have an unknown outcome, for 30 days (promises P9, P10; gateway rules CH16-CH18). Never the text of a message.
+ * Stores each delivery from before a channel is asked to take it until the channel reports its end; failed deliveries and unknown
+ * outcomes are kept for 30 days (promises P9, P10; gateway rules CH16-CH18). Never the text of a message.
  */
 import type { DeliveryProblem, DeliveryState, Peer } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
@@ -15,7 +15,7 @@ type Row = {
   at: number;
   told: number;
 };
-/** Who has been told: no one (0), its own conversation (1), the owner, too (2). */
+/** Who was told of a problem: no one (0), the conversation (1), the owner too (2). */
 const UNTOLD = 0;
 const NOTED = 1;
 export interface Delivery {
@@ -25,11 +25,11 @@ export interface Delivery {
   readonly peer?: Peer;
   readonly state: "queued" | DeliveryState;
   readonly error?: string;
-  /** When it was handed over, or when it was known that something is wrong. */
+  /** When it was handed over, or when its problem became known. */
   readonly at: number;
   readonly noted: boolean;
 }
-/** Problems are kept so long and so many; the oldest go first. */
+/** How long and how many problems are kept. The oldest are deleted first. */
 export const PROBLEM_MS = 2_592_000_000;
 const MAX_PROBLEMS = 1_000;
 const MAX_QUEUED = 20_000;
@@ -43,7 +43,7 @@ export class Deliveries {
     this.#db = db;
   }
 
-  /** Before the channel is asked to take it. False: it is known already, and nothing changed. */
+  /** Call it before the channel is asked. False: the delivery is known already, and nothing changed. */
   begin(id: string, channel: string, accountId: string, peer: Peer, now: number): boolean {
     const made = one(
       this.#db.sql,
@@ -59,7 +59,7 @@ export class Deliveries {
   arrived(id: string): void {
     run(this.#db.sql, "DELETE FROM deliveries WHERE id = ?", id);
   }
-  /** `noted`: the conversation that it came from knows. False: this was known already. */
+  /** `noted`: its conversation knows of the problem. False: this was known already. */
   failed(problem: Omit<Delivery, "state" | "noted"> & { readonly state: "failed" | "unknown" }, noted: boolean): boolean {
     const { id, channel, accountId, peer, state, error, at } = problem;
     return this.#db.transactionSync(() => {
@@ -87,7 +87,7 @@ export class Deliveries {
     });
   }
 
-  /** Those that people have not been told of, the oldest first, a few. */
+  /** Problems that people have not been told of, the oldest first. */
   untold(limit: number): readonly Delivery[] {
     return all<Row>(this.#db.sql, "SELECT * FROM deliveries WHERE told < 2 AND state <> 'queued' ORDER BY at LIMIT ?", limit).map(
       deliveryOf,
@@ -97,7 +97,7 @@ export class Deliveries {
     run(this.#db.sql, "UPDATE deliveries SET told = 2 WHERE id = ? AND state = ?", id, state);
   }
 
-  /** What went wrong on a channel, the newest first. */
+  /** The problems of a channel, the newest first. */
   problems(channel: string, accountId: string | undefined, limit: number): DeliveryProblem[] {
     return all<Row>(
       this.#db.sql,
@@ -112,7 +112,7 @@ export class Deliveries {
       return [{ deliveryId: id, accountId: account, ...(peer ? { peer } : {}), state, ...(error === undefined ? {} : { error }), at }];
     });
   }
-  /** By `channel/account`. */
+  /** The number of problems, by `channel/account`. */
   counts(): ReadonlyMap<string, number> {
     return new Map(
       all<{ name: string; n: number }>(
@@ -122,13 +122,13 @@ export class Deliveries {
     );
   }
 
-  /** A bounded step: what no channel ever spoke of again becomes `unknown`; what is over its time or too much goes. True: there may be more. */
-  forget(now: number): boolean {
+  /** One bounded step: deliveries without a report become `unknown`; expired and surplus rows are deleted. True: there may be more. */
+  prune(now: number): boolean {
     const { sql } = this.#db;
     const step = (statement: string, ...params: (string | number)[]): boolean => all(sql, statement, ...params, STEP).length === STEP;
     return [
       step(
-        "UPDATE deliveries SET state = 'unknown', error = 'the channel never said what became of it', at = ?, told = 0 WHERE id IN (SELECT id FROM deliveries WHERE state = 'queued' AND at < ? ORDER BY at LIMIT ?) RETURNING 1",
+        "UPDATE deliveries SET state = 'unknown', error = 'the channel never reported its end', at = ?, told = 0 WHERE id IN (SELECT id FROM deliveries WHERE state = 'queued' AND at < ? ORDER BY at LIMIT ?) RETURNING 1",
         now,
         now - SILENT_MS,
       ),
@@ -141,7 +141,7 @@ export class Deliveries {
       ),
     ].some(Boolean);
   }
-  nextForget(): number | undefined {
+  nextExpiry(): number | undefined {
     const { sql } = this.#db;
     const oldest = (where: string): number | undefined =>
       one<{ at: number | null }>(sql, `SELECT min(at) AS at FROM deliveries WHERE ${where}`)?.at ?? undefined;

@@ -1,26 +1,25 @@
 /**
- * A platform's message as the model gets it (promises X16, TH1, TH17). PURE. What people say is text; what they are called, what they
- * quote and what they send along is data in JSON, on lines of its own that no message can forge, because a message's own lines are
- * marked as soon as they could be taken for one.
+ * Formats a platform's message for the model (X16, TH1, TH17). The sender's text stays text; names, quotes and other facts are JSON on
+ * a head line. No message can forge a head line, because a line of the text that looks like one is quoted. PURE.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelInbound } from "../../../../protocol/gen/types.ts";
 
-/** When it was written is worth a word only when that was a while ago. */
+/** The time of writing is told only for messages that are older than this. */
 const LATE_MS = 600_000;
 const MAX_NAME = 128;
-/** Leaves room for the head and for notes about files in what a session takes. */
+/** Less than a session accepts: the rest is for the head line and for notes about files. */
 const MAX_TEXT_BYTES = LIMITS.messageBytes - 32_768;
 const MAX_QUOTE = 1000;
 const HEAD = "[message]";
-/** Direction marks, invisible characters and line breaks of all kinds: what makes a name look like something else. */
+/** Direction marks, invisible characters and line breaks of all kinds: they can make a name look like another text. */
 const DECEPTIVE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
-/** What has no place in a text: controls but tab and line end, changes of direction, and characters that only programs see. */
+/** Removed from texts: controls except tab and line end, changes of direction, and characters that only programs see. */
 const UNSEEN =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
-/** A name without what deceives; absent when nothing is left. */
+/** A name without deceptive characters; undefined when nothing is left. */
 export function cleanName(name: string | undefined, max: number = MAX_NAME): string | undefined {
   const clean = name?.toWellFormed().replace(DECEPTIVE, " ").replace(/\s+/g, " ").trim().slice(0, max).toWellFormed();
   return clean === undefined || clean === "" ? undefined : clean;
@@ -29,7 +28,7 @@ export function cleanName(name: string | undefined, max: number = MAX_NAME): str
 export interface EnvelopeInput {
   readonly channel: string;
   readonly inbound: ChannelInbound;
-  /** The owner's own conversation: the words stand alone, unless there is something to add. */
+  /** The owner's own conversation: its messages have a head only when there is something to add. */
   readonly isOwner: boolean;
   /** Epoch ms. */
   readonly now: number;
@@ -46,25 +45,25 @@ export function envelope({ channel, inbound, isOwner, now }: EnvelopeInput): str
     about["quotes"] = drop({ text: quoteOf(message.replyToText), from: message.replyToSenderId });
   if (message.location) about["location"] = drop({ ...message.location, name: cleanName(message.location.name) });
   if (message.editOf !== undefined)
-    about["replaces"] = message.deleted === true ? "an earlier message, which was taken back" : "an earlier message";
-  if (message.reaction !== undefined) about["reaction"] = cleanName(message.reaction, 16) ?? "taken back";
+    about["replaces"] = message.deleted === true ? "an earlier message, which was deleted" : "an earlier message";
+  if (message.reaction !== undefined) about["reaction"] = cleanName(message.reaction, 16) ?? "removed";
   if (message.forwarded === true) about["forwarded"] = true;
   if (message.timestamp !== undefined && now - message.timestamp > LATE_MS) about["sentAt"] = new Date(message.timestamp).toISOString();
   const whole = withoutHeads(message.text);
   const text = beginning(whole, MAX_TEXT_BYTES);
-  if (text.length < whole.length) about["cut"] = `the text was too long: its last ${whole.length - text.length} characters are not here`;
+  if (text.length < whole.length) about["cut"] = `the text was too long: its last ${whole.length - text.length} characters are left out`;
   if (Object.keys(about).length === 0) return text;
   const head = `${HEAD} ${visible(JSON.stringify(about))}`;
   return text === "" ? head : `${head}\n${text}`;
 }
-/** No message's own text begins like this. */
+/** True only for texts with a head: no message's own text begins like this. */
 export const hasHead = (text: string): boolean => text.startsWith(HEAD);
-/** JSON leaves line ends of other kinds and direction marks as they are. */
+/** JSON.stringify does not escape direction marks and the line ends of Unicode. */
 const visible = (json: string): string =>
   json.replace(DECEPTIVE, (mark) =>
     Array.from({ length: mark.length }, (_, at) => `\\u${mark.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
   );
-/** A line that could be read as a head of ours is quoted. */
+/** Quotes every line that could be read as one of our head lines. */
 export function withoutHeads(text: string): string {
   return text
     .toWellFormed()
@@ -76,7 +75,7 @@ export function withoutHeads(text: string): string {
 /** Also with brackets of other widths, and with invisible characters in between. */
 const looksLikeHead = (line: string): boolean =>
   /^\s*\[\s*(?:message|system|note)/i.test(line.slice(0, 200).normalize("NFKC").replace(DECEPTIVE, ""));
-/** As many characters as fit, whole ones. */
+/** As many whole characters as fit. */
 function beginning(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));

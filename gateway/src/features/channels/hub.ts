@@ -1,6 +1,6 @@
 /**
- * Messages from platforms: each is taken once and handed to the right session. `access.ts` decides who may write, and the stores hold
- * what is durable. A call that is made again ends in the same answer (promises P2, P3, S6-S8).
+ * Accepts each message of a platform once and hands it to its session (promises P2, P3, S6-S8). A repeated call gets the same answer.
+ * `access.ts` decides who may write; the stores hold the durable data.
  */
 import { sentence } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -28,7 +28,7 @@ import { attachmentsOf, notice, originOf, routeOf, runIdOf, withoutMention } fro
 import { Outgoing } from "./outgoing.ts";
 import { Pairing } from "./pairing.ts";
 import { Retention } from "./retention.ts";
-import { type Place, ChannelRouter } from "./router.ts";
+import { ChannelRouter, type Destination } from "./router.ts";
 import type { Channels } from "./account-store.ts";
 import type { Deliveries } from "./delivery-store.ts";
 import type { Config } from "../../kernel/config/store.ts";
@@ -54,7 +54,7 @@ export interface HubPorts {
   readonly service: (channel: string) => ChannelService | undefined;
   readonly names: () => readonly string[];
   readonly log: Logger;
-  /** Something waits for time. */
+  /** Sets the object's alarm again. Call it when a deadline may have become earlier. */
   readonly arm: () => void;
   readonly background: (what: string, work: Promise<unknown>) => void;
 }
@@ -68,7 +68,7 @@ const CHANGED =
   "Your access changed while this message was on its way, and it is not known whether it was delivered. Send it again if you get no answer.";
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 const MINUTE_MS = 60_000;
-/** Longer names of messages are known by their hash. */
+/** Longer keys of messages are replaced by their hash. */
 const MAX_PLAIN_KEY = 100;
 
 export class ChannelHub {
@@ -87,18 +87,18 @@ export class ChannelHub {
     this.#router = new ChannelRouter(ports);
     const { channels, pairings, deliveries, arm, background } = ports;
     this.retention = new Retention({ tables: [channels, pairings, deliveries], arm, background });
-    this.deliverer = new Deliverer({ ...ports, keepTime: () => this.retention.keep() });
+    this.deliverer = new Deliverer({ ...ports, ensureArmed: () => this.retention.ensureArmed() });
     this.outgoing = new Outgoing({
       ...ports,
       handOver: (ref, message) => this.deliverer.handOver(ref, message),
       roleOf: (ref, inbound) => this.#roleOf(ref, inbound),
       conversationOf: (ref, inbound) => {
         const role = this.#roleOf(ref, inbound);
-        const place = role && this.#router.of(ref, inbound, role);
-        return place?.ok === true ? place.value.identity : undefined;
+        const destination = role && this.#router.destinationOf(ref, inbound, role);
+        return destination?.ok === true ? destination.value.identity : undefined;
       },
       withdraw: (id) => ports.deliveries.arrived(id),
-      failed: (what, error) => ports.log.warn("courtesy_failed", { what, error }),
+      failed: (what, error) => ports.log.warn("best_effort_failed", { what, error }),
     });
     this.pairing = new Pairing({
       ...ports,
@@ -123,12 +123,12 @@ export class ChannelHub {
     const ref = checkedRef(account);
     const key = await this.#key(ref, inbound);
     const known = channels.taken(key);
-    // The same answer again, with its replies: they have names of their own, and are sent once.
+    // The same answer again, with its replies: each has a delivery id, so the channel sends it once.
     if (known?.outcome) return known.outcome.outcome === "accepted" ? { ...known.outcome, outcome: "duplicate" } : known.outcome;
     const access = this.#access(ref, inbound);
     if (known === undefined && access.kind === "ignore") return { outcome: "ignored" };
     channels.touch(ref.channel, ref.accountId, now());
-    this.retention.keep();
+    this.retention.ensureArmed();
     if (known === undefined && access.kind === "pair") return this.#pair(ref, inbound, key);
     return this.#take(ref, inbound, key, access.kind === "allow" ? access : GUEST, known?.sessionKey);
   }
@@ -142,17 +142,17 @@ export class ChannelHub {
     const ref = checkedRef(account);
     const access = this.#access(ref, inbound);
     if (access.kind !== "allow") return undefined;
-    const place = this.#router.of(ref, inbound, access.role);
-    if (!place.ok) return undefined;
+    const destination = this.#router.destinationOf(ref, inbound, access.role);
+    if (!destination.ok) return undefined;
     const messageId = await this.#key(ref, inbound);
     const { channels } = this.#ports;
-    const isOver = !place.value.isOwner && channels.today(ref.channel, senderIdOf(inbound) ?? "", this.#day()) >= LIMITS.guestPerDay;
+    const isOver = !destination.value.isOwner && channels.today(ref.channel, senderIdOf(inbound) ?? "", this.#day()) >= LIMITS.guestPerDay;
     // Files of a message that will be refused are not stored for it.
     if (isOver && channels.taken(messageId) === undefined) return undefined;
-    return keyFor(place.value.key, { kind: "message", messageId, index: file.index }, file.mimeType);
+    return keyFor(destination.value.key, { kind: "message", messageId, index: file.index }, file.mimeType);
   }
 
-  /** A time of which messages may be missing is told to the owner before it is noted: a channel whose report fails reports again. */
+  /** Tells the owner of a gap before it stores the state: when this fails, the channel reports again, and the owner is told then. */
   async status(account: ChannelRef, state: ChannelAccount): Promise<void> {
     const { channels, now, config } = this.#ports;
     const { channel, accountId } = checkedRef(account);
@@ -217,7 +217,7 @@ export class ChannelHub {
     return outcome;
   }
 
-  /** The name of a message, and its idempotency key in the session. */
+  /** The key of a message here, and its idempotency key in the session. */
   async #key({ channel, accountId }: ChannelRef, { peer, message }: ChannelInbound): Promise<string> {
     const key = JSON.stringify([peer.kind, peer.id.toWellFormed(), message.id.toWellFormed()]);
     const plain = key.length <= MAX_PLAIN_KEY && /^[\x20-\x7e]*$/.test(key);
@@ -237,23 +237,23 @@ export class ChannelHub {
       channels.settle(key, outcome);
       return outcome;
     };
-    const place = this.#router.of(ref, inbound, role);
-    if (!place.ok) {
+    const destination = this.#router.destinationOf(ref, inbound, role);
+    if (!destination.ok) {
       channels.claim(key, "", now());
-      return settle(refused(sentence(place.error)));
+      return settle(refused(sentence(destination.error)));
     }
     // A retry keeps its session unless the sender's access changed.
-    const target = claimed === undefined || claimed === "" ? place.value : this.#router.claimed(claimed, place.value);
+    const target = claimed === undefined || claimed === "" ? destination.value : this.#router.claimed(claimed, destination.value);
     if (target === undefined) return settle(refused(CHANGED));
     if (claimed === undefined) {
-      if (!this.#brake(ref, inbound)) return LATER;
+      if (!this.#admitsThisMinute(ref, inbound)) return LATER;
       channels.claim(key, target.key, now());
       if (this.#ports.peers.wrote(ref.channel, ref.accountId, inbound, now()) > LIMITS.botMessagesInRow) {
         this.#ports.log.warn("programs_in_a_row", { channel: ref.channel });
         return settle({ outcome: "ignored" });
       }
-      if (!target.isOwner && this.#overDay(ref, inbound))
-        return settle(refused("You have sent as many messages as this assistant takes in a day. It goes on tomorrow."));
+      if (!target.isOwner && this.#exceedsDay(ref, inbound))
+        return settle(refused("You have reached this assistant's limit of messages for today. Write again tomorrow."));
     }
     const unanswered = await this.#unanswered(ref, inbound, key);
     const result = await ask(target.key, (session) =>
@@ -272,7 +272,7 @@ export class ChannelHub {
     if (!result.ok) {
       const { error } = result;
       if (error.reason === "storage.failed" || error.reason === "internal") return LATER;
-      // No sender waits for an answer to it, so it can wait.
+      // No sender waits for an answer, so the message can wait in the channel.
       if (unanswered !== undefined && error.reason === "session.queue_full") return LATER;
       return settle(refused(sentence(error)));
     }
@@ -290,7 +290,7 @@ export class ChannelHub {
       }
     }
   }
-  /** Undefined: it is answered. A message that waited with a pairing request is always answered. */
+  /** Why a message gets no answer; undefined: it gets one. A message that waited with a pairing request always gets one. */
   async #unanswered(ref: ChannelRef, inbound: ChannelInbound, key: string): Promise<Unanswered | undefined> {
     const { channels, now } = this.#ports;
     if (key.endsWith(LET_IN)) return undefined;
@@ -300,11 +300,11 @@ export class ChannelHub {
       channels.taken(await this.#key(ref, { ...inbound, message: { ...inbound.message, id: original } }))?.outcome?.outcome === "accepted";
     return unansweredWhy({ inbound, now: now(), knowsOriginal });
   }
-  /** Commands are the owner's, in a group too (a stop that only works elsewhere is none); whatever others write is only words. */
+  /** Only the owner's messages can be commands, in groups too, so that `/stop` works where the run is. Text of others is never one. */
   #textOf(
     { channel }: ChannelRef,
     inbound: ChannelInbound,
-    { isOwner }: Place,
+    { isOwner }: Destination,
     speaker: PairRole,
   ): Pick<SessionSend, "text" | "verbatim" | "command"> {
     const text = envelope({ channel, inbound, isOwner, now: this.#ports.now() });
@@ -315,8 +315,8 @@ export class ChannelHub {
     return { text, verbatim: true, ...(commands ? { command: withoutMention(inbound) } : {}) };
   }
 
-  /** Within the limit per minute. The rest waits in the channel, in order. */
-  #brake({ channel, accountId }: ChannelRef, inbound: ChannelInbound): boolean {
+  /** Counts the message and returns whether it is within the limit per minute. The rest waits in the channel, in order. */
+  #admitsThisMinute({ channel, accountId }: ChannelRef, inbound: ChannelInbound): boolean {
     const now = this.#ports.now();
     const who = `${channel}/${accountId}/${senderIdOf(inbound) ?? ""}`;
     const recent = (this.#lately.get(who) ?? []).filter((at) => now - at < MINUTE_MS && at <= now);
@@ -325,7 +325,8 @@ export class ChannelHub {
     this.#lately.set(who, [...recent, now]);
     return true;
   }
-  #overDay({ channel }: ChannelRef, inbound: ChannelInbound): boolean {
+  /** Counts the message and returns whether the sender's limit per day is exceeded. */
+  #exceedsDay({ channel }: ChannelRef, inbound: ChannelInbound): boolean {
     return this.#ports.channels.countToday(channel, senderIdOf(inbound) ?? "", this.#day()) > LIMITS.guestPerDay;
   }
   #day(): string {

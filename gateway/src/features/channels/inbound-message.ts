@@ -6,11 +6,12 @@ import type { ChannelOrigin } from "../../ports/origin.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
 import { isOwnKey } from "../../storage/keys.ts";
 import { senderIdOf } from "./access.ts";
-import { noticeDelivery } from "./undelivered.ts";
+import { noticeDelivery } from "./delivery-ids.ts";
 
 /** "@Ada /stop" asks Ada to stop. */
 export const withoutMention = ({ wasMentioned, message: { text } }: ChannelInbound): string =>
   wasMentioned === true ? text.replace(/^\s*@\S{1,128}\s+(?=\/)/, "") : text;
+/** A hash of the message's key, so that a repeated message has the same run id. Not for security. */
 export const runIdOf = (key: string): string => {
   let a = 0x811c9dc5;
   let b = 0x9e3779b9;
@@ -34,7 +35,7 @@ export function originOf({ channel, accountId }: ChannelRef, inbound: ChannelInb
   const senderId = senderIdOf(inbound);
   return { kind: "channel", channel, accountId, peer: inbound.peer, ...(senderId === undefined ? {} : { senderId }), role };
 }
-/** Files that lie where this conversation's files lie; what was not stored is told in words. */
+/** The files of a message. One that is not stored among this conversation's files has no key; the session makes a note of it. */
 export function attachmentsOf({ message }: ChannelInbound, sessionKey: string): { attachments?: Attachment[] } {
   const attachments = (message.media ?? [])
     .map(

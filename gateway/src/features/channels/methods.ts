@@ -1,4 +1,4 @@
-/** `channels.*`, `channel.*` and `pair.*`: the owner manages channels and who may talk over them. What is durable is the hub's. */
+/** `channels.*`, `channel.*` and `pair.*`: the owner manages channels and pairings. The hub has the durable data. */
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelAccount, ChannelLogin } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
@@ -29,8 +29,8 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       names.length === 0 ? "This gateway has no channels." : `Channels of this gateway: ${names.join(", ")}.`,
     );
   };
-  /** A channel's Worker that throws is a failure of the platform, told in a sentence. */
-  const asked = async <T>({ channel }: Target, call: () => Promise<T>): Promise<Result<T>> => {
+  /** Calls a channel's Worker. An exception becomes the error `channel.failed`. */
+  const callWorker = async <T>({ channel }: Target, call: () => Promise<T>): Promise<Result<T>> => {
     try {
       return succeed(await call());
     } catch (error) {
@@ -38,12 +38,12 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       return fail("channel.failed", `The channel ${channel} did not answer correctly.`, "Try again; the log has the details.");
     }
   };
-  /** The channel reports its state by itself, too. */
-  const noted = (channel: string, state: ChannelAccount): Promise<void> =>
+  /** Best effort: the channel also reports its state on its own. */
+  const storeState = (channel: string, state: ChannelAccount): Promise<void> =>
     hub
       .status({ channel, accountId: state.accountId }, state)
       .catch((error: unknown) => log.warn("channel_state_not_noted", { channel, error }));
-  /** Calls the channel for one account and notes the state that it answers. */
+  /** Calls the channel for one account and stores the state in its answer. */
   const change = async (
     params: { readonly channel: string; readonly accountId?: string | undefined },
     call: (target: Target) => Promise<ChannelAccount>,
@@ -51,9 +51,9 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
     const found = target(params);
     if (!found.ok) return found;
     const { channel, accountId } = found.value;
-    const done = await asked(found.value, () => call(found.value));
+    const done = await callWorker(found.value, () => call(found.value));
     if (!done.ok) return done;
-    await noted(channel, done.value);
+    await storeState(channel, done.value);
     return succeed({ ok: true, channel, accountId });
   };
 
@@ -69,7 +69,7 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       }));
       return succeed({ channels, count: channels.length, bound: [...hub.names()] });
     },
-    // Channels hand over by their service binding; a socket has no way back to the platform.
+    // A channel uses its service binding: over a socket the gateway could not send answers back to the platform.
     "channel.inbound": () => fail("channel.unknown", "Channels deliver messages over a service binding, not over a socket."),
     "channel.start": (_caller, params) =>
       change(params, ({ accountId, service }) => service.start({ accountId, config: params.config ?? {} })),
@@ -83,9 +83,9 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       const ids = params.accountId === undefined ? known.map(({ accountId }) => accountId) : [found.value.accountId];
       const states = await Promise.all(
         (ids.length === 0 ? ["default"] : ids).map(async (accountId): Promise<Result<readonly ChannelAccount[]>> => {
-          const state = await asked(found.value, () => service.status({ accountId }));
-          // One account that does not answer hides no other.
-          return state.ok || params.accountId !== undefined ? state : succeed([silent(accountId, sentence(state.error))]);
+          const state = await callWorker(found.value, () => service.status({ accountId }));
+          // One account that does not answer does not hide the others.
+          return state.ok || params.accountId !== undefined ? state : succeed([unreachable(accountId, sentence(state.error))]);
         }),
       );
       const failed = states.find((state) => !state.ok);
@@ -99,7 +99,7 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       if (!found.ok) return found;
       const { channel, accountId, service } = found.value;
       const { force, phone } = params;
-      const done = await asked<ChannelLogin>(found.value, () =>
+      const done = await callWorker<ChannelLogin>(found.value, () =>
         service.login({ accountId, ...(force === undefined ? {} : { force }), ...(phone === undefined ? {} : { phone }) }),
       );
       return done.ok ? succeed({ ok: true, channel, accountId, message: done.value.message, login: done.value }) : done;
@@ -117,7 +117,7 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
   };
 }
 
-const silent = (accountId: string, error: string): ChannelAccount => ({
+const unreachable = (accountId: string, error: string): ChannelAccount => ({
   accountId,
   connected: false,
   authenticated: true,

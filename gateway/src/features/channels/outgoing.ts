@@ -7,7 +7,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
 import { withoutHeads } from "./envelope.ts";
 import { mayAddress, nextWord, type Target, targetName } from "./targets.ts";
-import { messageDelivery } from "./undelivered.ts";
+import { messageDelivery } from "./delivery-ids.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";

@@ -28,7 +28,7 @@ const CODE_CHARACTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH = 6;
 const MAX_FIRST_CHARS = 1024;
 const MAX_HELD_BYTES = 65_536;
-const FORGET_STEP = 20;
+const PRUNE_STEP = 20;
 
 export class Pairings {
   readonly #db: Database;
@@ -128,24 +128,24 @@ export class Pairings {
   }
 
   /** Deletes old pairing requests with their messages, in a bounded step. True: there may be more. */
-  forget(now: number): boolean {
+  prune(now: number): boolean {
     const { sql } = this.#db;
     return this.#db.transactionSync(() => {
       const old = all<{ channel: string; sender: string }>(
         sql,
         "SELECT channel, sender FROM pairs WHERE state = 'pending' AND requested_at < ? ORDER BY requested_at LIMIT ?",
         now - LIMITS.pairWaitMs,
-        FORGET_STEP,
+        PRUNE_STEP,
       );
       for (const { channel, sender } of old) {
         run(sql, "DELETE FROM held WHERE channel = ? AND sender = ?", channel, sender);
         run(sql, "DELETE FROM pairs WHERE channel = ? AND sender = ?", channel, sender);
       }
-      return old.length === FORGET_STEP;
+      return old.length === PRUNE_STEP;
     });
   }
-  /** When the next stranger is forgotten. */
-  nextForget(): number | undefined {
+  /** When the next pairing request expires. */
+  nextExpiry(): number | undefined {
     const oldest = one<{ at: number | null }>(this.#db.sql, "SELECT min(requested_at) AS at FROM pairs WHERE state = 'pending'")?.at;
     return oldest === null || oldest === undefined ? undefined : oldest + LIMITS.pairWaitMs;
   }

@@ -1,11 +1,11 @@
-/** Retention of the channels' tables: rows over their time are deleted in bounded steps, by the alarm. Knows no table. */
+/** Prunes the channels' tables: the alarm deletes expired rows in bounded steps. Knows no table's columns. */
 
-/** A table whose rows have an end. */
+/** A table whose rows expire. */
 export interface Prunable {
-  /** A bounded step. True: there may be more. */
-  forget(now: number): boolean;
-  /** When the oldest row is over its time; undefined: there is none. */
-  nextForget(): number | undefined;
+  /** Deletes expired rows, in one bounded step. True: there may be more. */
+  prune(now: number): boolean;
+  /** When the first row expires; undefined: there is none. */
+  nextExpiry(): number | undefined;
 }
 export interface RetentionPorts {
   readonly tables: readonly Prunable[];
@@ -13,7 +13,7 @@ export interface RetentionPorts {
   readonly background: (what: string, work: Promise<unknown>) => void;
 }
 const EVERY_MS = 3_600_000;
-const AGAIN_MS = 1_000;
+const MORE_MS = 1_000;
 
 export class Retention {
   readonly #ports: RetentionPorts;
@@ -25,8 +25,8 @@ export class Retention {
     this.#ports = ports;
   }
 
-  /** A row is about to be written. Arms the alarm once in the life of the instance, after that row. */
-  keep(): void {
+  /** Call it before a row is written. Arms the alarm once per instance, after that row. */
+  ensureArmed(): void {
     if (this.#armed) return;
     this.#armed = true;
     this.#ports.background("arm", Promise.resolve().then(this.#ports.arm));
@@ -34,12 +34,12 @@ export class Retention {
   /** A bounded step of every table; the alarm comes again at once while there is more. */
   prune(now: number): void {
     this.#prunedAt = now;
-    this.#hasMore = this.#ports.tables.map((table) => table.forget(now)).some(Boolean);
+    this.#hasMore = this.#ports.tables.map((table) => table.prune(now)).some(Boolean);
   }
   /** Rows are deleted in batches, so that a busy day costs few alarms. */
   next(): number | undefined {
-    const due = this.#ports.tables.flatMap((table) => table.nextForget() ?? []);
+    const due = this.#ports.tables.flatMap((table) => table.nextExpiry() ?? []);
     if (due.length === 0) return undefined;
-    return Math.max(Math.min(...due), this.#prunedAt + (this.#hasMore ? AGAIN_MS : EVERY_MS));
+    return Math.max(Math.min(...due), this.#prunedAt + (this.#hasMore ? MORE_MS : EVERY_MS));
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Which session a platform's message belongs to (gateway rules CH9-CH11): routed as configured, and never a session that belongs to
- * another person. Makes the session when it does not exist.
+ * Finds the session of a platform's message, or creates it (gateway rules CH9-CH11): as configured, and never a session that belongs
+ * to another person.
  */
 import type { ChannelInbound, DmScope, PairRole } from "../../../../protocol/gen/types.ts";
 import type { Result } from "../../ports/result.ts";
@@ -13,7 +13,8 @@ import { routeInbound } from "../../kernel/routing/bindings.ts";
 import { compileLinks } from "../../kernel/routing/identity-links.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 
-export interface Place {
+/** The session that a message goes to. */
+export interface Destination {
   readonly identity: SessionIdentity;
   readonly key: string;
   readonly isOwner: boolean;
@@ -31,7 +32,7 @@ export class ChannelRouter {
    * The session of a message. The owner and other people never share a session, whatever the configuration says. When the session that
    * `session.dmScope` names belongs to another person, the owner gets the main session, and others one by account and their own id.
    */
-  of(ref: ChannelRef, inbound: ChannelInbound, role: PairRole): Result<Place> {
+  destinationOf(ref: ChannelRef, inbound: ChannelInbound, role: PairRole): Result<Destination> {
     const { config, sessions, now } = this.#ports;
     const isOwner = role === "owner" && inbound.peer.kind === "dm";
     const scope = config.effective().session.dmScope ?? "main";
@@ -44,7 +45,7 @@ export class ChannelRouter {
       const route = this.#route(ref, inbound, dmScope, linked);
       if (!route.ok) return route;
       const record = sessions.find(route.value.key);
-      // A new session belongs to its first sender, except for those that are the owner's by name.
+      // A new session belongs to its first sender, unless its name makes it the owner's.
       const ownersSession = sessions.isOwners(route.value);
       if (record === undefined ? isOwner || !ownersSession : ownersSession === isOwner) {
         const identity = sessions.takeUp(route.value, now(), isOwner);
@@ -87,12 +88,12 @@ export class ChannelRouter {
   }
 
   /** The session that a retried message was claimed for; undefined: the sender may not use it any more. */
-  claimed(claimed: string, place: Place): Place | undefined {
-    if (claimed === place.key) return place;
+  claimed(claimed: string, current: Destination): Destination | undefined {
+    if (claimed === current.key) return current;
     const { config, sessions, now } = this.#ports;
     const named = canonicalKey(claimed, config.mainKey());
     if (!named.ok) return undefined;
     const identity = sessions.takeUp(named, now());
-    return identity.isOwnersSession === place.isOwner ? { key: claimed, isOwner: place.isOwner, identity } : undefined;
+    return identity.isOwnersSession === current.isOwner ? { key: claimed, isOwner: current.isOwner, identity } : undefined;
   }
 }

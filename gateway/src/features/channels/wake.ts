@@ -1,6 +1,6 @@
 /**
- * After a restart of the runtime on one's own machine: asks every channel account how it is, so that its new life begins now and not at
- * its next alarm. Waits for none and decides nothing; an account that is stopped stays so.
+ * After a restart of the embedded runtime: asks every channel account for its status, so that its object starts now and not at its next
+ * alarm. Decides nothing; a stopped account stays stopped.
  */
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 
@@ -8,12 +8,12 @@ interface Hub {
   accounts(): readonly { readonly channel: string; readonly accountId: string }[];
   service(channel: string): ChannelService | undefined;
 }
-const MOST = 64;
+const MAX_ACCOUNTS = 64;
 
 export async function wakeChannels(hub: Hub, failed: (channel: string, error: unknown) => void): Promise<void> {
   const waking = hub
     .accounts()
-    .slice(0, MOST)
+    .slice(0, MAX_ACCOUNTS)
     .map(async ({ channel, accountId }) => {
       try {
         await hub.service(channel)?.status({ accountId });

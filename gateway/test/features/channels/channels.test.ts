@@ -378,7 +378,7 @@ describe("nothing is lost, old rows are pruned", () => {
     expect((await take(dm("me", "€".repeat(200_000)))).outcome).toBe("accepted");
     const { text = "" } = handed()[0] ?? {};
     expect(new TextEncoder().encode(text).length).toBeLessThanOrEqual(262_144 - 32_768 + 1_000);
-    expect(text).toMatch(/^\[message\] \{"cut":"the text was too long: its last \d+ characters are not here"\}\n€/);
+    expect(text).toMatch(/^\[message\] \{"cut":"the text was too long: its last \d+ characters are left out"\}\n€/);
   });
 
   test("[P10] a long text of a stranger waits with them, cut", async () => {
