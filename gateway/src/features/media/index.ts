@@ -4,7 +4,7 @@ import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { HttpPort } from "../../ports/http.ts";
 import { MEDIA_TOOLS } from "./tools.ts";
-import { type UploadPorts, Uploads } from "./uploads.ts";
+import { type UploadPorts, UploadAccess } from "./upload-access.ts";
 
 export interface MediaPorts extends UploadPorts, Pick<KernelPorts, "now"> {
   readonly admission: Pick<Admission, "grant">;
@@ -13,7 +13,7 @@ export const mediaFeature: FeatureDefinition<MediaPorts, { readonly mediaRpc: Pi
   name: "media",
   tools: MEDIA_TOOLS,
   create(ports) {
-    const uploads = new Uploads(ports);
+    const uploads = new UploadAccess(ports);
     return {
       offers: {
         mediaRpc: {

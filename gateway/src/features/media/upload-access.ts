@@ -21,7 +21,7 @@ const CALL_ID = /^[a-z2-7]{10}\/r[1-9][0-9]{0,14}\/[0-9]{1,9}\/[0-9]{1,9}$/;
 
 export type UploadPorts = Pick<SessionsPort, "sessions"> & Pick<KernelPorts, "config" | "connections">;
 
-export class Uploads {
+export class UploadAccess {
   readonly #ports: UploadPorts;
   readonly #window = new FailureWindow(UPLOADS_PER_MINUTE);
 
