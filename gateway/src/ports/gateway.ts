@@ -1,4 +1,4 @@
-/** What a session may ask of the gateway: the public methods of the Gateway Durable Object for sessions. */
+/** What sessions may ask of the gateway. */
 import type { ChatEvent, SessionEvent } from "../../../protocol/gen/types.ts";
 import type { AuditInput } from "./audit.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "./channels.ts";
@@ -14,7 +14,7 @@ export type SessionNews =
   | { readonly event: "chat"; readonly payload: ChatEvent }
   | { readonly event: "session"; readonly payload: SessionEvent };
 
-/** The event's place in the session's log; undefined for events that are not of the log. */
+/** The event's seq in the session's log; undefined for events that are not in the log. */
 export const sessionSeqOf = ({ payload }: SessionNews): number | undefined => ("sessionSeq" in payload ? payload.sessionSeq : undefined);
 
 /** Public methods of the Gateway Durable Object for sessions. */
@@ -30,21 +30,24 @@ export interface GatewayPort {
   configGet(path: string | undefined): Promise<Result<unknown>>;
   sessionsList(limit: number): Promise<readonly { sessionKey: string; createdAt: number; lastActiveAt: number; label?: string }[]>;
   nodeLogs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>>;
-  /** To the platform that a message came from. `send` is durable in the channel when it says ok; the others are courtesies. */
+  /** To the platform that a message came from. `send` is durable in the channel when the result is ok; the others are best effort. */
   reply(call: ReplyCall): Promise<Result<void>>;
   audit(entry: AuditInput): Promise<void>;
   /** Full-text search. The caller has checked that the requester may see the results. Snippets are redacted. */
   search(input: SearchInput): Promise<Result<SearchAnswer>>;
-  /** Conversations of an agent with a key above `afterKey`, in the order of their keys, a page of them. Empty: that was all. */
+  /** A page of an agent's conversations, by key, after `afterKey`. Empty: there are no more. */
   searchableSessions(agentId: string, afterKey: string): Promise<readonly SearchableSession[]>;
   /** A message of one conversation to another. The caller has checked that it may. */
   sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
-  /** Where the agent may write of itself. */
+  /** The conversations on channels to which the agent may write on its own initiative. */
   channelPlaces(query: string, limit: number): Promise<ChannelPlaces>;
-  /** A message that the agent sends of itself. Refused for a place that it may not write to. */
+  /** A message that the agent sends on its own initiative. Refused for a conversation to which it may not write. */
   message(input: ChannelMessage): Promise<Result<ChannelMessageSent>>;
-  /** Skills as they were found. Pins what has no pin yet, and nothing else; answers every pin that holds for the agent. */
+  /** Reports skills that were found. Pins only those without a pin; returns every pin that applies to the agent. */
   skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]>;
-  /** Before the owner's own conversation changes a skill's file: what it will be is approved beforehand. `skill.changed` when it is not what was approved now. */
+  /**
+   * Approves the new digest before a run of the owner changes a skill's file. Fails with `skill.changed` when the skill differs from
+   * its approval now.
+   */
   skillWriting(writing: SkillWriting): Promise<Result<void>>;
 }

@@ -1,22 +1,22 @@
-/** Files of a session. */
+/** The media of a session, and speech to text. */
 import type { Attachment } from "../../../protocol/gen/types.ts";
 import type { ContentBlock, MediaBlock, Message } from "./messages.ts";
 import type { Result } from "./result.ts";
 import type { EffectiveConfig, ModelAccess } from "./run-context.ts";
 import type { ToolTarget } from "./tool-target.ts";
 
-/** A session's media. Keys derive from what names the file, so that doing anything again stores nothing twice. */
+/** A session's media. A key derives from the file's origin, so a repeated call stores nothing twice. */
 export interface SessionMedia {
-  /** Attachments as they came. What can't be taken becomes a note in words for the model; a bucket that fails is an error. */
+  /** Stores attachments. An empty one becomes a note for the model; an invalid one or a failing bucket is an error. */
   takeAttachments(input: {
     readonly sessionKey: string;
     readonly messageId: string;
     readonly attachments: readonly Attachment[];
-    /** What is wrong with a file is a note as well, and no refusal. */
+    /** An invalid file becomes a note as well. */
     readonly badFilesAsNotes?: true;
     readonly now: number;
   }): Promise<Result<{ readonly blocks: readonly MediaBlock[]; readonly notes: readonly string[] }>>;
-  /** Images of a tool's result move to the bucket. Never fails: what can't be stored becomes a text that says so. */
+  /** Moves the images of a tool's result to the bucket. Never fails: a text replaces an image that can't be stored. */
   takeResult(input: {
     readonly sessionKey: string;
     readonly callId: string;
@@ -26,13 +26,13 @@ export interface SessionMedia {
     readonly now: number;
   }): Promise<readonly ContentBlock[]>;
   /**
-   * Stored files as the model can take them, each with its short name: images as bytes (where it sees any), transcripts and documents as text, the rest as a
-   * note. The very same list when there are none.
+   * Replaces references to files by what the model accepts, each with its short name: images as bytes (where it sees images),
+   * transcripts and documents as text, other files as notes. Returns the same list when there are none.
    */
   hydrate(messages: readonly Message[], view: MediaView): Promise<readonly Message[]>;
-  /** What is said in a recording. Never throws. */
+  /** The transcript of a recording. Never throws. */
   transcribe(block: MediaBlock, config: EffectiveConfig, access: ModelAccess, signal: AbortSignal): Promise<Result<string>>;
-  /** Everything of the session uploaded before `before` (epoch ms) but what is named in `keep`. Says how many objects went. */
+  /** Deletes files that were uploaded before `before` (epoch ms), except the keys in `keep`. Returns the number of deleted objects. */
   delete(sessionKey: string, before: number, keep: ReadonlySet<string>): Promise<Result<number>>;
 }
 

@@ -1,23 +1,22 @@
-/** Messages as pi-ai keeps them; the session log stores these as they are (r2-storage-layout, JSONL format). */
+/** Messages in the format of pi-ai. The session log and the archives (JSON Lines) store them unchanged. */
 import type { Usage } from "../../../protocol/gen/types.ts";
 
-/** Messages as pi-ai keeps them; the session log stores these as they are (r2-storage-layout, JSONL format). */
 export type TextBlock = { readonly type: "text"; readonly text: string };
 
 export type ImageBlock = { readonly type: "image"; readonly data: string; readonly mimeType: string };
 
-/** A stored file in the place of its bytes (P5.6). Told from an ImageBlock by `r2Key`; see `isMediaBlock`. */
+/** A reference to a stored file (P5.6). An ImageBlock has no `r2Key`; see `isMediaBlock`. */
 export type MediaBlock = {
   readonly type: "image" | "audio" | "video" | "document";
   readonly r2Key: string;
   readonly mimeType: string;
   readonly filename?: string;
   readonly sizeBytes?: number;
-  /** What is said in it, or why that is not known. Once it is there it never changes. */
+  /** The transcript of a recording, or why there is none. Never changes once it is set. */
   readonly transcript?: string;
 };
 
-/** What a user's message and a tool's result are made of. Image bytes inline only where no bucket was asked (old rows, small tests). */
+/** The blocks of a user's message and of a tool's result. Inline images occur only in old rows and in tests. */
 export type ContentBlock = TextBlock | ImageBlock | MediaBlock;
 
 export const isMediaBlock = (block: { readonly type: string }): block is MediaBlock => "r2Key" in block;

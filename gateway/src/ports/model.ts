@@ -20,7 +20,7 @@ export interface ModelRequest {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly now: () => number;
-  /** Text as it comes. Called synchronously; must not throw. */
+  /** Called with text as it arrives, synchronously; must not throw. */
   readonly onText: (text: string) => void;
 }
 

@@ -1,11 +1,11 @@
-/** What the gateway, sessions and the search index ask of each other. */
+/** Search: requests and answers between the gateway, sessions and the search index. */
 import type { SearchQueryResult, SearchSource } from "../../../protocol/gen/types.ts";
 
-/** A conversation as the search index hears of it. */
+/** A conversation that the search index can read. */
 export interface SearchableSession {
   readonly key: string;
   readonly lastActiveAt: number;
-  /** There is no message after this (epoch ms). */
+  /** No message is newer than this (epoch ms). */
   readonly quietSince: number;
 }
 
@@ -15,15 +15,15 @@ export interface SearchRows {
   /** The conversation begins here; what is before it was archived. */
   readonly contextFrom: number;
   readonly nextSeq: number;
-  /** It may write more without anybody saying anything. */
+  /** A run is active, so more rows may follow without a new message. */
   readonly busy: boolean;
   readonly rows: readonly { readonly seq: number; readonly role: string; readonly at: number; readonly text: string }[];
-  /** Up to here everything was looked at. */
+  /** The last seq that was read, also when its row has no text. */
   readonly upTo: number;
   readonly more: boolean;
 }
 
-/** What the gateway asks an agent's index. `match` is an FTS5 expression that search/query.ts made. */
+/** A query of the gateway to an agent's index. `match` is an FTS5 expression of search/query.ts. */
 export interface SearchRequest {
   readonly agentId: string;
   readonly match: string;
@@ -55,12 +55,12 @@ export interface SearchFound {
   readonly notes: readonly string[];
 }
 
-/** Public methods of the search index, one for each agent. What fails is thrown: nothing can be lost in it. */
+/** Public methods of an agent's search index. Failures are thrown: the index is derived, so nothing can be lost in it. */
 export interface SearchPort {
   query(request: SearchRequest): Promise<SearchFound>;
 }
 
-/** What is asked of the gateway. */
+/** A query of a session or client to the gateway. */
 export interface SearchInput {
   readonly agentId: string;
   readonly query: string;

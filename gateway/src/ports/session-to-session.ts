@@ -4,7 +4,7 @@ import type { SessionIdentity } from "./session.ts";
 
 export interface SessionToSession {
   readonly from: SessionIdentity;
-  /** Of the tool call: the message is taken once, however often the call runs. */
+  /** The id of the tool call. The message is accepted once per call, also when the call runs again. */
   readonly callId: string;
   /** Who caused the run in which the tool was called; undefined when a client called it. */
   readonly origin: Origin | undefined;

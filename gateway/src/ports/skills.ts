@@ -1,11 +1,11 @@
-/** Approved skills: what a session and the gateway tell each other about them. */
+/** Approvals of skills, as sessions and the gateway exchange them. */
 
-/** What a skill's files must be for it to be used (promises S10, TH14). */
+/** The approved digest of a skill's files (promises S10, TH14). */
 export interface SkillPin {
   readonly scope: "agent" | "global";
   readonly name: string;
   readonly sha256: string;
-  /** What the owner was about to make of it; holds as well, and takes the place of `sha256` once it is seen. */
+  /** The digest after a change that the owner has announced. Approved as well; replaces `sha256` once it is seen. */
   readonly next?: string;
 }
 
@@ -20,7 +20,7 @@ export interface SkillWriting {
   readonly agentId: string;
   /** `skills/NAME/FILE`. */
   readonly path: string;
-  /** Of what the file will be; absent: it is deleted. */
+  /** The digest of the new content; absent when the file is deleted. */
   readonly sha256?: string;
   /** `agent:<session>` or `client:<id>`. */
   readonly by: string;

@@ -1,6 +1,6 @@
 /**
- * Which machines' tools a session that is not the owner's may use (promises X7, S8; gateway rules CH13, CH14). PURE. None, but for
- * those that the owner opened on the session's channel (`channels.{name}.guestTools`). No configuration opens a native tool.
+ * Which tools of machines a session of another person may use (promises X7, S8; gateway rules CH13, CH14): only those that the owner
+ * opened on the session's channel (`channels.{name}.guestTools`). No configuration opens a native tool. PURE.
  */
 import type { ChannelConfig, NodeEntry } from "../../../protocol/gen/types.ts";
 import type { RunContext } from "../ports/run-context.ts";
@@ -39,7 +39,7 @@ export function matches(pattern: string, name: string): boolean {
   return true;
 }
 
-/** What is wrong with an entry of `guestTools`. Undefined: nothing. */
+/** The problem of an entry of `guestTools`; undefined when there is none. */
 export function guestToolProblem(pattern: string): string | undefined {
   const shown = JSON.stringify(pattern.slice(0, 64));
   if (isNative(pattern))
@@ -49,7 +49,7 @@ export function guestToolProblem(pattern: string): string | undefined {
   return undefined;
 }
 
-/** The machines and their tools as a run gets them: only tools that the session may use, and of a machine nothing else. */
+/** The machines and tools that a run gets. Another person's session gets only its tools, and about a machine only what they need. */
 export function machinesFor(access: ToolAccess, all: Pick<RunContext, "tools" | "nodes">): Pick<RunContext, "tools" | "nodes"> {
   if (access.isOwners) return all;
   const tools = all.tools.filter((entry) => mayUse(entry, access));

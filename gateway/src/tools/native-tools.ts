@@ -7,7 +7,7 @@ import type { NativeTools } from "../ports/native-tools.ts";
 import { mayUse, type NativeTool } from "./registry.ts";
 import { denied } from "./tool.ts";
 
-/** `failed` hears of exceptions inside tools, which are errors of the program. */
+/** `failed` is called with exceptions inside tools, which are bugs. */
 export function createNativeTools(
   tools: readonly NativeTool[],
   files: AgentFiles,

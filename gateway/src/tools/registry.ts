@@ -18,7 +18,7 @@ export interface NativeTool {
   readonly run: Tool["run"];
 }
 
-/** Native tools while a program is composed. Mistakes throw: they are errors of the program. */
+/** Collects the native tools while the program is composed. Mistakes throw, because they are bugs. */
 export class NativeToolList {
   readonly #tools = new Map<string, NativeTool>();
   #isClosed = false;
@@ -43,7 +43,7 @@ export class NativeToolList {
   }
 }
 
-/** Immutable. Where two entries have one name, the first has it and the other cannot be called. */
+/** Immutable. Of two entries with one name the first keeps it, and the other cannot be called. */
 export class ToolRegistry {
   /** Sorted by name, so that the list for the model is the same bytes each time and providers can cache it. */
   readonly entries: readonly ToolEntry[];

@@ -1,4 +1,4 @@
-/** What a native tool is made of: definition, policy class, guests' allowance, arguments, and the function that runs it. */
+/** Defines a native tool: its definition, policy class, whether guests may use it, its arguments, and the function that runs it. */
 import type { PolicyClass, ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { AgentFiles } from "../ports/agent-files.ts";
 import type { NativeOutcome, NativeToolContext } from "../ports/native-tools.ts";

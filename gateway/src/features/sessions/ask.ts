@@ -1,6 +1,6 @@
 /**
- * Asking sessions. One stub per session, so that calls arrive in the order in which they were made. A call that broke on the way is
- * made once more when it is repeatable; the second failure rejects.
+ * Calls sessions, over one stub per session, so that calls arrive in the order in which they were made. A call that failed on the way
+ * is made once more when it is repeatable; the second failure rejects.
  */
 import type { Logger } from "../../platform/log.ts";
 import type { SessionPort } from "../../ports/session.ts";

@@ -1,5 +1,5 @@
 /**
- * Following a session from a known point (wire rule C5): first the events since then, then the live ones, without gap or duplicate. Live
+ * Follows a session from a known point (wire rule C5): first the events since then, then the live ones, without gap or duplicate. Live
  * events wait while the session is asked for the past, and go out after it.
  */
 import { asSessionKey, type SessionSubscribeResult } from "../../../../protocol/gen/types.ts";
@@ -58,14 +58,14 @@ export async function resumeFrom(ports: FollowPorts, connection: Connection, key
   }
 }
 
-/** A session without messages is not woken, let alone made. */
+/** Does not create or wake a session that has no messages. */
 function past({ sessions, ask }: FollowPorts, key: string, afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
   if (sessions.find(key) === undefined)
     return Promise.resolve(succeed({ sessionKey: asSessionKey(key), seq: 0, events: [], state: "idle" }));
   return ask(key, (session) => session.events(afterSeq));
 }
 
-/** Whether a held event says something that the answer does not. */
+/** Whether a held event has news that the answer does not have. */
 export function isNewerThan(answer: SessionSubscribeResult): (held: NewEvent) => boolean {
   return ({ payload }) => {
     const { sessionSeq, state, runId, step, attempt, offset } = fieldsOf(payload);

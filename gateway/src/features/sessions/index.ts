@@ -1,4 +1,4 @@
-/** Sessions as the gateway sees them: which exist, whose they are, who follows them, and messages to them. Their content is their own. */
+/** The sessions' registry: which exist, who owns and follows them, and messages to them. A session keeps its content itself. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SessionEntry } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
@@ -66,7 +66,7 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsPort & { 
       },
       methods: { ...chatMethods(inner), ...sessionMethods(inner), ...archiveMethods(inner) },
       restarted: () => resumeSessions(inner),
-      /** A client says what it followed before its link broke. */
+      /** `resume`: the sessions that the client followed before its link broke. */
       connected(connection, { resume }) {
         if (connection.principal.mode !== "client" || !scopesOf(connection.principal).includes("read")) return;
         for (const { sessionKey, afterSeq } of resume?.sessions ?? []) {

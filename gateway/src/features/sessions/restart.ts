@@ -1,4 +1,4 @@
-/** After a restart of the runtime: sessions that may have been interrupted go on (gateway rule D6). One that fails stops no other. */
+/** After a restart of the runtime: resumes sessions that may have been interrupted (gateway rule D6). One failure stops no other. */
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 

@@ -1,9 +1,7 @@
 /**
- * A message of one session to another (gsv__SessionSend). It is taken once for a call, however often the call runs, and marked as coming
- * from a session and not from a person. A caller that waits gets the end of the run that the message started (regression W21), told by
- * an event. Chains of sessions that write to each other end after MAX_HOPS.
- *
- * Whether a session may write to others at all is decided before this (tools/).
+ * A message of one session to another (gsv__SessionSend). It is accepted once per call, also when the call runs again, and marked as
+ * coming from a session and not from a person. A caller that waits gets the end of the run that the message started (W21). Chains of
+ * sessions that write to each other end after MAX_HOPS. The caller (tools/) has decided whether the session may write to others.
  */
 import type { Origin } from "../../ports/origin.ts";
 import type { Result } from "../../ports/result.ts";
@@ -31,14 +29,14 @@ export interface SendPorts extends SessionsPort, Pick<KernelPorts, "config" | "n
 
 export async function sendToSession(ports: SendPorts, input: SessionToSession): Promise<Result<SessionToSessionSent>> {
   const { from, callId, message } = input;
-  // Without an agent a key is of the agent that asks.
+  // A key without an agent belongs to the agent that asks.
   const target = canonicalKey(input.to, ports.config.mainKey(), from.agentId);
   if (!target.ok) return fail("session.bad_key", `This is not a session key: ${target.problem}.`);
   const { key, address } = target;
   if (!ports.config.hasAgent(address.agentId)) return unknownAgent(ports.config, address.agentId);
   if (key === from.key) return fail("tool.bad_args", "This is the conversation that you are in. Name another one.");
   if (address.agentId !== from.agentId && ports.sessions.find(key) === undefined)
-    return fail("session.not_found", `There is no session ${key}. gsv__SessionsList shows those that there are.`);
+    return fail("session.not_found", `There is no session ${key}. gsv__SessionsList lists the sessions.`);
   const hops = hopsOf(input.origin) + 1;
   if (hops > MAX_HOPS)
     return fail(
@@ -65,7 +63,7 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
     if (sent.value.status !== "started") return fail("internal");
     if (input.waitMs <= 0) return succeed({ status: "accepted", runId, queued: sent.value.queued === true });
     const look = (): Promise<RunEnd> => ports.ask(key, (session) => session.runEnd(runId));
-    // A call that runs again may find the run at its end already, and then no event comes any more.
+    // When the call runs again, the run may have ended already, and then no event comes.
     const early = sent.value.duplicate === true ? told(await look(), runId) : undefined;
     if (early !== undefined) return early;
     const end = await within(wait.end, Math.min(input.waitMs, MAX_WAIT_MS));

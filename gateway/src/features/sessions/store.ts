@@ -1,8 +1,8 @@
 /**
- * Which sessions exist: their keys, the refs that call ids carry, when they were last active, and whose they are. Never their content.
+ * Which sessions exist: their keys, the refs in call ids, when they were last active, and who owns them. Never their content.
  *
  * Session ownership (promises S7, S8, X8): the main session and those of the command line are the owner's by their names. Any other
- * session is the owner's only if a direct message of the owner made it. No configuration, role or later message changes that.
+ * session is the owner's only if a direct message of the owner created it. No setting, role or later message changes that.
  */
 import { asSessionKey, type SessionEntry } from "../../../../protocol/gen/types.ts";
 import { isOwnersOwn } from "../../kernel/routing/session-keys.ts";
@@ -42,7 +42,7 @@ export class Sessions implements SessionDirectory {
     return one<{ key: string }>(this.#db.sql, "SELECT key FROM sessions WHERE ref = ?", ref)?.key;
   }
 
-  /** The record of a key, made at its first message; notes that the session is active. `owned` counts only when it is made. */
+  /** The record of a key, created at its first message; notes that the session is active. `owned` counts only at the creation. */
   touch(key: string, now: number, owned = false): SessionRecord {
     const known = this.#load(key);
     if (known === undefined) {
@@ -59,7 +59,7 @@ export class Sessions implements SessionDirectory {
       this.#keep(fresh);
       return fresh;
     }
-    // A clock that was set back must not silence this for the difference.
+    // Abs: a clock that was set back must not stop these writes until it has caught up.
     if (Math.abs(now - known.lastActiveAt) >= ACTIVE_GRAIN_MS) {
       known.lastActiveAt = now;
       run(this.#db.sql, "UPDATE sessions SET last_active_at = ? WHERE key = ?", now, key);
@@ -71,7 +71,7 @@ export class Sessions implements SessionDirectory {
     run(this.#db.sql, "UPDATE sessions SET label = ? WHERE key = ?", label === "" ? null : label, key);
   }
 
-  /** The last active first. */
+  /** The most recently active first. */
   list(offset: number, limit: number): readonly SessionEntry[] {
     return all<Row>(this.#db.sql, "SELECT * FROM sessions ORDER BY last_active_at DESC, key LIMIT ? OFFSET ?", limit, offset).map(
       (row) => ({
@@ -119,7 +119,7 @@ export class Sessions implements SessionDirectory {
     ).map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + ACTIVE_GRAIN_MS }));
   }
 
-  /** Sessions of an agent that the owner's direct messages made, the last active first. */
+  /** Sessions of an agent that the owner's direct messages created, the most recently active first. */
   ownedBy(agentId: string, limit: number): readonly string[] {
     return all<{ key: string }>(
       this.#db.sql,

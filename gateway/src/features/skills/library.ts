@@ -35,7 +35,6 @@ const MAX_REMOVED = 10_000;
 const utf8 = new TextEncoder();
 const NOTHING: Result<void> = { ok: true, value: undefined };
 
-/** The keys of a skill's files in the bucket. */
 const rootOf = (agentId: string, scope: "agent" | "global"): SkillRoot => (scope === "agent" ? { scope, agentId } : { scope });
 
 export function createSkillLibrary(bucket: Bucket): SkillLibrary {

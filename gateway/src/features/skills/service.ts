@@ -42,6 +42,7 @@ const SHORT_CHARS = 1024;
 const REPORT_CHARS = 500_000;
 const MAX_NODES = 256;
 const utf8 = new TextEncoder();
+/** The failure for an unknown name. */
 const noSkill = (name: string) =>
   fail("skill.not_found", `There is no skill \`${visible(name, 64)}\`.`, "List the skills: `gsv skills list`.");
 
@@ -75,7 +76,7 @@ export class SkillService {
       agentId: asAgentId(agentId),
       refreshedAt: now,
       nodes: nodes.slice(0, MAX_NODES).map(({ nodeId, online, hostCapabilities }) => ({ nodeId, online, hostCapabilities })),
-      skills: inRoom(view.value.folders.slice(0, MAX_ENTRIES).map((folder) => this.#entry(agentId, folder, pins))),
+      skills: withinFrame(view.value.folders.slice(0, MAX_ENTRIES).map((folder) => this.#entry(agentId, folder, pins))),
     });
   }
 
@@ -303,7 +304,7 @@ export class SkillService {
 }
 
 /** Shortens a report so that it fits a frame. */
-function inRoom(entries: readonly SkillEntry[]): SkillEntry[] {
+function withinFrame(entries: readonly SkillEntry[]): SkillEntry[] {
   let chars = 0;
   return entries.map((entry) => {
     const whole: SkillEntry = { ...entry, description: visible(entry.description, SHORT_CHARS) };

@@ -1,4 +1,4 @@
-/** The system prompt of an agent: its files through the cache, assembled by prompt/. The default files of a new agent are made first. */
+/** Builds an agent's system prompt: creates a new agent's default files, loads its files through the cache, lets prompt/ assemble them. */
 import { type PromptFiles, type PromptSkill, assemble } from "../../prompt/assemble.ts";
 import { localDay } from "../../prompt/dates.ts";
 import type { AssembledPrompt, PromptInput, PromptSource } from "../../ports/prompt.ts";
