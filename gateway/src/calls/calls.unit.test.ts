@@ -5,7 +5,17 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
 import { cancelled, neverStarted } from "./closings.ts";
 import { type Closing, dueAt, isRepeatable, nodeOf, type OpenCall, planCall, sameTarget } from "./open-call.ts";
-import { expired, handingOver, handOverUncertain, interrupted, mayReport, nodeCame, nodeOffline, nodeWent, type Ruling } from "./rules.ts";
+import {
+  expired,
+  handingOver,
+  handOverUncertain,
+  interrupted,
+  mayReport,
+  nodeConnected,
+  nodeOffline,
+  nodeDisconnected,
+  type Ruling,
+} from "./rules.ts";
 
 const NATIVE: ToolTarget = { kind: "native" };
 const LAP: ToolTarget = { kind: "node", nodeId: "lap" };
@@ -33,7 +43,7 @@ const out = (kind: Kind = {}): OpenCall => {
   const call = planned(kind);
   return call.status === "planned" ? going(handingOver(call)) : call;
 };
-const inGrace = (kind: Kind = {}): OpenCall => going(nodeWent(out(kind), AT));
+const inGrace = (kind: Kind = {}): OpenCall => going(nodeDisconnected(out(kind), AT));
 const LEDGER = { ledger: true } as const;
 const READ_ONLY = { idempotent: true } as const;
 
@@ -85,13 +95,13 @@ describe("a node that is away", () => {
   });
 
   test("[G3] [W5] the link breaks: read-only calls fail at once, any other waits in grace", () => {
-    for (const ledger of [false, true]) assert.equal(closed(nodeWent(out({ ledger, ...READ_ONLY }), AT)).reason, "node.offline");
+    for (const ledger of [false, true]) assert.equal(closed(nodeDisconnected(out({ ledger, ...READ_ONLY }), AT)).reason, "node.offline");
     for (const ledger of [false, true]) {
-      const call = going(nodeWent(out({ ledger }), AT));
+      const call = going(nodeDisconnected(out({ ledger }), AT));
       assert.equal(call.status, "in_grace");
       assert.equal(dueAt(call), AT + GRACE);
     }
-    assert.deepEqual(nodeWent(planned(), AT), { type: "unchanged" }, "the hand-over will find the node offline");
+    assert.deepEqual(nodeDisconnected(planned(), AT), { type: "unchanged" }, "the hand-over will find the node offline");
   });
 
   test("[P6] a hand-over of unknown fate puts the call in grace", () => {
@@ -100,7 +110,7 @@ describe("a node that is away", () => {
 
   test("[G3] what happens during the grace does not make it longer", () => {
     const call = inGrace();
-    assert.deepEqual(nodeWent(call, AT + 5), { type: "unchanged" });
+    assert.deepEqual(nodeDisconnected(call, AT + 5), { type: "unchanged" });
     assert.deepEqual(handOverUncertain(call, AT + 5), { type: "unchanged" });
     assert.deepEqual(nodeOffline(call, { first: false }, AT + 5), { type: "unchanged" });
   });
@@ -110,15 +120,19 @@ describe("a node that comes back", () => {
   const seen = (state: "accepted" | "started" | "finished" | "lost") => [{ callId: "ref/r1/1/0", state }];
 
   test("[G3] without a ledger nothing changes: only a result ends the grace", () => {
-    assert.deepEqual(nodeCame(inGrace(), undefined, AT), { type: "unchanged" });
-    assert.deepEqual(nodeCame(inGrace(LEDGER), undefined, AT), { type: "unchanged" });
-    assert.deepEqual(nodeCame(inGrace(), seen("started"), AT), { type: "unchanged" }, "the call was handed to a node without a ledger");
+    assert.deepEqual(nodeConnected(inGrace(), undefined, AT), { type: "unchanged" });
+    assert.deepEqual(nodeConnected(inGrace(LEDGER), undefined, AT), { type: "unchanged" });
+    assert.deepEqual(
+      nodeConnected(inGrace(), seen("started"), AT),
+      { type: "unchanged" },
+      "the call was handed to a node without a ledger",
+    );
   });
 
   test("[K14] [K15] never seen, or accepted and not started: it is handed over again", () => {
     for (const ledger of [[], seen("accepted"), [{ callId: "ref/r1/1/1", state: "started" as const }]])
       for (const call of [out(LEDGER), inGrace(LEDGER)]) {
-        const ruling = nodeCame(call, ledger, AT);
+        const ruling = nodeConnected(call, ledger, AT);
         assert.equal(ruling.type, "hand_over");
         assert.deepEqual(going(ruling), { ...out(LEDGER), dispatch: 1 });
       }
@@ -126,14 +140,14 @@ describe("a node that comes back", () => {
 
   test("[K16] [K18] it still runs or has ended: the call goes on with its own deadline", () => {
     for (const state of ["started", "finished"] as const) {
-      assert.deepEqual(going(nodeCame(inGrace(LEDGER), seen(state), AT)), out(LEDGER));
-      assert.deepEqual(nodeCame(out(LEDGER), seen(state), AT), { type: "unchanged" });
+      assert.deepEqual(going(nodeConnected(inGrace(LEDGER), seen(state), AT)), out(LEDGER));
+      assert.deepEqual(nodeConnected(out(LEDGER), seen(state), AT), { type: "unchanged" });
     }
   });
 
   test("[K16'] the node that ran it died: the grace runs, and does not get longer", () => {
-    assert.equal(dueAt(going(nodeCame(out(LEDGER), seen("lost"), AT))), AT + GRACE);
-    assert.equal(dueAt(going(nodeCame(inGrace(LEDGER), seen("lost"), AT + 7))), AT + GRACE);
+    assert.equal(dueAt(going(nodeConnected(out(LEDGER), seen("lost"), AT))), AT + GRACE);
+    assert.equal(dueAt(going(nodeConnected(inGrace(LEDGER), seen("lost"), AT + 7))), AT + GRACE);
   });
 
   test("a caller that can't hand over again says that the call never started", () => {
@@ -179,7 +193,7 @@ describe("time", () => {
   });
 
   test("[G5] a deadline inside the grace counts as the deadline", () => {
-    const call = going(nodeWent(out(), AT + DEADLINE_MS - 10));
+    const call = going(nodeDisconnected(out(), AT + DEADLINE_MS - 10));
     assert.equal(dueAt(call), AT + DEADLINE_MS);
     assert.match(expired(call, AT + DEADLINE_MS)?.text ?? "", /gave no result within 600 s/);
   });

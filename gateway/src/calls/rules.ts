@@ -19,7 +19,7 @@ import * as closings from "./closings.ts";
 
 export type Ruling =
   | { readonly type: "unchanged" }
-  /** The call goes on as this. */
+  /** The call continues with this record. */
   | { readonly type: "continue"; readonly call: OpenCall }
   /** As `continue`, and it must be handed over (again). A caller that can't do that closes it with `neverStarted`. */
   | { readonly type: "hand_over"; readonly call: OpenCall }
@@ -63,14 +63,14 @@ function dispatched(call: OpenCall): DispatchedCall {
 }
 
 /** The link to the call's node broke. */
-export function nodeWent(call: OpenCall, now: number): Ruling {
+export function nodeDisconnected(call: OpenCall, now: number): Ruling {
   if (call.idempotent) return close(closings.linkBroke(call));
   // The hand-over that is still to come will find the node offline.
   return call.status === "planned" ? UNCHANGED : beginGrace(call, now);
 }
 
 /** The call's node is connected again. `ledger`: everything that it still answers for; absent when it keeps none. */
-export function nodeCame(call: OpenCall, ledger: readonly LedgerEntry[] | undefined, now: number): Ruling {
+export function nodeConnected(call: OpenCall, ledger: readonly LedgerEntry[] | undefined, now: number): Ruling {
   if (!ledger || !call.ledger) return UNCHANGED;
   switch (ledger.find(({ callId }) => callId === call.callId)?.state) {
     case undefined:

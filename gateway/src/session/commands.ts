@@ -1,6 +1,6 @@
 /**
- * Slash commands and directives (product rule P3.3, gateway rule R6). Pure: what a text asks for, never doing it.
- * A command is the whole message; a directive stands inside a message and holds for it alone. An unknown `/word` is text.
+ * Parses slash commands and directives (product rule P3.3, gateway rule R6). Pure; executes nothing.
+ * A command is the whole message; a directive is a part of a message and applies to it alone. An unknown `/word` is text.
  */
 import { type Directives, type ModelRef, type ThinkLevel, ThinkLevelValues } from "../../../protocol/gen/types.ts";
 
@@ -16,7 +16,7 @@ export type Command =
   | { readonly name: "think"; readonly level?: ThinkLevel; readonly clear?: true };
 export type Parsed =
   | { readonly kind: "command"; readonly command: Command }
-  /** A command that can't be meant like that; the text says how it goes. */
+  /** A command with wrong arguments; the text says how to write it. */
   | { readonly kind: "bad-command"; readonly name: string; readonly message: string }
   | { readonly kind: "bad-directive"; readonly message: string }
   /** Directives and nothing else. */
@@ -88,7 +88,7 @@ export function parseModel(text: string): ModelRef | undefined {
 }
 const parseLevel = (text: string): ThinkLevel | undefined => ThinkLevelValues.find((level) => level === text.toLowerCase());
 
-/** Code is left alone: what stands in backticks is not meant for us. */
+/** Text in backticks is code: it has no directives. */
 const CODE = /(```[\s\S]*?(?:```|$)|`[^`\n]*`)/;
 const DIRECTIVE = /(^|\s)\/(t|think|m|model):(\S+)(?=\s|$)/gi;
 
@@ -102,13 +102,13 @@ function parseDirectives(raw: string): Parsed {
       if (name.toLowerCase().startsWith("t")) {
         const thinkLevel = parseLevel(value);
         if (thinkLevel) directives = { ...directives, thinkLevel };
-        else wrong ??= `"${value.slice(0, 64)}" is no thinking level. Use one of ${LEVELS}; nothing was sent.`;
+        else wrong ??= `"${value.slice(0, 64)}" is not a thinking level. Use one of ${LEVELS}; nothing was sent.`;
       } else {
         const model = parseModel(value);
         if (model) directives = { ...directives, model };
-        else wrong ??= `"${value.slice(0, 64)}" is no model. Name it as provider/id; nothing was sent.`;
+        else wrong ??= `"${value.slice(0, 64)}" is not a model. Name it as provider/id; nothing was sent.`;
       }
-      // The space on its other side stays.
+      // The space after the directive stays.
       return before === "\n" ? before : "";
     });
   let text = raw
@@ -116,7 +116,7 @@ function parseDirectives(raw: string): Parsed {
     .map((part, index) => (index % 2 === 0 ? strip(part) : part))
     .join("");
   if (wrong !== undefined) return { kind: "bad-directive", message: wrong };
-  // In the middle of a sentence `/status` is more likely a path than a wish.
+  // In the middle of a sentence `/status` is more likely a path than a directive.
   const edge = /^\s*\/status(?=\s)|(?:^|\s)\/status\s*$/i;
   const status = edge.test(text);
   if (status) text = text.replace(edge, " ");
@@ -165,5 +165,5 @@ export function directiveOnlyText(directives: Directives): string {
           `the model ${directives.model.provider}/${directives.model.id} (to keep it: /model ${directives.model.provider}/${directives.model.id})`,
         ]),
   ];
-  return parts.length === 0 ? "" : `A directive holds for the message that it stands in, and this one has no text: ${parts.join(" and ")}.`;
+  return parts.length === 0 ? "" : `A directive applies to its own message only, and this message has no text: ${parts.join(" and ")}.`;
 }

@@ -1,6 +1,6 @@
 /**
- * One session at work: the applier, the pump, the clock and the one alarm, wired together. Knows nothing of Durable Objects or of
- * who asks; what the platform gives comes in through `DriverHost`. Decides nothing about runs: the machine does.
+ * Drives one session: connects the applier, the pump, the clock and the one alarm. Knows no Durable Object and no caller; the platform
+ * comes in as `DriverHost`. Decides nothing about runs: the machine does.
  */
 import { asRunId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
 import type { SessionMedia } from "../ports/media.ts";
@@ -21,7 +21,8 @@ import { PlatformView } from "./platform-view.ts";
 import { promptView } from "./prompt-view.ts";
 import { Publisher } from "./publisher.ts";
 import { Pump } from "./pump.ts";
-import { modelsFor, RunContexts } from "./run-context.ts";
+import { RunContexts } from "./run-context.ts";
+import { modelsFor } from "./run-settings.ts";
 import type { SessionParts } from "./session-parts.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import { Waits } from "./waits.ts";
@@ -32,23 +33,23 @@ export interface DriverHost {
   readonly wall: () => number;
   readonly random: () => number;
   readonly freshId: () => string;
-  /** Wakes the object, and `alarm` is called, at this time. */
+  /** The platform wakes the object at this time and calls `alarm`. */
   readonly setAlarm: (wall: number) => void;
   /** Keeps the object alive until the promise ends. */
   readonly keep: (work: Promise<void>) => void;
-  /** Calls back once, unless prevented by what it returns. */
+  /** Calls back once. The returned function cancels it. */
   readonly after: (ms: number, work: () => void) => () => void;
   readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 /** The alarm stays with work under way for this long, then hands over to the next alarm (the platform allows 15 minutes). */
 const ALARM_STAY_MS = 600_000;
-/** A deadline that is past already is looked at again no sooner than this: no mistake may make a session run in circles. */
-const BREATH_MS = 50;
-/** Rows that one step of forgetting looks at. */
+/** The shortest time to the next alarm: a bug with a deadline in the past must not make a session spin. */
+const MIN_WAIT_MS = 50;
+/** Rows that one step of pruning looks at. */
 const PRUNE_STEP = 500;
 
-/** What exists once there is something to look after. */
-interface Life {
+/** The parts that exist as soon as the session has a state. */
+interface ActiveParts {
   readonly pump: Pump;
   readonly deliverer: Deliverer;
   readonly publisher: Publisher;
@@ -62,7 +63,7 @@ export class SessionDriver {
   readonly contexts: RunContexts;
   readonly #caller: ModelCaller;
   readonly #view: PlatformView;
-  #life: Life | undefined;
+  #active: ActiveParts | undefined;
   #history: History | undefined;
   #alarmAt: number | undefined;
   readonly waits: Waits;
@@ -77,7 +78,7 @@ export class SessionDriver {
       clock: this.#clock,
       random: host.random,
       freshId: host.freshId,
-      published: () => this.#life?.deliverer.published ?? this.#applier.state?.deliveredSeq ?? 0,
+      published: () => this.#active?.deliverer.published ?? this.#applier.state?.deliveredSeq ?? 0,
       committed: (before, step) => this.#committed(before, step),
     });
     this.#view = new PlatformView({ state: () => this.#applier.state, gateway: parts.gateway, now: host.wall, after: host.after });
@@ -97,7 +98,7 @@ export class SessionDriver {
       commit: (event) => void this.apply(event),
       wall: host.wall,
       delta: (delta) => {
-        this.#life?.publisher.delta(delta);
+        this.#active?.publisher.delta(delta);
         this.#view.delta(delta);
       },
       sleep: (ms, signal) => this.#sleep(ms, signal),
@@ -105,9 +106,9 @@ export class SessionDriver {
     });
   }
 
-  // ---------------------------------------------------------------- what others look at
+  // ---------------------------------------------------------------- views
 
-  /** Undefined before the first message. Goes on with what an earlier incarnation left. */
+  /** Undefined before the first message. Continues the work of an earlier incarnation. */
   get state(): State | undefined {
     this.enter();
     return this.#applier.state;
@@ -116,7 +117,7 @@ export class SessionDriver {
     this.#history ??= new History(this.#contextRows(), this.#applier.state?.summary);
     return this.#history;
   }
-  /** What the conversation takes of the model's window, and how much fits, as far as is known without asking anybody. */
+  /** The size of the conversation and of the model's window, as far as they are known without asking the gateway. */
   get contextSize(): { readonly tokens?: number; readonly window?: number } {
     const state = this.state;
     const context = this.contexts.known;
@@ -128,16 +129,16 @@ export class SessionDriver {
       ...(context && model ? { window: this.#parts.contextWindow(model, context.config) } : {}),
     };
   }
-  /** Text of the model call under way, as far as those who follow have been sent it: their next delta begins right behind. */
+  /** The text of the present model call, as far as its followers have received it: their next delta begins right after it. */
   get live(): ModelCaller["live"] {
     const { live } = this.#caller;
-    return live && { ...live, text: live.text.slice(0, this.#life?.publisher.sentChars(live) ?? 0) };
+    return live && { ...live, text: live.text.slice(0, this.#active?.publisher.sentChars(live) ?? 0) };
   }
   /** `identity` counts before the first message. Rejects when the gateway does not answer. */
   async prompt(identity: SessionIdentity, sha256: (text: string) => Promise<string>): Promise<Result<SessionPromptResult>> {
     const before = this.state;
     const context = before ? await this.contexts.current() : await this.#parts.gateway.runContext(identity.key, undefined);
-    if (!context) throw new Error("the gateway says that nothing has changed since nothing");
+    if (!context) throw new Error("the gateway answered `unchanged` to a first request");
     const state = this.state;
     const { prompts, native } = this.#parts;
     const messages = state ? this.history.messages : [];
@@ -176,9 +177,9 @@ export class SessionDriver {
     return this.#applier.apply(body, options);
   }
 
-  /** The first thing of each life: what was under way in memory is gone, so it is started again or given up. */
+  /** Comes first in each incarnation: work in memory was lost, so it is restarted or given up. */
   enter(): void {
-    if (this.#life) return;
+    if (this.#active) return;
     const state = this.#applier.state;
     if (!state) return;
     const { pump } = this.#begin(state.identity.key, state.deliveredSeq);
@@ -187,7 +188,7 @@ export class SessionDriver {
     pump.sync();
     this.#arm();
   }
-  #begin(key: string, deliveredSeq: number): Life {
+  #begin(key: string, deliveredSeq: number): ActiveParts {
     const { store, after, wall } = this.#host;
     const publisher = new Publisher({ sessionKey: key, publish: (news) => this.#parts.gateway.publish(key, news), now: wall, after });
     const deliverer = new Deliverer(
@@ -220,12 +221,12 @@ export class SessionDriver {
       failed: (effect, error) => this.#failed(effect.type, error),
       landed: () => this.#moved(),
     });
-    this.#life = { pump, deliverer, publisher };
-    return this.#life;
+    this.#active = { pump, deliverer, publisher };
+    return this.#active;
   }
 
   #committed(before: State | undefined, step: Step): void {
-    const { deliverer } = this.#life ?? this.#begin(step.state.identity.key, 0);
+    const { deliverer } = this.#active ?? this.#begin(step.state.identity.key, 0);
     if (this.#history) {
       for (const row of step.append) this.#history.append(row);
       for (const row of step.amend) this.#history.amend(row);
@@ -238,15 +239,17 @@ export class SessionDriver {
     for (const end of step.ended) this.waits.archiveEnded(end);
     this.#moved();
   }
-  /** For clients that follow live; not in the log. An empty `runId`: about no run. */
+  /** Sends a status to clients that follow live; not in the log. An empty `runId`: about no run. */
   tell(runId: string, text: string, step = 0): void {
     if (!this.#applier.state) return;
     const run = runId === "" ? {} : { runId: asRunId(runId), ...(step > 0 ? { step } : {}) };
-    void this.#life?.publisher.news([{ event: "chat", payload: { sessionKey: asSessionKey(this.#key()), state: "status", text, ...run } }]);
+    void this.#active?.publisher.news([
+      { event: "chat", payload: { sessionKey: asSessionKey(this.#key()), state: "status", text, ...run } },
+    ]);
   }
-  /** Something is different: memory follows the outbox, and the alarm the nearest deadline. */
+  /** After a change: the pump follows the outbox, and the alarm follows the nearest deadline. */
   #moved(): void {
-    this.#life?.pump.sync();
+    this.#active?.pump.sync();
     this.#arm();
     this.#changed();
   }
@@ -264,17 +267,17 @@ export class SessionDriver {
           this.#changed = resolve;
         });
         this.#tick();
-        // Renewed before anything is waited for: if this life ends here, the next one begins by itself.
+        // Set before any wait: if this incarnation ends here, the alarm starts the next one.
         this.#arm();
-        if ((this.#life?.pump.inFlight().length ?? 0) === 0 || this.#host.wall() >= until) break;
+        if ((this.#active?.pump.inFlight().length ?? 0) === 0 || this.#host.wall() >= until) break;
         const timer = new AbortController();
         await Promise.race([
           changed,
-          this.#sleep(Math.max(BREATH_MS, this.#clock.wallAt(this.#nextWake() ?? 0) - this.#host.wall()), timer.signal),
+          this.#sleep(Math.max(MIN_WAIT_MS, this.#clock.wallAt(this.#nextWake() ?? 0) - this.#host.wall()), timer.signal),
         ]);
         timer.abort();
       }
-      this.#forget();
+      this.#prune();
       this.#arm();
     } catch (error) {
       this.#failed("the alarm", error);
@@ -285,22 +288,22 @@ export class SessionDriver {
   }
   #tick(): void {
     const state = this.#applier.state;
-    if (!state || !this.#life) return;
-    const { pump } = this.#life;
+    if (!state || !this.#active) return;
+    const { pump } = this.#active;
     if (isOverdue(state.run, pump, this.#clock.read().now)) this.#applier.apply({ type: "Tick", inFlight: pump.inFlight() });
     pump.sync();
   }
   /** On the session's clock; undefined: nothing waits for time to pass. */
   #nextWake(): number | undefined {
     const state = this.#applier.state;
-    return state && this.#life && nextWake(state.run, this.#life.pump, this.#clock.read().now);
+    return state && this.#active && nextWake(state.run, this.#active.pump, this.#clock.read().now);
   }
   /** Lazily (D4): a write only when no alarm is set or one is needed earlier. */
   #arm(): void {
     const next = this.#nextWake();
     if (next === undefined) return;
     const { wall: present, now } = this.#clock.read();
-    const wall = present + Math.max(BREATH_MS, Math.ceil(next - now));
+    const wall = present + Math.max(MIN_WAIT_MS, Math.ceil(next - now));
     if (this.#alarmAt === undefined || wall < this.#alarmAt) this.#setAlarm(wall);
   }
   #setAlarm(wall: number): void {
@@ -318,8 +321,8 @@ export class SessionDriver {
     });
   }
 
-  /** A bounded step of forgetting, in quiet moments only. */
-  #forget(): void {
+  /** Prunes old rows in one bounded step, only while the session is idle. */
+  #prune(): void {
     const state = this.#applier.state;
     if (state?.run.phase !== "idle") return;
     const wall = this.#host.wall();

@@ -1,4 +1,4 @@
-/** From what callers send to what the machine hears. Pure; checks everything that comes from outside. */
+/** Turns what callers send into messages for the machine, and checks their sizes. Pure. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { NodeExecEventParams, SessionPatchParams } from "../../../protocol/gen/types.ts";
 import type { ContentBlock, MediaBlock, TextBlock, UserMessage } from "../ports/messages.ts";
@@ -29,7 +29,7 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
   if (bytes > LIMITS.messageBytes)
     return refuse(
       "chat.too_long",
-      `The message has ${bytes} bytes, and at most ${LIMITS.messageBytes} are taken. Put it into a file and name the file.`,
+      `The message has ${bytes} bytes; at most ${LIMITS.messageBytes} are accepted. Put it into a file and name the file.`,
     );
   const attachments = input.attachments ?? [];
   if (input.text.trim() === "" && attachments.length === 0) return refuse("chat.empty", "The message is empty.");
@@ -59,11 +59,11 @@ function sized(message: IntakeMessage): Result<IntakeMessage> {
   if (bytes > MESSAGE_ROW_BYTES)
     return refuse(
       "chat.too_long",
-      `The message has ${bytes} bytes, and at most ${MESSAGE_ROW_BYTES} are taken. Put it into a file and send the file.`,
+      `The message has ${bytes} bytes; at most ${MESSAGE_ROW_BYTES} are accepted. Put it into a file and send the file.`,
     );
   return { ok: true, value: { ...message, bytes } };
 }
-/** The message with what it came with: references to files that are stored already, and words about those that are not. */
+/** The message with references to its stored files and notes about those that were not stored. */
 export function withFiles(
   message: IntakeMessage,
   { blocks, notes }: { readonly blocks: readonly MediaBlock[]; readonly notes: readonly string[] },
@@ -98,7 +98,7 @@ export function execMessage(nodeId: string, event: NodeExecEventParams, runId: s
   const output =
     event.outputTail === undefined || event.outputTail === ""
       ? "It printed nothing."
-      : `The end of what it printed (from the machine, not from the user):\n${fence(tail(event.outputTail, TAIL_CHARS))}`;
+      : `The end of what it printed (from the machine, not from the user):\n${codeBlock(tail(event.outputTail, TAIL_CHARS))}`;
   return {
     messageId: `exec:${nodeId}:${event.eventId}`,
     runId,
@@ -111,22 +111,19 @@ export function execMessage(nodeId: string, event: NodeExecEventParams, runId: s
     directives: {},
   };
 }
-/** A fence that the text itself doesn't contain. */
-function fence(text: string): string {
+/** A Markdown code block whose marks the text itself does not contain. */
+function codeBlock(text: string): string {
   let marks = "```";
   while (text.includes(marks)) marks += "`";
   return `${marks}\n${text}\n${marks}`;
 }
 
 const CLEARABLE = ["model", "thinkingLevel", "systemPrompt", "maxTokens", "label", "resetPolicy"] as const;
-/** A person's words for a change of settings. Refuses names that can't be taken back. */
+/** Describes a change of settings to people. Refuses unknown names in `clear`. */
 export function describePatch(patch: Omit<SessionPatchParams, "sessionKey">): Result<string> {
   const unknown = (patch.clear ?? []).find((name) => !CLEARABLE.some((known) => known === name));
   if (unknown !== undefined)
-    return refuse(
-      "protocol.invalid_params",
-      `There is no setting "${unknown.slice(0, 64)}" to take back. Use one of ${CLEARABLE.join(", ")}.`,
-    );
+    return refuse("protocol.invalid_params", `There is no setting "${unknown.slice(0, 64)}" to clear. Use one of ${CLEARABLE.join(", ")}.`);
   const { settings = {}, label, resetPolicy } = patch;
   const parts = [
     ...(settings.model === undefined ? [] : [`model ${settings.model.provider}/${settings.model.id}`]),

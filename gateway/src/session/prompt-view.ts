@@ -13,7 +13,7 @@ import type { RunContext } from "../ports/run-context.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import type { State } from "./machine/state.ts";
 import { utf8Bytes } from "./machine/text.ts";
-import { modelsFor } from "./run-context.ts";
+import { modelsFor } from "./run-settings.ts";
 import { runTools } from "./tools.ts";
 
 export interface PromptViewInput {

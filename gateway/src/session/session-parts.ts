@@ -1,4 +1,4 @@
-/** What a session needs from elsewhere. */
+/** The services that a session uses. Interfaces only. */
 import type { ModelRef } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionMedia } from "../ports/media.ts";
@@ -10,7 +10,7 @@ import type { EffectiveConfig } from "../ports/run-context.ts";
 import type { ArchiveStore } from "./effects/archive.ts";
 import type { ResultFiles } from "./effects/store-result.ts";
 
-/** Made in app/session-wiring.ts, replaced in tests. */
+/** Created in app/session-wiring.ts, replaced in tests. */
 export interface SessionParts {
   readonly gateway: GatewayPort;
   readonly model: ModelClient;

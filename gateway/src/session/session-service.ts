@@ -1,6 +1,6 @@
 /**
- * SessionPort over a driver: what callers ask becomes events, answers become results. Everything that is answered is committed.
- * Knows no platform; the Durable Object around it is in session-do.ts.
+ * Implements SessionPort on a driver: requests become events of the machine, its answers become results. Answers only what is
+ * committed. Knows no platform; the Durable Object around it is in session-do.ts.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import {
@@ -43,7 +43,7 @@ import { eventsView, getView, historyView, messagesView, previewView, statsView 
 const POLICY_FRESH_MS = 60_000;
 /** A gateway that does not answer must not keep a message from being accepted. */
 const POLICY_WAIT_MS = 2_000;
-/** They must not overtake a message that was sent before them. */
+/** Commands that must not overtake an earlier message whose files are being stored. */
 const AFTER_FILES: ReadonlySet<string> = new Set(["new", "reset", "compact"]);
 /** How long the requester of a reset waits for the count of deleted files; they are deleted in any case. */
 const MEDIA_WAIT_MS = 2_000;
@@ -100,7 +100,7 @@ export class SessionService implements SessionPort {
     }
   }
 
-  /** Files are stored before their message is accepted. Who comes behind waits meanwhile, so that order is kept (promises P3). */
+  /** Files are stored before their message is accepted. Later messages wait meanwhile, so that order is kept (promise P3). */
   async #inTurn<T>(slow: boolean, work: () => Promise<T>): Promise<T> {
     if (!slow && this.#turns === 0) return work();
     const before = this.#turn;
@@ -123,7 +123,7 @@ export class SessionService implements SessionPort {
     const intake = whole.value;
     await this.#refreshPolicy();
     const phase = this.#driver.state?.run.phase ?? "idle";
-    if (input.contextVersion !== undefined && phase === "idle") this.#driver.contexts.said(input.contextVersion, this.#driver.wall());
+    if (input.contextVersion !== undefined && phase === "idle") this.#driver.contexts.confirm(input.contextVersion, this.#driver.wall());
     const state = this.#driver.state;
     const due = state && this.#resetDue(state);
     const applied = this.#driver.apply(
@@ -133,7 +133,7 @@ export class SessionService implements SessionPort {
     if (intake.status && applied.step) this.#driver.tell(input.runId, this.#commands.statusText(input));
     return this.#sent(applied, intake);
   }
-  /** The message with its files in the bucket. Nothing is stored for one that is known already, or that will be refused anyway. */
+  /** The message with its files in the bucket. Stores nothing for a message that is known already or will be refused. */
   async #stored(input: SessionSend, intake: IntakeMessage): Promise<Result<IntakeMessage>> {
     const { identity, messageId, attachments = [], badFilesAsNotes } = input;
     const state = this.#driver.state;
@@ -161,7 +161,7 @@ export class SessionService implements SessionPort {
       ...(Object.keys(directives).length > 0 ? { directives } : {}),
     });
   }
-  /** Before the first message after a while: the policy of now decides whether a fresh conversation begins, not that of yesterday. */
+  /** Before the first message after a pause, fetches the reset policy: the present one decides, not the one from before the pause. */
   async #refreshPolicy(): Promise<void> {
     const state = this.#driver.state;
     if (state?.run.phase !== "idle" || state.messageCount === 0) return;
@@ -176,7 +176,7 @@ export class SessionService implements SessionPort {
   }
   #resetDue(state: State): "daily" | "idle" | undefined {
     const config = this.#driver.contexts.known?.config;
-    // Without a configuration there is no telling; the next message will.
+    // Without a configuration the policy is unknown. The next message checks again.
     if (!config) return undefined;
     return resetDue(
       effectivePolicy(state.resetPolicy, config.session.defaultResetPolicy),
@@ -218,7 +218,7 @@ export class SessionService implements SessionPort {
     const type = answer?.type;
     return type === "taken" || type === "duplicate" || type === "late" ? type : "unknown";
   }
-  /** Images are stored only for a call that is open on this very node; no one would see those of any other call. */
+  /** Stores images only for a call that is open on this node: the result of any other call is not shown. */
   async #images(nodeId: string, callId: string, content: readonly ContentBlock[]): Promise<readonly ContentBlock[]> {
     const state = this.#driver.state;
     const isOpen = state?.run.phase === "acting" && state.run.calls.some((call) => call.callId === callId && nodeOf(call) === nodeId);
@@ -240,7 +240,7 @@ export class SessionService implements SessionPort {
   execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown"> {
     const state = this.#driver.state;
     if (!state || (event.callId !== undefined && !isOwnCallId(state, event.callId))) return Promise.resolve("unknown");
-    // The start of a process is what the call's own result says.
+    // The call's own result has already told of the start.
     if (event.event === "started") return Promise.resolve("taken");
     const incoming = execMessage(nodeId, event, `exec-${this.#ports.freshId()}`, this.#driver.wall());
     const { duplicate } = this.#driver.apply(

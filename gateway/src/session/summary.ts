@@ -1,6 +1,6 @@
 /**
- * What is asked for a summary or for memories, and how the answer is read. Pure. The conversation goes in as fenced data, never as a
- * conversation, so that nothing said in it is followed; what comes out is data too, and can't pose as a section of a daily file.
+ * The prompts for summaries and memories, and the parser of their answers. Pure. The conversation is given as fenced data, so that the
+ * model follows nothing that is said in it. The answer is data too, and can't imitate a section of a daily file.
  */
 import { tokensOfText } from "../models/estimate.ts";
 import type { Message } from "../ports/messages.ts";
@@ -72,7 +72,7 @@ function tagged(text: string, name: string): string | undefined {
 const nothing = (text: string): boolean =>
   /^[\s\-*(["'`]*(none|nothing|no (new )?memories|n\/a|empty|keine|nichts)?[\s\-*)\]"'`.!]*$/i.test(text);
 
-/** Memories as they may stand in a daily file: headings, rules and open fences of their own would make them something else. */
+/** Memories in a form for a daily file: without headings, rules and open fences, which would change the file's structure. */
 export function asMemories(text: string, chars: number): string {
   const lines = head(text.replace(/\r\n?/g, "\n"), chars)
     .split("\n")

@@ -1,6 +1,6 @@
 /**
- * What the model is shown of the conversation: the summary of what was archived before the rest, and, where a context can't be made
- * smaller any more, the middles of its largest texts left out. Pure, and for the eyes of the model only: the log keeps everything.
+ * The conversation as the model sees it: a summary stands for archived messages, and the largest texts lose their middles when the
+ * context can't become smaller in another way. Pure. The log keeps everything.
  */
 import { tokensOfMessage } from "../models/estimate.ts";
 import type { AssistantMessage, ContentBlock, Message, TextBlock, ToolCallBlock, UserMessage } from "../ports/messages.ts";
@@ -8,7 +8,7 @@ import { fence } from "../prompt/fence.ts";
 import type { Summary } from "./machine/state.ts";
 import { cutMiddle } from "./machine/text.ts";
 
-/** The marked message that stands for what compactions took out. */
+/** The marked message that stands for the messages of earlier compactions. */
 export function summaryMessage({ text, task, count, at }: Summary): UserMessage {
   const about = `[Summary made by GSV, not written by the user: it stands for ${count} earlier messages of this conversation. They are archived; gsv__Search finds them.]`;
   const parts = [
@@ -26,9 +26,8 @@ const note = (missing: number): string =>
 const IMAGE_GONE: TextBlock = { type: "text", text: "[An image was left out here, because the conversation is too long for the model.]" };
 
 /**
- * The same messages in at most `budget` tokens: the largest texts lose their middles first, the newest message of the user last. Calls
- * and results stay what they are to each other. Where that is not enough, thoughts and images of older messages go; then it is as
- * small as it gets. What fits is given back as it is.
+ * The messages in at most `budget` tokens, if that is possible: the largest texts lose their middles first, the user's newest message
+ * last, and then thinking and images are removed. Calls keep their results. Messages that fit are returned unchanged.
  */
 export function fitView(messages: readonly Message[], budget: number): readonly Message[] {
   let total = 0;
@@ -36,7 +35,7 @@ export function fitView(messages: readonly Message[], budget: number): readonly 
   if (total <= budget) return messages;
   const newest = messages.findLastIndex((message) => message.role === "user");
   let view = messages;
-  // Each cap is half of the one before: so the largest lose, and small ones stay whole. Few rounds, whatever the sizes.
+  // Each cap is half of the one before, so few rounds are enough, and only the largest texts are cut.
   for (const spare of [newest, -1]) {
     for (let cap = longest(view, spare) / 2; ; cap /= 2) {
       const chars = Math.max(LEAST_CHARS, Math.floor(cap));
@@ -81,7 +80,7 @@ function shortened(message: Message, chars: number): Message {
       };
   }
 }
-/** Arguments keep their shape. A signature is one of the whole call, so it goes with what was cut. */
+/** Arguments keep their shape. The signature covers the whole call, so it is removed when something was cut. */
 function shortCall(block: ToolCallBlock, text: (whole: string) => string): ToolCallBlock {
   let cut = false;
   const inner = (value: unknown): unknown => {

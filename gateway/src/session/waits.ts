@@ -1,6 +1,6 @@
 /**
- * What callers of a session wait for in memory: the end of an archive, the count of deleted files. Best effort: a caller whose
- * session died in between asks again. Also the lock that keeps a deletion of files away from a message that brings some.
+ * In-memory waits of a session's callers, for the end of an archive and for the count of deleted files. Best effort: after a restart
+ * of the session the caller asks again. Also the lock between storing the files of a message and deleting files.
  */
 import type { ArchiveEnd } from "./machine/event.ts";
 
@@ -51,8 +51,8 @@ export class Waits {
   }
 
   /**
-   * One at a time: the files of a message are stored and the message is committed, or the files of an old conversation are deleted.
-   * Else a deletion could take files whose message is not in the log yet.
+   * Serialises storing the files of a message up to its commit, and deleting the files of an old conversation. Otherwise a deletion
+   * could remove files whose message is not in the log yet.
    */
   withFiles<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#files.then(work);

@@ -174,7 +174,7 @@ describe("room is made", () => {
     await s.send("n", `now ${"y".repeat(1_500)}`);
     await stage.call(0);
     const told = stage.news.flatMap(({ payload }) => ("state" in payload && payload.state === "status" ? [payload.text] : []));
-    expect(told.join()).toMatch(/Making room: summarising \d+ older messages/);
+    expect(told.join()).toMatch(/Shortening the conversation: summarising \d+ older messages/);
     expect(value(await s.port.stats())).toMatchObject({ state: "thinking", runId: "run-n" });
     expect(value(await s.send("s", "/stop"))).toMatchObject({ response: "Stopped." });
     expect(await stage.ended("run-n")).toBe("aborted");

@@ -1,11 +1,11 @@
 /**
- * Tool calls that clients make: `tool.invoke`, `tool.request`, `logs.get`. Keeps the record of each call (call-store.ts), carries out what
- * calls/rules.ts rules, and answers exactly once the one who waits. Has no rule of its own about links, grace or deadlines.
+ * Tool calls that clients make: `tool.invoke`, `tool.request`, `logs.get`. Keeps the record of each call (call-store.ts), applies the
+ * rulings of calls/rules.ts, and answers the waiter exactly once. Has no rule of its own about links, grace or deadlines.
  */
 import type { LedgerCall } from "../../../../protocol/gen/types.ts";
 import { interrupted, neverStarted, notConnected } from "../../calls/closings.ts";
 import { type CallPlan, nodeOf, planCall } from "../../calls/open-call.ts";
-import { expired, handingOver, mayReport, nodeCame, nodeWent, type Ruling } from "../../calls/rules.ts";
+import { expired, handingOver, mayReport, nodeConnected, nodeDisconnected, type Ruling } from "../../calls/rules.ts";
 import type { Connections } from "../../kernel/connections.ts";
 import { fail, succeed } from "../../kernel/outcome.ts";
 import { clientCallId } from "../../kernel/routing/call-ids.ts";
@@ -25,7 +25,7 @@ export interface ClientCallPorts {
 /** A call as a client asks for it. */
 export interface AskedCall extends Omit<ClientCall, "call" | "ownName">, Omit<CallPlan, "callId" | "index"> {
   readonly ownName: string | undefined;
-  /** What the target is told about its time. */
+  /** The time limit that the target is told. */
   readonly timeoutMs: number;
 }
 
@@ -37,7 +37,7 @@ interface OpenedCall {
 
 export class ClientCalls {
   readonly #ports: ClientCallPorts;
-  /** Answers that are waited for in memory, by call id. */
+  /** Waiters inside this object, by call id. */
   readonly #inside = new Map<string, (answer: Result<unknown>) => void>();
 
   constructor(ports: ClientCallPorts) {
@@ -103,12 +103,12 @@ export class ClientCalls {
     // Committed before the frame leaves (G2): the runtime holds frames back until the rows are on disk.
     this.#follow(record, handingOver(call));
     if (this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, eventOf(callId))) return succeed({ callId });
-    // A dead link was found just now, and its loss has answered the call.
+    // The hand-over found a dead link, and the loss of the link has answered the call.
     if (this.#ports.store.take(callId) === undefined) return succeed({ callId });
     this.#inside.delete(callId);
     return closingAnswer(notConnected(call));
   }
-  /** Of a call that has just been opened. */
+  /** The answer of a call that has just been opened. */
   #answerOf({ call }: ClientCall): Promise<Result<unknown>> {
     const { promise, resolve } = Promise.withResolvers<Result<unknown>>();
     this.#inside.set(call.callId, resolve);
@@ -130,9 +130,9 @@ export class ClientCalls {
   }
 
   /** The link to a machine broke. */
-  nodeWent(nodeId: string): void {
+  nodeDisconnected(nodeId: string): void {
     const now = this.#ports.now();
-    for (const record of this.#ports.store.ofNode(nodeId)) this.#follow(record, nodeWent(record.call, now));
+    for (const record of this.#ports.store.ofNode(nodeId)) this.#follow(record, nodeDisconnected(record.call, now));
     this.#ports.arm();
   }
   /** The machine has a newer link: calls that its ledger does not hold are as on a link that broke. */
@@ -141,10 +141,10 @@ export class ClientCalls {
     for (const record of this.#ports.store.ofNode(nodeId)) if (!record.call.ledger) this.#follow(record, nodeWent(record.call, now));
   }
   /** The machine is connected again. `ledger`: the calls that it still answers for; undefined when it keeps none. */
-  nodeCame(nodeId: string, ledger: readonly LedgerCall[] | undefined): void {
+  nodeConnected(nodeId: string, ledger: readonly LedgerCall[] | undefined): void {
     const now = this.#ports.now();
     for (const record of this.#ports.store.ofNode(nodeId)) {
-      const ruling = nodeCame(record.call, ledger, now);
+      const ruling = nodeConnected(record.call, ledger, now);
       // A client's call is handed over once: its arguments are not kept, and the client can ask again.
       if (ruling.type === "hand_over" && !ledger?.some(({ callId }) => callId === record.call.callId))
         this.#end(record, closingAnswer(neverStarted(record.call)));
@@ -159,7 +159,7 @@ export class ClientCalls {
   nextDeadline(): number | undefined {
     return this.#ports.store.nextDeadline();
   }
-  /** Ends the calls whose time is over, and cancels them on their machines. */
+  /** Ends the calls whose deadline or grace is over, and cancels them on their machines. */
   expire(now: number): void {
     for (const record of this.#ports.store.due(now)) {
       const closing = expired(record.call, now);

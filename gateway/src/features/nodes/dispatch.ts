@@ -35,6 +35,7 @@ export class NodeDispatch {
     if (node === undefined) return false;
     // Noted first: if the link breaks during the hand-over, the caller must hear of it.
     this.remember(nodeId, callId, timeoutMs);
+    // Both branches are the same: the compiler needs one event with its own payload.
     const sent =
       frame.event === "tool.invoke"
         ? connections.event(node, frame.event, frame.payload)

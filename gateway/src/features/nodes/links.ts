@@ -12,13 +12,13 @@ import { machineEntries, ToolRegistry } from "../../tools/registry.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { NodeDispatch } from "./dispatch.ts";
 import { MAX_WAITING, type Nodes } from "./store.ts";
-import { Returning } from "./returning.ts";
+import { ReturningNodes } from "./returning.ts";
 
 export interface NodeLinkPorts {
   readonly connections: Connections;
   readonly nodes: Nodes;
   readonly sessions: SessionDirectory;
-  readonly calls: Pick<ClientCalls, "linkReplaced" | "nodeCame" | "nodeWent">;
+  readonly calls: Pick<ClientCalls, "linkReplaced" | "nodeConnected" | "nodeDisconnected">;
   readonly dispatch: Pick<NodeDispatch, "remember">;
   readonly ask: AskSession;
   readonly now: () => number;
@@ -30,13 +30,13 @@ const MAX_ACTIVE = 64;
 
 export class NodeLinks {
   readonly #ports: NodeLinkPorts;
-  readonly #returning: Returning;
+  readonly #returning: ReturningNodes;
   /** Machines without a ledger whose sessions were told of the restart. */
   readonly #told = new Set<string>();
 
   constructor(ports: NodeLinkPorts) {
     this.#ports = ports;
-    this.#returning = new Returning(ports.nodes.neverLeft().filter((nodeId) => !ports.connections.isOnline(nodeId)));
+    this.#returning = new ReturningNodes(ports.nodes.neverLeft().filter((nodeId) => !ports.connections.isOnline(nodeId)));
   }
 
   // ------------------------------------------------------------ after a restart
@@ -63,7 +63,7 @@ export class NodeLinks {
   #tellBroken(nodeId: string): void {
     if (this.#told.has(nodeId) || this.#ports.nodes.offer(nodeId)?.ledger !== false) return;
     this.#told.add(nodeId);
-    this.#ports.calls.nodeWent(nodeId);
+    this.#ports.calls.nodeDisconnected(nodeId);
     this.#tellActive({ nodeId, online: false, reason: "the gateway was started again" }, new Set());
   }
   /** The time for machines to come back is over. */
@@ -93,7 +93,7 @@ export class NodeLinks {
         ...(ledger === undefined ? {} : { calls: calls.map(({ callId, state }) => ({ callId, state })) }),
       });
     }
-    this.#ports.calls.nodeCame(nodeId, ledger);
+    this.#ports.calls.nodeConnected(nodeId, ledger);
     this.#ports.connections.broadcast("presence", { nodeId: asNodeId(nodeId), online: true });
   }
 
@@ -123,7 +123,7 @@ export class NodeLinks {
   #left(nodeId: string, waiting: readonly string[], reason: string): void {
     this.#returning.settle(nodeId);
     this.#ports.nodes.disconnected(nodeId, waiting, this.#ports.now());
-    this.#ports.calls.nodeWent(nodeId);
+    this.#ports.calls.nodeDisconnected(nodeId);
     this.#ports.connections.broadcast("presence", { nodeId: asNodeId(nodeId), online: false, reason: reason.slice(0, 256) });
   }
 

@@ -12,8 +12,8 @@ import type { CallEvent } from "./dispatch.ts";
 import type { Nodes } from "./store.ts";
 
 const TIMEOUT_MS = 15_000;
-/** For the way to the machine and back. */
-const WAY_MS = 5_000;
+/** Added for the round trip to the machine. */
+const ROUND_TRIP_MS = 5_000;
 
 export interface LogPorts {
   readonly calls: ClientCalls;
@@ -62,7 +62,7 @@ const askedLog = (nodeId: string, origin: Origin, waiter: Waiter): AskedCall => 
   ledger: false,
   idempotent: true,
   timeoutMs: TIMEOUT_MS,
-  deadlineMs: TIMEOUT_MS + WAY_MS,
+  deadlineMs: TIMEOUT_MS + ROUND_TRIP_MS,
 });
 const logEvent =
   (lines: number | undefined) =>

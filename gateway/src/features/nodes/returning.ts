@@ -1,8 +1,8 @@
 /**
- * PURE. Machines that were connected when the gateway stopped without closing their links. They are expected back, so they do not count
- * as gone for a moment (promises P12). The caller says which machines, and when the moment is over.
+ * Machines that were connected when the gateway stopped without closing their links. They are expected to reconnect, so for a short
+ * time they do not count as gone (promise P12). The caller says which machines, and when the time is over. PURE.
  */
-export class Returning {
+export class ReturningNodes {
   readonly #waiting = new Map<string, { readonly arrived: Promise<void>; readonly resolve: () => void }>();
 
   constructor(nodeIds: readonly string[]) {

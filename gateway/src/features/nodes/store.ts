@@ -1,6 +1,6 @@
 /**
- * Known machines: what they offer, when they were seen, and which sessions wait for one that disconnected. Whether a machine is
- * connected now is not kept here: the sockets say so.
+ * Known machines: which tools they offer, when they were seen, and which sessions wait for one that disconnected. Does not store
+ * whether a machine is connected now: the sockets show that.
  */
 import {
   asCapability,
@@ -40,7 +40,7 @@ const MAX_NODES = 1000;
 const FORGOTTEN = "nodes-forgotten";
 const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
-/** What is wrong with what a node reports about itself. Undefined: nothing. Pure. */
+/** The problem of a node's report about itself; undefined when there is none. Pure. */
 export function nodeProblem(id: string, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined): string | undefined {
   if (!NODE_ID.test(id)) return "A node's id has 1 to 64 letters, digits, `_`, `.` or `-`, and begins with a letter or digit.";
   if (id === "gsv") return "A node can't be called gsv: that name belongs to the gateway's own tools.";
@@ -116,7 +116,7 @@ export class Nodes {
     return stringList(one<{ waiting: string }>(this.#db.sql, "SELECT waiting FROM nodes WHERE id = ?", nodeId)?.waiting ?? "[]");
   }
 
-  /** Changes when a machine is forgotten. That a machine connects or leaves shows in the sockets. */
+  /** Changes when a machine is forgotten. The sockets show when one connects or leaves. */
   version(): number {
     this.#forgotten ??= this.#db.kv.get<number>(FORGOTTEN) ?? 0;
     return this.#forgotten;

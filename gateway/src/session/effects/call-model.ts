@@ -1,6 +1,6 @@
 /**
- * CallModel: one call of the model, its text streamed to clients as it comes. Gathers what the call needs, times it out as a
- * whole, and reports exactly one event. Never retries: that is the machine's. Keys are fetched here and dropped here.
+ * CallModel: one call of the model, whose text is streamed to clients as it arrives. Gathers the call's inputs, limits its time, and
+ * reports exactly one event. Never retries: the machine does.
  */
 import type { ModelRef, ToolDefinition } from "../../../../protocol/gen/types.ts";
 import { tokensOfText, tokensOfTool } from "../../models/estimate.ts";
@@ -18,7 +18,8 @@ import { type CutPlan, modelEffectId, type State, type Thinking } from "../machi
 import { keepBeside, planCut, contextBudget } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
-import { budgetOf, modelsFor, type RunContexts, thinkLevelFor } from "../run-context.ts";
+import type { RunContexts } from "../run-context.ts";
+import { budgetOf, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { resolveCall, runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import { transcribeRecordings } from "./transcribe-recordings.ts";
@@ -42,27 +43,27 @@ export interface CallModelPorts {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly failed: (what: string, error: unknown) => void;
 }
-/** Over the model client's own bound, for one that does not keep it. */
+/** Added to the time limit of the model client, in case the client exceeds it. */
 const GUARD_MS = 10_000;
 
-/** What is the same for all calls of one run. */
+/** The part that is the same for all model calls of one run. */
 interface Turn {
   readonly ordinal: number;
   readonly system: string;
 }
-/** What is to be done about the size of the context before a call. */
+/** The decision about the size of the context before a call. */
 interface Sized {
   /** Tokens that the messages may take, and whether they take more. */
   readonly budget: number;
   readonly tight: boolean;
   /** There is no headroom for an answer; this is what could be compacted. */
   readonly plan?: CutPlan;
-  /** Where to cut if the model says that it is too much all the same. */
+  /** Where to cut if the model refuses the size nevertheless. */
   readonly halved: () => CutPlan | undefined;
 }
-/** A cut that frees less of what is allowed than this is not worth its calls of the model. */
+/** A compaction that frees less than this share of the threshold is not worth its model calls. */
 const LEAST_FREED = 1 / 16;
-/** A count below this share of the estimate is none of the whole context. */
+/** A provider's count below this share of the estimate does not include the whole context. */
 const LEAST_BELIEVED = 1 / 3;
 /** However large prompt and tools are, the conversation gets this much of the window. */
 const LEAST_SHARE = 1 / 8;
@@ -122,7 +123,10 @@ export class ModelCaller {
       return undefined;
     });
     if (!gathered)
-      return failed({ reason: "internal", message: "The gateway could not say how to call the model. The log has the details." }, true);
+      return failed(
+        { reason: "internal", message: "The gateway did not provide the settings of the model call. The log has the details." },
+        true,
+      );
     const { context, access, models, state } = gathered;
     const system = await this.#system(run, context, state);
     if (!system.ok)
@@ -140,13 +144,13 @@ export class ModelCaller {
     const sized = this.#sized(run, state, context, model, this.#fixedTokens(system.value, context.version, tools));
     if (sized.plan) return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config) };
     let offset = 0;
-    // A copy: the history grows in place, and an aborted call may live on for a while.
+    // A copy: the history grows in place, and an aborted call may continue for a while.
     const given = [...this.#ports.history().messages];
     const whole = await this.#ports.media.hydrate(given, {
       images: this.#ports.model.takesImages(model, config),
       numbers: this.#ports.mediaNumbers,
     });
-    // Files that were put in may be more than was thought.
+    // Hydrated files may be larger than their estimate.
     const messages = sized.tight || whole !== given ? fitView(whole, sized.budget) : whole;
     if (flight.signal.aborted) return undefined;
     const outcome = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
@@ -199,18 +203,18 @@ export class ModelCaller {
     };
   }
 
-  /** Product rule P5.3. The window is the called model's own; what its last answer counted is believed. */
+  /** Product rule P5.3. Uses the window of the called model, and the token count of its last answer where that is plausible. */
   #sized(run: Thinking, state: State, { config }: RunContext, model: ModelRef, fixed: number): Sized {
     const history = this.#ports.history();
     const limits = contextBudget(this.#ports.contextWindow(model, config), config.compaction);
     const known = knownTokens(state, model, history);
     const guess = fixed + history.tokens;
-    // Some servers count only what was not in their cache, or cut off silently: what can't be true is not believed.
+    // Some servers count only tokens that were not cached, or cut off silently: an implausible count is ignored.
     const tokens = known === undefined ? guess : Math.max(known, guess * LEAST_BELIEVED);
-    // A provider's tokens may be more than ours; then ours weigh more.
+    // The provider may count more tokens than we estimate; then our estimates are scaled.
     const scale = Math.max(1, tokens / guess);
     const keep = Math.floor(keepBeside(limits, fixed * scale) / scale);
-    // Whatever the window is said to be, the model knows better: something must go.
+    // The model refused the size, whatever its window is said to be: cut more.
     const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(Math.min(keep / 2, history.tokens / 4)));
     const overflowed = (run.overflows ?? 0) > 0;
     const allow = (allowed: number): number =>
@@ -220,17 +224,17 @@ export class ModelCaller {
     const wanted = enabled && !overflowed && run.compactionTried === undefined && this.#ports.wall() >= state.autoResetAfter;
     const plan = wanted ? planCut(history.items, keep) : undefined;
     const freed = plan ? (history.items[plan.count - 1]?.upto ?? 0) : 0;
-    // Only where nothing else helps less is shown: what is left out here comes back as soon as there is headroom.
+    // The view is cut only where nothing else helps. The whole texts return as soon as there is headroom.
     const budget = allow(overflowed ? Math.floor(Math.min(limits.threshold, tokens) / 2) : enabled ? limits.threshold : limits.window);
     return { budget, tight: true, halved, ...(plan && freed * scale >= limits.threshold * LEAST_FREED ? { plan } : {}) };
   }
-  /** Of the prompt and the tools; measured when one of them is another. */
+  /** Tokens of the prompt and the tools; measured again when one of them changes. */
   #fixedTokens(system: string, version: string, tools: readonly ToolDefinition[]): number {
     if (this.#fixed?.system !== system || this.#fixed.version !== version)
       this.#fixed = { system, version, tokens: tools.reduce((sum, tool) => sum + tokensOfTool(tool), tokensOfText(system)) };
     return this.#fixed.tokens;
   }
-  /** What the context takes now, as far as is known without asking anybody. */
+  /** Tokens of the context, as far as they are known without asking the gateway. */
   contextTokens(state: State, history: History | undefined): number | undefined {
     if (state.context) return state.context.tokens + (history?.tokensAfter(state.context.seq) ?? 0);
     return history && this.#fixed ? this.#fixed.tokens + history.tokens : undefined;
@@ -248,7 +252,7 @@ export class ModelCaller {
     return { context, access, models, state };
   }
 
-  /** Recordings become text in the log before a model hears of them, since files go and the log stays. */
+  /** Transcribes recordings into the log before a model call, because files are deleted and the log stays. */
   async #transcribe(effect: EffectOf<"CallModel">, context: RunContext, signal: AbortSignal): Promise<void> {
     const { untranscribed, contexts, media, commit } = this.#ports;
     const rows = untranscribed();
@@ -282,7 +286,7 @@ export class ModelCaller {
         this.#ports.failed("assembling the prompt", error);
         return {
           ok: false as const,
-          error: { reason: "internal" as const, message: "The prompt could not be put together. The log has the details." },
+          error: { reason: "internal" as const, message: "The prompt could not be assembled. The log has the details." },
         };
       });
     if (!assembled.ok) return assembled;

@@ -105,20 +105,20 @@ describe("CallModel", () => {
       await contexts.access(current, "a");
       return current.version;
     };
-    contexts.said("v1", 0);
+    contexts.confirm("v1", 0);
     assert.equal(await use(0), "v1");
     assert.deepEqual(asked, [undefined], "what is not known must be asked for");
-    contexts.said("v1", 1000);
+    contexts.confirm("v1", 1000);
     assert.equal(await use(1001), "v1");
     assert.equal(asked.length, 1);
     // Said once counts once, and not for long.
     await use(1002);
     assert.equal(asked.length, 2);
-    contexts.said("v1", 2000);
+    contexts.confirm("v1", 2000);
     await use(3000);
     assert.equal(asked.length, 3);
     version = "v2";
-    contexts.said("v2", 4000);
+    contexts.confirm("v2", 4000);
     assert.equal(await use(4000), "v2");
     assert.deepEqual([asked.length, keys], [4, ["a", "a"]]);
   });

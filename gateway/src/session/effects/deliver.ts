@@ -1,6 +1,6 @@
 /**
- * Deliver: hands clients the log's events, in order, at least once; consumers dedupe by `sessionSeq`. What was just written is
- * taken from memory; after a wake, from the log.
+ * Deliver: hands the log's events to clients, in order, at least once; consumers dedupe by `sessionSeq`. New rows come from memory;
+ * after a wake they come from the log.
  */
 import type { SessionNews } from "../../ports/gateway.ts";
 import { rowEvents } from "../events.ts";
@@ -16,15 +16,15 @@ export interface DeliverPorts {
   readonly news: (news: readonly SessionNews[]) => Promise<boolean>;
   readonly commit: (event: EventBody) => void;
 }
-/** Rows handed over at once: each can be a megabyte, and what crosses objects may be 32. */
+/** Rows of one hand-over: a row can be a megabyte, and an RPC may have 32. */
 const BATCH_ROWS = 16;
 const MAX_RETRY_MS = 30_000;
-/** Then it is left to the next life: clients get everything from the log when they ask. */
+/** After that the next incarnation delivers; clients get everything from the log when they ask. */
 const MAX_TRIES = 10;
 
 export class Deliverer {
   readonly #ports: DeliverPorts;
-  /** Rows that were written in this life and not handed over yet. */
+  /** Rows that this incarnation has written and not handed over yet. */
   #recent: LogRow[] = [];
   #published: number;
   #turn: Promise<boolean> = Promise.resolve(true);
@@ -48,7 +48,7 @@ export class Deliverer {
     this.#turn = turn;
     if (!(await turn)) return flight.tries + 1 >= MAX_TRIES ? "done" : backoff(flight.tries, MAX_RETRY_MS);
     const state = this.#ports.state();
-    // While a run is under way its next commit takes this along; a commit of its own would be one row more.
+    // During a run its next commit includes this; a commit of its own would cost one row more.
     if (state && (state.run.phase === "idle" || state.run.phase === "archiving"))
       this.#ports.commit({ type: "Delivered", upto: this.#published });
     return "done";

@@ -1,6 +1,6 @@
 /**
- * DispatchTool: has one call run, by the session itself or by a node. What may be handed over more than once is handed over until
- * it is known to be out; what may not is committed as sent first (rule G2). A node's result comes by another way.
+ * DispatchTool: runs a native call, or hands a call to its node. A repeatable call is handed over until the node has it; any other call
+ * is committed as sent first (rule G2). The result of a node arrives later, as an event of its own.
  */
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { SessionMedia } from "../../ports/media.ts";
@@ -60,7 +60,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   const { nodeId } = target;
   const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs };
   if (!effect.repeatable) {
-    // From here on a life that ends means that the outcome is unknown.
+    // From here on the end of this incarnation leaves an unknown outcome.
     if (!ports.commit({ type: "ToolSent", effectId: effect.id, callId })) return "done";
     const outcome = await ports.gateway.dispatchTool(dispatch).catch(() => "uncertain" as const);
     if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: true });
@@ -74,7 +74,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   if (outcome === "refused") ports.commit(refused(effect, nodeId, isFirst(effect, flight)));
   return "done";
 }
-/** The owner closed the tool to this conversation after the model was shown it. */
+/** The owner withdrew the tool from this conversation after the model had seen it. */
 function refused({ callId, tool }: EffectOf<"DispatchTool">, nodeId: string, first: boolean): EventBody {
   const text = first
     ? `Not run: this conversation may not use ${nodeId}__${tool}. Only the owner's own conversation may.`

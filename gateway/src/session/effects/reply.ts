@@ -1,6 +1,6 @@
 /**
- * Reply: hands the end of a run to the channel that its message came from. The channel's outbox is durable and knows the delivery by
- * its name, so handing it over again does no harm (promises P9). Given up visibly after a day.
+ * Reply: hands the end of a run to the channel that its message came from. The channel's outbox is durable and recognises the delivery
+ * by its id, so repeating the hand-over is harmless (promise P9). Given up visibly after a day.
  */
 import type { Media, OutboundKind } from "../../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
@@ -16,16 +16,16 @@ export interface ReplyPorts {
   readonly gateway: Pick<GatewayPort, "reply">;
   readonly wall: () => number;
   readonly commit: (event: EventBody) => void;
-  /** Ends early when it is taken back. */
+  /** Ends early when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 const MAX_AGE_MS = 86_400_000;
-/** A call without an answer by then has failed, so that it does not block later replies of the conversation. */
+/** Time limit of one call, so that a hanging call does not block later replies of the conversation. */
 const ANSWER_MS = 60_000;
 
 /**
- * What may be under way now: of the replies to one conversation only the first, so that one that has to be tried again is not overtaken
- * by the next (promises P3). All other effects as they are.
+ * The effects that may run now: of the replies to one conversation only the first, so that a retried reply is not overtaken by the next
+ * one (promise P3), and all other effects.
  */
 export function inReplyOrder(open: readonly Effect[]): readonly Effect[] {
   const busy = new Set<string>();

@@ -15,7 +15,7 @@ export interface StorePorts {
   readonly files: ResultFiles;
   readonly commit: (event: EventBody) => void;
 }
-/** Then it is parked: the text stays in its rows, and the next life tries again. */
+/** After that the text stays in its rows, and the next incarnation tries again. */
 const MAX_TRIES = 10;
 
 export async function storeResult(

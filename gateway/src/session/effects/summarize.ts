@@ -16,7 +16,8 @@ import { archiveEffectId, type Archiving, type CutPlan, type MemoryDay, type Sta
 import { textOf } from "../machine/text.ts";
 import { keepBeside, planCut, planTrim, contextBudget, summaryChars } from "../pressure.ts";
 import type { Flight } from "../pump.ts";
-import { modelsFor, type RunContexts } from "../run-context.ts";
+import type { RunContexts } from "../run-context.ts";
+import { modelsFor } from "../run-settings.ts";
 import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
 
 export interface SummarizePorts {
@@ -51,7 +52,7 @@ export async function summarize(effect: EffectOf<"Summarize">, flight: Flight, p
     ports.failed("asking for what a summary needs", error);
     return undefined;
   });
-  if (!context) return failed({ reason: "internal", message: "The gateway could not say how to call the model." }, true);
+  if (!context) return failed({ reason: "internal", message: "The gateway did not provide the settings of the model call." }, true);
   const model = modelFor(run, state, context);
   const window = ports.contextWindow(model, context.config);
   if (run.stage === "plan") return planned(effect.id, forced(ports.history(), window, context.config));

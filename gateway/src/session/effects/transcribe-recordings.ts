@@ -6,10 +6,10 @@ import { isMediaBlock } from "../../ports/messages.ts";
 import type { UserRow } from "../machine/log.ts";
 import { head } from "../machine/text.ts";
 
-/** Of all recordings of one message together: their row must stay a row. */
+/** For all recordings of one message together, so that the row stays within its limit. */
 const TRANSCRIPTS_CHARS = 60_000;
 
-/** Undefined: it was stopped. */
+/** The row with transcripts; undefined when the signal aborted. */
 export async function transcribeRecordings(
   row: UserRow,
   config: EffectiveConfig,

@@ -27,16 +27,16 @@ export const PREVIEW_CHARS = 2_000;
 export const EVENT_ARGS_CHARS = 8_000;
 /** What the model is shown of a late result; the rest is kept as a file. */
 export const LATE_NOTE_CHARS = 4_000;
-/** A row is at most `LIMITS.rowBytes`; this much is left for what stands around the message. */
+/** A row is at most `LIMITS.rowBytes`; the difference is for the row's other fields. */
 export const MESSAGE_ROW_BYTES = LIMITS.rowBytes - 131_072;
 /** Names and provider ids of calls, as they are kept; a real one is far shorter. */
 export const CALL_NAME_CHARS = 192;
 export const PROVIDER_ID_CHARS = 128;
-/** Largest state row. What grows is elsewhere; this catches a mistake before the platform does. */
+/** Largest state row. Growing data has tables of its own; this limit catches a bug before the platform does. */
 export const STATE_ROW_BYTES = 524_288;
 /** Calls that one cancel names. */
 export const CANCEL_CALLS = 256;
 /** Open effects at once: a step's calls, and the few others. */
 export const OUTBOX_EFFECTS = 256;
-/** Ends of runs that wait for a channel; of more the oldest are not sent any more (they stay in the log). */
+/** Replies that wait for a channel. Beyond that the oldest are no longer sent; they stay in the log. */
 export const REPLIES_WAITING = 200;

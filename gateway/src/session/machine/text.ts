@@ -32,7 +32,7 @@ export function tail(text: string, chars: number): string {
   const from = text.length - chars;
   return text.slice(from > 0 && isHigh(text.charCodeAt(from - 1)) ? from + 1 : from);
 }
-/** Cut in the middle to about `chars`, the note standing where something is missing. */
+/** Cuts the middle, so that about `chars` remain; the note stands in its place. */
 export function cutMiddle(text: string, chars: number, note: (missing: number) => string): string {
   if (text.length <= chars) return text;
   const first = head(text, Math.ceil(chars / 2));
@@ -50,8 +50,8 @@ export const textOf = (content: readonly { readonly type: string }[]): string =>
 const CUT_NOTE = (missing: number): string => `[... ${missing} characters were left out ...]`;
 
 /**
- * An answer that fits its row. First thoughts go (a cut one would have a wrong signature), then arguments that are too large,
- * then the middle of the text. `lost` are the indexes of calls whose arguments had to go.
+ * An answer that fits its row. Removes thinking first (a cut block would have a wrong signature), then arguments that are too large,
+ * then the middle of the text. `lost` are the indexes of calls whose arguments were removed.
  */
 export function fitAssistant(
   message: AssistantMessage,
@@ -80,7 +80,7 @@ export function fitAssistant(
   return { message: { ...message, content }, lost };
 }
 
-/** Blocks that fit a row: the text is cut already, so only images that are not stored elsewhere can be too large. */
+/** Blocks that fit a row. The text was cut before, so only inline images can be too large. */
 export function fitImages(content: readonly ContentBlock[], maxBytes: number): readonly ContentBlock[] {
   let left = maxBytes;
   return content.map((block) => {

@@ -1,22 +1,22 @@
 /**
- * PURE. Every transition of the session machine, as data: from which phase, on which event, to which phase. A step records the names
- * of those it takes (Step.transitions, never stored); the simulator fails when a step takes one that its state and event do not
- * allow, and when no history takes one of the list.
+ * Every transition of the session machine, as data: from which phase, on which event, to which phase. A step records the names of its
+ * transitions (Step.transitions, never stored). The simulator fails when a step's state and event do not allow its transition, and
+ * when no history takes one of the list. PURE.
  *
- * `next` is the moment after a run or an archive has ended: the same step goes on with whatever waits, down to `nothingWaits`.
+ * `next` is the moment after a run or an archive has ended: the same step continues with the work that waits, down to `nothingWaits`.
  */
 import type { EventBody } from "./event.ts";
 import type { Run } from "./state.ts";
 
 type Phase = Run["phase"];
-export type Place = Phase | "next";
+type Position = Phase | "next";
 type Cause = EventBody["type"];
 interface Transition {
-  readonly from: readonly Place[];
-  /** Absent: whatever event the step began with. */
+  readonly from: readonly Position[];
+  /** Absent: any event. */
   readonly on?: readonly Cause[];
   /** Absent: the phase stays as it is. */
-  readonly to?: Place;
+  readonly to?: Position;
 }
 const BUSY = ["thinking", "acting", "archiving"] as const;
 const RUNNING = ["thinking", "acting"] as const;
@@ -53,8 +53,8 @@ export const TRANSITIONS = {
   callHandedOver: { from: ["acting"], on: ["ToolSent"] },
   handOverOffline: { from: ["acting"], on: ["ToolOffline"] },
   handOverUncertain: { from: ["acting"], on: ["ToolUncertain"] },
-  nodeWent: { from: ["acting"], on: ["NodeChanged"] },
-  nodeCame: { from: ["acting"], on: ["NodeChanged"] },
+  nodeDisconnected: { from: ["acting"], on: ["NodeChanged"] },
+  nodeConnected: { from: ["acting"], on: ["NodeChanged"] },
   callsExpired: { from: ["acting"], on: ["Tick"] },
   nativeCallsInterrupted: { from: ["acting"], on: ["Woke"] },
   resultTaken: { from: ["acting"], on: ["ToolResult"] },
@@ -104,10 +104,10 @@ export const TRANSITIONS = {
 export type TransitionName = keyof typeof TRANSITIONS;
 export const transitionOf = (name: TransitionName): Transition => TRANSITIONS[name];
 
-/** What is wrong with the transitions of a step that changed something. Undefined: they lead from its phase to the one after it. */
+/** The problem of the transitions of a step; undefined when they lead from its first phase to its last. */
 export function transitionProblem(before: Phase, cause: Cause, names: readonly TransitionName[], after: Phase): string | undefined {
   if (names.length === 0) return `${cause} changed a session in ${before} without a transition`;
-  let at: Place = before;
+  let at: Position = before;
   for (const name of names) {
     const { from, on, to } = transitionOf(name);
     if (!from.includes(at)) return `${name} was taken from ${at}`;

@@ -28,7 +28,7 @@ export function decodeMessage(body: string): IncomingMessage {
   return upgradeMessage(stored);
 }
 
-/** The state's parts: what changes with every message, and what seldom does and can be large. Known by their place; new ones come last. */
+/** The state's parts: `session` changes with every message, the others seldom and can be large. Stored by position; new ones come last. */
 export const STATE_PARTS = ["session", "settings", "previous", "summary", "work"] as const;
 export type StatePart = (typeof STATE_PARTS)[number];
 export function encodeState(before: State | undefined, state: State): readonly (readonly [StatePart, string])[] {

@@ -10,10 +10,10 @@ export const SESSION_MIGRATIONS: readonly Migration[] = [
       sql.exec(
         "CREATE TABLE log(seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, run TEXT NOT NULL, at INTEGER NOT NULL, body TEXT NOT NULL) STRICT",
       );
-      // No index on `at`: it would double the write that each message pays; forgetting walks the keys in bounded steps instead.
+      // No index on `at`: it would double the write that each message pays; pruning walks the keys in bounded steps instead.
       sql.exec("CREATE TABLE seen(key TEXT PRIMARY KEY, answer TEXT NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID");
       sql.exec("CREATE TABLE queue(id INTEGER PRIMARY KEY, run TEXT NOT NULL, bytes INTEGER NOT NULL, body TEXT NOT NULL) STRICT");
-      // `session`, `settings` and `previous`: what changes with each message apart from what seldom does.
+      // `session` changes with each message; `settings` and `previous` seldom do.
       sql.exec("CREATE TABLE state(name TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID");
       sql.exec(
         "CREATE TABLE results(call TEXT NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(call, part)) STRICT, WITHOUT ROWID",

@@ -1,13 +1,13 @@
 /**
- * What the session keeps, as an interface: the SQLite one is used, one in memory drives the simulator, one suite tests both.
- * Everything is synchronous; a transaction either happened or did not. No rules of the session here.
+ * The storage of a session, as an interface: SQLite in production, memory in the simulator, one test suite for both. Synchronous; a
+ * transaction happens completely or not at all. Has no rules of the session.
  */
 import type { Answer } from "../machine/event.ts";
 import type { Step } from "../machine/draft.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../machine/state.ts";
 
-/** Remembers what a key was answered, for as long as `LIMITS.dedupeMs`. */
+/** The answer that a dedupe key was given, kept for `LIMITS.dedupeMs`. */
 export interface SeenEntry {
   readonly key: string;
   readonly answer: Answer;
@@ -26,7 +26,7 @@ export interface SessionStore {
   seen(key: string): Answer | undefined;
   /** Up to the first message that a run answers. */
   queueFront(): QueueFront;
-  /** All that wait, in order. Seldom asked: the queue is bounded, but may be large. */
+  /** All waiting messages, in order. Call it seldom: the queue is bounded, but may be large. */
   queued(): readonly IncomingMessage[];
   /** The first waiting message of that run. */
   queuedRun(runId: string): QueuedMessage | undefined;
@@ -45,7 +45,7 @@ export interface SessionStore {
   /** The files are deleted, except those in `keep`. */
   dropMediaNumbers(keep: ReadonlySet<string>): void;
   /**
-   * One bounded step of forgetting: dedupe keys older than `seenBefore`, and rows that left the conversation (seq below
+   * Prunes in one bounded step: dedupe keys older than `seenBefore`, and rows that left the conversation (seq below
    * `contextFrom`) and are older than `rowsBefore` or below `rowsBelow`. Returns how many rows it removed.
    */
   prune(bounds: PruneBounds): number;

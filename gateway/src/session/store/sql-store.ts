@@ -1,6 +1,6 @@
 /**
  * The session's tables in the SQLite of its Durable Object. A plain message costs six rows in three transactions (rule D2):
- * log, seen, state; log, state; state. Tables are made with the first message, never by a mere read.
+ * log, seen, state; log, state; state. The first message creates the tables; reading never does.
  */
 import { migrate } from "../../platform/sql.ts";
 import type { Origin } from "../../ports/origin.ts";
@@ -28,7 +28,7 @@ export class SqlStore implements SessionStore {
   readonly #storage: SessionDatabase;
   /** Undefined: not looked yet. */
   #hasTables: boolean | undefined;
-  /** So that a busy session doesn't parse it again with each event. */
+  /** A cache, so that a busy session does not parse the queue's front at each event. */
   #front: QueueFront | undefined;
   /** Where the pruning of dedupe keys goes on. Memory only: a new incarnation begins again. */
   #pruneAfter = "";
@@ -55,7 +55,7 @@ export class SqlStore implements SessionStore {
     if (this.#hasTables === undefined) {
       const found =
         this.#storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'").toArray().length > 0;
-      // An object that lives on with an older version's tables is brought up to date at its first use.
+      // An object with tables of an older version is migrated at its first use.
       if (found) migrate(this.#storage, SESSION_TABLES, SESSION_MIGRATIONS);
       this.#hasTables = found;
     }
@@ -130,7 +130,7 @@ export class SqlStore implements SessionStore {
   }
   #writeQueue(op: QueueOp): void {
     const { sql } = this.#storage;
-    // What is added behind the head changes nothing at the front.
+    // A message behind the head does not change the front.
     if (op.op === "remove" || this.#front?.head === undefined) this.#front = undefined;
     if (op.op === "add")
       sql.exec("INSERT INTO queue(run, bytes, body) VALUES(?, ?, ?)", op.incoming.runId, op.bytes, encodeMessage(op.incoming));
@@ -210,7 +210,7 @@ export class SqlStore implements SessionStore {
         removed += 1;
       }
       const rows = this.#all<{ seq: number; at: number }>("SELECT seq, at FROM log WHERE seq < ? ORDER BY seq LIMIT ?", contextFrom, step);
-      // Only from the beginning on, so that what is left has no gap.
+      // Only a prefix, so that the remaining rows have no gap.
       const stays = rows.findIndex(({ seq, at }) => at >= rowsBefore && seq >= rowsBelow);
       const gone = stays === -1 ? rows : rows.slice(0, stays);
       const last = gone.at(-1);

@@ -1,4 +1,4 @@
-/** Calls are out: results, nodes that come and go, deadlines. A call ends exactly once, whatever comes later. Pure. */
+/** The phase `acting`, with open calls: results, nodes that disconnect and return, deadlines. A call ends exactly once. Pure. */
 import { nodeOf, type OpenCall, sameTarget } from "../../../calls/open-call.ts";
 import {
   expired,
@@ -6,9 +6,9 @@ import {
   handOverUncertain,
   interrupted,
   mayReport,
-  nodeCame,
+  nodeConnected,
   nodeOffline,
-  nodeWent,
+  nodeDisconnected,
   type Ruling,
 } from "../../../calls/rules.ts";
 import type { ContentBlock, MediaBlock } from "../../../ports/messages.ts";
@@ -101,7 +101,7 @@ function attached(
   return { files: all.slice(0, LIMITS.attachments), leftOut: over > 0 ? [{ type: "text", text: note }] : [] };
 }
 
-/** The result of a call that the session had closed: kept and told, never entered as the call's result; starts nothing. */
+/** The result of a call that the session had closed: kept as a late note, never as the call's result. Starts no run. */
 function lateNote(d: Draft, closed: ClosedCall, event: EventOf<"ToolResult">): void {
   // A cancelled call that ends as cancelled is no news.
   if (closed.outcome === "cancelled" && event.outcome === "cancelled") return take(d, "lateResultDropped");
@@ -111,7 +111,7 @@ function lateNote(d: Draft, closed: ClosedCall, event: EventOf<"ToolResult">): v
   appendNotice(d, { notice: "late", runId: closed.runId, text, forModel: text });
 }
 
-/** Content that fits the model's window and its row. What is cut off is kept in full as a file of the workspace (G4). */
+/** Content that fits the model's window and its row. The whole text of a cut result is kept as a file of the workspace (G4). */
 function fit(d: Draft, callId: string, content: readonly ContentBlock[], chars: number): readonly ContentBlock[] {
   const text = textOf(content);
   const images = content.filter((block) => block.type === "image");
@@ -135,7 +135,7 @@ function openCall(d: Draft, callId: string, effectId: string): { readonly run: A
   const call = run.calls.find((open) => open.callId === callId);
   return call && dispatchEffectId(run, call) === effectId ? { run, call } : undefined;
 }
-/** Carries out what the rules say about some of the run's calls. Returns the calls that are still open, and whether anything changed. */
+/** Applies `rule` to the run's calls. Returns the calls that are still open, and whether anything changed. */
 function carryOut(
   d: Draft,
   run: Acting,
@@ -185,7 +185,7 @@ export function toolOffline(d: Draft, event: EventOf<"ToolOffline">): void {
   );
   if (changed) withCalls(d, "handOverOffline", found.run, calls);
 }
-/** It is not known whether the node has the call; it may still report within the grace. */
+/** The node may or may not have the call. It may still report within the grace. */
 export function toolUncertain(d: Draft, event: EventOf<"ToolUncertain">): void {
   const found = openCall(d, event.callId, event.effectId);
   if (!found) return;
@@ -205,7 +205,7 @@ export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
   const { now } = d.at;
   const { calls, changed } = carryOut(d, run, (call) => {
     if (nodeOf(call) !== nodeId) return { type: "unchanged" };
-    return online ? nodeCame(call, ledger, now) : nodeWent(call, now);
+    return online ? nodeConnected(call, ledger, now) : nodeDisconnected(call, now);
   });
   if (online && changed) status(d, run.runId, run.step, `${nodeId} is back.`);
   const waiting = calls.filter((call) => nodeOf(call) === nodeId && call.status === "in_grace");
@@ -214,9 +214,9 @@ export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
       d,
       run.runId,
       run.step,
-      `${nodeId} dropped off during ${waiting.map((call) => call.name).join(", ")}. Waiting ${Math.round(LIMITS.nodeGraceMs / 1000)} s for it.`,
+      `${nodeId} disconnected during ${waiting.map((call) => call.name).join(", ")}. Waiting ${Math.round(LIMITS.nodeGraceMs / 1000)} s for it.`,
     );
-  if (changed) withCalls(d, online ? "nodeCame" : "nodeWent", run, calls);
+  if (changed) withCalls(d, online ? "nodeConnected" : "nodeDisconnected", run, calls);
 }
 
 /** The node still runs calls of this session that are closed: a cancel did not reach it. */

@@ -175,7 +175,7 @@ describe("nodes that come and go", () => {
   test("[G3] [W5] [K16'] a changing call waits for its node, then its outcome is unknown", () => {
     const b = acting();
     const step = b.apply({ type: "NodeChanged", nodeId: "lap", online: false });
-    assert.match(step.status[0]?.text ?? "", /lap dropped off/);
+    assert.match(step.status[0]?.text ?? "", /lap disconnected/);
     b.now = LIMITS.nodeGraceMs - 1;
     b.apply({ type: "Tick", inFlight: [] });
     assert.equal(b.state.run.phase, "acting");

@@ -32,15 +32,15 @@ export function makeHeadroom(d: Draft, run: Thinking, plan: CutPlan, cause: "pre
   startSummary(d, "contextCompacts", { ...archiving, resume }, plan);
   return true;
 }
-/** Where to cut is known: on with the summary, or, without one, with the archive. */
+/** Starts the summary of a planned cut, or, without a summary, its archive. */
 export function startSummary(d: Draft, name: TransitionName, run: Archiving, plan: CutPlan): void {
   const { contextFrom, count, kept, firstAt, lastAt, task } = plan;
   const { text = "", task: before } = d.state.summary ?? {};
-  // A task that has left the context before stays quoted until a newer message of the user is there.
+  // A task that has left the context earlier stays quoted until the user sends a newer message.
   const quoted = task ?? (plan.kept > 0 && run.resume ? before : undefined);
   d.state.work = { summary: text, memories: "", ...(quoted === undefined ? {} : { task: quoted }) };
   if (run.keep === undefined)
-    status(d, run.resume?.runId ?? "", run.resume?.step ?? 0, `Making room: summarising ${count} older messages ...`);
+    status(d, run.resume?.runId ?? "", run.resume?.step ?? 0, `Shortening the conversation: summarising ${count} older messages ...`);
   startStage(d, name, {
     ...run,
     stage: run.keep === undefined ? "summarize" : "archive",
@@ -52,7 +52,7 @@ export function startSummary(d: Draft, name: TransitionName, run: Archiving, pla
     cursor: run.from,
   });
 }
-/** It cuts inside the conversation and counts right. */
+/** The plan cuts inside the conversation, and its counts are right. */
 export const fits = ({ state }: Draft, { contextFrom, count, kept }: CutPlan): boolean =>
   contextFrom > state.contextFrom && contextFrom <= state.nextSeq && count > 0 && kept >= 0 && count + kept === state.messageCount;
 
@@ -82,7 +82,7 @@ function archiveOf(d: Draft, intent: ArchiveIntent): Archiving {
     deadline: at.now + LIMITS.leaseMs,
   };
 }
-/** The one way to an archive's effect. The one before it, if there is one, is over. */
+/** The only function that opens an archive's effect. An earlier effect must be settled. */
 export function startStage(d: Draft, name: TransitionName, run: Archiving, waitMs = 0): void {
   take(d, name);
   const notBefore = d.at.now + waitMs;

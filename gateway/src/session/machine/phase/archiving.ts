@@ -1,6 +1,6 @@
 /**
- * Reset and compaction: what asks for them, how archives end, and how they fail. First the archive is safe, then the conversation
- * moves on (turnover.ts). Until then nothing is removed, so giving up is always possible. PURE.
+ * Reset and compaction: requests, ends and failures. The conversation is turned over (turnover.ts) only after its archive is safe.
+ * Until then nothing is removed, so giving up is always possible. PURE.
  */
 import type { GsvError } from "../../../ports/result.ts";
 import { type Draft, appendNotice, settle, status, take } from "../draft.ts";
@@ -101,7 +101,7 @@ export function archiveFailed(d: Draft, event: EventOf<"ArchiveFailed">): void {
   const run = current(d, event.effectId);
   if (run) failedOnce(d, run, event.error);
 }
-/** Lost with the life that made it, or its lease ran out. Doing it again is harmless. */
+/** The effect was lost with its incarnation, or its lease expired. Repeating it is harmless. */
 export function restartArchive(d: Draft, run: Archiving): void {
   settle(d, archiveEffectId(run));
   const restarts = run.restarts + 1;
@@ -125,7 +125,7 @@ function failedOnce(d: Draft, run: Archiving, error: GsvError): void {
   );
   startStage(d, "archiveRetried", { ...run, failures, attempt: run.attempt + 1 }, waitMs);
 }
-/** Everything is as it was before. A run that needed room goes on with what there is. */
+/** Leaves the conversation as it was. A run that needed headroom continues without it. */
 function giveUp(d: Draft, run: Archiving, error: GsvError): void {
   delete d.state.work;
   const told: GsvError = { reason: "session.archive_failed", message: error.message };

@@ -18,7 +18,7 @@ import {
 } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 
-/** Nothing is under way any more; the end of the step starts what waits (`startWaiting`). */
+/** Makes the session idle. The end of the step starts the work that waits (`startWaiting`). */
 export function rest(d: Draft, name?: TransitionName): void {
   if (name !== undefined) take(d, name);
   d.state.run = { phase: "idle" };
@@ -30,11 +30,11 @@ export function endWithAnswer(d: Draft, run: ActiveRun, seq: number): void {
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
 }
-/** In the commit that ends the run (promises P9): a run that a platform started is answered there. */
+/** Opens the reply of a run that a platform started, in the commit that ends the run (promise P9). */
 function reply(d: Draft, { reply: route, ordinal }: Pick<ActiveRun, "reply" | "ordinal">, seq: number): void {
   if (route) openReply(d, route, `reply/r${ordinal}`, replyName(d.state.identity.ref, ordinal), seq);
 }
-/** A message that was taken off the queue has no run; the notice that says so names it. */
+/** For a message that was removed from the queue: it has no run, so the id of the reply comes from the notice. */
 export function replyUnbegun(d: Draft, { reply: route }: IncomingMessage, seq: number): void {
   if (route) openReply(d, route, `reply/q${seq}`, `${d.state.identity.ref}/q${seq}`, seq);
 }
@@ -75,7 +75,7 @@ export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
   return count;
 }
 
-/** Undefined: the run may call the model (again). Checked before each call but the first, before which the limits are not known yet. */
+/** Undefined: the run may call the model again. Not checked before the first call, when the limits are not known yet. */
 export function overBudget(d: Draft, run: ActiveRun, nextStep: number): GsvError | undefined {
   const { budget } = run;
   if (!budget) return undefined;

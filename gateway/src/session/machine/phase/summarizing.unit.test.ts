@@ -24,7 +24,7 @@ describe("compaction", () => {
     b.full(b.plan(3));
     assert.equal(b.state.run.phase, "archiving");
     assert.equal(shownState(b.state.run), "thinking");
-    assert.match(b.last?.status[0]?.text ?? "", /Making room: summarising 2 older messages/);
+    assert.match(b.last?.status[0]?.text ?? "", /Shortening the conversation: summarising 2 older messages/);
     b.summarize();
     assert.equal(b.state.contextFrom, 1);
     b.archive("agents/main/sessions/s1-part1.jsonl.gz");
