@@ -78,7 +78,7 @@ describe("planning and handing over", () => {
   });
 });
 
-describe("a node that is away", () => {
+describe("a node that disconnects", () => {
   test("[G3] offline at the first hand-over: not run, whatever the tool does", () => {
     for (const kind of [{}, LEDGER, READ_ONLY]) {
       const closing = closed(nodeOffline(out(kind), { first: true }, AT));
@@ -104,7 +104,7 @@ describe("a node that is away", () => {
     assert.deepEqual(nodeDisconnected(planned(), AT), { type: "unchanged" }, "the hand-over will find the node offline");
   });
 
-  test("[P6] a hand-over of unknown fate puts the call in grace", () => {
+  test("[P6] a hand-over with an unknown outcome puts the call in grace", () => {
     assert.equal(dueAt(going(handOverUncertain(out(), AT))), AT + GRACE);
   });
 
@@ -129,7 +129,7 @@ describe("a node that comes back", () => {
     );
   });
 
-  test("[K14] [K15] never seen, or accepted and not started: it is handed over again", () => {
+  test("[K14] [K15] a call that the node never saw or never started is handed over again", () => {
     for (const ledger of [[], seen("accepted"), [{ callId: "ref/r1/1/1", state: "started" as const }]])
       for (const call of [out(LEDGER), inGrace(LEDGER)]) {
         const ruling = nodeConnected(call, ledger, AT);
@@ -138,14 +138,14 @@ describe("a node that comes back", () => {
       }
   });
 
-  test("[K16] [K18] it still runs or has ended: the call goes on with its own deadline", () => {
+  test("[K16] [K18] a call that still runs or has ended continues with its own deadline", () => {
     for (const state of ["started", "finished"] as const) {
       assert.deepEqual(going(nodeConnected(inGrace(LEDGER), seen(state), AT)), out(LEDGER));
       assert.deepEqual(nodeConnected(out(LEDGER), seen(state), AT), { type: "unchanged" });
     }
   });
 
-  test("[K16'] the node that ran it died: the grace runs, and does not get longer", () => {
+  test("[K16'] a call whose node died waits in grace, which does not get longer", () => {
     assert.equal(dueAt(going(nodeConnected(out(LEDGER), seen("lost"), AT))), AT + GRACE);
     assert.equal(dueAt(going(nodeConnected(inGrace(LEDGER), seen("lost"), AT + 7))), AT + GRACE);
   });
@@ -158,12 +158,12 @@ describe("a node that comes back", () => {
 });
 
 describe("time", () => {
-  test("[G5] a call has all of its time", () => {
+  test("[G5] a call does not end before its deadline", () => {
     assert.equal(expired(out(), AT + DEADLINE_MS - 1), undefined);
     assert.equal(expired(inGrace(), AT + GRACE - 1), undefined);
   });
 
-  test("[G5] the deadline of a call that changed nothing: it can be called again", () => {
+  test("[G5] at its deadline a read-only call ends with a timeout", () => {
     for (const call of [planned(), out(READ_ONLY)]) {
       const closing = expired(call, AT + DEADLINE_MS);
       assert.equal(closing?.reason, "tool.timeout");
@@ -172,13 +172,13 @@ describe("time", () => {
     }
   });
 
-  test("[G5] the deadline of a native call: it may have taken effect", () => {
+  test("[G5] at its deadline a native call ends with a timeout that warns of a possible effect", () => {
     const closing = expired(out({ target: NATIVE, ...READ_ONLY }), AT + DEADLINE_MS);
     assert.equal(closing?.reason, "tool.timeout");
     assert.match(closing?.text ?? "", /within 600 s\. It may have taken effect/);
   });
 
-  test("[G5] [P6] the deadline of any other call: its outcome is unknown", () => {
+  test("[G5] [P6] at its deadline any other call has an unknown outcome", () => {
     for (const call of [out(), out(LEDGER), out({ target: NATIVE })]) {
       const closing = expired(call, AT + DEADLINE_MS);
       assert.equal(closing?.reason, "tool.outcome_unknown");
@@ -186,7 +186,7 @@ describe("time", () => {
     }
   });
 
-  test("[G3] [P6] the grace is over: the outcome is unknown", () => {
+  test("[G3] [P6] after the grace the outcome is unknown", () => {
     const closing = expired(inGrace(LEDGER), AT + GRACE);
     assert.equal(closing?.outcome, "unknown");
     assert.match(closing?.text ?? "", /^The connection to lap broke while lap__Bash was running\./);

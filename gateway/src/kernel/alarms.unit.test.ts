@@ -30,7 +30,7 @@ function once(name: string, at: number, ran: string[], act: () => void = () => u
 }
 
 describe("[W13] many deadlines over one alarm", () => {
-  test("the nearest is set, and only when it is nearer than what is set", () => {
+  test("the alarm is set to the nearest deadline, and only when it becomes earlier", () => {
     let at: number | undefined = 500;
     const { alarms, set } = make([
       { name: "a", next: () => at, run: () => undefined },
@@ -45,13 +45,13 @@ describe("[W13] many deadlines over one alarm", () => {
     assert.deepEqual(set, [500, 300]);
   });
 
-  test("nothing to do sets nothing", () => {
+  test("without a deadline no alarm is set", () => {
     const { alarms, set } = make([{ name: "a", next: () => undefined, run: () => undefined }]);
     alarms.arm();
     assert.deepEqual(set, []);
   });
 
-  test("only what is due runs, and the rest keeps its alarm", async () => {
+  test("only due participants run, and the others keep their alarm", async () => {
     const ran: string[] = [];
     const { alarms, clock, set } = make([once("early", 100, ran), once("late", 900, ran)]);
     clock.at = 100;
@@ -60,7 +60,7 @@ describe("[W13] many deadlines over one alarm", () => {
     assert.deepEqual(set, [900]);
   });
 
-  test("one that throws, at once or later, or can't even say when, stops no other and no next alarm", async () => {
+  test("a failing participant stops neither the others nor the next alarm", async () => {
     const ran: string[] = [];
     const broken: Participant = {
       name: "broken",
@@ -91,7 +91,7 @@ describe("[W13] many deadlines over one alarm", () => {
     assert.ok((set[0] ?? 0) > 100 && (set[0] ?? 0) <= 5000);
   });
 
-  test("what keeps failing is tried later and later, never more than five minutes apart", async () => {
+  test("a participant that keeps failing is retried with growing pauses of at most five minutes", async () => {
     const { alarms, clock, set } = make([
       {
         name: "broken",
@@ -112,7 +112,7 @@ describe("[W13] many deadlines over one alarm", () => {
     assert.equal(Math.max(...waits), 300_000);
   });
 
-  test("an alarm that could not be set is set the next time", async () => {
+  test("an alarm that could not be set is set at the next call", async () => {
     const { alarms } = make([{ name: "a", next: () => 500, run: () => undefined }], true);
     alarms.arm();
     await Promise.resolve();

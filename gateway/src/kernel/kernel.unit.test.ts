@@ -11,7 +11,7 @@ import { errorShape, eventBody, peekId } from "./frames.ts";
 import { FailureWindow } from "./limits.ts";
 import { fail } from "./outcome.ts";
 
-describe("[FR1] the id of a frame that is no good", () => {
+describe("[FR1] the id of a broken frame", () => {
   test("is found whatever else is in the frame", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }), fc.object(), (id, params) => {
@@ -22,7 +22,7 @@ describe("[FR1] the id of a frame that is no good", () => {
       { numRuns: 5000 },
     );
   });
-  test("is never one from inside, and no text makes it throw", () => {
+  test("is never a nested id, and no text causes an exception", () => {
     for (const text of [
       '{"params":{"id":"x"}}',
       '[{"id":"x"}]',
@@ -46,7 +46,7 @@ describe("[FR1] the id of a frame that is no good", () => {
   });
 });
 
-test("[C5] what waited while the past was fetched: only what the past does not say", () => {
+test("[C5] of the held events only those that the answer does not contain are sent", () => {
   const past: SessionSubscribeResult = {
     sessionKey: asSessionKey("k"),
     seq: 5,
@@ -114,7 +114,7 @@ describe("[FR1] event frames", () => {
     assert.ok(eventBody("chat", { text: "\ud800" }).isWellFormed());
     assert.ok(!/\\ud8/.test(eventBody("chat", { text: "\ud800" })));
   });
-  test("what fits none keeps who and when, and says where the rest is", () => {
+  test("an event that fits no frame keeps its sender and time, and says where its text is", () => {
     const deep = JSON.parse(`${"[".repeat(40)}${"]".repeat(40)}`) as unknown;
     for (const payload of [
       {

@@ -11,7 +11,7 @@ import { KERNEL_HISTORY } from "./tables.ts";
 const up = (): void => undefined;
 
 describe("the shared list of migrations", () => {
-  test("has these names in this order, for good", () => {
+  test("has these names in this order, permanently", () => {
     const all = [...KERNEL_HISTORY, ...SESSION_HISTORY, ...NODE_HISTORY, ...CHANNEL_HISTORY, ...SKILL_HISTORY];
     assert.deepEqual(
       sharedMigrations(all).map(({ name }) => name),
@@ -28,7 +28,7 @@ describe("the shared list of migrations", () => {
       ],
     );
   });
-  test("a position that is missing or has two names is an error of the program", () => {
+  test("a position that is missing or has two names throws", () => {
     assert.throws(() => sharedMigrations([{ position: 2, name: "b", up }]), /position 1/);
     assert.throws(
       () =>

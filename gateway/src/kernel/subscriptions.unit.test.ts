@@ -6,7 +6,7 @@ import { MAX_SINKS_PER_SESSION, type Sink, Subscriptions } from "./subscriptions
 const EVENTS = [{ event: "chat", payload: { state: "final" } }] as const;
 
 describe("[C5] subscriptions", () => {
-  test("every sink of the session gets the events, and no other sink", () => {
+  test("all sinks of the session get the events, and no other sink", () => {
     const subscriptions = new Subscriptions();
     const told: string[] = [];
     for (const [key, name] of [

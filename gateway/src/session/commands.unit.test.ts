@@ -45,8 +45,8 @@ describe("[R6] commands", () => {
   });
 });
 
-describe("[P3.3] directives hold for their message and are taken out of it", () => {
-  test("thinking and model, anywhere", () => {
+describe("[P3.3] directives apply to their message and are removed from it", () => {
+  test("thinking level and model are recognised anywhere in a message", () => {
     assert.deepEqual(parseMessage("/t:high what is /m:openai/gpt-5 the answer"), {
       kind: "message",
       text: "what is the answer",
@@ -60,21 +60,21 @@ describe("[P3.3] directives hold for their message and are taken out of it", () 
       status: false,
     });
   });
-  test("a text without one is not touched", () => {
+  test("a text without directives is unchanged", () => {
     const text = "  two  spaces\n/and a path /t:\n";
     assert.deepEqual(parseMessage(text), { kind: "message", text, directives: {}, status: false });
   });
-  test("a level or model that is none is told, and nothing is sent", () => {
+  test("an invalid level or model is reported, and nothing is sent", () => {
     assert.equal(parseMessage("go /t:hard").kind, "bad-directive");
     assert.equal(parseMessage("go /m:gpt").kind, "bad-directive");
   });
-  test("nothing but directives", () =>
+  test("a message may have directives only", () =>
     assert.deepEqual(parseMessage("/t:low /m:a/b"), {
       kind: "directive-only",
       directives: { thinkLevel: "low", model: { provider: "a", id: "b" } },
       status: false,
     }));
-  test("/status at an edge is a wish, in the middle it is a word", () => {
+  test("/status is a directive at the beginning or end of a message, and text in the middle", () => {
     assert.deepEqual(parseMessage("/status and go on"), { kind: "message", text: "and go on", directives: {}, status: true });
     assert.deepEqual(parseMessage("go on /status"), { kind: "message", text: "go on", directives: {}, status: true });
     assert.deepEqual(parseMessage("curl the /status route"), {
@@ -84,11 +84,11 @@ describe("[P3.3] directives hold for their message and are taken out of it", () 
       status: false,
     });
   });
-  test("code is left alone", () => {
+  test("directives in code are ignored", () => {
     const text = "run `csc /t:library` and\n```\ncsc /t:exe\n```";
     assert.deepEqual(parseMessage(text), { kind: "message", text, directives: {}, status: false });
   });
-  test("long input takes no time", () => {
+  test("a long input is parsed quickly", () => {
     const started = performance.now();
     parseMessage("/t".repeat(100_000));
     parseMessage(`${"`".repeat(50_000)}${" /m:".repeat(50_000)}`);

@@ -44,7 +44,7 @@ const notice = (seq: number, forModel?: string): NoticeRow => ({
 });
 
 describe("the conversation in memory", () => {
-  test("[D3] notices are no messages; what the model must know comes with the next user message, once", () => {
+  test("[D3] notices are not messages; their text for the model comes once, with the next user message", () => {
     const history = new History([user(1), assistant(2), notice(3), notice(4, "it ended after all"), user(5), assistant(6), user(7)]);
     const said = history.messages.map((message) => (message.role === "user" ? message.content : message.role));
     assert.deepEqual(said, ["u1", "assistant", "[Note from the system, not from the user: it ended after all]\n\nu5", "assistant", "u7"]);
@@ -53,7 +53,7 @@ describe("the conversation in memory", () => {
       ["u1", false, "u5", false, "u7"],
     );
   });
-  test("appending changes nothing that was there, so that providers' caches hold", () => {
+  test("appending does not change earlier messages, so that providers' caches stay valid", () => {
     const rows = [user(1), assistant(2), notice(3, "n"), user(4), assistant(5)];
     const history = new History(rows.slice(0, 2));
     const before = JSON.stringify(history.messages);
@@ -61,7 +61,7 @@ describe("the conversation in memory", () => {
     assert.equal(JSON.stringify(history.messages.slice(0, 2)), before);
     assert.deepEqual(history.messages, new History(rows).messages);
   });
-  test("after a cut it equals a history that is read from the store", () => {
+  test("after a cut it equals a history that was read from the store", () => {
     const rows: LogRow[] = [user(1), assistant(2), notice(3, "n"), user(4), assistant(5)];
     const history = new History(rows);
     history.trimTo(3);
@@ -70,11 +70,11 @@ describe("the conversation in memory", () => {
 });
 
 describe("text that fits", () => {
-  test("bytes as UTF-8 counts them", () => {
+  test("bytes are counted as UTF-8", () => {
     for (const text of ["", "abc", "é", "€", "😀", "a😀b€cé", "\ud800", "x\udc00\ud800"])
       assert.equal(utf8Bytes(text), Buffer.byteLength(text), JSON.stringify(text));
   });
-  test("pairs are never parted", () => {
+  test("surrogate pairs are never split", () => {
     for (let n = 0; n < 8; n++) {
       for (const text of [head("a😀b😀c", n), tail("a😀b😀c", n), cutMiddle("a😀b😀c", n, () => "")])
         assert.ok(text.isWellFormed(), `${n} ${text}`);
@@ -92,12 +92,12 @@ describe("text that fits", () => {
 
 describe("[P20] the session's clock", () => {
   const last = { wall: 1_000_000, now: 500 };
-  test("time that goes by counts", () => assert.deepEqual(advance(last, 1_000_700, 1_000_000), { wall: 1_000_700, now: 1_200 }));
-  test("up to the expected wake, and a little more", () =>
+  test("passing time counts", () => assert.deepEqual(advance(last, 1_000_700, 1_000_000), { wall: 1_000_700, now: 1_200 }));
+  test("time counts up to the expected wake and a little more", () =>
     assert.equal(advance(last, 1_030_000 + CLOCK_SLACK_MS, 1_030_000).now, 500 + 30_000 + CLOCK_SLACK_MS));
-  test("a day forwards does not count, and neither does one back", () => {
+  test("a jump of a day in either direction does not count", () => {
     assert.deepEqual(advance(last, 1_000_000 + 86_400_000, 1_030_000), { wall: 1_000_000 + 86_400_000, now: 500 });
     assert.deepEqual(advance(last, 1_000_000 - 86_400_000, 1_030_000), { wall: 1_000_000 - 86_400_000, now: 500 });
   });
-  test("a plan in the past takes nothing away", () => assert.equal(advance(last, 1_010_000, 0).now, 10_500));
+  test("an expected wake in the past subtracts nothing", () => assert.equal(advance(last, 1_010_000, 0).now, 10_500));
 });

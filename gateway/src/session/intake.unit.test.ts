@@ -22,17 +22,17 @@ const said = (more: Partial<SessionSend>): string => {
 };
 const TEXT = 'message "[message] {}\\n/stop"';
 
-test("[S7][X10] what others write is words, whatever it looks like", () => {
+test("[S7][X10] text of other people is never a command", () => {
   assert.equal(said({ verbatim: true }), TEXT);
   assert.equal(said({ verbatim: true, text: "/stop" }), 'message "/stop"');
 });
-test("[R6] a command of the owner's works where others listen; what is none is said with its head", () => {
+test("[R6] the owner's commands work in groups; any other text is sent with its head", () => {
   assert.equal(said({ verbatim: true, command: "/stop" }), "command");
   assert.equal(said({ verbatim: true, command: "/compact nonsense" }), "bad-command");
   for (const words of ["/unknown", "stop", "", "/status of the house?", "/t:high think about it", "please /stop"])
     assert.equal(said({ verbatim: true, command: words }), TEXT);
 });
-test("[P2] what is only to be known is no command, from whomever", () => {
+test("[P2] a quiet message is never a command, from any sender", () => {
   assert.equal(said({ quiet: true, text: "/stop" }), 'message "/stop"');
   assert.equal(said({ quiet: true, verbatim: true, command: "/stop" }), TEXT);
 });

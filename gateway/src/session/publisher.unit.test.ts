@@ -67,7 +67,7 @@ const note = (sessionSeq: number, text?: string): SessionNews => ({
   },
 });
 
-describe("the way of events to clients", () => {
+describe("publishing events to clients", () => {
   test("the first delta of an attempt goes at once", async () => {
     const b = bench();
     b.publisher.delta(delta(0, "H"));
@@ -76,7 +76,7 @@ describe("the way of events to clients", () => {
     b.publisher.delta(delta(0, "again", 1));
     assert.equal(b.sent.length, 2);
   });
-  test("later ones are joined until there is enough of them, or 40 ms have gone by", async () => {
+  test("later deltas are joined until they are long enough or 40 ms have passed", async () => {
     const b = bench();
     b.publisher.delta(delta(0, "H"));
     await b.finish();
@@ -126,7 +126,7 @@ describe("the way of events to clients", () => {
     await b.finish();
     assert.equal(await log, true);
   });
-  test("what is left of the text goes before the event that ends it, in the same publish", async () => {
+  test("the rest of the text is published before the event that ends it, in one publish", async () => {
     const b = bench();
     b.publisher.delta(delta(0, "H"));
     await b.finish();
@@ -137,7 +137,7 @@ describe("the way of events to clients", () => {
       ["final", undefined, undefined],
     ]);
   });
-  test("a publish that fails is told, and the next one is made all the same", async () => {
+  test("a failed publish is reported, and the next one follows", async () => {
     const b = bench();
     const first = b.publisher.news([note(1)]);
     await b.finish(false);
@@ -146,7 +146,7 @@ describe("the way of events to clients", () => {
     await b.finish();
     assert.equal(await second, true);
   });
-  test("[P19] deltas that are not taken are dropped, events are not", async () => {
+  test("[P19] deltas that wait too long are dropped, events are not", async () => {
     const b = bench();
     void b.publisher.news([note(1)]);
     for (let n = 0; n < 3; n++) b.publisher.delta(delta(n * DELTA_BACKLOG_CHARS, "x".repeat(DELTA_BACKLOG_CHARS)));
@@ -155,7 +155,7 @@ describe("the way of events to clients", () => {
     assert.deepEqual(texts(b.sent[1] ?? []).at(-1), ["final", undefined, undefined]);
     assert.ok(JSON.stringify(b.sent[1]).length < 2 * DELTA_BACKLOG_CHARS);
   });
-  test("[C5] what has been sent ends where the next delta begins", async () => {
+  test("[C5] the sent text ends where the next delta begins", async () => {
     const b = bench();
     const of = { runId: "r", step: 1, attempt: 0 };
     assert.equal(b.publisher.sentChars(of), 0);

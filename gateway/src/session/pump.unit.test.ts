@@ -39,7 +39,7 @@ describe("the pump", () => {
     };
   }
   const cancel = (n: number): Effect => ({ type: "CancelTool", id: `cancel/${n}`, nodeId: "n", callIds: [], reason: "" });
-  test("[D5] an effect is started once in a life, also when it is done and still open", async () => {
+  test("[D5] an effect starts once per incarnation, also when it is done and still open", async () => {
     const b = bench([cancel(1)]);
     b.pump.sync();
     b.pump.sync();
@@ -51,7 +51,7 @@ describe("the pump", () => {
     assert.deepEqual(b.started, ["cancel/1 inherited 0"]);
     assert.deepEqual(b.pump.inFlight(), []);
   });
-  test("not before its time, and again when it asks for it", async () => {
+  test("an effect starts at its time, and again when it asks for a retry", async () => {
     const b = bench([{ type: "CallModel", id: "m", notBefore: 100 }]);
     b.pump.sync();
     assert.equal(b.pump.nextStart(), 100);
@@ -66,7 +66,7 @@ describe("the pump", () => {
     await settle();
     assert.deepEqual(b.started, ["m inherited 0", "m inherited 1"]);
   });
-  test("what is settled is stopped", async () => {
+  test("a settled effect is stopped", async () => {
     const outbox = [cancel(1)];
     const b = bench(outbox);
     b.pump.sync();

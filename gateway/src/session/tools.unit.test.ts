@@ -79,7 +79,7 @@ describe("[G4] names", () => {
   });
 });
 
-test("[G5] a call has the time that its tool's entry and its arguments say", () => {
+test("[G5] a call's time comes from its tool's entry and its arguments", () => {
   const target = resolveCall("lap__Bash", { timeout: 120_000 }, { ...table, toolMs: 7_000 });
   assert.deepEqual(target.kind === "node" && [target.timeoutMs, target.deadlineMs], [125_000, 130_000]);
 });
@@ -143,7 +143,7 @@ describe("[X7][S8] sessions that are not the owner's", () => {
   const context = { tools: machines };
   const offered = (isOwnersSession: boolean, tools = context) =>
     runTools({ isOwnersSession }, { entries: native }, tools).definitions.map(({ name }) => name);
-  test("get only the native tools that guests may always use, and what the gateway gave them of machines", () => {
+  test("get only the native tools that guests may always use, and the machines' tools that the gateway gave them", () => {
     assert.deepEqual(offered(false, { tools: [] }), ["gsv__ReadFile"]);
     assert.deepEqual(offered(false, { tools: machines.slice(0, 1) }), ["gsv__ReadFile", "lap__Bash"]);
     assert.deepEqual(offered(true), ["gsv__ReadFile", "gsv__WriteFile", "lap__Bash", "lap__Read", "my__lap__Bash", "old__Bash"]);

@@ -84,7 +84,7 @@ describe("entries of guestTools", () => {
     ];
     for (const [pattern, name, expected] of rows) assert.equal(matches(pattern, name), expected, `${pattern} ${name}`);
   });
-  test("a match is what a regular expression says", () => {
+  test("matching agrees with a regular expression", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "*", "."), maxLength: 8 });
     fc.assert(
       fc.property(text, text, (pattern, name) => {
@@ -94,7 +94,7 @@ describe("entries of guestTools", () => {
       { numRuns: 3000 },
     );
   });
-  test("an entry that can never be opened, or names no machine's tool, is refused in words", () => {
+  test("an entry that opens nothing is refused with an explanation", () => {
     assert.match(guestToolProblem("gsv__WriteFile") ?? "", /can't be opened/);
     assert.match(guestToolProblem("gsv__*") ?? "", /can't be opened/);
     assert.match(guestToolProblem("Bash") ?? "", /machine__Tool/);

@@ -27,7 +27,7 @@ describe("[G4] native tools", () => {
       ],
     );
   });
-  test("a name that is taken, or reserved for machines, is refused when the program is composed", () => {
+  test("a name that is used twice or reserved for machines is refused at composition", () => {
     const list = new NativeToolList().add("a", [native("gsv__A")]);
     assert.throws(() => list.add("b", [native("gsv__A")]), /gsv__A is registered twice/);
     assert.throws(() => list.add("b", [native("laptop__Bash")]), /reserved for a machine/);
@@ -55,7 +55,7 @@ describe("[G4] the registry", () => {
     assert.deepEqual(registry.find("gsv__ReadFile")?.target, { kind: "native" });
     assert.equal(registry.entries.length, 1);
   });
-  test("[W7] of two machines that give one name, always the same one has it, in whatever order they came", () => {
+  test("[W7] of two machines with one full name the same one always keeps it, in any order", () => {
     const a = { nodeId: "a", tools: [definition("b__Bash")], ledger: true };
     const ab = { nodeId: "a__b", tools: [definition("Bash")], ledger: false };
     for (const machines of [
@@ -68,7 +68,7 @@ describe("[G4] the registry", () => {
       assert.deepEqual([found?.target, found?.tool, found?.ledger], [{ kind: "node", nodeId: "a" }, "b__Bash", true]);
     }
   });
-  test("a full name leads to the machine and the tool that made it, whatever either is called", () => {
+  test("a full name leads back to its machine and tool, whatever their names", () => {
     const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_.-]{0,8}$/);
     fc.assert(
       fc.property(name, name, (nodeId, tool) => {

@@ -29,7 +29,7 @@ async function sent(
 const anthropic = (more?: Partial<ModelRequest>, model?: Record<string, unknown>) => sent("anthropic-messages", more, model);
 const openai = (more?: Partial<ModelRequest>, model?: Record<string, unknown>) => sent("openai-completions", more, model);
 
-describe("where and with what key", () => {
+describe("address and key", () => {
   it("Anthropic: path, key header, our user agent, no browser permission", async () => {
     const { url, headers, body } = await anthropic();
     assert.match(url, /^\/v1\/messages/);
@@ -39,7 +39,7 @@ describe("where and with what key", () => {
     );
     assert.deepEqual([body["model"], body["stream"]], ["claude-sonnet-4-5", true]);
   });
-  it("OpenAI: path, bearer, and usage is asked for", async () => {
+  it("OpenAI: path, bearer token, and a request for usage", async () => {
     const { url, headers, body } = await openai();
     assert.equal(url, "/v1/chat/completions");
     assert.deepEqual(
@@ -69,13 +69,13 @@ describe("where and with what key", () => {
 });
 
 describe("limits and thinking", () => {
-  it("the longest answer: the request's, else the setting, else a usual one, never more than the model has", async () => {
+  it("the answer's limit is the request's, else the setting's, else a default, never more than the model's", async () => {
     assert.equal((await anthropic()).body["max_tokens"], 32_000);
     assert.equal((await anthropic({ maxTokens: 100 })).body["max_tokens"], 100);
     assert.equal((await anthropic({}, { maxTokens: 5000 })).body["max_tokens"], 5000);
     assert.equal((await openai({ maxTokens: 1_000_000 })).body["max_tokens"], 32_768);
   });
-  it("levels become a budget, adaptive effort or an effort word; no level sends nothing", async () => {
+  it("levels become a budget, adaptive effort or an effort word, and no level sends nothing", async () => {
     assert.equal((await anthropic()).body["thinking"], undefined);
     assert.equal((await anthropic({ thinkLevel: "none" })).body["thinking"], undefined);
     const budget = (await anthropic({ thinkLevel: "medium" })).body["thinking"];
@@ -94,7 +94,7 @@ describe("limits and thinking", () => {
       "another model than the configured one, by its own table",
     );
   });
-  it("the setting's level holds where the request has none", async () => {
+  it("the setting's level applies where the request has none", async () => {
     const { body } = await openai({ model: { provider: "openai", id: "gpt-5" } }, { id: "gpt-5", thinkLevel: "minimal" });
     assert.equal(body["reasoning_effort"], "minimal");
   });
@@ -156,7 +156,7 @@ describe("[P4.2] prompt caches", () => {
   });
 });
 
-describe("what a provider wants back", () => {
+describe("data that a provider expects back", () => {
   it("Google's signatures of calls are kept and sent again with the call", async () => {
     const config = configWith({ provider: "google", id: "gemini-3.1-pro-preview", baseUrl: `${fake.url}/v1beta/openai` });
     const ask = (messages: readonly Message[]) =>

@@ -56,7 +56,7 @@ const users = (messages: readonly Message[]): string[] =>
   messages.flatMap((message) => (message.role === "user" && typeof message.content === "string" ? [message.content] : []));
 
 describe("a conversation that is far longer than the window", () => {
-  it("[R7] [P5.3] [P17] 3,000 messages: room is made as often as needed, calls stay small, early facts are kept, all is answered once", async () => {
+  it("[R7] [P5.3] [P17] 3,000 messages are compacted as often as needed: calls stay small, early facts are kept, each is answered once", async () => {
     const window = 32_000;
     const exchanges = 1_500;
     const sizes: number[] = [];
@@ -116,7 +116,7 @@ describe("a conversation that is far longer than the window", () => {
   }, 60_000);
 });
 
-describe("room is made", () => {
+describe("compaction for headroom", () => {
   /** A session whose next message does not fit any more. */
   async function full(stage: Stage, more: { isOwnersSession?: boolean } = {}): Promise<TestSession> {
     stage.auto = (request) => counted(says("fine"), tokensOfMessages(request.messages));
@@ -129,7 +129,7 @@ describe("room is made", () => {
     stage.auto = undefined;
     return s;
   }
-  it("[P12] [K25] the object dies at the summary, at the archive and after it: one compaction, one answer, memories once", async () => {
+  it("[P12] [K25] a crash at the summary, at the archive or after it leaves one compaction, one answer, and memories once", async () => {
     const stage = stageOf(4_000);
     const s = await full(stage, { isOwnersSession: true });
     await s.send("n", `now ${"y".repeat(1_500)}`);
@@ -168,7 +168,7 @@ describe("room is made", () => {
     expect(remembered.split("fact-0 is blue0")).toHaveLength(2);
     expect(remembered).toMatch(/### Extracted from context compaction \(\d\d:\d\d\)\n- fact/);
   }, 30_000);
-  it("clients see that room is made, the run shows as thinking, and /stop ends it with nothing removed", async () => {
+  it("clients see the compaction, the run shows as thinking, and /stop ends it with nothing removed", async () => {
     const stage = stageOf(4_000);
     const s = await full(stage);
     await s.send("n", `now ${"y".repeat(1_500)}`);
@@ -181,7 +181,7 @@ describe("room is made", () => {
     await idle(s.port);
     expect(value(await s.port.get())).toMatchObject({ messageCount: 13, compactions: 0 });
   });
-  it("[P17] [W16] with the bucket away nothing is removed, and the message is answered all the same", async () => {
+  it("[P17] [W16] without the bucket nothing is removed, and the message is still answered", async () => {
     const stage = stageOf(4_000);
     const s = await full(stage);
     stage.bucketAway = true;
@@ -191,7 +191,7 @@ describe("room is made", () => {
     await idle(s.port);
     expect(value(await s.port.get())).toMatchObject({ messageCount: 14, compactions: 0 });
   }, 30_000);
-  it("[P4.4] a model that says that it is too much: room is made and the step is tried again, once", async () => {
+  it("[P4.4] after an overflow the context is compacted and the step is repeated once", async () => {
     const stage = stageOf(1_000_000);
     const s = await full(stage);
     let overflows = 0;
@@ -208,7 +208,7 @@ describe("room is made", () => {
     expect(overflows).toBe(1);
     expect(value(await s.port.get()).compactions).toBe(1);
   });
-  it("[R10] one message larger than the window is answered: the model is shown less of it, the log keeps it whole", async () => {
+  it("[R10] a message larger than the window is answered: the model sees less of it, the log keeps it whole", async () => {
     const stage = stageOf(8_000);
     const s = newSession();
     let shown = 0;
@@ -248,8 +248,8 @@ describe("room is made", () => {
   });
 });
 
-describe("a reset remembers", () => {
-  it("[P3.2] [K26] [K27] archive, then memories in the daily file of the last activity, then the fresh conversation; killed in between", async () => {
+describe("memories of a reset", () => {
+  it("[P3.2] [K26] [K27] a reset with kills in between archives, writes memories into the day's file and starts a new conversation", async () => {
     const stage = stageOf(200_000);
     stage.auto = () => says("noted");
     const s = newSession({ isOwnersSession: true });
@@ -273,7 +273,7 @@ describe("a reset remembers", () => {
     expect(await archivesOf(before.sessionId)).toHaveLength(2);
     expect((await memories()).split("fact-77 is green")).toHaveLength(2);
   });
-  it("[P3.2] files of the old conversation go, those of the fresh one stay, and the asker is told how many", async () => {
+  it("[P3.2] files of the old conversation are deleted and counted, those of the new one stay", async () => {
     const stage = stageOf(200_000);
     stage.auto = () => says("a picture");
     const s = newSession();

@@ -60,7 +60,7 @@ describe("[Q4] session.prompt", () => {
     contextWindow: number;
     sha256: string;
   }
-  it("says what a conversation that does not exist yet would get, and makes none", async () => {
+  it("shows the prompt of a session that does not exist yet, without creating it", async () => {
     const peer = await client();
     const sessionKey = `agent:main:cli:dm:${crypto.randomUUID()}`;
     const prompt = await peer.ok<Prompt>("session.prompt", { sessionKey });
@@ -82,7 +82,7 @@ describe("[Q4] session.prompt", () => {
     expect((await peer.refused("session.get", { sessionKey })).reason).toBe("session.not_found");
     expect(await peer.ok("session.prompt", { sessionKey }), "the same bytes again").toMatchObject({ sha256: prompt.sha256 });
   });
-  it("of one that exists: with its own settings and the size of what was said; no model is called", async () => {
+  it("shows an existing session's settings and sizes without a model call", async () => {
     const peer = await client();
     const sessionKey = `agent:main:cli:dm:${crypto.randomUUID()}`;
     await peer.ok("chat.send", { sessionKey, message: `say ${"x".repeat(4000)}`, runId: "r1" });
@@ -96,7 +96,7 @@ describe("[Q4] session.prompt", () => {
     expect(after.sha256).not.toBe(before.sha256);
     expect(await peer.ok("session.get", { sessionKey })).toMatchObject({ messageCount: 2 });
   });
-  it("[S8] a guest's conversation gets none of the owner's notes", async () => {
+  it("[S8] a guest's session has none of the owner's notes in its prompt", async () => {
     const peer = await client();
     const of = async (sessionKey: string) => (await peer.ok<Prompt>("session.prompt", { sessionKey })).sections.map(({ id }) => id);
     expect(await of("agent:main:discord:dm:1")).not.toContain("user");

@@ -9,7 +9,7 @@ afterEach(() => {
 const names = (tools: readonly { readonly name: string }[]): string[] => tools.map(({ name }) => name);
 
 describe("[X7][S8] a guest's run", () => {
-  it("is shown only what is a guest's, and a forged call is refused with a code that the model reads", async () => {
+  it("sees only what a guest may see, and a forged call is refused with a code for the model", async () => {
     const stage = new Stage().open();
     const s = newSession({ isOwnersSession: false });
     await s.send("a");

@@ -14,7 +14,7 @@ afterEach(() => {
 const idle = (port: SessionPort): Promise<true> => until("the session to be idle", async () => value(await port.stats()).state === "idle");
 
 describe("a plain conversation", () => {
-  it("[C1] [C3] is answered, streamed and told in order", async () => {
+  it("[C1] [C3] is answered and streamed in order", async () => {
     const stage = new Stage().open();
     const s = newSession();
     expect(value(await s.send("a"))).toEqual({ status: "started", runId: "run-a", queued: false, seq: 1 });
@@ -58,7 +58,7 @@ describe("a plain conversation", () => {
     expect(value(await s.port.messages(6, 1))).toMatchObject({ offset: 6, nextOffset: 7, messages: [{ role: "user" }] });
     expect(value(await s.port.messages(99, undefined))).toMatchObject({ messages: [], total: 8 });
   });
-  it("[P9.2] the prompt is put together once for a run, and the context is asked for but not sent again", async () => {
+  it("[P9.2] the prompt is assembled once per run, and an unchanged context is not sent again", async () => {
     const stage = new Stage().open();
     stage.auto = (request) => (request.messages.at(-1)?.role === "user" ? says("", [{ name: "gsv__Note", arguments: {} }]) : says("done"));
     const s = newSession();
@@ -66,7 +66,7 @@ describe("a plain conversation", () => {
     await stage.ended("run-a");
     expect([stage.assembled, stage.contexts]).toEqual([1, 2]);
   });
-  it("[C6] [P3] [W19] what comes during a run waits in the table and gets a run of its own", async () => {
+  it("[C6] [P3] [W19] a message during a run waits in the queue and gets a run of its own", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await s.send("a");
@@ -89,7 +89,7 @@ describe("a plain conversation", () => {
 const durable = async (s: TestSession): Promise<void> => void (await s.port.stats());
 
 describe("evicted", () => {
-  it("[P12] [K7] [W1] in the middle of a model call: the alarm starts it again, one answer comes, later messages are served", async () => {
+  it("[P12] [K7] [W1] in the middle of a model call: the alarm restarts it, one answer comes, later messages are served", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await s.send("a");
@@ -159,7 +159,7 @@ describe("evicted", () => {
       "run-c",
     ]);
   });
-  it("[K10] [K16] [G1] while a tool runs: it sleeps, the result wakes it, and nothing is dispatched twice in a life", async () => {
+  it("[K10] [K16] [G1] while a tool runs: it sleeps, the result wakes it, and nothing is dispatched twice", async () => {
     const stage = new Stage().open();
     stage.tools = [onNode("lap", "Bash")];
     const s = newSession();
@@ -208,7 +208,7 @@ describe("evicted", () => {
     expect(new Set(stage.nativeRuns).size).toBe(1);
     await idle(s.port);
   });
-  it("[K24] [P11] after the answer was written and before anybody was told: clients get it in the next life", async () => {
+  it("[K24] [P11] after the answer was written and before clients were told: the next incarnation delivers it", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await s.send("a");
@@ -256,7 +256,7 @@ describe("reset and compaction", () => {
     expect(value(await s.port.preview(10)).messages).toHaveLength(2);
     expect(value(await s.port.history()).previousSessionIds).toEqual([before.sessionId]);
   });
-  it("[R5] [W16] with the bucket away nothing is removed, and the caller is told", async () => {
+  it("[R5] [W16] without the bucket nothing is removed, and the caller is told", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await talk(stage, s.send, ["a"]);
@@ -265,7 +265,7 @@ describe("reset and compaction", () => {
     expect(!failed.ok && failed.error.reason).toBe("session.archive_failed");
     expect(value(await s.port.get()).messageCount).toBe(2);
   }, 30_000);
-  it("[R6] /new does the same and says so; /compact keeps the last ones", async () => {
+  it("[R6] /new resets and says so; /compact keeps the last messages", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await talk(stage, s.send, ["a", "b", "c"]);
@@ -282,7 +282,7 @@ describe("reset and compaction", () => {
     await s.send("n", "/new");
     expect(value(await s.port.get()).messageCount).toBe(2);
   });
-  it("[P3.2] [W18] an idle conversation is archived before its next message, which opens the fresh one", async () => {
+  it("[P3.2] [W18] an idle conversation is archived before its next message, which starts the new one", async () => {
     const stage = new Stage().open();
     stage.resetPolicy = { mode: "idle", idleMinutes: 1 };
     const s = newSession();
@@ -299,7 +299,7 @@ describe("reset and compaction", () => {
   });
 });
 
-describe("asking and changing", () => {
+describe("reads and settings", () => {
   it("[W20] a session without messages does not exist, and reading creates nothing", async () => {
     new Stage().open();
     const s = newSession();
@@ -333,7 +333,7 @@ describe("asking and changing", () => {
     expect(request.signal.aborted).toBe(true);
     await idle(s.port);
   });
-  it("[C5] events since a number come once and whole; what is too old is said to be", async () => {
+  it("[C5] events after a number come once and complete, and a number that is too old is reported", async () => {
     const stage = new Stage().open();
     const s = newSession();
     stage.auto = (request) =>
@@ -351,7 +351,7 @@ describe("asking and changing", () => {
     const ahead = await s.port.events(99);
     expect(!ahead.ok && ahead.error.reason).toBe("session.snapshot_required");
   });
-  it("settings hold for the next call, directives for one", async () => {
+  it("settings apply from the next call on, directives to one message", async () => {
     const stage = new Stage().open();
     const s = newSession();
     stage.auto = () => says("fine");

@@ -28,7 +28,7 @@ const quiet = (s: TestSession): Promise<true> =>
 const textIn = (payload: SessionNews["payload"]): string => ("text" in payload ? (payload.text ?? "") : "");
 
 describe("[P9] [P10] the end of a run", () => {
-  it("an answer goes where the question came from, and typing is shown", async () => {
+  it("the answer goes to the platform of the question, and typing is shown", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await over(s, "a");
@@ -43,7 +43,7 @@ describe("[P9] [P10] the end of a run", () => {
     expect(sent(stage)).toHaveLength(1);
   });
 
-  it("[P2] [W22] what is only to be known costs no call, and is before the model's eyes with the next message", async () => {
+  it("[P2] [W22] a quiet message costs no model call, and the model sees it with the next message", async () => {
     const stage = new Stage().open();
     const texts: unknown[] = [];
     stage.auto = ({ messages }) => {
@@ -70,7 +70,7 @@ describe("[P9] [P10] the end of a run", () => {
     expect(texts).toEqual([["know late", "say a"]]);
   });
 
-  it("[W4] an error is told there, too", async () => {
+  it("[W4] an error is sent to the platform too", async () => {
     const stage = new Stage().open();
     stage.auto = () => ({ kind: "failed", error: { reason: "model.auth", message: "The provider refused the key." }, retryable: false });
     const s = newSession();
@@ -79,7 +79,7 @@ describe("[P9] [P10] the end of a run", () => {
     expect(sent(stage)[0]).toMatchObject({ kind: "error", text: "The provider refused the key." });
   });
 
-  it("a stop is told, also of a message that had not begun", async () => {
+  it("a stop is sent to the platform, also for a message that had not begun", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await over(s, "a");
@@ -92,7 +92,7 @@ describe("[P9] [P10] the end of a run", () => {
     expect(new Set(sent(stage).map(({ deliveryId }) => deliveryId)).size).toBe(2);
   });
 
-  it("[W10] a channel that is away gets it later, under the same name, also over an eviction", async () => {
+  it("[W10] an unreachable channel gets the answer later with the same id, also after an eviction", async () => {
     const stage = new Stage().open();
     stage.auto = () => says("Hello");
     let away = true;
@@ -111,7 +111,7 @@ describe("[P9] [P10] the end of a run", () => {
     await quiet(s);
   });
 
-  it("a channel that is gone for good ends in a note, and nothing is tried again", async () => {
+  it("a removed channel ends in a note, and nothing is retried", async () => {
     const stage = new Stage().open();
     stage.auto = () => says("Hello");
     stage.reply = (call) =>
@@ -127,7 +127,7 @@ describe("[P9] [P10] the end of a run", () => {
     expect(sent(stage)).toHaveLength(1);
   });
 
-  it("what is said on the terminal stays there", async () => {
+  it("the answer to a terminal's message goes to no platform", async () => {
     const stage = new Stage().open();
     stage.auto = () => says("Hello");
     const s = newSession();
@@ -137,7 +137,7 @@ describe("[P9] [P10] the end of a run", () => {
     expect(stage.replies).toEqual([]);
   });
 
-  it("the end of a process that was started over a platform is told there", async () => {
+  it("the end of a background process is sent to the platform that started it", async () => {
     const stage = new Stage().open();
     stage.tools = [onNode("lap", "Bash")];
     stage.auto = () => says("Done");
@@ -151,8 +151,8 @@ describe("[P9] [P10] the end of a run", () => {
   });
 });
 
-describe("[P10] what became of an answer later", () => {
-  it("is told to people once, and to the model with the next message, and begins no run", async () => {
+describe("[P10] the later outcome of an answer", () => {
+  it("is reported to people once and to the model with the next message, and starts no run", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await over(s, "a");
@@ -170,7 +170,7 @@ describe("[P10] what became of an answer later", () => {
     expect(asked.split("An answer could not be delivered.")).toHaveLength(2);
     expect(stage.news.filter(({ payload }) => textIn(payload) === "An answer could not be delivered.")).toHaveLength(1);
   });
-  it("a conversation without messages takes a note, too", async () => {
+  it("a session without messages takes a note too", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await sessionPort(env, s.identity.key).note({ identity: s.identity, key: "k", text: "It could not be delivered." });
@@ -179,8 +179,8 @@ describe("[P10] what became of an answer later", () => {
   });
 });
 
-describe("[P7] an answer in the making", () => {
-  it("is shown as it grows, under the name of the answer", async () => {
+describe("[P7] an answer while it is generated", () => {
+  it("is shown as it grows, with the id of the answer", async () => {
     const stage = new Stage().open();
     const s = newSession();
     await over(s, "a");

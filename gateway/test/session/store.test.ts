@@ -13,7 +13,7 @@ describe("the store in SQLite", () => {
       await runInDurableObject(env.SESSION.getByName(`store-${index}`), (_session, ctx) => run(new SqlStore(ctx.storage)));
     });
   }
-  it("[W20] a mere read makes no table", async () => {
+  it("[W20] reading creates no table", async () => {
     await runInDurableObject(env.SESSION.getByName("store-read"), (_session, ctx) => {
       const store = new SqlStore(ctx.storage);
       store.load();
@@ -21,7 +21,7 @@ describe("the store in SQLite", () => {
       expect(ctx.storage.sql.exec("SELECT name FROM sqlite_master").toArray()).toEqual([]);
     });
   });
-  it("what one life wrote, another reads", async () => {
+  it("one incarnation reads what another wrote", async () => {
     const stub = env.SESSION.getByName("store-lives");
     await runInDurableObject(stub, (_session, ctx) =>
       storeCases.find((entry) => entry.name.startsWith("the state comes back"))?.run(new SqlStore(ctx.storage)),

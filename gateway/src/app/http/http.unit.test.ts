@@ -31,7 +31,7 @@ describe("[S2][H7] origins", () => {
 });
 
 describe("[TH9] hosts", () => {
-  test("loopback names and what was allowed by hand, nothing that only looks like it", () => {
+  test("loopback names and allowed names pass, names that only look similar do not", () => {
     for (const host of [
       "localhost",
       "LOCALHOST:1",
@@ -75,7 +75,7 @@ describe("[X18] media", () => {
     for (const key of ["", "x", "a/b", "../a/b.png", "a/../b.png", "./a.png", "/a.png", "a/b/c.png", "a/b.PNG", "a\0/b.png", "a/.png"])
       assert.ok(!isMediaKey(key), key);
   });
-  test("a name never leaves its header", () => {
+  test("a file name never breaks out of its header", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (name) => {
         const header = attachment(name);

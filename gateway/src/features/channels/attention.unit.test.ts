@@ -11,7 +11,7 @@ const said = (message: Partial<ChannelInbound["message"]>, receivedAt = NOW): Ch
 });
 const why = (inbound: ChannelInbound, knowsOriginal = false) => unansweredWhy({ inbound, now: NOW, knowsOriginal });
 
-test("[P2] what is a day late is not answered; to the millisecond", () => {
+test("[P2] a message is unanswered from exactly one day of delay on", () => {
   assert.equal(why(said({})), undefined);
   assert.equal(why(said({ timestamp: NOW - LATE_MS })), undefined);
   assert.equal(why(said({ timestamp: NOW - LATE_MS - 1 })), "late");
@@ -20,7 +20,7 @@ test("[P2] what is a day late is not answered; to the millisecond", () => {
   assert.equal(why(said({ timestamp: NOW + LATE_MS }, NOW - LATE_MS - 1)), "late");
   assert.equal(why(said({ timestamp: NOW + LATE_MS })), undefined);
 });
-test("reactions and deletions are events; an edit is one when its original was answered", () => {
+test("reactions, deletions and edits of answered messages start no run", () => {
   assert.equal(why(said({ reaction: "👍", replyToId: "0" })), "event");
   assert.equal(why(said({ reaction: "", replyToId: "0" })), "event");
   assert.equal(why(said({ editOf: "0", deleted: true })), "event");

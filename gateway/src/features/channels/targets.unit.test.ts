@@ -44,7 +44,7 @@ const rows: readonly (readonly [
   ["another group is allowed now", GROUP, wrote("bob"), { groupAllow: ["g2"] }, undefined, false],
   ["a group that is allowed by name", GROUP, undefined, { groupAllow: ["g1"] }, undefined, true],
 ];
-describe("[X9][TH2] whom the agent may write to of itself", () => {
+describe("[X9][TH2] to whom the agent may write on its own initiative", () => {
   for (const [what, peer, place, config, known, may] of rows)
     test(`${what}: ${may ? "yes" : "no"}`, () =>
       assert.equal(
@@ -53,7 +53,7 @@ describe("[X9][TH2] whom the agent may write to of itself", () => {
       ));
 });
 
-test("a place has one name, whatever is in its id", () => {
+test("a target has one name, whatever its id contains", () => {
   fc.assert(
     fc.property(fc.constantFrom("dm", "group", "channel", "thread"), fc.string({ minLength: 1, maxLength: 200 }), (kind, id) => {
       fc.pre(id.trim() === id);
@@ -62,7 +62,7 @@ test("a place has one name, whatever is in its id", () => {
     }),
   );
 });
-test("what names no place is none", () => {
+test("a text that names no target is refused", () => {
   for (const text of [
     "",
     "anna",

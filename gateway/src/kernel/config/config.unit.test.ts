@@ -36,7 +36,7 @@ const path = fc.oneof(
 );
 
 describe("paths", () => {
-  test("what is formatted is parsed to the same", () => {
+  test("a formatted path is parsed to the same path", () => {
     fc.assert(
       fc.property(fc.array(name, { minLength: 1, maxLength: 6 }), (segments) =>
         assert.deepEqual(parsePath(formatPath(segments)), segments),
@@ -44,7 +44,7 @@ describe("paths", () => {
       { numRuns: 20_000 },
     );
   });
-  test("[A3][X4] no text at all is a path through a prototype", () => {
+  test("[A3][X4] no text is a path through a prototype", () => {
     const parts = fc
       .array(fc.constantFrom("__proto__", "constructor", "prototype", "model", "[0]", '["__proto__"]', '["\\u005f_proto__"]', ".", "a"), {
         maxLength: 6,
@@ -67,7 +67,7 @@ describe("paths", () => {
 });
 
 describe("changes", () => {
-  test("whatever is written, the configuration always fits the contract and no prototype is touched", () => {
+  test("for any change the configuration fits the contract and no prototype is changed", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(path, value), { maxLength: 6 }), (changes) => {
         let config: GsvConfig = {};
@@ -91,7 +91,7 @@ describe("changes", () => {
     );
   });
 
-  test("unset takes back exactly what set did", () => {
+  test("unset undoes exactly what set did", () => {
     fc.assert(
       fc.property(path, value, (at, what) => {
         const set = setPath({}, at, what);
@@ -113,7 +113,7 @@ describe("changes", () => {
 
 describe("[S5][A2] secrets", () => {
   const secret = fc.stringMatching(/^sk-[A-Za-z0-9]{10,30}$/);
-  test("no shown form of a configuration contains one", () => {
+  test("no displayed configuration contains a secret", () => {
     fc.assert(
       fc.property(
         fc.dictionary(name, secret, { minKeys: 1, maxKeys: 4, noNullPrototype: true }),

@@ -24,12 +24,12 @@ const config = (more: Partial<RoutingConfig> = {}): RoutingConfig => ({
   ...more,
 });
 
-describe("[P3.1] which agents there are", () => {
+describe("[P3.1] the list of agents", () => {
   const agent = (id: string, isDefault?: boolean): AgentConfig => ({
     id: asAgentId(id),
     ...(isDefault === undefined ? {} : { default: isDefault }),
   });
-  it("main always, and one default one", () => {
+  it("main always exists, and exactly one agent is the default", () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.tuple(fc.constantFrom("main", "a", "b", "c"), fc.option(fc.boolean(), { nil: undefined })), {
@@ -51,7 +51,7 @@ describe("[P3.1] which agents there are", () => {
     );
     assert.deepEqual(agentsOf(undefined), [{ id: "main" }]);
   });
-  it("a key without an agent is the default agent's", () => {
+  it("a key without an agent belongs to the default agent", () => {
     for (const raw of ["main", " main ", "home"]) {
       const found = canonicalKey(raw, "home", "work");
       assert.equal(found.ok && found.key, "agent:work:home", raw);
@@ -61,7 +61,7 @@ describe("[P3.1] which agents there are", () => {
   });
 });
 
-describe("[AG4][P3.1] bindings: the first that matches", () => {
+describe("[AG4][P3.1] bindings: the first match decides", () => {
   const rows: readonly [string, AgentBinding["match"], Origin, boolean][] = [
     ["nothing said matches anything", {}, from(), true],
     ["channel", { channel: "discord" }, from(), true],
@@ -122,13 +122,13 @@ describe("[P3.1] phone numbers in E.164 form", () => {
 describe("[P3.1] [S7] identity links", () => {
   const links = compileLinks({ alice: ["+31612345678", "discord:123", "Discord:456"], bob: ["whatsapp:+49 170 1234567", "signal:a:b"] });
   const peer = (channel: string, id: string, phone?: string): Peer => ({ channel, id, ...(phone === undefined ? {} : { phone }) });
-  it("a number is the person on any channel, where the platform calls it a number", () => {
+  it("a phone number identifies a person on any channel that marks it as a number", () => {
     assert.equal(personOf(links, peer("whatsapp", "31612345678@s.whatsapp.net", "31612345678")), "alice");
     assert.equal(personOf(links, peer("signal", "uuid", "+31 612345678")), "alice");
     assert.equal(personOf(links, peer("whatsapp", "31612345678@lid")), undefined, "a LID");
     assert.equal(personOf(links, peer("telegram", "+31612345678")), undefined, "a name that looks like one");
   });
-  it("an id is the person on its own channel alone, letter for letter", () => {
+  it("an id identifies a person on its own channel only, letter for letter", () => {
     assert.equal(personOf(links, peer("discord", "123")), "alice");
     assert.equal(personOf(links, peer("discord", "456")), "alice");
     assert.equal(personOf(links, peer("slack", "123")), undefined);
@@ -136,7 +136,7 @@ describe("[P3.1] [S7] identity links", () => {
     assert.equal(personOf(links, peer("signal", "a:b")), "bob");
     assert.equal(personOf(links, peer("signal", "A:b")), undefined);
   });
-  it("a link that can match no one is reported", () => {
+  it("a link that cannot match anyone is reported", () => {
     const { people, problems } = compileLinks({ "a:b": ["discord:1"], "": [], carol: ["31612345678", "nobody1", "+12", ":x", "discord:"] });
     assert.deepEqual(
       people.map(({ name, phones, ids }) => [name, phones.size, ids.size]),
@@ -212,10 +212,10 @@ describe("[P3.1] sessions of direct messages by dmScope", () => {
       assert.equal(key(scope, from({ accountId: "Bot" })), expected);
       assert.equal(key(scope, from({ accountId: "Bot" }, { id: "9" })), stranger);
     });
-  it("groups, channels and threads have their own, whatever the scope says; the binding's agent answers", () => {
+  it("groups, channels and threads have sessions of their own in every scope, and the binding's agent answers", () => {
     assert.equal(key("main", from({ channel: "Signal" }, { kind: "group", id: "a:b" })), "agent:work:signal:group:a%3Ab");
   });
-  it("a peer that has no name gets no session", () => {
+  it("a peer without an id gets no session", () => {
     const route = routeInbound(from({}, { id: "" }), config());
     assert.ok(!route.ok && route.problem === "bad-key");
   });

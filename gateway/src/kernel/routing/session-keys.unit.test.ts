@@ -80,7 +80,7 @@ describe("[S7][X15] session keys", () => {
     );
   });
 
-  test("peers that differ only in case, or in how they spell a colon, are two", () => {
+  test("peers that differ only in case or in the spelling of a colon have two keys", () => {
     fc.assert(
       fc.property(peer, (id) => {
         const key = (text: string): string => keyOf({ form: "channel", agentId: "main", channel: "x", kind: "dm", peer: text }, "main");
@@ -91,7 +91,7 @@ describe("[S7][X15] session keys", () => {
     );
   });
 
-  test("a group is never anybody's main conversation", () => {
+  test("a group is never a main conversation", () => {
     fc.assert(
       fc.property(address, mainKey, (of, main) => {
         if (of.form === "main") return;
@@ -102,7 +102,7 @@ describe("[S7][X15] session keys", () => {
     );
   });
 
-  test("canonicalising is idempotent and never throws, whatever is written", () => {
+  test("canonicalising is idempotent and never throws, for any text", () => {
     const anything = fc.oneof(
       fc.string({ unit: "binary", maxLength: 60 }),
       fc.stringMatching(/^agent(:[a-zA-Z%:3A@. ]{0,6}){0,6}$/),
@@ -131,7 +131,7 @@ describe("[S7][X15] session keys", () => {
     }
   });
 
-  test("what could be read in two ways is refused", () => {
+  test("an ambiguous key is refused", () => {
     for (const raw of [
       "agent:main:whatsapp:group:dm:a",
       "agent:main:x:channel:dm:a",
@@ -151,7 +151,7 @@ describe("[S7][X15] session keys", () => {
       assert.equal(canonicalKey(raw, "main").ok, false, raw);
   });
 
-  test("segments decode to what they were made of", () => {
+  test("segments decode to their original text", () => {
     fc.assert(
       fc.property(peer, (text) => {
         const segment = encodeSegment(text);
@@ -163,7 +163,7 @@ describe("[S7][X15] session keys", () => {
     assert.equal(encodeSegment("\ud800"), undefined);
   });
 
-  test("ids of agents and accounts are folded as said", () => {
+  test("ids of agents and accounts are normalised", () => {
     assert.equal(normaliseId("My Agent!", "main"), "my-agent-");
     assert.equal(normaliseId("  ", "main"), "main");
     assert.equal(normaliseId("x".repeat(100), "main").length, 64);

@@ -60,7 +60,7 @@ describe("CallModel", () => {
   }
   const effect: EffectOf<"CallModel"> = { type: "CallModel", id: "r1/t1/m2", notBefore: 0 };
 
-  test("[C4] text goes out as it comes, with its place", async () => {
+  test("[C4] text is streamed as it arrives, with its offset", async () => {
     const b = bench((request) => {
       request.onText("Hel");
       request.onText("");
@@ -78,13 +78,13 @@ describe("CallModel", () => {
     );
     assert.equal(b.caller.live, undefined);
   });
-  test("[A2] keys are asked for one provider only, and again only when something has changed", async () => {
+  test("[A2] keys are fetched for one provider only, and again only after a change", async () => {
     const b = bench(() => Promise.resolve(replied("x")));
     await b.caller.call(effect, flight());
     await b.caller.call(effect, flight());
     assert.deepEqual(b.asked, [["a"]]);
   });
-  test("the context is asked for, unless the gateway has just said with a message that it holds", async () => {
+  test("the context is fetched unless a message has just confirmed its version", async () => {
     const [asked, keys]: [(string | undefined)[], string[]] = [[], []];
     let version = "v1";
     const contexts = new RunContexts(
@@ -122,7 +122,7 @@ describe("CallModel", () => {
     assert.equal(await use(4000), "v2");
     assert.deepEqual([asked.length, keys], [4, ["a", "a"]]);
   });
-  test("[R2] the model of the present try", async () => {
+  test("[R2] each try calls its own model", async () => {
     const second: State = {
       ...thinking,
       run: { ...RUN, phase: "thinking", attempt: 2, tries: 0, restarts: 0, deadline: 0, modelIndex: 1 },
@@ -135,7 +135,7 @@ describe("CallModel", () => {
     assert.equal(b.requests[0]?.model.id, "two");
     assert.deepEqual(event?.type === "ModelFailed" && [event.models, event.retryAfterMs, event.streamed], [2, 5, false]);
   });
-  test("[P5] a client that never ends is timed out as a whole, and stopped", async () => {
+  test("[P5] a model client that never ends is timed out and stopped", async () => {
     const b = bench(() => new Promise(() => {}));
     const call = b.caller.call(effect, flight());
     await settle();
@@ -144,7 +144,7 @@ describe("CallModel", () => {
     assert.equal(event?.type === "ModelFailed" && event.error.reason, "model.timeout");
     assert.equal(b.requests[0]?.signal.aborted, true);
   });
-  test("[R3] a call that is not wanted any more says nothing, and its late text goes nowhere", async () => {
+  test("[R3] a call that is no longer wanted reports nothing, and its late text is dropped", async () => {
     const stop = new AbortController();
     const b = bench(() => new Promise(() => {}));
     const call = b.caller.call(effect, flight({ signal: stop.signal }));
@@ -154,7 +154,7 @@ describe("CallModel", () => {
     b.requests[0]?.onText("late");
     assert.deepEqual(b.deltas, []);
   });
-  test("what throws becomes a failure that can be tried again", async () => {
+  test("an exception becomes a retryable failure", async () => {
     const rejects = (): Promise<never> => Promise.reject(new Error("boom"));
     for (const b of [
       bench(rejects),

@@ -16,7 +16,7 @@ describe("Deliver", () => {
     notice: "error",
     text: "t",
   });
-  test("[P11] one that fails is not overtaken: the next one begins with what is missing", async () => {
+  test("[P11] a failed delivery is not overtaken: the next one begins with the missing events", async () => {
     const sent: (number | undefined)[][] = [];
     let up = false;
     const events: EventBody[] = [];
@@ -40,7 +40,7 @@ describe("Deliver", () => {
     assert.deepEqual(sent, [[1, 2]]);
     assert.deepEqual(events, [{ type: "Delivered", upto: 2 }]);
   });
-  test("[D2] during a run no commit of its own is spent on it", async () => {
+  test("[D2] during a run a delivery costs no commit of its own", async () => {
     const events: EventBody[] = [];
     const deliverer = new Deliverer(
       { state: () => thinking, rows: () => [], news: () => Promise.resolve(true), commit: (event) => events.push(event) },
@@ -50,7 +50,7 @@ describe("Deliver", () => {
     await deliverer.deliver({ type: "Deliver", id: "deliver/1", upto: 1 }, flight());
     assert.deepEqual([events, deliverer.published], [[], 1]);
   });
-  test("[K24] after a wake it is read from the log", async () => {
+  test("[K24] after a wake the events come from the log", async () => {
     const sent: SessionNews[] = [];
     const rows = [1, 2, 3].map(final);
     const deliverer = new Deliverer(

@@ -93,19 +93,19 @@ describe("DispatchTool", () => {
     assert.equal(await dispatchTool({ ...effect, repeatable: false }, flight(), b.ports), "done");
     assert.deepEqual(b.order, ["ToolSent", "dispatch"]);
   });
-  test("[G2] and when it does not come about, nothing is dispatched", async () => {
+  test("[G2] without that commit nothing is dispatched", async () => {
     const b = bench(() => Promise.resolve("sent"), false);
     await dispatchTool({ ...effect, repeatable: false }, flight(), b.ports);
     assert.deepEqual(b.order, ["ToolSent"]);
   });
-  test("[G2] a broken hand-over without a ledger is uncertain, with one it is repeated", async () => {
+  test("[G2] a broken hand-over is uncertain without a ledger and repeated with one", async () => {
     const fails = (): Promise<never> => Promise.reject(new Error("broken"));
     const once = bench(fails);
     assert.equal(await dispatchTool({ ...effect, repeatable: false }, flight(), once.ports), "done");
     assert.equal(once.events.at(-1)?.type, "ToolUncertain");
     assert.deepEqual(await dispatchTool(effect, flight({ tries: 2 }), bench(fails).ports), { retryInMs: 4_000 });
   });
-  test("[G3] only a dispatch that can't have had a forerunner counts as the first", async () => {
+  test("[G3] only a dispatch without a possible earlier one counts as the first", async () => {
     for (const [over, id, first] of [
       [{}, effect.id, true],
       [{ inherited: true }, effect.id, false],
@@ -117,7 +117,7 @@ describe("DispatchTool", () => {
       assert.equal(b.events[0]?.type === "ToolOffline" && b.events[0].first, first);
     }
   });
-  test("a native call runs here", async () => {
+  test("a native call runs in the session", async () => {
     const b = bench(() => Promise.resolve("sent"));
     await dispatchTool({ ...effect, target: { kind: "native" }, tool: "gsv__ReadFile" }, flight(), b.ports);
     assert.deepEqual(b.events, [

@@ -9,7 +9,7 @@ import { cancelTool } from "./cancel-tool.ts";
 import { storeResult } from "./store-result.ts";
 import { flight, ORIGIN, base } from "../../../test/session/effect-bench.ts";
 
-describe("the others", () => {
+describe("the small effects", () => {
   test("CancelTool is given up after five tries", async () => {
     const effect: EffectOf<"CancelTool"> = { type: "CancelTool", id: "cancel/1", nodeId: "lap", callIds: ["c"], reason: "r" };
     const events: EventBody[] = [];
@@ -34,7 +34,7 @@ describe("the others", () => {
     assert.equal(await storeResult(effect, flight({ tries: 9 }), ports), "done");
     assert.deepEqual(events, []);
   });
-  test("[P17] Archive reports what the store says, and a store that hangs as a failure", async () => {
+  test("[P17] Archive reports the store's result, and a hanging store as a failure", async () => {
     const run = {
       phase: "archiving",
       kind: "reset",

@@ -157,16 +157,16 @@ async function callModel(over: {
 }
 
 describe("[R7] before a model call", () => {
-  test("with room the model is asked, with everything", async () => {
+  test("with headroom the model is called with the whole conversation", async () => {
     const { event, requests } = await callModel({ window: 100_000 });
     assert.deepEqual([event?.type, requests[0]?.messages.length], ["ModelReplied", 41]);
   });
-  test("without room it is not asked; the plan leaves the end of the conversation", async () => {
+  test("without headroom the model is not called, and the plan keeps the end of the conversation", async () => {
     const { event, requests } = await callModel({ window: 8_000 });
     assert.equal(requests.length, 0);
     assert.ok(event?.type === "ContextFull" && event.plan.count > 10 && event.plan.count + event.plan.kept === 41);
   });
-  test("what the provider counted is believed over the estimate, in both directions, for that model only", async () => {
+  test("the provider's count replaces the estimate, larger or smaller, for that model only", async () => {
     const much: KnownContext = { tokens: 90_000, seq: 40, model: "p/m" };
     assert.equal((await callModel({ window: 100_000, known: much })).event?.type, "ContextFull");
     assert.equal((await callModel({ window: 100_000, known: { ...much, model: "p/other" } })).event?.type, "ModelReplied");
@@ -174,14 +174,14 @@ describe("[R7] before a model call", () => {
     assert.equal((await callModel({ window: 10_000, known: little })).event?.type, "ModelReplied");
     assert.equal((await callModel({ window: 10_000 })).event?.type, "ContextFull");
   });
-  test("a count that can't be true is not", async () => {
+  test("an implausible count is ignored", async () => {
     assert.equal((await callModel({ window: 3_000, known: { tokens: 12, seq: 40, model: "p/m" } })).event?.type, "ContextFull");
   });
-  test("by tokens, never by the number of messages", async () => {
+  test("tokens decide, never the number of messages", async () => {
     assert.equal((await callModel({ window: 1_000_000, exchanges: 1_000 })).event?.type, "ModelReplied");
     assert.equal((await callModel({ window: 1_200, exchanges: 3 })).event?.type, "ContextFull");
   });
-  test("[R10] not twice in a step, not when it is switched off, not while the bucket is away: then less is shown", async () => {
+  test("[R10] when compaction is tried already, disabled or impossible, the view is shortened", async () => {
     for (const over of [
       { run: { compactionTried: true } },
       { compaction: { enabled: false } },
@@ -302,9 +302,9 @@ describe("[R8] a chunk of a summary", () => {
   });
 });
 
-describe("[K27] what must happen in the end", () => {
+describe("[K27] effects that are never given up", () => {
   const effect = { type: "AppendMemory", id: "memory/1", date: "2026-03-01" } as const;
-  test("a daily file that can't be written is tried on, told once, and never given up", async () => {
+  test("a daily file that can't be written is retried, reported once, and never given up", async () => {
     const events: EventBody[] = [];
     const ports = {
       state: () => BASE,

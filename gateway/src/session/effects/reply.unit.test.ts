@@ -14,7 +14,7 @@ const reply = (id: string, peer: string, kind: "dm" | "group" = "dm", accountId 
 });
 const idsOf = (effects: readonly Effect[]): string[] => effects.map(({ id }) => id);
 
-test("[CH22][P3] of the replies to one conversation only the first is under way; what is not a reply waits for none", () => {
+test("[CH22][P3] of the replies to one conversation only the first runs; other effects do not wait", () => {
   const archive: Effect = { type: "Archive", id: "archive", notBefore: 0 };
   const open = [
     reply("a1", "ann"),

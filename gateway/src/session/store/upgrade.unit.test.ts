@@ -63,7 +63,7 @@ describe("[P21] state of version 1", () => {
       for (const row of log) assert.equal(decodeRow(row).seq, row.seq);
     });
 
-  test("a call's status says what the program of before had committed", () => {
+  test("a call's status follows from what the old program had committed", () => {
     const before = callsOf(read(stored("acting, nothing handed over")));
     assert.deepEqual(
       before.map(({ name, status }) => `${name} ${status}`),
@@ -149,7 +149,7 @@ describe("[P21] state of version 1", () => {
     assert.deepEqual(originOf("acting, nothing handed over"), { kind: "client", clientId: "t" });
   });
 
-  test("[P6] calls go on: results of their nodes are taken, and what waits is closed as unknown in the end", () => {
+  test("[P6] calls continue: results of nodes are accepted, and waiting calls end with an unknown outcome", () => {
     let state = read(stored("acting, calls in every state, a compaction waits"));
     const report = (index: number, nodeId: string): void => {
       const callId = `ref0000000/r1/1/${index}`;
@@ -181,7 +181,7 @@ describe("[P21] state of version 1", () => {
     );
   });
 
-  test("what waits behind an archive, the summary, the settings and earlier sessions are kept", () => {
+  test("a run that waits for an archive, the summary, the settings and earlier session ids are kept", () => {
     const waiting = read(stored("archiving, a run waits for room"));
     assert.ok(waiting.run.phase === "archiving");
     assert.equal(waiting.run.resume?.messageId, "d");
@@ -194,7 +194,7 @@ describe("[P21] state of version 1", () => {
     assert.deepEqual(read(stored("idle after a reset, memories to write")).previousSessionIds, ["s1"]);
   });
 
-  test("an archive of a program without stages begins again", () => {
+  test("an archive without stages begins again", () => {
     const { parts } = stored("idle");
     const { compactions: _none, ...core } = JSON.parse(parts["session"] ?? "");
     const archiving = {

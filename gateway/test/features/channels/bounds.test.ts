@@ -56,13 +56,13 @@ function clock(): (ms: number) => void {
   };
 }
 
-test("[CH7][S6][P19] however much a stranger writes, what is kept of it is bounded", async () => {
+test("[CH7][S6][P19] the stored messages of a stranger are bounded", async () => {
   for (let n = 0; n < 100; n++) expect((await take(dm("stranger", `message ${n}`))).outcome).toBe("held");
   expect([await count("held"), await count("pairs")]).toEqual([5, 1]);
   expect(await count("channel_inbox")).toBeLessThanOrEqual(6);
 });
 
-test("[P19] a guest whose day is over stores no files either", async () => {
+test("[P19] a guest over the daily limit stores no files", async () => {
   await owner.ok("config.set", { path: "channels.test.allowFrom", value: ["guest"] });
   const pass = clock();
   const file = (inbound: ChannelInbound) => entrypoint().media({ account: ACCOUNT, inbound, mimeType: "image/png", index: 0 });
@@ -110,7 +110,7 @@ test("[P12] held messages that cannot be handed over block no others and are ret
   expect(tries - soFar).toBeLessThan(40);
 });
 
-test("[P10] the answer to held words is not lost when the channel has no room just then", async () => {
+test("[P10] the answer to a held message is not lost when the channel's queue is full", async () => {
   const pass = clock();
   const asked: SessionSend[] = [];
   fakeSessions(() => ({

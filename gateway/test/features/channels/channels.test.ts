@@ -71,8 +71,8 @@ const group = (sender: string, text: string, more: Partial<ChannelInbound> = {})
 const configure = (path: string, value: unknown) => owner.ok("config.set", { path, value });
 const handed = (): SessionSend[] => sessions.of("send").map(({ args }) => args[0] as SessionSend);
 
-describe("who is let in", () => {
-  test("[CH7][S6][X7] a stranger is held, told once, and reaches no session", async () => {
+describe("pairing and access", () => {
+  test("[CH7][S6][X7] a stranger's message is held, noticed once, and reaches no session", async () => {
     const first = await take(dm("stranger", "rm -rf /"));
     expect(first.outcome).toBe("held");
     expect(first.replies).toHaveLength(1);
@@ -85,7 +85,7 @@ describe("who is let in", () => {
     expect(first.replies?.[0]?.text).toContain(pair?.code);
   });
 
-  test("who is let in as a guest gets their words answered, in a conversation of their own", async () => {
+  test("an approved guest gets answers to the held messages, in a conversation of their own", async () => {
     await take(dm("anna", "one"));
     await take(dm("anna", "two"));
     expect(await owner.ok("pair.approve", { channel: "test", senderId: "anna" })).toMatchObject({ approved: true, role: "guest" });
@@ -99,7 +99,7 @@ describe("who is let in", () => {
     expect(await owner.ok("pair.list")).toEqual({ pairs: {} });
   });
 
-  test("by the code that they were told", async () => {
+  test("a request can be approved by its code", async () => {
     const held = await take(dm("anna", "hello"));
     const code = /code ([A-Z2-9]{6})/.exec(held.replies?.[0]?.text ?? "")?.[1] ?? "";
     expect(await owner.ok("pair.approve", { channel: "test", senderId: code.toLowerCase(), role: "owner" })).toMatchObject({
@@ -111,7 +111,7 @@ describe("who is let in", () => {
     expect(handed()[0]?.text).toBe("hello");
   });
 
-  test("who is turned away is not answered again", async () => {
+  test("a rejected sender gets no more answers", async () => {
     await take(dm("spam", "buy"));
     await owner.ok("pair.reject", { channel: "test", senderId: "spam" });
     expect(await take(dm("spam", "buy!"))).toEqual({ outcome: "ignored" });
@@ -155,7 +155,7 @@ describe("who is let in", () => {
     expect(await said({ forwarded: true })).toEqual({ text: '[message] {"forwarded":true}\n/stop', verbatim: true });
   });
 
-  test("[S7][S8][X10] a group is never the owner's own conversation; commands in it are the owner's alone", async () => {
+  test("[S7][S8][X10] a group is never the owner's own conversation, and only the owner can use commands in it", async () => {
     await configure("channels.test.owners", ["me"]);
     await configure("channels.test.allowFrom", ["anna"]);
     const outcome = await take(group("me", "@ada /reset", { wasMentioned: true }));
@@ -169,23 +169,23 @@ describe("who is let in", () => {
     expect(hers).not.toHaveProperty("command");
   });
 
-  test("[CH2][X7] an open door makes guests, never the owner", async () => {
+  test("[CH2][X7] the policy `open` makes guests, never the owner", async () => {
     await configure("channels.test.dmPolicy", "open");
     await take(dm("anyone", "hi"));
     expect(handed()[0]?.identity).toMatchObject({ key: "agent:main:test:default:dm:anyone", isOwnersSession: false });
   });
 
-  test("no channel speaks for the terminal, and none has a strange name", async () => {
+  test("no channel may be called cli or have an invalid name", async () => {
     await expect(take(dm("me", "hi"), { channel: "cli", accountId: "default" })).rejects.toThrow(/no such channel/);
     await expect(take(dm("me", "hi"), { channel: "../x", accountId: "default" })).rejects.toThrow(/no such channel/);
     await expect(entrypoint().inbound({ account: ACCOUNT } as never)).rejects.toThrow(/GatewayServiceInboundParams/);
   });
 });
 
-describe("once, and to the right place", () => {
+describe("one run, in the right session", () => {
   beforeEach(() => configure("channels.test.owners", ["me"]));
 
-  test("[CH6][P2][W3] the same message again is the same message", async () => {
+  test("[CH6][P2][W3] a redelivered message gets the same answer and no second run", async () => {
     const inbound = dm("me", "do it");
     const first = await take(inbound);
     expect(first).toMatchObject({ outcome: "accepted", sessionKey: "agent:main:main" });
@@ -193,7 +193,7 @@ describe("once, and to the right place", () => {
     expect(handed()).toHaveLength(1);
   });
 
-  test("[P2] what is a day late is kept for the agent to see, begins no run, and the channel learns why", async () => {
+  test("[P2] a message that is a day late is kept for the agent and starts no run, and the channel learns why", async () => {
     await configure("channels.test.owners", ["me"]);
     const sent = Date.now() - 86_400_001;
     const late = dm("me", "/new", { message: { id: "old", text: "/new", timestamp: sent }, backlog: true });
@@ -205,7 +205,7 @@ describe("once, and to the right place", () => {
     expect(handed()[0]?.reply).toBeUndefined();
   });
 
-  test("[W22] reactions and corrections of what was taken begin no run; the correction of what was not does", async () => {
+  test("[W22] reactions and corrections of accepted messages start no run; the correction of any other does", async () => {
     await configure("channels.test.owners", ["me"]);
     const { message } = dm("me", "");
     await take(dm("me", "10 euros", { message: { ...message, id: "e1", text: "10 euros" } }));
@@ -219,7 +219,7 @@ describe("once, and to the right place", () => {
     expect(handed().map(({ quiet }) => quiet === true)).toEqual([false, true, true, false]);
   });
 
-  test("[P2] a try whose answer was lost goes to the conversation of the first, whatever is configured meanwhile", async () => {
+  test("[P2] a retry after a lost answer goes to the same session, whatever is configured meanwhile", async () => {
     let lost = true;
     sessions = fakeSessions(() => ({
       send: async ({ runId }) => {
@@ -238,7 +238,7 @@ describe("once, and to the right place", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  test("a bucket or object that fails is no refusal: the channel keeps the message", async () => {
+  test("a failing bucket or object is not a refusal: the channel keeps the message", async () => {
     let away = true;
     sessions = fakeSessions(() => ({
       send: async ({ runId }) =>
@@ -252,7 +252,7 @@ describe("once, and to the right place", () => {
     expect((await take(inbound)).outcome).toBe("accepted");
   });
 
-  test("[P10] a refusal is told to the sender, once", async () => {
+  test("[P10] a refusal is reported to the sender once", async () => {
     sessions = fakeSessions(() => ({
       send: async () => ({ ok: false, error: { reason: "session.queue_full", message: "200 messages wait already." } }),
     }));
@@ -262,7 +262,7 @@ describe("once, and to the right place", () => {
     expect(await take(inbound)).toEqual(first);
   });
 
-  test("a command's answer goes back where it came from", async () => {
+  test("a command is answered in its own conversation", async () => {
     sessions = fakeSessions(() => ({
       send: async () => ({ ok: true, value: { status: "command", command: "status", response: "All is well." } }),
     }));
@@ -280,7 +280,7 @@ describe("once, and to the right place", () => {
     expect((await take(dm("stranger-2", "else"))).outcome).toBe("held");
   });
 
-  test("a guest's day has an end, and is told", async () => {
+  test("a guest over the daily limit is refused with a notice", async () => {
     await configure("channels.test.allowFrom", ["guest"]);
     const now = vi.spyOn(Date, "now");
     let at = FAR;
@@ -302,7 +302,7 @@ describe("once, and to the right place", () => {
     expect((await take(dm("anna", "hi"))).sessionKey).toBe("agent:main:test:dm:friend");
   });
 
-  test("[CH8] files of a message: a place for those who may talk, none for others", async () => {
+  test("[CH8] only people with access get a storage key for their files", async () => {
     const mine = dm("me", "look");
     const slot = await entrypoint().media({ account: ACCOUNT, inbound: mine, mimeType: "image/png", index: 0 });
     expect(slot.r2Key).toMatch(/^media\/agent:main:main\/[0-9a-f-]{36}\.png$/);
@@ -319,8 +319,8 @@ describe("once, and to the right place", () => {
   });
 });
 
-describe("the owner looks after channels", () => {
-  test("start, status, login, stop", async () => {
+describe("the owner manages channels", () => {
+  test("start, status, login and stop work", async () => {
     expect(await owner.ok("channel.start", { channel: "test" })).toEqual({ ok: true, channel: "test", accountId: "default" });
     expect(await owner.ok("channel.status", { channel: "test" })).toMatchObject({ accounts: [{ accountId: "default", connected: true }] });
     expect(await owner.ok("channel.login", { channel: "Test" })).toMatchObject({ login: { state: "qr", qr: "QR-TEXT" } });
@@ -337,7 +337,7 @@ describe("the owner looks after channels", () => {
       ["channel.start", "test"],
     ]);
   });
-  test("an account that does not answer hides no other", async () => {
+  test("an account that does not answer does not hide the others", async () => {
     for (const accountId of ["work", "home"]) {
       const entry = entrypoint();
       await entry.inbound({ account: { ...ACCOUNT, accountId }, inbound: dm("me", "hi") });
@@ -357,7 +357,7 @@ describe("the owner looks after channels", () => {
     expect(JSON.stringify(all)).not.toContain("SECRET-DETAIL");
     expect(await owner.refused("channel.status", { channel: "test", accountId: "work" })).toMatchObject({ reason: "channel.failed" });
   });
-  test("a channel that is not there, and one that fails", async () => {
+  test("an unknown channel and a failing channel are errors", async () => {
     expect(await owner.refused("channel.start", { channel: "fax" })).toMatchObject({
       reason: "channel.unknown",
       hint: expect.stringContaining("test"),
@@ -373,7 +373,7 @@ describe("nothing is lost, old rows are pruned", () => {
   const count = (table: string): Promise<number> =>
     runInDurableObject(gateway(), (_gateway, { storage }) => storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n);
 
-  test("[P10][P19] a text over the limit is taken as far as it goes, and says so", async () => {
+  test("[P10][P19] a text over the limit is cut with a note", async () => {
     await configure("channels.test.owners", ["me"]);
     expect((await take(dm("me", "€".repeat(200_000)))).outcome).toBe("accepted");
     const { text = "" } = handed()[0] ?? {};
@@ -381,14 +381,14 @@ describe("nothing is lost, old rows are pruned", () => {
     expect(text).toMatch(/^\[message\] \{"cut":"the text was too long: its last \d+ characters are left out"\}\n€/);
   });
 
-  test("[P10] a long text of a stranger waits with them, cut", async () => {
+  test("[P10] a long text of a stranger is held, cut", async () => {
     await take(dm("anna", '"'.repeat(100_000)));
     await owner.ok("pair.approve", { channel: "test", senderId: "anna" });
     await eventually(() => expect(handed()).toHaveLength(1));
     expect(handed()[0]?.text).toMatch(/"{1000}\n\[The rest was too long to be kept\.\]$/);
   });
 
-  test("[CH18][P2] what was taken in is forgotten after 30 days, strangers after 7, by the alarm, in steps", async () => {
+  test("[CH18][P2] the alarm prunes accepted messages after 30 days and pairing requests after 7, in steps", async () => {
     await configure("channels.test", { owners: ["me"], allowFrom: ["guest"] });
     const now = vi.spyOn(Date, "now");
     let at = FAR;

@@ -181,7 +181,7 @@ describe("what guests may use", () => {
     expect((await port().runContext(GUEST, version))?.tools).toEqual([]);
   });
 
-  test("[S10] an entry that can't be opened is refused in words", async () => {
+  test("[S10] an entry that can't be opened is refused with an explanation", async () => {
     expect(await owner.refused("config.set", { path: "channels.test.guestTools", value: ["gsv__WriteFile"] })).toMatchObject({
       reason: "config.invalid",
       message: expect.stringContaining("can't be opened"),
@@ -209,7 +209,7 @@ describe("[TH6] programs that answer each other", () => {
     vi.spyOn(Date, "now").mockReturnValue(now + 3_700_000);
     expect(await outcomes(1)).toEqual(["accepted"]);
   });
-  test("a program that was not let in gets nothing, not even a notice", async () => {
+  test("a program without access gets nothing, not even a notice", async () => {
     await configure("channels.test", { dmPolicy: "open", allowFrom: ["*"] });
     expect(await take(dm("bot", { sender: { id: "bot", bot: true } }))).toEqual({ outcome: "ignored" });
     expect(await take(group("bot", true))).toEqual({ outcome: "ignored" });

@@ -32,7 +32,7 @@ afterEach(() => {
 });
 
 describe("[C5] only subscribers of the session get its events", () => {
-  test("after chat.send, by the canonical key whatever was written", async () => {
+  test("chat.send subscribes by the canonical key, whatever was written", async () => {
     const { of } = fakeSessions();
     const [sender, other, bystander] = [await client(), await client(), await client()];
     await sender.ok("chat.send", { sessionKey: "main", message: "hi" });
@@ -107,7 +107,7 @@ test("[P2.1] seq rises by one per connection, over all sessions and through hibe
   expect(seqs(two)).toEqual([1, 2, 3]);
 });
 
-describe("[C5][P11] from a known point: without gap or double", () => {
+describe("[C5][P11] following from a known point, without gap or duplicate", () => {
   /** A session whose answer waits until the test releases it. Uses flags, because promises can't cross between objects. */
   function slow(past: () => Awaited<ReturnType<SessionPort["events"]>>): { answer: () => void; asked: () => Promise<unknown> } {
     let [begun, open] = [false, false];
@@ -137,7 +137,7 @@ describe("[C5][P11] from a known point: without gap or double", () => {
     },
   });
 
-  test("what happens while the past is fetched comes after the answer, once", async () => {
+  test("events during the fetch come after the answer, once", async () => {
     const session = slow(() => five());
     const peer = await client();
     await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
@@ -157,7 +157,7 @@ describe("[C5][P11] from a known point: without gap or double", () => {
     expect(peer.frames.findIndex((frame) => frame.type === "evt")).toBeGreaterThan(at);
   });
 
-  test("connect.resume: the past comes as events, then the rest", async () => {
+  test("connect.resume sends the missed events first, then the live ones", async () => {
     const session = slow(() => five());
     const first = await client();
     await first.ok("chat.send", { sessionKey: "main", message: "hi" });
@@ -177,7 +177,7 @@ describe("[C5][P11] from a known point: without gap or double", () => {
     expect(peer.events().map(({ seq }) => seq)).toEqual([0, 1, 2]);
   });
 
-  test("too old a point is said, and the session is followed from now on", async () => {
+  test("a point that is too old is reported, and the session is followed from now on", async () => {
     fakeSessions(() => ({ events: async () => ({ ok: false, error: { reason: "session.snapshot_required", message: "Too old." } }) }));
     const peer = await client();
     await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
@@ -230,7 +230,7 @@ describe("[D1] chat.send", () => {
     expect(await runInDurableObject(gateway(), (_gateway, state) => state.storage.getAlarm())).toBeNull();
   });
 
-  test("[C2] the ids are the client's where it gave some", async () => {
+  test("[C2] the client's own ids are used where it gives them", async () => {
     const { of } = fakeSessions();
     const peer = await client();
     const sent = async (more: Record<string, unknown>): Promise<{ messageId: string; runId: string }> => {
@@ -244,7 +244,7 @@ describe("[D1] chat.send", () => {
     expect(fresh.runId).toMatch(/^run-/);
   });
 
-  test("[P3] messages of one sender are asked in the order in which they were sent", async () => {
+  test("[P3] messages of one sender reach the session in the order in which they were sent", async () => {
     const { of } = fakeSessions();
     const peer = await client();
     const ids = Array.from({ length: 50 }, (_, at) => peer.ask("chat.send", { sessionKey: "main", message: `${at}` }));
@@ -271,7 +271,7 @@ describe("[D1] chat.send", () => {
     await peer.ok("chat.send", { sessionKey: "main", message: "", attachments: [{ mimeType: "image/png", data: "AA==" }] });
   });
 
-  test("the identity says whose conversation it is", async () => {
+  test("the identity says whether the session is the owner's", async () => {
     const { of } = fakeSessions();
     const peer = await client();
     const identity = async (sessionKey: string): Promise<{ key: string; agentId: string; isOwnersSession: boolean }> => {
@@ -290,7 +290,7 @@ describe("[D1] chat.send", () => {
   });
 });
 
-test("sessions.list: the last active first, with labels", async () => {
+test("sessions.list has the most recently active first, with labels", async () => {
   fakeSessions();
   const peer = await client();
   const now = vi.spyOn(Date, "now");

@@ -85,7 +85,7 @@ const listedIn = (prompt: { sections: readonly { id: string; text: string }[] })
   [...(prompt.sections.find(({ id }) => id === "skills")?.text ?? "").matchAll(/<name>(.*)<\/name>/g)].map((match) => match[1] ?? "");
 
 describe("[SK3] first use", () => {
-  test("what is found is pinned as it is, once, audited, and stays over a restart", async () => {
+  test("a new skill is pinned once as it is, audited, and the pin survives a restart", async () => {
     const agent = newAgent();
     await put(agent, "mail/SKILL.md", manual("one"));
     const first = await entry(agent);
@@ -97,7 +97,7 @@ describe("[SK3] first use", () => {
     expect(entries.filter(({ target }) => target === `${agent}/mail`).map(({ detail }) => detail)).toEqual([first.sha256]);
     peer = again;
   });
-  test("a conversation reports what it finds, and can't report a change away", async () => {
+  test("a session reports its skills, and its report cannot approve a change", async () => {
     const agent = newAgent();
     const [one, two] = ["1".repeat(64), "2".repeat(64)];
     expect(await port().skillsSeen(agent, [{ scope: "agent", name: "mail", sha256: one }])).toContainEqual({
@@ -119,7 +119,7 @@ describe("[SK3] first use", () => {
 });
 
 describe("[SK4][S10][TH14] a change", () => {
-  test("by anyone but the owner: not used, not read, until it is approved as it is", async () => {
+  test("by anyone but the owner makes the skill unusable and unreadable until it is approved", async () => {
     const agent = newAgent();
     await peer.ok("skills.install", {
       agentId: agent,
@@ -153,7 +153,7 @@ describe("[SK4][S10][TH14] a change", () => {
     expect(listedIn(value(await source.assemble(input(agent, NOON + 1))))).toContain("mail");
     expect(reasonOf(await run(agent, "ReadFile", { path: "skills/mail/send.sh" }))).toBe("ok");
   });
-  test("update swap: another skill under the name of one that was removed on disk is a change, too", async () => {
+  test("another skill under the name of one that was removed on disk is a change too", async () => {
     const agent = newAgent();
     await put(agent, "mail/SKILL.md", manual("one"));
     expect((await entry(agent)).state).toBe("ready");
@@ -165,7 +165,7 @@ describe("[SK4][S10][TH14] a change", () => {
     await put(agent, "mail/SKILL.md", manual("one"));
     expect((await entry(agent)).state).toBe("ready");
   });
-  test("by the owner's client or own conversation: approved with it, and it is said who", async () => {
+  test("by the owner's client or own conversation is approved with its author", async () => {
     const agent = newAgent();
     const writer = await client((await token("client")).token, {}, "laptop-cli");
     await writer.ok("workspace.write", { agentId: agent, path: "skills/mail/SKILL.md", content: manual("one") });
@@ -214,8 +214,8 @@ describe("[SK4][S10][TH14] a change", () => {
   });
 });
 
-describe("[SK4] what is read is what was approved", () => {
-  test("also when the file changes while what is known of it is fresh", async () => {
+describe("[SK4] only approved content is read", () => {
+  test("also when the file changes while its cache entry is fresh", async () => {
     const agent = newAgent();
     await put(agent, "mail/SKILL.md", manual("one"));
     const tools = composeNativeTools(watched().bucket);
@@ -223,7 +223,7 @@ describe("[SK4] what is read is what was approved", () => {
     await put(agent, "mail/SKILL.md", manual("two"));
     expect(reasonOf(await run(agent, "ReadFile", { path: "skills/mail/SKILL.md" }, tools))).toBe("skill.changed");
   });
-  test("there is one way to spell a skill, and no other way to its text", async () => {
+  test("a skill can be read only under its exact path", async () => {
     const agent = newAgent();
     await put(agent, "mail/SKILL.md", manual("one"));
     expect((await entry(agent)).state).toBe("ready");
@@ -252,7 +252,7 @@ describe("[SK4] what is read is what was approved", () => {
     expect(JSON.stringify(found)).toContain("skills/mail/SKILL.md");
     expect(JSON.stringify(found)).not.toContain("SECRET-ORDER");
   });
-  test("built-in ones are there without a bucket's help; everyone's are read through", async () => {
+  test("built-in skills need no bucket, and shared skills are readable", async () => {
     const agent = newAgent();
     const read = await run(agent, "ReadFile", { path: "skills/daily-review/SKILL.md" });
     expect(JSON.stringify(read)).toContain("MEMORY.md");
@@ -264,7 +264,7 @@ describe("[SK4] what is read is what was approved", () => {
   });
 });
 
-describe("[SK5][P12] installing, broken off anywhere", () => {
+describe("[SK5][P12] an installation that is interrupted at any point", () => {
   const files = [
     { path: "SKILL.md", content: manual("new") },
     { path: "a.md", content: "new a" },
@@ -328,7 +328,7 @@ describe("[SK5][P12] installing, broken off anywhere", () => {
 });
 
 describe("[SK6] the prompt's skills", () => {
-  test("fresh: nothing is asked of the bucket; older: two lists and no reading; after a change: only what changed", async () => {
+  test("fresh entries need no bucket operation, older ones two lists, and a change only the changed files", async () => {
     const agent = newAgent();
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
     for (let index = 0; index < 50; index++) await put(agent, `s${String(index).padStart(2, "0")}/SKILL.md`, manual(`skill ${index}`));
@@ -350,7 +350,7 @@ describe("[SK6] the prompt's skills", () => {
     // The two days, and the two files of the skill that changed.
     expect(taken().filter((operation) => operation === "get").length).toBe(4);
   });
-  test("an approval made elsewhere is seen at once, though what is known of the files is fresh", async () => {
+  test("an approval made elsewhere is seen at once, also while the cached files are fresh", async () => {
     const agent = newAgent();
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
     await put(agent, "mail/SKILL.md", manual("one"));
@@ -365,7 +365,7 @@ describe("[SK6] the prompt's skills", () => {
     const prompt = value(await source.assemble(input(agent, now + 1, context?.skillPins)));
     expect(prompt.system).toContain("<description>two</description>");
   });
-  test("a gateway that can't be asked approves nothing; the prompt comes without what is unknown", async () => {
+  test("without the gateway nothing is approved, and the prompt leaves out unknown skills", async () => {
     const agent = newAgent();
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
     await put(agent, "mail/SKILL.md", manual("one"));
@@ -373,7 +373,7 @@ describe("[SK6] the prompt's skills", () => {
     const listed = listedIn(value(await source.assemble(input(agent, NOON))));
     expect([listed.includes("mail"), listed.includes("daily-review")]).toEqual([false, true]);
   });
-  test("what the owner says comes first: off, always, needs", async () => {
+  test("the owner's settings have priority: disabled, always, requirements", async () => {
     const agent = newAgent();
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
     const source = composePromptSource(watched().bucket, firstUse());

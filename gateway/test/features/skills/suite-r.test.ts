@@ -273,8 +273,8 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe("[SK1][S10][TH14][X21] suite R: what lies in the folder", () => {
-  test("has as many cases as promised", () => {
+describe("[SK1][S10][TH14][X21] suite R: files in a skill's folder", () => {
+  test("has the documented number of cases", () => {
     expect(CASES.length).toBeGreaterThanOrEqual(60);
     expect(new Set(CASES.map(({ title }) => title)).size).toBe(CASES.length);
   });
@@ -294,7 +294,7 @@ describe("[SK1][S10][TH14][X21] suite R: what lies in the folder", () => {
 });
 
 describe("[SK1] suite R: folders and names", () => {
-  test("names that can't be used are shown escaped and not used", async () => {
+  test("invalid names are shown escaped and not used", async () => {
     const agent = newAgent();
     for (const name of [".hidden", "a b", "-dash", "x\u202ey", "n".repeat(65), "ünï"]) await put(agent, `${name}/SKILL.md`, good);
     await put(agent, "README.md", "no skill");
@@ -303,7 +303,7 @@ describe("[SK1] suite R: folders and names", () => {
     expect(own.map(({ name }) => name).toSorted()).toEqual([".hidden", "-dash", "a b", "n".repeat(65), "x[U+202E]y", "ünï"].toSorted());
     for (const skill of own) expect([skill.state, /name can't be used/.test(skill.reasons[0] ?? "")]).toEqual(["invalid", true]);
   });
-  test("no SKILL.md, too many files, too many bytes", async () => {
+  test("a folder without SKILL.md, with too many files or too many bytes is unusable", async () => {
     const agent = newAgent();
     await put(agent, "empty/notes.md", "x");
     await put(agent, "many/SKILL.md", good);
@@ -315,7 +315,7 @@ describe("[SK1] suite R: folders and names", () => {
     expect(await reasons("many")).toMatch(/has 65 files; a skill has at most 64/);
     expect(await reasons("large")).toMatch(/at most 1048576 are allowed/);
   });
-  test("an agent's own comes before everyone's, and that before a built-in one; also when it is broken", async () => {
+  test("an agent's own skill comes before a shared one, and that before a built-in one, also when it is broken", async () => {
     const agent = newAgent();
     expect((await status(agent, "coding")).scope).toBe("builtin");
     await env.STORAGE.put("skills/coding/SKILL.md", good);
@@ -324,7 +324,7 @@ describe("[SK1] suite R: folders and names", () => {
     expect(await status(agent, "coding")).toMatchObject({ scope: "agent", state: "invalid" });
     await env.STORAGE.delete("skills/coding/SKILL.md");
   });
-  test("more than there may be are left out, and it is said of each", async () => {
+  test("skills over the limit are left out, each with its reason", async () => {
     const agent = newAgent();
     await Promise.all(
       Array.from({ length: LIMITS.skills + 3 }, (_, index) => put(agent, `s${String(index).padStart(3, "0")}/SKILL.md`, good)),
@@ -336,7 +336,7 @@ describe("[SK1] suite R: folders and names", () => {
   });
 });
 
-describe("[SK5] suite R: what is installed through the wire", () => {
+describe("[SK5] suite R: installation over the wire", () => {
   const install = (agent: string, name: string, files: readonly { path: string; content: string }[], more: Record<string, unknown> = {}) =>
     peer.call("skills.install", { agentId: agent, name, files, ...more });
   const manual = { path: "SKILL.md", content: good };
@@ -374,7 +374,7 @@ describe("[SK5] suite R: what is installed through the wire", () => {
     expect(answer.ok === false ? answer.error?.message : "").toMatch(says);
     expect((await env.STORAGE.list({ prefix: `agents/${agent}/` })).objects).toEqual([]);
   });
-  test("what is good is there at once, approved, and is replaced only when asked", async () => {
+  test("a valid skill is usable and approved at once, and is replaced only on request", async () => {
     const agent = newAgent();
     const files = [manual, { path: "ref/table (1), a+b=c @home.md", content: "a | b\n" }];
     const { skill } = await peer.ok<{ skill: SkillEntry }>("skills.install", { agentId: agent, name: "x", files });
@@ -396,7 +396,7 @@ describe("[SK5] suite R: what is installed through the wire", () => {
   });
 });
 
-test("[SK2] a report fits a frame, whatever the authors write, and says of each what is wrong", async () => {
+test("[SK2] a report fits a frame for any content, and names the problem of each skill", async () => {
   const agent = newAgent();
   const steps = Array.from({ length: 16 }, () => `"${"s".repeat(900)}"`).join(", ");
   const text = head(`description: ${"d".repeat(1500)}\nmetadata: {gsv: {install: [${steps.slice(0, 14_000).replace(/, "s*$/, "")}]}}`);

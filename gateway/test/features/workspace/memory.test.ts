@@ -20,7 +20,7 @@ describe("daily memory files", () => {
       `# My day\nwritten by hand\n\n${section("tea").trim()}\n\n${section("milk")}`,
     );
   });
-  it("[K27] once for each key, however often it is asked and whatever was written in between", async () => {
+  it("[K27] a text is appended once per key, also when it is repeated after other writes", async () => {
     const agent = newAgent();
     for (let n = 0; n < 3; n++) value(await memory.append(agent, DAY, section("tea"), "s/memory/1"));
     for (let n = 0; n < 24; n++) value(await memory.append(agent, DAY, section(`other ${n}.`), `s/memory/x${n}`));

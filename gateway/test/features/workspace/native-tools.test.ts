@@ -44,7 +44,7 @@ const textOf = (outcome: Awaited<ReturnType<typeof run>>): string =>
   outcome.ok ? (outcome.result as { content: { text: string }[] }).content.map(({ text }) => text).join("\n") : `! ${outcome.error.reason}`;
 
 describe("[P5.4] native tools", () => {
-  it("are registered by their features, have names that every provider takes, an object schema, and may all run again", () => {
+  it("are registered by features, with names that every provider accepts and an object schema, and are repeatable", () => {
     const definitions = tools.entries.map(({ definition }) => definition);
     const byFeature = Object.groupBy(tools.entries, ({ feature }) => feature);
     const names = Object.entries(byFeature).map(([feature, entries = []]) => [feature, entries.map(({ definition }) => definition.name)]);
@@ -83,7 +83,7 @@ describe("[P5.4] native tools", () => {
     expect(await run(agent, "gsv__DeleteFile", { path: "MEMORY.md" })).toEqual({ ok: true, result: { path: "MEMORY.md", deleted: true } });
     expect(reasonOf(await run(agent, "gsv__ReadFile", { path: "MEMORY.md" }))).toBe("path.not_found");
   });
-  it("[P8] each change is made once, however often its call runs", async () => {
+  it("[P8] each change is made once, also when its call runs again", async () => {
     const agent = newAgent();
     for (let i = 0; i < 3; i++) await run(agent, "gsv__WriteFile", { path: "a.md", content: "x", append: true }, "ref/r1/0/w");
     expect(await textAt(`agents/${agent}/a.md`)).toBe("x");
@@ -92,7 +92,7 @@ describe("[P5.4] native tools", () => {
     expect(await textAt(`agents/${agent}/a.md`)).toBe("xx");
     for (let i = 0; i < 3; i++) expect(reasonOf(await run(agent, "gsv__DeleteFile", { path: "a.md" }, "ref/r1/0/d"))).toBe("ok");
   });
-  it("arguments that do not fit are told, and nothing is done", async () => {
+  it("invalid arguments are reported, and nothing is done", async () => {
     const agent = newAgent();
     for (const [name, args] of [
       ["WriteFile", {}],
@@ -117,7 +117,7 @@ describe("[P5.4] native tools", () => {
     );
     expect((await env.STORAGE.list({ prefix: `agents/${agent}/` })).objects).toEqual([]);
   });
-  it("edits say how often the text is there", async () => {
+  it("edits report how often the text occurs", async () => {
     const agent = newAgent();
     await run(agent, "gsv__WriteFile", { path: "a.md", content: "one two one" });
     expect(reasonOf(await run(agent, "gsv__EditFile", { path: "a.md", oldString: "three", newString: "x" }))).toBe("edit.no_match");
@@ -132,7 +132,7 @@ describe("[P5.4] native tools", () => {
     expect(await textAt(`agents/${agent}/a.md`)).toBe("$& two $&");
     expect(reasonOf(await run(agent, "gsv__EditFile", { path: "none.md", oldString: "x", newString: "y" }))).toBe("path.not_found");
   });
-  it("a long file is read in parts that join without gap or double", async () => {
+  it("a long file is read in parts that join without gap or overlap", async () => {
     const agent = newAgent();
     const whole = `${Array.from({ length: 3000 }, (_, i) => `line ${i} ${"🌍".repeat(i % 40)}`).join("\n")}\n${"y".repeat(90_000)}\nend`;
     await env.STORAGE.put(`agents/${agent}/results/ref-r1-0-0.txt`, whole);
@@ -152,7 +152,7 @@ describe("[P5.4] native tools", () => {
       /^line 1 🌍\n\n\[There is more/,
     );
   });
-  it("asks the gateway for what it may know", async () => {
+  it("the gateway's data is asked through its port", async () => {
     asked.length = 0;
     const agent = newAgent();
     expect(await run(agent, "gsv__ConfigGet", { path: "model" })).toEqual({ ok: true, result: { provider: "demo" } });
@@ -182,7 +182,7 @@ describe("[P5.4] native tools", () => {
 });
 
 describe("[S8] [X8] conversations that are not the owner's own", () => {
-  it("see what the agent is, skills and their own results; nothing of the owner, and change nothing", async () => {
+  it("can read the agent's definition, skills and their own results, nothing of the owner, and change nothing", async () => {
     const agent = newAgent();
     for (const path of [
       "SOUL.md",

@@ -50,11 +50,11 @@ describe("a new agent", () => {
     value(await source.assemble(input(agent, NOON + MAX_AGE_MS)));
     expect(taken()).not.toContain("put");
   });
-  it("HEARTBEAT.md begins empty by its own rule", () => {
+  it("the default HEARTBEAT.md counts as empty", () => {
     expect(isMeaningful(DEFAULT_FILES.find(({ name }) => name === "HEARTBEAT.md")?.text ?? "x")).toBe(false);
     expect(DEFAULT_FILES.at(-1)?.name).toBe("BOOTSTRAP.md");
   });
-  it("what someone deleted does not come back", async () => {
+  it("a deleted file does not come back", async () => {
     const agent = newAgent();
     value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
     for (const { name } of DEFAULT_FILES) await env.STORAGE.delete(`agents/${agent}/${name}`);
@@ -63,12 +63,12 @@ describe("a new agent", () => {
     expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "skills", "runtime"]);
     expect(await names(agent)).toEqual(["workspace.json"]);
   });
-  it("files that were there are never overwritten, and a filled folder gets none", async () => {
+  it("existing files are never overwritten, and a filled folder gets none", async () => {
     const agent = await settled();
     value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
     expect(await names(agent)).toEqual(["SOUL.md"]);
   });
-  it("[P12] a crash at any put is made good the next time", async () => {
+  it("[P12] a crash at any put is completed the next time", async () => {
     for (let crashAt = 0; crashAt < DEFAULT_FILES.length + 2; crashAt++) {
       for (const when of ["before", "after"] as const) {
         const agent = newAgent();
@@ -94,7 +94,7 @@ describe("a new agent", () => {
       }
     }
   });
-  it("two sessions that meet it at once agree", async () => {
+  it("two sessions that create the files at once agree", async () => {
     const agent = newAgent();
     const prompts = await Promise.all(
       [watched(), watched(), watched()].map(({ bucket }) => composePromptSource(bucket, firstUse()).assemble(input(agent))),
@@ -105,7 +105,7 @@ describe("a new agent", () => {
 });
 
 describe("the prompt's files", () => {
-  it("fresh: no operation on the bucket at all", async () => {
+  it("a fresh cache needs no bucket operation", async () => {
     const agent = await settled();
     const { bucket, taken } = watched();
     const source = composePromptSource(bucket, firstUse());
@@ -115,7 +115,7 @@ describe("the prompt's files", () => {
     for (let i = 0; i < 10; i++) expect(value(await source.assemble(input(agent, NOON + i * 1000))).system).toBe(first.system);
     expect(taken()).toEqual([]);
   });
-  it("older: one list, the two days and two lists of skills, and only what changed is read", async () => {
+  it("an older cache needs one list, the two daily files and two lists of skills, and reads only changed files", async () => {
     const agent = await settled();
     await env.STORAGE.put(`agents/${agent}/USER.md`, "USER-ONE");
     await env.STORAGE.put(`agents/${agent}/memory/2026-02-19.md`, "TODAY-ONE");
@@ -130,7 +130,7 @@ describe("the prompt's files", () => {
     expect(prompt.system).toContain("TODAY-ONE");
     expect(taken()).toEqual(["get", "get", "get", "list", "list", "list"]);
   });
-  it("a write of ours is seen by the next message", async () => {
+  it("our own write is seen by the next message", async () => {
     const agent = await settled();
     const { bucket } = watched();
     const source = composePromptSource(bucket, firstUse());
@@ -143,7 +143,7 @@ describe("the prompt's files", () => {
     value(await store.delete(agent, "SOUL.md"));
     expect(value(await source.assemble(input(agent, NOON + 3))).system).not.toContain("SOUL-ONE");
   });
-  it("a write that comes while a load is under way is not missed", async () => {
+  it("a write during a load is not missed", async () => {
     const agent = await settled();
     const { bucket, interfere } = watched();
     const source = composePromptSource(bucket, firstUse());
@@ -157,7 +157,7 @@ describe("the prompt's files", () => {
     value(await source.assemble(input(agent)));
     expect(value(await source.assemble(input(agent, NOON + 1))).system).toContain("SOUL-TWO");
   });
-  it("finishing BOOTSTRAP.md just works: without it the normal order holds", async () => {
+  it("without BOOTSTRAP.md the normal order applies", async () => {
     const agent = newAgent();
     const { bucket } = watched();
     const source = composePromptSource(bucket, firstUse());
@@ -175,7 +175,7 @@ describe("the prompt's files", () => {
       "runtime",
     ]);
   });
-  it("at midnight today becomes yesterday", async () => {
+  it("at midnight today's file becomes yesterday's", async () => {
     const agent = await settled();
     await env.STORAGE.put(`agents/${agent}/memory/2026-02-19.md`, "NINETEENTH");
     const source = composePromptSource(watched().bucket, firstUse());
@@ -187,7 +187,7 @@ describe("the prompt's files", () => {
     expect(next.sections.find(({ id }) => id === "yesterday")?.text).toContain("NINETEENTH");
     expect(next.sections.find(({ id }) => id === "today")).toBeUndefined();
   });
-  it("a bucket that fails: what was known a moment ago, else an error that says so", async () => {
+  it("with a failing bucket the earlier files are used, or an error is returned", async () => {
     const agent = await settled();
     const { bucket, interfere } = watched();
     const source = composePromptSource(bucket, firstUse());
@@ -202,7 +202,7 @@ describe("the prompt's files", () => {
     });
     expect(value(await source.assemble(input(agent, NOON + MAX_AGE_MS))).system).toBe(before.system);
   });
-  it("of a huge file only what is shown is read, and bytes that are no text do no harm", async () => {
+  it("only the shown part of a huge file is read, and bytes that are not text do no harm", async () => {
     const agent = await settled();
     await env.STORAGE.put(`agents/${agent}/AGENTS.md`, "ü".repeat(1_000_000));
     await env.STORAGE.put(`agents/${agent}/TOOLS.md`, new Uint8Array([0x68, 0x69, 0xff, 0xfe]));

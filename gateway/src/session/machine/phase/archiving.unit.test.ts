@@ -13,7 +13,7 @@ describe("reset and compaction", () => {
     b.reply("one");
     return b;
   };
-  test("[R5] [P17] nothing moves before the archive is known to be right", () => {
+  test("[R5] [P17] no message is removed before the archive is verified", () => {
     const b = talked();
     b.apply({ type: "Reset" });
     assert.equal(b.state.contextFrom, 1);
@@ -27,7 +27,7 @@ describe("reset and compaction", () => {
     assert.equal(b.state.messageCount, 0);
     assert.deepEqual(b.notices(), ["reset:"]);
   });
-  test("[R5] [P17] [W16] a wrong count or a failure removes nothing, and is told after three tries", () => {
+  test("[R5] [P17] [W16] a wrong count or a failure removes nothing, and is reported after three tries", () => {
     const b = talked();
     b.apply({ type: "Reset" });
     b.apply({ type: "Archived", effectId: b.effect("Archive").id, key: "k", count: 1 });
@@ -79,7 +79,7 @@ describe("reset and compaction", () => {
     assert.equal(b.state.messageCount, 3);
     assert.equal(b.log.at(-1)?.runId, "run-c");
   });
-  test("an archive of nothing is over at once", () => {
+  test("an empty archive ends at once", () => {
     const b = talked();
     const { ended, answer } = b.apply({ type: "Compact", keep: 20 });
     assert.deepEqual(ended, [
@@ -94,7 +94,7 @@ describe("reset and compaction", () => {
     ]);
     assert.equal(b.state.run.phase, "idle");
   });
-  test("[W18] [R5] the message that a daily reset comes with is durable before it, and opens the fresh conversation", () => {
+  test("[W18] [R5] the message that triggers a daily reset is durable before it, and starts the new conversation", () => {
     const b = talked();
     const incoming: IncomingMessage = {
       messageId: "b",
