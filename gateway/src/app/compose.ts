@@ -1,6 +1,6 @@
 /**
- * Puts a gateway together: the kernel, then a list of features (`features.ts` has the list of this program). `parts` is where the world outside comes from, and the one
- * place where tests put something else.
+ * Composes a gateway from the kernel and a list of features (`features.ts` has the list of this program). `parts` connects it to other
+ * objects and services; tests replace nothing else.
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { FeatureList } from "../kernel/feature.ts";
@@ -38,7 +38,7 @@ export const parts: Parts = {
   nativeTools: (env) => composeNativeTools(env.STORAGE),
 };
 
-/** The kernel with every feature, and the ports that the features offer. Tables are brought to the newest version first. */
+/** The kernel with every feature, and the ports that the features offer. Migrates the tables first. */
 export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: GatewayPort, list: FeatureList<BasePorts, Ports>) {
   const { storage } = ctx;
   migrateFeatures(storage, KERNEL_HISTORY, list.definitions);

@@ -1,6 +1,6 @@
 /**
- * What the gateway serves to channels' Workers over their service bindings (GatewayService): checks what comes in and hands it to the
- * Gateway object. Only Workers that the deployment binds can reach it; there is no way to it over HTTP.
+ * Serves the channels' Workers over their service bindings (GatewayService): checks each call and passes it to the Gateway object. Only
+ * Workers that the deployment binds can reach it; it has no HTTP address.
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { GatewayService } from "../../../protocol/gen/services.ts";

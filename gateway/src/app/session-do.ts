@@ -1,6 +1,6 @@
 /**
- * The Durable Object of one conversation: a shell around the driver. Its methods are SessionPort; each answer is held back by the
- * platform until what it says is on disk. The constructor reads nothing; the first use does.
+ * The Durable Object of one session: a shell around the driver. Its methods are SessionPort; the platform holds each answer back until
+ * the writes before it are on disk. The constructor reads nothing; the first use does.
  */
 import { DurableObject } from "cloudflare:workers";
 import type {

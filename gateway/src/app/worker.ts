@@ -1,6 +1,6 @@
 /**
- * The Worker: what answers HTTP. Checks who asks before anything else happens, then hands over; keeps no state but two notes in memory
- * that spare the gateway needless calls. Everything but /health and the channels' webhooks needs a token.
+ * The Worker: answers HTTP. Authenticates each request first, then passes it on; everything but /health and the channels' webhooks needs
+ * a token. Its only state are two flags in memory that save calls to the gateway.
  */
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
 import { mediaResponse } from "./http/media.ts";
@@ -22,7 +22,7 @@ export { Session } from "./session-do.ts";
 
 const log = createLogger({ component: "worker", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
 
-/** Whether this instance of the runtime has told the gateway that it was started again. */
+/** Whether this instance of the runtime has told the gateway about its restart. */
 let resumed = false;
 const webhooks = new Webhooks(() => systemClock.now());
 /** Once there is a token there always is one: the last admin token can't be revoked. */
@@ -60,7 +60,7 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext): Promi
   return route(request, context, onError);
 }
 
-/** Nothing, when the request comes with a token that may read. */
+/** The refusal; undefined when the request has a token that may read. */
 async function refuse(request: Request, env: Env): Promise<Response | undefined> {
   const asker = askerOf(request, env);
   // Strangers without a token don't wake the gateway.
@@ -71,7 +71,7 @@ async function refuse(request: Request, env: Env): Promise<Response | undefined>
   return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
 }
 
-/** What a platform sends to a channel. The channel knows its platform's signatures; without a first token everything is closed. */
+/** A platform's request to a channel, which checks the platform's signature. Before the first token exists, everything is closed. */
 async function webhook(request: Request, env: Env): Promise<Response> {
   if (!tokenConfigured) {
     const outcome = await gatewayStub(env).authenticate({ address: "" });
@@ -95,7 +95,7 @@ function bearer(header: string | null): string | undefined {
   return match?.[1];
 }
 
-/** `POST /media`. Who may upload is not who may read, so it has an admission of its own. */
+/** `POST /media`. Uploads need other rights than reads, so they have an admission of their own. */
 async function receive(request: Request, env: Env, url: URL): Promise<Response> {
   const asker = askerOf(request, env);
   if (asker.token === undefined && tokenConfigured) return problemResponse("auth.required");
@@ -122,7 +122,7 @@ function media(request: Request, env: Env, path: string): Promise<Response> | Re
   }
 }
 
-/** On the edge alarms do it; a runtime on one's own machine is told by its first /health (gateway rule D6). */
+/** On the edge, alarms resume sessions. An embedded runtime does it at its first /health (gateway rule D6). */
 function resumeOnce(env: Env, ctx: ExecutionContext): void {
   if (resumed || !isEmbedded(env)) return;
   resumed = true;

@@ -1,6 +1,6 @@
 /**
- * Who may open a socket or send a request over HTTP (wire rules H2, H7; promises S1, S2): origins, tokens, and how many failed
- * attempts one address has. Decides only this; what a token may then do is `authorise.ts`.
+ * Decides who may open a socket or send an HTTP request (wire rules H2, H7; promises S1, S2), by origin, token, and the failed attempts
+ * of an address. What a token may do is decided in `authorise.ts`.
  */
 import { ERRORS, type ErrorReason } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -41,7 +41,7 @@ export class Admission {
     this.#ports = ports;
   }
 
-  /** Why a WebSocket upgrade is refused; undefined: it is not. */
+  /** Why a WebSocket upgrade is refused; undefined when it is allowed. */
   upgradeRefusal(facts: UpgradeFacts): HttpRefusal | undefined {
     const { tokens, now, allowedOrigins } = this.#ports;
     if (facts.method !== "GET" || facts.upgrade?.toLowerCase() !== "websocket")
@@ -55,7 +55,7 @@ export class Admission {
     return crowded ? refuse("limit.sockets") : undefined;
   }
 
-  /** What a bearer token may do over HTTP, or why not. */
+  /** The scopes of a bearer token over HTTP, or a refusal. */
   async authenticate(caller: HttpCaller): Promise<Admitted<{ readonly scopes: readonly string[] }>> {
     const grant = await this.grant(caller);
     if (!grant.ok) return grant;

@@ -1,7 +1,7 @@
 /**
- * Many deadlines over the one alarm that a Durable Object has. Each participant knows its own next deadline from its own rows; the
- * alarm is set to the nearest and only when none is set that is early enough. A participant that fails neither stops the others nor
- * the next alarm: it is tried again later and later.
+ * Serves many deadlines with the one alarm of a Durable Object. Each participant computes its next deadline from its own rows; the alarm
+ * is set to the nearest, and only when it is not early enough already. A failing participant stops neither the others nor the next
+ * alarm; it is retried with growing pauses.
  */
 import { backoffMs } from "../../../protocol/runtime/backoff.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -9,7 +9,7 @@ import type { Logger } from "../platform/log.ts";
 
 export interface Participant {
   readonly name: string;
-  /** When it next has something to do; undefined: not at all. */
+  /** The next deadline; undefined: there is none. */
   next(): number | undefined;
   run(now: number): void | Promise<void>;
 }
@@ -24,7 +24,7 @@ export class Alarms {
   readonly #log: Logger;
   readonly #participants: readonly Participant[];
   readonly #failures = new Map<string, { readonly count: number; readonly notBefore: number }>();
-  /** What is known to be set. Unknown after a wake: setting it again is right, because the deadline comes from the rows. */
+  /** The time that this instance has set. Unknown after a wake; then it is set again, from the rows. */
   #armedAt: number | undefined;
 
   constructor(storage: AlarmStorage, clock: Clock, log: Logger, participants: readonly Participant[]) {
@@ -45,7 +45,7 @@ export class Alarms {
     });
   }
 
-  /** The alarm went off. Never throws: the platform gives up on an alarm that does. */
+  /** Handles the alarm. Never throws: the platform stops retrying an alarm that throws. */
   async fire(): Promise<void> {
     this.#armedAt = undefined;
     try {

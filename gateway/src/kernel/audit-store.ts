@@ -1,7 +1,7 @@
 /**
- * The audit: who did what, and whether it was let through (promises S16). Append-only; each entry's hash covers the one before, so that
- * a removed or altered entry shows. Entries are durable with the act itself and sealed right after, because hashing is asynchronous
- * here. Holds digests of arguments, never arguments.
+ * The audit log: who did what, and whether it was allowed (promise S16). Append-only; each entry's hash covers the entry before, so that
+ * a removed or altered entry is detected. An entry is stored with the act itself and hashed right after, because hashing is
+ * asynchronous. Stores digests of arguments, never arguments.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { AuditEntry } from "../../../protocol/gen/types.ts";
@@ -41,7 +41,7 @@ export class Audit {
     this.#clock = clock;
   }
 
-  /** Notes an act. Resolves when the entry is part of the chain; it is durable before that. */
+  /** Stores an entry at once. Resolves when the entry is part of the hash chain. */
   append(input: AuditInput): Promise<void> {
     const now = this.#clock.now();
     const held = input.decision === "denied" ? this.#hold(`${input.actor} ${input.action}`, now) : 0;
@@ -61,7 +61,7 @@ export class Audit {
     return this.seal();
   }
 
-  /** Hashes what has not been hashed. In order, one at a time, however often it is asked for. */
+  /** Hashes the new entries in order. Concurrent calls share one pass. */
   seal(): Promise<void> {
     this.#sealing = this.#sealing.catch(() => undefined).then(() => this.#sealOpen());
     return this.#sealing;
@@ -87,7 +87,7 @@ export class Audit {
     return { entries: rows.map(entryOf), count, intact: await this.#intact() };
   }
 
-  /** Removes what is older than the retention. The chain goes on from the last hash that was removed. */
+  /** Removes entries that are older than the retention. The chain continues from the last removed hash. */
   prune(now: number): void {
     const limit = now - LIMITS.auditDays * DAY_MS;
     const last = one<{ seq: number; hash: string }>(
@@ -102,14 +102,14 @@ export class Audit {
     });
   }
 
-  /** When the oldest entry will be over its time. */
+  /** When the oldest entry expires. */
   nextPrune(): number | undefined {
     const oldest = one<{ at: number | null }>(this.#db.sql, "SELECT min(at) AS at FROM audit")?.at ?? undefined;
     // A day late, so that a busy day is pruned at once and not entry by entry.
     return oldest === undefined ? undefined : oldest + (LIMITS.auditDays + 1) * DAY_MS;
   }
 
-  /** How many were dropped before this one, or that this one is to be dropped too. */
+  /** The number of denials that were dropped before this one, or `drop` for this one too. */
   #hold(what: string, now: number): number | "drop" {
     const minute = Math.floor(now / 60_000);
     const seen = this.#denials.get(what);

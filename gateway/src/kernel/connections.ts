@@ -1,6 +1,6 @@
 /**
- * The sockets: who is behind each, and sending to them. What is known of a socket is kept with it, so that the object can hibernate and
- * wake unnoticed. Knows frames, but no method, no subscription and no rule of who may do what.
+ * The open sockets: their principals, and sending frames to them. The state of a connection is stored with its socket, so that the object
+ * can hibernate. Knows frames, but no method, no subscription and no authorisation.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventName, PayloadOf } from "../../../protocol/gen/methods.ts";
@@ -13,7 +13,7 @@ import type { GsvError, Result } from "../ports/result.ts";
 import type { Principal } from "./authorise.ts";
 import { errorShape, eventBody } from "./frames.ts";
 
-/** Kept with the socket. Changing its shape: raise `v`; sockets of another version are closed and come again. */
+/** Stored with the socket. After a change of its shape raise `v`: sockets of another version are closed and reconnect. */
 type Kept =
   | { readonly v: 1; readonly phase: "open"; readonly conn: string; readonly address: string; readonly openedAt: number }
   | {
@@ -29,16 +29,16 @@ type Kept =
     }
   | { readonly v: 1; readonly phase: "closed" };
 
-/** A socket that has not said hello. */
+/** A socket before hello-ok. */
 export interface OpenConnection {
   readonly phase: "open";
   readonly conn: string;
   readonly socket: WebSocket;
   readonly address: string;
   readonly openedAt: number;
-  /** Its `connect` is being looked at. */
+  /** Its `connect` is being checked. */
   greeting: boolean;
-  /** What came meanwhile, in order: looked at once it has said hello. */
+  /** Frames that came meanwhile, in order; handled after hello-ok. */
   readonly early: string[];
 }
 /** A socket with a principal. */
@@ -51,25 +51,25 @@ export interface Connection {
   seq: number;
   /** Canonical keys of the conversations that this client follows. */
   readonly follows: Set<string>;
-  /** Nodes: the conversations' calls that are out here, and how long they may be. */
+  /** For a node: the open calls of sessions, each with the time until which it is remembered. */
   readonly calls: Map<string, number>;
-  /** Until then there were more calls than can be kept: all active conversations are meant. 0: never. */
+  /** Until then there may be more open calls than fit here, so every active session counts. 0: never. */
   manyUntil: number;
   /** When it last sent a frame, roughly. */
   seenAt: number;
   readonly rate: { start: number; count: number };
-  /** Binary frames that belonged to nothing. */
+  /** Number of binary frames without a transfer. */
   strays: number;
 }
 export type AnyConnection = OpenConnection | Connection;
 
-/** Characters of call ids: with the rest they must fit what the platform keeps with a socket. */
+/** Characters of call ids: with the other fields they must fit the platform's limit for a socket's state. */
 const MAX_CALL_CHARS = 8192;
-/** A reader that is this far behind is cut off; it comes back and asks for what it missed. */
+/** A reader that is this far behind is disconnected; it reconnects and asks for the missed events. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
-/** A link that answers pings and has been silent for this long is dead (FR6: two misses, and the way). */
+/** A link that answers pings and has been silent for this long is dead (FR6: two missed pings and the round trip). */
 const SILENT_MS = LIMITS.pingIntervalMs * 3;
-/** `seenAt` is remembered at this grain. */
+/** `seenAt` is written at most this often. */
 const SEEN_GRAIN_MS = 15_000;
 
 export class Connections {
@@ -81,9 +81,9 @@ export class Connections {
   readonly #changed = new Set<Connection>();
   /** A connection has a principal, or was restored after a sleep. */
   onReady: (connection: Connection) => void = () => undefined;
-  /** A connection with a principal is gone, for whatever reason. */
+  /** A connection with a principal has ended. */
   onGone: (connection: Connection) => void = () => undefined;
-  /** A socket was cut off from here, without a request to do so. */
+  /** This class has closed a socket on its own, because it was dead or too slow. */
   onDropped: (connection: Connection, reason: string) => void = () => undefined;
 
   constructor(host: SocketHost, clock: Clock) {
@@ -92,7 +92,7 @@ export class Connections {
     for (const socket of host.getWebSockets()) this.#restore(socket);
   }
 
-  /** What is kept with a socket that this life of the object has not met. */
+  /** The stored state of a socket that this instance has not seen yet. */
   #read(socket: WebSocket): AnyConnection | undefined {
     const kept = socket.deserializeAttachment() as Kept | null;
     if (kept?.v !== 1) {
@@ -135,7 +135,7 @@ export class Connections {
     return connection;
   }
 
-  /** The socket has said hello. */
+  /** Turns an open socket into a connection with a principal. */
   ready(open: OpenConnection, principal: Principal): Connection {
     const { conn, socket } = open;
     const seenAt = this.#clock.now();
@@ -161,7 +161,7 @@ export class Connections {
     return this.#bySocket.get(socket) ?? this.#restore(socket);
   }
 
-  /** Forgets a socket that is gone. Answers what it was, the first time. */
+  /** Forgets a socket that is gone. Returns its connection, the first time. */
   gone(socket: WebSocket): AnyConnection | undefined {
     const connection = this.#bySocket.get(socket) ?? this.#read(socket);
     if (connection === undefined) return undefined;
@@ -176,14 +176,14 @@ export class Connections {
     return connection;
   }
 
-  /** Closes a socket and forgets it. Answers what it was, the first time. */
+  /** Closes a socket and forgets it. Returns its connection, the first time. */
   close(socket: WebSocket, code: number, reason: string): AnyConnection | undefined {
     const connection = this.gone(socket);
     closeSocket(socket, code, reason);
     return connection;
   }
 
-  /** Cuts a socket off. */
+  /** Closes a socket on the gateway's own decision. */
   drop(connection: Connection, code: number, reason: string): void {
     if (this.close(connection.socket, code, reason) !== undefined) this.onDropped(connection, reason);
   }
@@ -217,7 +217,7 @@ export class Connections {
   nodes(): readonly Connection[] {
     return this.all().filter((connection) => connection.principal.mode === "node");
   }
-  /** The connected node, if its link is alive. One that is silent for too long is cut off here. */
+  /** The connected node, if its link is alive. Disconnects a node that has been silent for too long. */
   node(nodeId: string): Connection | undefined {
     const connection = this.byIdentity({ mode: "node", id: asNodeId(nodeId) });
     if (connection === undefined || !this.isSilent(connection)) return connection;
@@ -254,30 +254,30 @@ export class Connections {
   hasCalls(node: Connection): boolean {
     return node.calls.size > 0 || node.manyUntil > this.#clock.now();
   }
-  /** Removes calls that nothing waits for. */
+  /** Forgets calls whose time is over. */
   forgetCalls(node: Connection, now: number): void {
     for (const [callId, until] of node.calls) if (until <= now) this.callBack(node, callId);
   }
 
   // ------------------------------------------------------------ sending
 
-  /** One event to one peer. False: it is gone. */
+  /** Sends one event to one peer. False: the peer is gone. */
   event<E extends EventName>(connection: Connection, event: E, payload: PayloadOf<E>): boolean {
     return this.#sendEvent(connection, event, payload);
   }
 
-  /** Event texts without numbers (`eventBody`), in order. Stops at the first that cannot be sent. */
+  /** Sends event texts without numbers (`eventBody`), in order. Stops at the first failure. */
   send(connection: Connection, bodies: readonly string[]): void {
     for (const body of bodies) if (!this.#sendBody(connection, body)) return;
   }
 
-  /** One event to every client. */
+  /** Sends one event to every client. */
   broadcast<E extends EventName>(event: E, payload: PayloadOf<E>): void {
     const text = eventBody(event, payload);
     for (const connection of this.all()) if (connection.principal.mode === "client") this.#sendBody(connection, text);
   }
 
-  /** The answer to a request. Too large an answer becomes an error that says so. */
+  /** Answers a request. An answer that does not fit a frame becomes an error. */
   answer(socket: WebSocket, id: string, result: Result<unknown>): boolean {
     const sent = result.ok
       ? encodeFrame({ type: "res", id, ok: true, ...(result.value === undefined ? {} : { payload: result.value }) })
@@ -330,7 +330,7 @@ export class Connections {
     return connection.rate.count <= most;
   }
 
-  /** Remembers a change with the socket, once for all changes of this turn. */
+  /** Stores the state with the socket, once for all changes of this turn. */
   save(connection: Connection): void {
     if (this.#changed.size === 0) queueMicrotask(() => this.flush());
     this.#changed.add(connection);
@@ -355,7 +355,7 @@ export class Connections {
   }
 }
 
-/** What a connection has only as long as the object is awake. */
+/** The state that a connection loses when the object hibernates. */
 const freshState = (): Pick<Connection, "rate" | "strays"> => ({ rate: { start: 0, count: 0 }, strays: 0 });
 
 const identity = ({ mode, id }: Pick<Principal, "mode" | "id">): string => `${mode} ${id}`;

@@ -1,6 +1,6 @@
 /**
- * One request, from text to answer: size, depth, JSON, frame, known, served, allowed, params, handler (wire rule FR3). A caller that may
- * not call a method learns nothing about its params. A failing handler is an answer, never a broken socket.
+ * Handles one request from text to answer, in the order of wire rule FR3: size, depth, JSON, frame, known method, served, allowed,
+ * params, handler. A caller that may not call a method learns nothing about its params. A failing handler becomes an error answer.
  */
 
 import { isMethodName, METHODS, type MethodInfo, type MethodName, type ParamsOf } from "../../../protocol/gen/methods.ts";
@@ -21,7 +21,7 @@ export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "backgro
   readonly features: Pick<FeatureSet, "methods">;
 };
 
-/** One text frame of a connection that has said hello. */
+/** Handles one text frame of a connection after hello-ok. */
 export async function dispatch(ports: DispatchPorts, connection: Connection, text: string): Promise<void> {
   const { connections } = ports;
   const now = ports.now();
@@ -56,7 +56,7 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
   if (outcome !== LATER) connections.answer(connection.socket, frame.id, outcome);
 }
 
-/** The `await` in it comes only after the handler has begun, unless the act is audited. */
+/** Starts the handler before its first `await`, so that requests begin in order; only audited ones wait before. */
 async function perform(ports: DispatchPorts, caller: Caller, method: MethodName, params: unknown): Promise<Outcome<unknown>> {
   if (method === "connect") return fail("protocol.already_connected");
   if (ports.features.methods[method] === undefined) return fail("method.not_served", `This gateway knows ${method} but does not serve it.`);

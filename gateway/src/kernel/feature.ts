@@ -1,6 +1,5 @@
 /**
- * What a capability of the gateway is made of (architecture, section 5). Types only, and the list that composes features in order.
- * Knows no feature: `app/features.ts` has the list.
+ * The interface of a feature, and the list type that composes features in order. Knows no feature: `app/features.ts` has the list.
  */
 import type { MethodName, ParamsOf, ResultOf } from "../../../protocol/gen/methods.ts";
 import type { ConnectParams } from "../../../protocol/gen/types.ts";
@@ -36,7 +35,7 @@ export interface RunContextSession {
   readonly agentId: string;
 }
 
-/** One capability of a running gateway. Every member is optional but the ports that it offers to later features. */
+/** One capability of a running gateway. All members except `offers` are optional. */
 export interface Feature<Offer extends object = object> {
   /** Ports for the features that follow and for the RPC surface of the object. */
   readonly offers: Offer;
@@ -49,13 +48,13 @@ export interface Feature<Offer extends object = object> {
   readonly runContext?: (session: RunContextSession) => Partial<RunContext>;
   /** Changes when its part of any run's context changes. */
   readonly contextVersion?: () => string;
-  /** What is wrong with a connect request, as a sentence; undefined: nothing. */
+  /** The problem of a connect request, as a sentence; undefined when there is none. */
   readonly connectProblem?: (principal: Principal, params: ConnectParams) => string | undefined;
   /** After hello-ok was sent. `replaced` is the older connection of the same identity, which is closed already. */
   readonly connected?: (connection: Connection, params: ConnectParams, replaced: Connection | undefined) => void;
   /** A connection was lost or closed. */
   readonly gone?: (connection: Connection, reason: string) => void;
-  /** The runtime was started again. */
+  /** After a restart of the runtime. */
   readonly restarted?: () => void | Promise<void>;
 }
 
@@ -68,7 +67,7 @@ export interface HistoricalMigration extends Migration {
   readonly position: number;
 }
 
-/** A feature before it runs: what must be known without an instance, and how an instance is made. */
+/** A feature before it runs: its static parts, and the function that creates an instance. */
 export interface FeatureDefinition<in Needs, out Offer extends object> {
   /** Also the owner of its own migrations. */
   readonly name: string;
@@ -80,7 +79,7 @@ export interface FeatureDefinition<in Needs, out Offer extends object> {
   readonly tools?: readonly Tool[];
   readonly create: (ports: Needs) => Feature<Offer>;
 }
-/** What is known of a definition whatever it needs. */
+/** The parts of a definition that do not depend on its ports. */
 export type FeatureTables = Pick<FeatureDefinition<never, object>, "name" | "history" | "migrations" | "tools">;
 
 /**

@@ -1,13 +1,13 @@
 /**
- * Sockets as subscribers of sessions: what each follows, and events that wait until the answer that they come after has been sent (wire
- * rule C5). Decides nothing about who may follow.
+ * Sockets as subscribers of sessions: which sessions each follows, and events that wait until an earlier answer has been sent (wire rule
+ * C5). Decides nothing about who may follow.
  */
 import { eventBody } from "./frames.ts";
 import type { Connection, Connections } from "./connections.ts";
 import type { NewEvent, Sink, Subscriptions } from "./subscriptions.ts";
 
 export const MAX_FOLLOWS = 64;
-/** Characters of followed keys: with the rest they must fit what the platform keeps with a socket. */
+/** Characters of followed keys: with the other fields they must fit the platform's limit for a socket's state. */
 const MAX_FOLLOW_CHARS = 8192;
 /** Events that may wait for one answer. */
 const MAX_HELD = 2000;
@@ -116,7 +116,7 @@ export class Followers {
     return bodies;
   }
 
-  /** A connection that slept with the object follows what it followed before. */
+  /** After a hibernation, subscribes a connection again to the sessions that it followed. */
   #restore(connection: Connection): void {
     for (const key of connection.follows) this.#subscriptions.add(key, this.#followerOf(connection));
   }

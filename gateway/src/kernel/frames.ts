@@ -14,7 +14,7 @@ export function eventBody(event: EventName, payload: unknown): string {
   if (fits(text)) return text;
   return `{"type":"evt","event":${JSON.stringify(event)},"payload":${plainJson(shortened(payload))}`;
 }
-/** Room for the number. */
+/** Whether the event fits a frame together with its number. */
 const fits = (text: string): boolean =>
   (text.length * 3 < LIMITS.frameBytes - 64 || utf8Bytes(text) < LIMITS.frameBytes - 64) && !nestsDeeper(text, LIMITS.frameDepth - 1);
 
@@ -25,7 +25,7 @@ function plainJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => (typeof item === "string" ? item.toWellFormed() : item)) ?? "null";
 }
 
-/** What is left of an event that fits no frame: who and when, not what. Its text is in the session's history. */
+/** An event that fits no frame, without its content, which is in the session's history. */
 function shortened(payload: unknown): unknown {
   if (typeof payload !== "object" || payload === null) return {};
   const small = Object.entries(payload).filter(

@@ -1,6 +1,6 @@
 /**
- * The handshake (wire rules H1 to H8): from an unknown socket to a connection with a principal, or to a coded error and a
- * close. What a caller is comes from its token's record; the frame only chooses among what that allows.
+ * The handshake (wire rules H1 to H8): turns a new socket into a connection with a principal, or answers with an error and closes it.
+ * The identity comes from the token's record; the frame only chooses among what the record allows.
  */
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
@@ -54,10 +54,10 @@ interface Refusal {
 }
 const refuse = (reason: ErrorReason, message: string = ERRORS[reason].text): Refusal => ({ reason, message });
 
-/** Bytes that may come while a `connect` is looked at: who asks on without waiting is not refused for being quick. */
+/** Characters of later frames that may arrive while `connect` is checked, so that a client need not wait for hello-ok. */
 const EARLY_CHARS = LIMITS.unauthFrameBytes * 4;
 
-/** One text frame from a socket that has not said hello. Answers what came early, once it has. */
+/** Handles one text frame before hello-ok. Returns the frames that came early, once the socket is connected. */
 export async function handshake(ports: HandshakePorts, open: OpenConnection, text: string): Promise<readonly string[]> {
   const end = (id: string, { reason, message }: Refusal): void => {
     ports.connections.answer(open.socket, id, fail(reason, message));
@@ -91,9 +91,9 @@ export async function handshake(ports: HandshakePorts, open: OpenConnection, tex
   }
   open.greeting = true;
   const identified = await identify(ports, open, params);
-  // The socket may have gone, or run out of time, meanwhile.
+  // The socket may have closed or timed out meanwhile.
   if (ports.connections.of(open.socket) !== open) return [];
-  // From here on everything happens at once: no other handshake can come between.
+  // No `await` from here on, so that no other handshake can interleave.
   const principal = "reason" in identified ? identified : (crowded(ports) ?? misfit(ports, identified, params) ?? identified);
   if ("reason" in principal) {
     end(frame.id, principal);

@@ -1,6 +1,6 @@
 /**
- * What every feature stands on, made once for a Gateway object: configuration, tokens, audit, connections, the alarm; and the way of a
- * frame from its socket to a feature's handler. Imports no feature: they are handed over when they exist (`start`).
+ * The base of every feature, created once for a Gateway object: configuration, tokens, audit, connections and the alarm. Leads frames
+ * from their socket to a feature's handler. Imports no feature: `start` receives them.
  */
 import type { EventName } from "../../../protocol/gen/methods.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -23,14 +23,14 @@ import { SocketServer } from "./socket-server.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Tokens } from "./token-store.ts";
 
-/** What the Durable Object gives. */
+/** What the kernel needs from the Durable Object. */
 export interface KernelHost {
   readonly storage: Database & AlarmStorage;
   readonly sockets: SocketHost;
   readonly clock: Clock;
   readonly log: Logger;
   readonly ids: Ids;
-  /** Hidden by the log. */
+  /** The values that the log masks. */
   readonly secrets: SecretValues;
   /** Keeps the object awake until the work has ended. */
   readonly waitUntil: (work: Promise<unknown>) => void;
@@ -107,7 +107,7 @@ export class Kernel {
   async alarm(): Promise<void> {
     await this.#alarms?.fire();
   }
-  /** After a restart of the runtime: what was interrupted goes on. */
+  /** After a restart of the runtime: features resume interrupted work. */
   async restarted(): Promise<void> {
     await this.#features.restarted();
   }

@@ -1,4 +1,4 @@
-/** Counts failures by address, in memory: an address that guesses is slowed down, and a valid token never is. PURE. */
+/** Counts failures by address, in memory, to slow down an address that guesses tokens. A valid token is never slowed down. PURE. */
 const MAX_ADDRESSES = 1024;
 const WINDOW_MS = 60_000;
 
@@ -6,7 +6,7 @@ export class FailureWindow {
   readonly #most: number;
   readonly #seen = new Map<string, { start: number; count: number }>();
 
-  /** `most` failures a minute are answered as such. */
+  /** More than `most` failures a minute are over the limit. */
   constructor(most: number) {
     this.#most = most;
   }

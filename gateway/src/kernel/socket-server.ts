@@ -1,6 +1,6 @@
 /**
- * Sockets from the upgrade to the close: the time that a hello may take, the handshake, then one request after the other. Knows no
- * method: `handshake.ts` decides who is let in, `dispatcher.ts` what is called.
+ * Serves sockets from the upgrade to the close: the deadline for hello-ok, the handshake, then requests. Knows no method: `handshake.ts`
+ * admits connections, `dispatcher.ts` calls handlers.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Admission, HttpRefusal } from "./admission.ts";
@@ -24,7 +24,7 @@ export class SocketServer {
     for (const open of this.#ports.connections.opening()) this.#expectHello(open);
   }
 
-  /** Why this request gets no socket; undefined: it gets one. `address` is empty where it is not known. */
+  /** Why this request gets no socket; undefined when it gets one. `address` is empty where it is not known. */
   refusal(request: Request, address: string): HttpRefusal | undefined {
     const { connections, admission } = this.#ports;
     const { total, sameAddress } = connections.openCount(address);
@@ -78,7 +78,7 @@ export class SocketServer {
     }, wait);
     this.#helloTimers.set(open.socket, timer);
   }
-  /** A timer keeps the object from hibernating, so none stays behind. */
+  /** Clears the timer of the hello: a timer would keep the object from hibernating. */
   #settleHello(socket: WebSocket): void {
     if (this.#ports.connections.of(socket)?.phase === "open") return;
     clearTimeout(this.#helloTimers.get(socket));

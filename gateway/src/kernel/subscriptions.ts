@@ -1,6 +1,6 @@
 /**
- * Who is told the events of a session: sinks, by session key. A sink is a socket that follows the session (`followers.ts`) or a waiter
- * for the end of a run. In memory only; knows no socket and no rule of who may subscribe.
+ * The receivers (sinks) of each session's events. A sink is a socket that follows the session (`followers.ts`) or a waiter for the end of
+ * a run. In memory only; knows no socket and no rule of who may subscribe.
  */
 import type { EventName } from "../../../protocol/gen/methods.ts";
 

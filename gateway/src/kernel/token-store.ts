@@ -1,6 +1,6 @@
 /**
- * Tokens: who may connect, as what (promises S3, S4). Stores digests only; the secret is in the answer of `create` and nowhere else.
- * Never decides what a kind of token may do: that is `authorise.ts`.
+ * Stores tokens as digests (promises S3, S4); a token's secret is in the answer of `create` and nowhere else. What a kind of token may do
+ * is decided in `authorise.ts`.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asTokenId, type TokenEntry, type TokenKind, type TokensCreateParams } from "../../../protocol/gen/types.ts";
@@ -48,7 +48,7 @@ export class Tokens {
     this.#db = db;
   }
 
-  /** The first admin token, of which only the digest is known. Revoked once, it is never taken in again. */
+  /** Imports the first admin token, of which only the digest is known. A revoked one is never imported again. */
   importFirst(hash: string, now: number): void {
     if (one(this.#db.sql, "SELECT 1 AS there FROM tokens WHERE hash = ?", hash) !== undefined) return;
     const id = `first-${hash.slice(0, 6)}`;
@@ -61,7 +61,7 @@ export class Tokens {
     );
   }
 
-  /** Whether anybody could connect at all. */
+  /** Whether a valid token exists. */
   configured(now: number): boolean {
     return (
       one(
@@ -76,7 +76,7 @@ export class Tokens {
   async verify(token: string, now: number): Promise<TokenGrant | undefined> {
     if (token.length < 8 || token.length > 512 || !token.isWellFormed()) return undefined;
     const digest = await sha256Hex(token);
-    // Every row is compared whole, so that the time says nothing about any of them.
+    // Every row is compared completely, so that the time reveals nothing about any of them.
     let found: Row | undefined;
     for (const row of all<Row>(this.#db.sql, "SELECT * FROM tokens")) if (sameDigest(row.hash, digest)) found = row;
     if (found === undefined || found.revoked_at !== null || (found.expires_at !== null && found.expires_at <= now)) return undefined;
@@ -121,7 +121,7 @@ export class Tokens {
     return all<Row>(this.#db.sql, "SELECT * FROM tokens ORDER BY created_at, id LIMIT 1000").map(entryOf);
   }
 
-  /** Ends a token. Closing its sockets is the caller's. */
+  /** Revokes a token. The caller closes its sockets. */
   revoke(tokenId: string, now: number): Result<{ readonly already: boolean }> {
     const row = one<Row>(this.#db.sql, "SELECT * FROM tokens WHERE id = ?", tokenId);
     if (row === undefined) return fail("token.not_found");

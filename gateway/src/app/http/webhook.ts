@@ -1,16 +1,16 @@
 /**
- * `/channels/{name}/...`: a platform's request on its way to a channel that says it takes such. Channels have no address of their own,
- * on the edge as on one's own machine. Everything is closed unless it is opened here: other channels, other methods, browsers, large
- * bodies, credentials of this gateway. Who the platform is, only the channel can tell (signatures).
+ * `/channels/{name}/...`: forwards a platform's request to a channel that accepts webhooks; channels have no address of their own.
+ * Refuses everything else: other channels, other methods, browsers and large bodies, and drops credentials of this gateway. Only the
+ * channel can verify the platform (signatures).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { WebhookChannel } from "../../ports/channels.ts";
 import { problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const PATH = /^\/channels\/([a-z][a-z0-9_]{0,62})(\/.*)$/;
-/** How long a channel is believed what it said of itself. */
+/** How long a channel's answer about its capabilities is cached. */
 const BELIEVED_MS = 60_000;
-/** Ours, the connection's, or a browser's; and what a proxy wrote before us. */
+/** Headers that are not forwarded: those of this gateway, of the connection, of browsers and of proxies before us. */
 const DROPPED =
   /^(authorization|cookie|host|connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|forwarded|x-real-ip|(proxy|sec|cf)-.*)$/;
 const KEPT_OF_ANSWER = ["Content-Type", "Retry-After"] as const;
@@ -66,7 +66,7 @@ export class Webhooks {
     } catch {
       return problemResponse("channel.failed");
     }
-    // An upgrade or a redirect would lead a caller to where this gateway does not stand for.
+    // An upgrade or a redirect would lead the caller to an address that this gateway does not answer for.
     if (answer.status < 200 || (answer.status >= 300 && answer.status < 400)) {
       await answer.body?.cancel();
       return problemResponse("channel.failed");
@@ -79,13 +79,13 @@ export class Webhooks {
   }
 }
 
-/** Platforms' servers name no origin; a page that makes a person's browser call this machine does. */
+/** A platform's server sends no Origin. A web page that makes a person's browser call this machine does. */
 function isBrowser(headers: Headers): boolean {
   const site = headers.get("Sec-Fetch-Site");
   return headers.has("Origin") || (site !== null && site !== "none");
 }
 
-/** `large`: there is more, whatever its length header says. A sender that dawdles holds a place that others need. */
+/** `large`: the body is longer, whatever its length header says. `late`: a slow sender must not occupy a slot that others need. */
 async function readAtMost(request: Request, maxBytes: number, withinMs: number): Promise<Uint8Array<ArrayBuffer> | "large" | "late"> {
   if (Number(request.headers.get("Content-Length") ?? "0") > maxBytes) return "large";
   const reader = request.body?.getReader();

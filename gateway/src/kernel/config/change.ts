@@ -1,4 +1,4 @@
-/** Changing and reading the configuration by path. PURE: takes what is set, gives what would be set, or why not. */
+/** Reads and changes the configuration by path. PURE: takes the settings, returns the new settings or the reason for a refusal. */
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
@@ -21,7 +21,7 @@ const badPath = (text: string) =>
     "A setting is named like model.provider or agents.list[0].id. List the settings: `gsv config get`.",
   );
 
-/** Where a path leads, in canonical form. */
+/** The setting at a path, with the path in canonical form. */
 function find(text: string): Outcome<{ readonly segments: readonly string[]; readonly cell: Cell }> {
   const segments = parsePath(text);
   if (segments === undefined) return badPath(text);
@@ -29,7 +29,7 @@ function find(text: string): Outcome<{ readonly segments: readonly string[]; rea
   return located.ok ? { ok: true, value: { segments, cell: located.cell } } : fail("config.unknown_path", located.problem);
 }
 
-/** The effective value at a path, masked; the whole without one. `undefined` where a setting has no value. */
+/** The effective value at a path, masked; without a path the whole configuration. `undefined` where a setting has no value. */
 export function readPath(set: Readonly<GsvConfig>, path: string | undefined): Outcome<{ readonly path?: string; readonly value: unknown }> {
   const shown = masked(effective(set));
   if (path === undefined || path.trim() === "") return { ok: true, value: { value: shown } };
@@ -64,7 +64,7 @@ const emptyAt = (path: readonly string[]): unknown => {
   return located.ok && located.cell[0] === "array" ? [] : {};
 };
 
-/** A masked secret that comes back, from an editor that showed the whole configuration, stands for the secret that is there. */
+/** Replaces a mask by the stored secret: an editor that showed the whole configuration sends the mask back. */
 function keepMasked(set: Readonly<GsvConfig>, at: readonly string[], value: unknown): Outcome<unknown> {
   let whole = value;
   for (const [below, leaf] of leavesOf(value)) {
@@ -88,13 +88,9 @@ export function unsetPath(set: Readonly<GsvConfig>, path: string): Outcome<Chang
   return settled.ok ? { ok: true, value: { ...settled.value, wasSet: true } } : settled;
 }
 
-/** What no schema can say, and the size of the whole. */
+/** Checks the size and the rules that the schema does not contain. */
 function settle(before: Readonly<GsvConfig>, next: unknown, path: string): Outcome<Change> {
-  if (!checkGsvConfig(next))
-    return fail(
-      "config.invalid",
-      `With this change of ${path} the configuration would no longer fit together: a part that must be there would be missing.`,
-    );
+  if (!checkGsvConfig(next)) return fail("config.invalid", `This change of ${path} would remove a setting that the configuration needs.`);
   const problem = contradiction(next) ?? deadLink(before, next);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);

@@ -1,7 +1,7 @@
 /**
- * The configuration, walked by path: which settings exist, which one was probably meant, and how text from a person becomes a
- * value. PURE. Whether a value fits is decided and explained by the contract (`protocol/runtime/explain.ts`). It looks only at the
- * contract's own table, so that a name from outside never reaches a prototype.
+ * Looks up settings by path in the contract's table: which exist, which name was probably meant, and how a person's text becomes a
+ * value. The contract decides and explains whether a value fits (`protocol/runtime/explain.ts`). A name from outside never reaches a
+ * JavaScript prototype. PURE.
  */
 import { SECRET_PATHS } from "../../../../protocol/gen/config.ts";
 import { type Cell, fieldsOf, resolveCell } from "../../../../protocol/runtime/cells.ts";
@@ -13,7 +13,7 @@ const ROOT: Cell = ["ref", "GsvConfig"];
 
 export type Located = { readonly ok: true; readonly cell: Cell } | { readonly ok: false; readonly problem: string };
 
-/** The shape at a path, or what is wrong with the path and what to write instead. */
+/** The shape at a path, or the problem of the path and what to write instead. */
 export function locate(segments: readonly string[]): Located {
   let cell: Cell = ROOT;
   for (const [index, name] of segments.entries()) {

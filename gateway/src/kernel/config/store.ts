@@ -1,4 +1,4 @@
-/** The configuration: what is set, what is in force, and its version, which changes with every change. Secrets leave only through `access`. */
+/** Stores the configuration: the settings, the effective values, and a version that changes with each change. Only `access` gives secrets. */
 import { type AgentConfig, asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
 import { type Change, readPath, setPath, unsetPath } from "./change.ts";
 import { effective, secretValues, withoutSecrets } from "./effective.ts";
@@ -34,7 +34,7 @@ export class Config {
     return this.#cached;
   }
 
-  /** In force, without secrets. */
+  /** The effective configuration, without secrets. */
   effective(): EffectiveConfig {
     return this.#load().clean;
   }
@@ -47,12 +47,12 @@ export class Config {
     return this.#load().clean.session.mainKey;
   }
 
-  /** The agent that answers where nothing says otherwise. */
+  /** The agent that answers when no binding or key names another. */
   defaultAgentId(): string {
     return defaultAgentOf(this.effective().agents?.list);
   }
 
-  /** Every agent there is, the default one first. `main` is one of them, listed or not. */
+  /** All agents, the default one first. `main` always exists, listed or not. */
   agents(): readonly AgentConfig[] {
     return agentsOf(this.effective().agents?.list);
   }
@@ -61,12 +61,12 @@ export class Config {
     return agentId === MAIN_AGENT || (this.effective().agents?.list ?? []).some((agent) => agent.id === agentId);
   }
 
-  /** What is said of an agent; one that is not listed is as the defaults have it. */
+  /** An agent's settings; the defaults for one that is not listed. */
   agent(agentId: string): AgentConfig {
     return this.effective().agents?.list?.find((agent) => agent.id === agentId) ?? { id: asAgentId(agentId) };
   }
 
-  /** What may be shown: secrets masked. */
+  /** For display: secrets are masked. */
   read(path: string | undefined): Result<{ readonly path?: string; readonly value: unknown }> {
     return readPath(this.#load().set, path);
   }

@@ -1,6 +1,6 @@
 /**
- * Which agents there are. PURE. `main` always exists, listed or not; exactly one agent is the default one: the
- * first that says so, else `main`.
+ * The list of agents. `main` always exists, listed or not; exactly one agent is the default one: the first with `default`, else `main`.
+ * PURE.
  */
 import { type AgentConfig, asAgentId } from "../../../../protocol/gen/types.ts";
 

@@ -1,6 +1,6 @@
 /**
- * From where a message comes to which agent answers it, in which session (product P3.1). PURE: everything that is configured
- * comes in as an argument. The first binding that matches decides; without one the default agent answers.
+ * Routes a message from its origin to an agent and a session (product P3.1). The first matching binding decides; without one the default
+ * agent answers. PURE: the configuration is an argument.
  */
 import type { AgentBinding, DmScope } from "../../../../protocol/gen/types.ts";
 import { type IdentityLinks, type Peer, peerName, phoneOf, e164 } from "./identity-links.ts";
@@ -8,7 +8,7 @@ import type { PeerKind } from "../../../../protocol/gen/types.ts";
 import type { SessionAddress } from "../../ports/sessions.ts";
 import { buildKey, normaliseId } from "./session-keys.ts";
 
-/** Where a message comes from. */
+/** The origin of a message. */
 export interface Origin {
   readonly channel: string;
   /** `default` where a channel has only one. */
@@ -37,7 +37,7 @@ export type Route =
 
 const same = (asked: string | undefined, is: string): boolean => asked === undefined || asked.trim().toLowerCase() === is;
 
-/** Whether a binding is about this place. Peer ids count as the platform spells them; a number also in E.164 form. */
+/** Whether a binding matches. Peer ids are compared as the platform spells them; phone numbers also in E.164 form. */
 export function matches({ match }: AgentBinding, origin: Origin): boolean {
   const { channel, accountId, peer } = normalised(origin);
   if (!same(match.channel, channel)) return false;

@@ -1,10 +1,10 @@
 /**
- * Who is who across channels (product P3.1): `session.identityLinks` names a person and the ids that are theirs. PURE.
+ * Recognises one person across channels (product P3.1): `session.identityLinks` names a person and their ids. PURE.
  *
  *   +31612345678        that number, on any channel, where the platform itself says that the id is a phone number
  *   discord:123         that id on that channel alone, exactly as the platform spells it
  *
- * Nothing else ever matches: digits in a name, a LID or a user name are no phone number (promises S7, X15).
+ * Nothing else matches: digits in a name, a LID or a user name are not a phone number (promises S7, X15).
  */
 import { decodeSegment, encodeSegment } from "./session-keys.ts";
 
