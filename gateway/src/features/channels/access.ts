@@ -1,9 +1,9 @@
 /**
- * Who may talk to the agent over a channel (product P3.4, promises S6-S8, X7, X8, X15). PURE; denies by default.
+ * Decides who may talk to the agent over a channel (product P3.4, promises S6-S8, X7, X8, X15). PURE; denies by default.
  *
- * A person is (channel, account, the platform's exact id). Names that people give themselves count for nothing. A phone number
- * counts only where the channel itself says that an id is one. A person other than the owner has a separate conversation, without
- * private files; so has every group, also when the owner writes in it.
+ * A person is (channel, account, the platform's exact id). Names that people choose have no authority. A phone number counts only where
+ * the channel itself says that an id is one. A person other than the owner has a separate conversation, without private files; so has
+ * every group, also when the owner writes in it.
  */
 import type { ChannelConfig, ChannelInbound, PairRole } from "../../../../protocol/gen/types.ts";
 import { e164, phoneOf } from "../../kernel/routing/identity-links.ts";
@@ -11,7 +11,7 @@ import { e164, phoneOf } from "../../kernel/routing/identity-links.ts";
 export type Access =
   /** `role`, `owner`: only the owner takes part in this conversation. `speaker`: the author of this message. */
   | { readonly kind: "allow"; readonly role: PairRole; readonly speaker: PairRole }
-  /** A stranger, who may ask to be let in. */
+  /** A stranger, who may send a pairing request. */
   | { readonly kind: "pair" }
   /** Not meant for the agent, or from a sender who gets no answer. */
   | {
@@ -19,7 +19,7 @@ export type Access =
       readonly why: "not-mentioned" | "groups-off" | "group-not-allowed" | "not-allowed" | "rejected" | "no-sender" | "bot";
     };
 
-/** What was decided about a person before. */
+/** The owner's earlier decision about a person. */
 export type Known = PairRole | "rejected" | undefined;
 
 export interface AccessInput {
@@ -36,13 +36,13 @@ export function accessOf({ channel, inbound, config, known }: AccessInput): Acce
   const senderId = senderIdOf(inbound);
   if (senderId === undefined) return { kind: "ignore", why: "no-sender" };
   const isBot = inbound.sender?.bot === true;
-  // An open door is for people: a program talks here only when it was let in by its id.
+  // The policy `open` is for people: a program may talk here only when it was allowed by its id.
   const person = roleOf(channel, senderId, inbound, isBot ? namedOnly(config) : config, known);
   if (isBot && person === undefined) return { kind: "ignore", why: "bot" };
   return peer.kind === "dm" ? direct(person, config) : group(person, inbound, config);
 }
 
-/** The same rules without an open door: only those who are named. */
+/** The same configuration without the policy `open`: only people who are named. */
 export const namedOnly = (config: ChannelConfig): ChannelConfig => ({
   ...config,
   dmPolicy: "allowlist",
@@ -51,7 +51,7 @@ export const namedOnly = (config: ChannelConfig): ChannelConfig => ({
 
 const allow = (role: PairRole) => ({ kind: "allow", role, speaker: role }) as const;
 
-/** In a direct conversation the peer is who writes, also when the channel does not say it twice. */
+/** In a direct conversation the peer is the sender, also when the channel does not name the sender. */
 export const senderIdOf = ({ peer, sender }: ChannelInbound): string | undefined =>
   sender?.id ?? (peer.kind === "dm" ? peer.id : undefined);
 
@@ -80,7 +80,7 @@ function group(person: Known, inbound: ChannelInbound, config: ChannelConfig): A
   return { kind: "ignore", why: "not-allowed" };
 }
 
-/** What the configuration and earlier decisions say of a person. The configuration's word comes first. */
+/** A person's role, by the configuration or else by the owner's earlier decision. */
 function roleOf(channel: string, senderId: string, inbound: ChannelInbound, config: ChannelConfig, known: Known): Known {
   const is = (entries: readonly string[] | undefined): boolean => (entries ?? []).some((entry) => names(entry, channel, senderId, inbound));
   if (is(config.owners)) return "owner";

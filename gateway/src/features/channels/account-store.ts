@@ -1,6 +1,6 @@
 /**
- * Channel accounts, and which of their messages were taken in: the gateway's own memory against doubles (promises P2), which also
- * keeps the conversation that a message went to, so that a second try goes to the same one whatever was configured meanwhile.
+ * Stores channel accounts, and the messages that they have handed over, to recognise duplicates (promise P2). Each message keeps its
+ * session, so that a retry goes to the same one whatever was configured meanwhile.
  */
 import type { ChannelAccount, ChannelInboundOutcome } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -20,7 +20,7 @@ export interface Taken {
 }
 const FORGET_STEP = 200;
 const DAY_MS = 86_400_000;
-/** A busy account is noted at most this often. */
+/** The activity of an account is written at most this often. */
 const ACTIVE_GRAIN_MS = 60_000;
 
 export class Channels {
@@ -59,14 +59,14 @@ export class Channels {
       "DELETE FROM channel_inbox WHERE key IN (SELECT key FROM channel_inbox WHERE at < ? ORDER BY at LIMIT ?) RETURNING 1",
       now - LIMITS.dedupeMs,
     );
-    // A day more, so that a clock that is set back counts on.
+    // One day more, so that the count is still there after the clock is set back.
     const counts = step(
       "DELETE FROM channel_counts WHERE (channel, sender) IN (SELECT channel, sender FROM channel_counts WHERE day < ? LIMIT ?) RETURNING 1",
       new Date(now - 2 * DAY_MS).toISOString().slice(0, 10),
     );
     return messages || counts;
   }
-  /** When the oldest of what is kept for a time will be over it. */
+  /** When the first row expires. */
   nextExpiry(): number | undefined {
     const { sql } = this.#db;
     const message = one<{ at: number | null }>(sql, "SELECT min(at) AS at FROM channel_inbox")?.at ?? undefined;
@@ -78,7 +78,7 @@ export class Channels {
     return due.length === 0 ? undefined : Math.min(...due);
   }
 
-  /** An account that talks to us exists; noted when it is new, and now and then. */
+  /** Records that the account is active: at its first message, and then at intervals. */
   touch(channel: string, accountId: string, now: number): void {
     run(
       this.#db.sql,

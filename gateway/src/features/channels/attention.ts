@@ -1,7 +1,6 @@
 /**
- * What of a conversation is only to be known, and begins no run (promises P2, W22). PURE. A thumb under an answer is no question, a typo
- * that was corrected is not asked a second time, and a message more than a day late may be obsolete: the agent sees all of it with
- * the next message that it answers.
+ * Decides which messages start no run (promises P2, W22): reactions, corrections of an accepted message, and messages that are more than
+ * a day late and may be obsolete. The agent sees them with the next message that it answers. PURE.
  */
 import type { ChannelInbound, Unanswered } from "../../../../protocol/gen/types.ts";
 
@@ -11,14 +10,14 @@ export interface AttentionInput {
   readonly inbound: ChannelInbound;
   /** Epoch ms. */
   readonly now: number;
-  /** The message that this one replaces was taken in. */
+  /** The message that this one replaces was accepted. */
   readonly knowsOriginal: boolean;
 }
-/** Undefined: it is answered. */
+/** Why the message gets no answer; undefined: it gets one. */
 export function unansweredWhy({ inbound, now, knowsOriginal }: AttentionInput): Unanswered | undefined {
   const { message, receivedAt } = inbound;
   if (message.reaction !== undefined || message.deleted === true) return "event";
   if (message.editOf !== undefined && knowsOriginal) return "event";
-  // A clock that is ahead makes nothing late.
+  // A platform's clock that is ahead must not make a message late.
   return now - Math.min(receivedAt, message.timestamp ?? receivedAt) > LATE_MS ? "late" : undefined;
 }

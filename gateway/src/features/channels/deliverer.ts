@@ -1,6 +1,6 @@
 /**
- * What goes out to platforms, and what becomes of it (gateway rules CH16, CH17): noted before a channel is asked to take it, taken off
- * when it has arrived, told and shown when it has not. Never what a message says; calls no model.
+ * Sends deliveries to channels and follows them to their end (gateway rules CH16, CH17): a delivery is stored before its channel is
+ * asked, deleted when it has arrived, and otherwise reported to the conversation and the owner. Stores no text; calls no model.
  */
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { DeliveryReport, OutboundMessage } from "../../../../protocol/gen/types.ts";
@@ -68,7 +68,7 @@ export class Deliverer {
     this.#ports.ensureArmed();
     const isNew = deliveries.begin(message.deliveryId, channel, accountId, message.peer, now());
     const result = await service.send({ accountId, message });
-    // A channel that has it already may have said how it ended before, and says so once. What may be tried again is still on its way.
+    // For a duplicate the channel may have reported the end before, and it reports only once. A retryable refusal is not an end.
     const over = result.status === "refused" ? !result.retryable : result.duplicate === true;
     if (isNew && over) deliveries.arrived(message.deliveryId);
     if (result.status === "queued") return succeed({ duplicate: result.duplicate === true });
@@ -93,7 +93,7 @@ export class Deliverer {
     await this.#ports.service(channel)?.typing({ accountId, peer, active });
   }
 
-  // ---------------------------------------------------------------- what became of it
+  // ---------------------------------------------------------------- outcomes
 
   /** Durable when it returns; people are told right after, or when the alarm tries again. */
   delivered({ channel, accountId }: ChannelRef, { state, deliveryId, error }: DeliveryReport): void {
@@ -131,7 +131,7 @@ export class Deliverer {
           await this.#tell(`${id}:${state}`, refOfDelivery(id), noted, undeliveredText({ ...delivery, state }));
         deliveries.told(delivery);
       } catch (error) {
-        // One conversation that does not answer keeps no other from being told.
+        // One conversation that does not answer must not block the others.
         failures++;
         log.warn("not_told", { delivery: id, error });
       }
@@ -150,7 +150,7 @@ export class Deliverer {
     const agentId = named?.ok === true && config.hasAgent(named.address.agentId) ? named.address.agentId : config.defaultAgentId();
     await this.tellOwner(agentId, key, text, named?.ok === true ? named.key : undefined);
   }
-  /** In the main conversation, unless that is the one that knows. Once for a key. */
+  /** Tells the main conversation, unless it is `knows`, the one that has been told. Once per key. */
   async tellOwner(agentId: string, key: string, text: string, knows?: string): Promise<void> {
     const { config, sessions, ask, now } = this.#ports;
     const main = canonicalKey(`agent:${agentId}:main`, config.mainKey());
@@ -158,7 +158,7 @@ export class Deliverer {
     const identity = sessions.takeUp(main, now());
     await ask(main.key, (session) => session.note({ identity, key, text }));
   }
-  /** When people are told of what they have not been told of, for the alarm: later and later while it fails. */
+  /** When people are next told of problems, for the alarm. The pause grows while telling fails. */
   nextTelling(): number | undefined {
     if (this.#ports.deliveries.untold(1).length === 0) return undefined;
     return this.#toldAt + backoffMs(this.#failures, TELL_EVERY_MS, TELL_MAX_MS);

@@ -69,7 +69,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channel
         },
       },
       methods: channelMethods({ hub, log }),
-      // Only answered to say where channels hand over their messages.
+      // Answered only with an error that says how channels deliver their messages.
       unlisted: ["channel.inbound"],
       alarms: [
         { name: "held_messages", next: () => hub.pairing.nextRelease(), run: () => background("release", hub.pairing.releaseAll()) },

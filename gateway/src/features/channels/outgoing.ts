@@ -1,7 +1,7 @@
 /**
- * Messages that the agent sends of itself (gsv__Message), and where it may send them (gsv__Channels). Explicit, only to conversations
- * that `channels/targets.ts` allows, only for the owner's own conversations, once for a call however often it runs. The conversation
- * that a message goes to has it in its log, so that the agent knows the message when the recipient answers.
+ * Messages that the agent sends on its own initiative (gsv__Message), and the conversations to which it may send them (gsv__Channels).
+ * Only for the owner's sessions, only to conversations that `targets.ts` allows, and once per call, also when the call runs again. The
+ * recipient's conversation gets the message into its log, so that the agent knows it when the recipient answers.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
@@ -37,7 +37,7 @@ export interface OutgoingPorts {
   readonly roleOf: (ref: ChannelRef, inbound: ChannelInbound) => PairRole | undefined;
   /** The conversation that would answer the recipient's messages. */
   readonly conversationOf: (ref: ChannelRef, inbound: ChannelInbound) => SessionIdentity | undefined;
-  /** Nothing is on its way under this name. */
+  /** Forgets a delivery that was never handed over. */
   readonly withdraw: (deliveryId: string) => void;
   readonly failed: (what: string, error: unknown) => void;
 }
@@ -47,13 +47,13 @@ const MAX_DELIVERY_CHARS = 160;
 
 export class Outgoing {
   readonly #ports: OutgoingPorts;
-  /** Calls of the last hour by conversation: a brake, not a rule; a new life begins with a full tank. */
+  /** Calls of the last hour by conversation. A rate limit in memory: a new instance starts at zero. */
   readonly #lately = new Map<string, ReadonlyMap<string, number>>();
   constructor(ports: OutgoingPorts) {
     this.#ports = ports;
   }
 
-  /** The last active first; only those that may be written to now. */
+  /** Conversations that may be written to now, the most recently active first. */
   places(query: string, limit: number): ChannelPlaces {
     const { peers, names } = this.#ports;
     const most = Math.min(Math.max(1, limit), MAX_PLACES);
@@ -87,11 +87,11 @@ export class Outgoing {
         });
       return found;
     }
-    if (!this.#brake(from.key, callId))
+    if (!this.#admitsThisHour(from.key, callId))
       return fail(
         "limit.rate",
         `You have sent ${LIMITS.agentMessagesPerHour} messages in the last hour, which is the limit.`,
-        "Tell the owner, and go on later.",
+        "Tell the owner, and continue later.",
       );
     const { channel, accountId, peer } = found.value;
     const plain = messageDelivery(callId);
@@ -116,8 +116,8 @@ export class Outgoing {
     return succeed({ status: "queued", deliveryId, to: targetName(found.value), ...(sent.value.duplicate ? { duplicate: true } : {}) });
   }
 
-  /** A call that runs again counts once. */
-  #brake(key: string, callId: string): boolean {
+  /** Counts the call and returns whether it is within the limit per hour. A call that runs again counts once. */
+  #admitsThisHour(key: string, callId: string): boolean {
     const now = this.#ports.now();
     const recent = new Map([...(this.#lately.get(key) ?? [])].filter(([, at]) => Math.abs(now - at) < HOUR_MS));
     if (!recent.has(callId) && recent.size >= LIMITS.agentMessagesPerHour) return false;
@@ -165,7 +165,7 @@ export class Outgoing {
     return succeed({ channel, accountId: record?.accountId ?? accountId ?? "default", peer, ...(record ? { record } : {}) });
   }
 
-  /** As a message that begins no run. A courtesy: what was sent is sent. */
+  /** Adds the message to the recipient's conversation, without starting a run. Best effort: the message itself was sent. */
   async #tellThere(
     { channel, accountId, record }: Required<Target> & { readonly record?: PeerRecord },
     from: SessionIdentity,

@@ -1,6 +1,6 @@
 /**
- * People who wrote to the agent over a channel: who waits to be let in, who was, as what, and who was turned away. Keeps a stranger's
- * first messages until they are let in, so that nothing accepted is lost. Decides nothing: `channels/access.ts` does.
+ * Stores pairing requests and the owner's decisions about them. Keeps a stranger's first messages until the decision, so that no accepted
+ * message is lost. Decides nothing: `access.ts` does.
  */
 import type { ChannelInbound, PairRole, PendingPair } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -23,7 +23,7 @@ export interface Held {
   readonly accountId: string;
   readonly inbound: ChannelInbound;
 }
-/** No letters or digits that are taken for each other. */
+/** Without letters and digits that people confuse. */
 const CODE_CHARACTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH = 6;
 const MAX_FIRST_CHARS = 1024;
@@ -42,8 +42,8 @@ export class Pairings {
   }
 
   /**
-   * A stranger wrote. Their message is kept with the first few (`kept`); `notice` says whether they are told now. Undefined: too many
-   * wait already, and no new request is stored or answered.
+   * Stores a stranger's request. `kept`: the message is one of the first few and is held. `notice`: the stranger gets a notice now.
+   * Undefined: too many requests are pending, so this one is neither stored nor answered.
    */
   request(
     held: Held,
@@ -83,7 +83,7 @@ export class Pairings {
     });
   }
 
-  /** Who waits, the first that came first. */
+  /** Pending requests, the oldest first. */
   pending(): readonly PendingPair[] {
     return all<Row & { waiting: number }>(
       this.#db.sql,
@@ -162,7 +162,7 @@ export class Pairings {
   released(id: number): void {
     run(this.#db.sql, "DELETE FROM held WHERE id = ?", id);
   }
-  /** Of people who were let in, left over from a life that ended in between. */
+  /** Approved senders whose held messages an interrupted instance has not released. */
   unreleased(): readonly { readonly channel: string; readonly sender: string }[] {
     return all<{ channel: string; sender: string }>(
       this.#db.sql,
@@ -172,7 +172,7 @@ export class Pairings {
   }
 }
 
-/** A text that is too long is kept as far as it goes, and says so. */
+/** A text that is too long is cut, with a note. */
 function heldBody(inbound: ChannelInbound): string {
   const body = JSON.stringify(inbound);
   if (body.length <= MAX_HELD_BYTES) return body;

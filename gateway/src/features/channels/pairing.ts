@@ -1,6 +1,6 @@
 /**
- * Decisions of the owner about pairing requests, and the messages that waited with them. A message stays in its table until it was
- * handed on, so every step may run again.
+ * The owner's decisions about pairing requests, and the release of held messages. A message stays in its table until its session has it,
+ * so every step may run again.
  */
 import type { ChannelInbound, ChannelInboundOutcome, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
@@ -12,7 +12,7 @@ import type { Pairings } from "./pairing-store.ts";
 
 export interface PairingPorts extends Pick<KernelPorts, "arm" | "audit" | "background" | "log" | "now"> {
   readonly pairings: Pairings;
-  /** Hands a message on that waited. Undefined: its sender may not write any more, and the message is dropped. */
+  /** Hands a held message to its session. Undefined: its sender may not write any more, and the message is dropped. */
   readonly handOn: (ref: ChannelRef, inbound: ChannelInbound) => Promise<ChannelInboundOutcome | undefined>;
   readonly send: (route: ReplyRoute, message: OutboundMessage) => Promise<Result<unknown>>;
 }

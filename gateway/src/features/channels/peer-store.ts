@@ -1,7 +1,6 @@
 /**
- * Conversations on platforms that the agent talks in: who wrote there last, when, and how many messages in a row were those of
- * programs. What the agent may write to of itself is found here. Decides nothing (`channels/targets.ts` and the hub do), and never
- * keeps what anybody said.
+ * Stores the agent's conversations on platforms: who wrote there last, when, and how many messages in a row came from programs. The list
+ * of possible recipients comes from here. Decides nothing (`targets.ts` and the hub do), and never stores the text of a message.
  */
 import type { ChannelInbound, Peer, PeerKind } from "../../../../protocol/gen/types.ts";
 import { cleanName } from "./envelope.ts";
@@ -28,9 +27,9 @@ export interface PeerRecord extends KnownPlace {
 }
 /** The count of a program starts again after this silence. */
 const BOTS_REST_MS = 3_600_000;
-/** A busy conversation is noted at most this often. */
+/** The activity of a conversation is written at most this often. */
 const ACTIVE_GRAIN_MS = 600_000;
-/** The longest silent goes first. */
+/** Beyond this number the least recently active are dropped. */
 export const MAX_PEERS = 5_000;
 
 export class Peers {
@@ -99,7 +98,7 @@ export class Peers {
       id,
     ).map(recordOf);
   }
-  /** The last active first. `query` is looked for in names, ids and channels. */
+  /** The most recently active first. `query` is searched in names, ids and channels. */
   list(query: string, limit: number): readonly PeerRecord[] {
     return all<Row>(
       this.#db.sql,

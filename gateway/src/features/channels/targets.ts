@@ -1,7 +1,7 @@
 /**
- * Where the agent may say something of itself (promises X9, P9; gateway rules CH19-CH21), and how such a place is called. PURE. It may
- * write to people and groups that it talks with already, and to those whom the configuration names; never to a stranger, and never
- * "to the last one".
+ * Decides to whom the agent may write on its own initiative (promises X9, P9; gateway rules CH19-CH21), and names such targets. It may
+ * write to people and groups that it talks with already, and to those that the configuration names; never to a stranger, and never
+ * without a named target. PURE.
  */
 import type { ChannelConfig, ChannelInbound, Peer, PeerKind } from "../../../../protocol/gen/types.ts";
 import { accessOf, type Known, namedOnly } from "./access.ts";
@@ -9,13 +9,13 @@ import { accessOf, type Known, namedOnly } from "./access.ts";
 /** A conversation on a platform. */
 export interface Target {
   readonly channel: string;
-  /** Absent in what a model wrote: the only account that knows the conversation. */
+  /** A model may leave it out; then it is the only account that knows the conversation. */
   readonly accountId?: string;
   readonly peer: Peer;
 }
 const isKind = (text: string | undefined): text is PeerKind => text === "dm" || text === "group" || text === "channel" || text === "thread";
 
-/** `whatsapp/default/dm/31612345678@s.whatsapp.net`: ids may contain anything, so theirs is what is left. */
+/** `whatsapp/default/dm/31612345678@s.whatsapp.net`. The peer's id comes last, because it may contain a slash. */
 export const targetName = ({ channel, accountId, peer }: Required<Target>): string => `${channel}/${accountId}/${peer.kind}/${peer.id}`;
 export function parseTarget(text: string): Target | undefined {
   const [channel = "", accountId = "", kind, ...rest] = text.trim().split("/");

@@ -1,4 +1,4 @@
-/** PURE. What a client is answered when its call has ended: by the machine's report, by a native tool, or by the gateway itself. */
+/** The answers to clients whose calls have ended: by the machine's report, by a native tool, or by the gateway itself. PURE. */
 import { ERRORS, type ErrorReason } from "../../../../protocol/gen/errors.ts";
 import { asCallId, asNodeId, type LogsResultParams, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { Closing } from "../../calls/open-call.ts";
@@ -36,6 +36,6 @@ const OUTCOME_REASONS = {
 /** What can go wrong with a tool on a machine. Any other reason would tell the client something about the gateway or its own token. */
 const MACHINE_REASON = /^(?:tool|path|file|edit|process|media)\./;
 const isReason = (reason: string): reason is ErrorReason => MACHINE_REASON.test(reason) && Object.hasOwn(ERRORS, reason);
-/** A machine's own reason holds when it is one of a machine and the error table has it. */
+/** The machine's own reason, if the error table has it as one of machines. */
 const reasonOf = (outcome: ToolResultParams["outcome"], reason: string | undefined): ErrorReason =>
   reason !== undefined && isReason(reason) ? reason : OUTCOME_REASONS[outcome ?? "error"];

@@ -1,6 +1,6 @@
 /**
- * Machines that connect and leave (gateway rules G3, G6): tells the sessions with calls there, client calls, and clients that look on.
- * Decides nothing about a call: calls/rules.ts does, asked by the session or by client-calls.ts.
+ * Machines that connect and disconnect (gateway rules G3, G6): tells the sessions with calls there, the client calls, and clients with
+ * the `presence` event. Decides nothing about a call: sessions and client-calls.ts ask calls/rules.ts.
  */
 import { asNodeId, type LedgerCall } from "../../../../protocol/gen/types.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
@@ -75,7 +75,7 @@ export class NodeLinks {
   came(node: Connection, ledger: readonly LedgerCall[] | undefined, waiting: readonly string[]): void {
     const nodeId = node.principal.id;
     if (this.#returning.has(nodeId) && ledger === undefined) {
-      // However quickly the machine came back: the link broke, and the outcome of its calls is not known.
+      // Even if the machine came back quickly, its link broke, and the outcome of its calls is unknown.
       this.#tellBroken(nodeId);
       this.#tellActive({ nodeId, online: true }, new Set(waiting));
     }

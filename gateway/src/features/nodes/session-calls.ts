@@ -1,6 +1,6 @@
 /**
- * Tool calls of sessions on their way through the gateway: checks that the session may use the tool, hands the call to its machine, and
- * takes the machine's result to the session. The record of the call, its deadline and its outcome are the session's.
+ * Passes tool calls of sessions through the gateway: checks that the session may use the tool, hands the call to its machine, and
+ * returns the machine's result to the session. The session keeps the call's record, deadline and outcome.
  */
 import { asCallId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -27,7 +27,7 @@ export class SessionCalls {
     this.#ports = ports;
   }
 
-  /** Access is checked again here, whatever the run was shown and however long ago: the present configuration decides. */
+  /** Checks the access again, because the configuration may have changed after the run got its tools. */
   async dispatch({ callId, sessionKey, nodeId, tool, args, timeoutMs }: ToolDispatch): Promise<DispatchOutcome> {
     const { isOwners, isOpened } = this.#ports.access(sessionKey);
     const name = machineToolName(nodeId, tool);
@@ -45,7 +45,7 @@ export class SessionCalls {
     const key = this.#ports.sessions.keyOf(ref);
     if (key === undefined) return false;
     const taken = await this.#ports.ask(key, (session) => session.toolResult(nodeId, result));
-    // Only now does the session have it: when the call failed on the way, the machine keeps the result and sends it again (W6).
+    // Only now has the session the result. After a failure before this, the machine keeps the result and sends it again (W6).
     this.#ports.dispatch.ended(nodeId, result.callId);
     return taken !== "unknown";
   }

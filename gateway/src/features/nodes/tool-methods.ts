@@ -1,4 +1,4 @@
-/** `tools.list` and `tool.*`: what can be called, the calls that clients make, and what machines report about calls. */
+/** `tools.list` and `tool.*`: the tools, the calls that clients make, and the machines' reports about calls. */
 import { asCallId, asNodeId } from "../../../../protocol/gen/types.ts";
 import type { Connection } from "../../kernel/connections.ts";
 import { type Handlers, LATER } from "../../kernel/feature.ts";

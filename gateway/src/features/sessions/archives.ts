@@ -18,7 +18,7 @@ export function archiveMethods({ config, sessions, ask, archives }: ArchivePorts
     const known = sessionKey === undefined ? undefined : namedSession(config, sessionKey);
     return { ...rest, ...(known?.ok === true ? { sessionKey: asSessionKey(known.value.key) } : {}) };
   };
-  /** Ids of the session's incarnations: an archive whose metadata was lost is found by them. */
+  /** The ids that the session has had, by which an archive without metadata is found. */
   const incarnations = async (key: string): Promise<ReadonlySet<string>> => {
     if (sessions.find(key) === undefined) return new Set();
     const history = await ask(key, (session) => session.history());

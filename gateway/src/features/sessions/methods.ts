@@ -40,7 +40,7 @@ function knownChanges({
 }
 
 export function sessionMethods({ config, connections, followers, sessions, ask }: MethodPorts): Handlers {
-  /** A session that exists: it begins with its first message. */
+  /** A session that exists, that is, one that has had a message. */
   const existing = (raw: string): Result<NamedSession> => {
     const found = namedSession(config, raw);
     if (!found.ok || sessions.find(found.value.key) !== undefined) return found;
@@ -77,10 +77,10 @@ export function sessionMethods({ config, connections, followers, sessions, ask }
       if (result.ok && changes.label !== undefined) sessions.setLabel(key, changes.label);
       return result;
     },
-    // A second reset would archive what the first one left: these two are asked once.
+    // `once`: after a lost answer, a second reset would archive the new conversation.
     "session.reset": (_caller, params) => askExisting(params.sessionKey, (session) => session.reset(), "once"),
     "session.compact": (_caller, params) => askExisting(params.sessionKey, (session) => session.compact(params.keepMessages), "once"),
-    /** Also of a session that does not exist yet: what its first message would get. */
+    /** For a session that does not exist yet, the prompt of its first message. */
     "session.prompt": async (_caller, params) => {
       const found = writableSession(config, params.sessionKey);
       if (!found.ok) return found;
