@@ -1,6 +1,6 @@
 /**
- * The only writer of a session: one synchronous transaction that dedupes, reduces, checks the invariants and stores everything
- * that follows. Memory is changed after the commit and is only a cache; what an event does not survive a crash of, it must not do.
+ * The only writer of a session: one synchronous transaction that dedupes the event, reduces it, checks the invariants and stores the
+ * step. Memory is a cache and changes only after the commit, so that a crash loses no effect of an event.
  */
 import type { SessionClock } from "./clock.ts";
 import type { Step } from "./machine/draft.ts";
@@ -16,7 +16,7 @@ export interface ApplyPorts {
   /** In [0, 1). */
   readonly random: () => number;
   readonly freshId: () => string;
-  /** Clients have been handed every event up to here, in this life. */
+  /** Clients have received every event up to here, in this incarnation. */
   readonly published: () => number;
   /** After the commit, before `apply` returns. */
   readonly committed: (before: State | undefined, step: Step) => void;
@@ -82,7 +82,7 @@ export class Applier {
         store.write(before, step, seen);
         stored = step.state;
       } else if (before && seen) {
-        // Nothing came of it, and that is the answer to keep: a repetition must not find something to do later.
+        // The event had no effect. Its key is stored all the same, so that a repetition has no effect later.
         store.write(before, step, seen);
       }
       return { answer, duplicate: false, step };

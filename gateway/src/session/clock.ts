@@ -1,21 +1,21 @@
 /**
- * The session's own clock: it counts the time that really went by while a run was looked after, and no jump of the wall clock,
- * no suspended laptop and no outage moves it. Deadlines and budgets run on it, so that a day forwards or backwards changes no
- * outcome; people get wall time. The arithmetic is pure; the class only remembers the last reading.
+ * The session's own clock for deadlines and budgets: it counts only time in which the session was served. A jump of the wall clock, a
+ * suspended laptop or an outage does not move it, so none of them changes an outcome. People get wall time. The arithmetic is pure; the
+ * class only stores the last reading.
  */
 
 export interface Reading {
   /** Epoch ms, as the machine says. */
   readonly wall: number;
-  /** Ms of the session's life that count. */
+  /** Counted ms since the session began. */
   readonly now: number;
 }
-/** How much later than planned something may come and still count as time. */
+/** A wake that is later than planned by more than this counts as an interruption. */
 export const CLOCK_SLACK_MS = 60_000;
 
 /**
- * The next reading. Someone looks at least when the alarm is due (`expectedWall`), so a gap that goes far beyond that is a
- * jump or a sleep, and a negative one is a jump: neither counts.
+ * The next reading. The clock is read at the latest when the alarm is due (`expectedWall`), so a gap that goes far beyond it is a jump or
+ * an interruption, and a negative gap is a jump. Neither counts.
  */
 export function advance(last: Reading, wall: number, expectedWall: number): Reading {
   const gap = wall - last.wall;
@@ -38,7 +38,7 @@ export class SessionClock {
     this.#last = advance(this.#last, this.#wall(), this.#expectedWall);
     return this.#last;
   }
-  /** What an earlier life had counted. `expectedWall`: when it meant to be awake again. */
+  /** Continues the count of an earlier incarnation, which would have woken at `expectedWall`. */
   restore(last: Reading, expectedWall: number): void {
     this.#last = last;
     this.#expectedWall = expectedWall;

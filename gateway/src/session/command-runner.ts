@@ -1,4 +1,4 @@
-/** Carries out slash commands of a session, and words what they did. commands.ts parses them. */
+/** Executes the slash commands of a session and writes their answers. commands.ts parses them. */
 import type { ChatSendResult } from "../../../protocol/gen/types.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import type { Result } from "../ports/result.ts";
@@ -11,7 +11,7 @@ import { activeRun, shownState } from "./machine/state.ts";
 
 const ok = <T>(value: T): Result<T> => ({ ok: true, value });
 
-/** The answer to a message whose id was a command's before: the command is not carried out again. */
+/** The answer to a repeated command, which is not executed again. */
 export function repeated(answer: Answer | undefined): Result<ChatSendResult> {
   if (!answer) throw new Error("the session answered a message with something else");
   return ok({ status: "command", command: answer.type, response: "This was done before." });
@@ -85,7 +85,7 @@ export class CommandRunner {
   #modelName(): string | undefined {
     const { known } = this.#driver.contexts;
     const model = this.#driver.state?.settings.model ?? known?.agent.model ?? known?.config.model;
-    // A provider chosen without a model gets its usual one: that is what will be asked.
+    // A provider without a model uses its default model, so that one is shown.
     return model && `${model.provider}/${resolveModelId(model)}`;
   }
   #thinkLevel(): string | undefined {

@@ -1,4 +1,4 @@
-/** What clients get of the log: rows become `chat` and `session` events, the same ones each time. Pure. */
+/** Turns rows of the log into `chat` and `session` events for clients, the same ones each time. Pure. */
 import { asCallId, asRunId, asSessionKey, type ChatEvent, type ChatMessage, type SessionEventKind } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../ports/gateway.ts";
 import { EVENT_ARGS_CHARS, PREVIEW_CHARS } from "./machine/limits.ts";

@@ -1,7 +1,7 @@
 /**
- * The conversation in memory, ready for the model: read from the log once in a life of the object, then only appended to, so
- * that a message costs the same after ten as after two thousand. Before it stands the summary of what was archived. Memory only:
- * the log and the state are the truth.
+ * The conversation in memory, in the form for the model. Each incarnation reads it from the log once and then only appends, so that the
+ * cost of a message does not grow with the conversation. The summary of archived messages comes first. A cache: the log and the state
+ * are authoritative.
  */
 import { tokensOfMessage } from "../models/estimate.ts";
 import { isMediaBlock, type Message } from "../ports/messages.ts";
@@ -20,7 +20,7 @@ export interface Item extends Weighed {
 export class History {
   #rows: LogRow[] = [];
   #items: Item[] = [];
-  /** What the model gets; the summary is not among the items. */
+  /** The messages for the model, with the summary, which is not among the items. */
   #messages: Message[] = [];
   #summary: Message | undefined;
   /** For the next user message: what happened outside of the conversation. */
@@ -56,7 +56,7 @@ export class History {
     this.#items.push({ row, message, tokens, upto: (this.#items.at(-1)?.upto ?? 0) + tokens });
     this.#messages.push(message);
   }
-  /** What the model gets. The list grows in place; callers must not change it. */
+  /** The messages for the model. The list grows in place; callers must not change it. */
   get messages(): readonly Message[] {
     return this.#messages;
   }
@@ -64,11 +64,11 @@ export class History {
   get items(): readonly Item[] {
     return this.#items;
   }
-  /** Of the messages and the summary, estimated. */
+  /** Estimated tokens of the messages and the summary. */
   get tokens(): number {
     return (this.#items.at(-1)?.upto ?? 0) + (this.#summary ? tokensOfMessage(this.#summary) : 0);
   }
-  /** Of the messages behind that row, estimated. */
+  /** Estimated tokens of the messages after this row. */
   tokensAfter(seq: number): number {
     let low = 0;
     for (let high = this.#items.length; low < high; ) {
@@ -90,7 +90,7 @@ export class History {
     if (this.#untranscribed.size === 0) return [];
     return this.#rows.filter((row): row is UserRow => row.kind === "user" && this.#untranscribed.has(row.seq));
   }
-  /** A row has got another body. */
+  /** Replaces the body of a row. */
   amend(row: UserRow): void {
     const rows = this.#rows.map((old) => (old.seq === row.seq ? row : old));
     this.#begin(rows, this.#summary);

@@ -1,5 +1,5 @@
 /**
- * What people on a platform see while a run is under way: that the agent is typing, and the answer as it grows. Best effort: both may
+ * Shows people on a platform the progress of a run: that the agent is typing, and the answer while it is generated. Best effort: both may
  * fail or be lost with an incarnation; the Reply effect sends the answer itself.
  */
 import type { GatewayPort } from "../ports/gateway.ts";
@@ -10,12 +10,12 @@ export interface PlatformViewPorts {
   readonly state: () => State | undefined;
   readonly gateway: Pick<GatewayPort, "reply">;
   readonly now: () => number;
-  /** Calls back once, unless prevented by what it returns. */
+  /** Calls back once. The returned function cancels it. */
   readonly after: (ms: number, work: () => void) => () => void;
 }
 /** The channel stops by itself after two minutes. */
 const RENEW_MS = 60_000;
-/** As often as platforms take edits; the channel brakes once more. */
+/** About as often as platforms accept edits; the channel has a rate limit of its own. */
 const LIVE_MS = 1_500;
 
 export class PlatformView {

@@ -1,6 +1,6 @@
 /**
- * How full the model's window is, and where a compaction cuts (product rule P5.3). Pure: tokens decide, never the number of
- * messages. What a provider has counted is believed; the rest is estimated (models/estimate.ts).
+ * Computes the context budget and the cut of a compaction (product rule P5.3). Pure: counts tokens, never messages. Uses the provider's
+ * counts where there are any, and estimates otherwise (models/estimate.ts).
  */
 import type { CompactionConfig } from "../../../protocol/gen/types.ts";
 import { tokensOfChars } from "../models/estimate.ts";
@@ -12,9 +12,9 @@ import { cutMiddle, textOf } from "./machine/text.ts";
 
 export interface ContextBudget {
   readonly window: number;
-  /** More than this and there would be too little left for the answer. */
+  /** Above this there is too little headroom for the answer. */
   readonly threshold: number;
-  /** Of the last messages, to stay word for word. */
+  /** Tokens of the last messages that stay word for word. */
   readonly keep: number;
 }
 const DEFAULT_RESERVE = 20_000;
@@ -27,7 +27,7 @@ export function contextBudget(window: number, config: CompactionConfig | undefin
 /** A summary must leave most of a small window to the conversation. */
 export const summaryChars = (window: number): number => Math.max(400, Math.min(LIMITS.summaryChars, Math.floor((window / 8 / 1.2) * 4)));
 /**
- * Of what stays after a compaction: at most half of what the prompt and a summary leave, so that the next compaction is not due at
+ * Tokens that stay after a compaction: at most half of what the prompt and the summary leave, so that the next compaction is not due at
  * once. `fixed`: tokens of the prompt and the tools.
  */
 export const keepBeside = ({ window, threshold, keep }: ContextBudget, fixed: number): number =>
@@ -39,9 +39,9 @@ export interface Weighed {
   readonly tokens: number;
 }
 /**
- * Where to cut so that about `keep` tokens stay. Never between a call and its result; it may be inside a run, before an answer whose
- * calls are all answered. The last complete exchange stays, and so does the newest message of the user: as it is, or, when the run
- * that it began is too long, quoted beside the summary. Undefined: nothing can leave.
+ * Where to cut so that about `keep` tokens stay: never between a call and its result, but possibly inside a run. The last complete
+ * exchange stays. So does the user's newest message, unless its run is too long; then it is quoted beside the summary. Undefined: nothing
+ * can be archived.
  */
 export function planCut(items: readonly Weighed[], keep: number): CutPlan | undefined {
   const latest = lastExchange(items);
@@ -55,7 +55,7 @@ export function planCut(items: readonly Weighed[], keep: number): CutPlan | unde
   at = atBeginning(items, at, latest, keep);
   return at <= 0 ? undefined : cutBefore(items, at);
 }
-/** A message of the user is the better place, where it costs no more than half of what may stay. */
+/** Prefers a cut before a message of the user, if that costs at most half of the tokens that may stay. */
 function atBeginning(items: readonly Weighed[], from: number, latest: number, keep: number): number {
   let given = 0;
   for (let at = from; at <= latest; at++) {

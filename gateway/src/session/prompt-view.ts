@@ -1,6 +1,6 @@
 /**
- * What the model would get now (`session.prompt`): the system prompt by section, the tools, and how much of the window all of
- * it takes. Reads what the next model call would read; calls no model, writes nothing of the session's.
+ * Shows the prompt of the next model call (`session.prompt`): the system prompt by section, the tools, and their share of the window.
+ * Calls no model and writes nothing.
  */
 import { asAgentId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
 import { tokensOfMessages, tokensOfText, tokensOfTool } from "../models/estimate.ts";

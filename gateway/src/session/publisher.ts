@@ -1,6 +1,6 @@
 /**
- * The way of events to clients: one publish at a time and in order, text deltas joined on the way. The model's stream never
- * waits for it. Log events are handed over at least once; deltas may be lost, because the log says everything again in full.
+ * Publishes events to clients: one publish at a time, in order, with text deltas joined. The model's stream never waits for it. Log events
+ * are delivered at least once; deltas may be lost, because the log has the whole text.
  */
 import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../ports/gateway.ts";
@@ -19,7 +19,7 @@ export interface PublisherPorts {
   readonly sessionKey: string;
   readonly publish: (news: readonly SessionNews[]) => Promise<void>;
   readonly now: () => number;
-  /** Calls back once; returns how to prevent it. */
+  /** Calls back once. The returned function cancels it. */
   readonly after: (ms: number, work: () => void) => () => void;
 }
 export interface Delta {
@@ -57,11 +57,11 @@ export class Publisher {
     if (this.#waitingChars > DELTA_BACKLOG_CHARS) this.#dropDeltas();
     this.#wake();
   }
-  /** How much of this attempt's text is on its way or there: the next delta begins exactly behind it. */
+  /** Characters of this attempt's text that were sent: the next delta begins right after them. */
   sentChars(of: Omit<Delta, "offset" | "text">): number {
     return attemptOf(of) === this.#lastAttempt ? this.#sentChars : 0;
   }
-  /** After everything that was handed in before it. True: clients have been handed it. */
+  /** Publishes after everything that was given before. True: the clients have it. */
   news(news: readonly SessionNews[]): Promise<boolean> {
     if (news.length === 0) return Promise.resolve(true);
     return new Promise((resolve) => {

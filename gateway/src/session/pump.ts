@@ -1,6 +1,6 @@
 /**
- * Starts what the outbox says is open, each effect at most once in a life of the object. Knows nothing of what effects do:
- * interpreters are given. What is lost with a life is started again in the next, because the outbox says so.
+ * Starts the open effects of the outbox, each at most once per incarnation; effects that were lost with an earlier incarnation start
+ * again. Does not know the effects: it gets their interpreters.
  */
 import { backoffMs } from "../../../protocol/runtime/backoff.ts";
 import type { Effect } from "./machine/effect.ts";
@@ -8,12 +8,12 @@ import type { Effect } from "./machine/effect.ts";
 export interface Flight {
   /** Fires when the effect is no longer wanted. */
   readonly signal: AbortSignal;
-  /** The effect was open when this life began, so an earlier life may have started it. */
+  /** The effect was open when this incarnation began, so an earlier one may have started it. */
   readonly inherited: boolean;
-  /** Starts in this life before this one. */
+  /** Earlier starts in this incarnation. */
   readonly tries: number;
 }
-/** `done`: don't start it again in this life, whether it stays open or not. */
+/** `done`: not started again in this incarnation, also when it stays open. */
 export type FlightEnd = "done" | { readonly retryInMs: number };
 export type StartEffect = (effect: Effect, flight: Flight) => Promise<FlightEnd>;
 
@@ -49,7 +49,7 @@ export class Pump {
   readonly #inherited: ReadonlySet<string>;
   readonly #entries = new Map<string, Entry>();
 
-  /** To be made when the state is loaded: what is open then was left by an earlier life. */
+  /** Create it when the state is loaded: the effects that are open then come from an earlier incarnation. */
   constructor(ports: PumpPorts) {
     this.#ports = ports;
     this.#inherited = new Set(ports.outbox().map((effect) => effect.id));
@@ -70,7 +70,7 @@ export class Pump {
     const startAt = this.#startAt(effect);
     return startAt !== undefined && startAt <= now;
   }
-  /** Undefined: it is under way, or done with in this life. */
+  /** Undefined: it is running, or done in this incarnation. */
   #startAt(effect: Effect): number | undefined {
     const entry = this.#entries.get(effect.id);
     const notBefore = "notBefore" in effect ? effect.notBefore : 0;

@@ -1,4 +1,4 @@
-/** When a session is reset by itself (product rule P3.2). Pure: calendar arithmetic on the instants it is given. */
+/** Decides when a session is reset automatically (product rule P3.2). Pure calendar arithmetic. */
 import type { ResetPolicy, ResetPolicyConfig, ResetPolicyPatch } from "../../../protocol/gen/types.ts";
 
 export const DEFAULT_RESET_HOUR = 4;

@@ -1,4 +1,4 @@
-/** What the search index and other conversations ask of a session: its messages as text, and how a run ended. Changes nothing. */
+/** Views for the search index and for other sessions: messages as text, and the end of a run. Changes nothing. */
 import { searchable } from "../storage/searchable.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type { RunEnd } from "../ports/session.ts";

@@ -1,4 +1,4 @@
-/** What tools give, as blocks for the model. Pure; any JSON is taken, nothing is trusted to have a shape. */
+/** Converts results of tools to blocks for the model. Pure; accepts any JSON and trusts no shape. */
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
@@ -32,7 +32,7 @@ function asBlock(value: unknown): Block | undefined {
   const { type, text, data, mimeType, r2Key } = value;
   if (type === "text" && typeof text === "string") return { type: "text", text };
   if (type === "image" && typeof data === "string" && typeof mimeType === "string") return { type: "image", data, mimeType };
-  // Whether there is such a file, and whether it is this call's, is checked before the result is taken in.
+  // The session checks later that the file exists and belongs to this call.
   if (type === "image" && typeof r2Key === "string" && r2Key.length <= 1024 && typeof mimeType === "string")
     return { type: "image", r2Key, mimeType };
   return undefined;

@@ -1,6 +1,6 @@
 /**
- * The tools of a run: what the model is offered, and what its calls mean. PURE. A call names a tool exactly as it was offered;
- * anything else becomes an error that tells the model what is wrong (rule G4).
+ * The tools that a run offers to the model, and the targets of the model's calls. PURE. A call must use the exact name of an offered
+ * tool; any other becomes an error that tells the model what is wrong (rule G4).
  */
 import type { NodeEntry } from "../../../protocol/gen/types.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
@@ -57,7 +57,7 @@ function argumentsProblem(name: string, args: unknown): string | undefined {
     ? undefined
     : `Not run: the arguments of ${name} could not be read (${jsonProblem(String(raw))}). Write them again, as one JSON object.`;
 }
-/** What is wrong with a text that should have been a JSON object. */
+/** The problem of a text that should be a JSON object. */
 function jsonProblem(raw: string): string {
   try {
     const value: unknown = JSON.parse(raw);

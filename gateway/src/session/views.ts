@@ -1,4 +1,4 @@
-/** What the session tells of itself. Reads state and log; changes nothing. */
+/** The session's answers to clients that read. Reads state and log; changes nothing. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import {
   asRunId,
@@ -24,7 +24,7 @@ import { summaryMessage } from "./view.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import type { ResetPolicyConfig } from "../../../protocol/gen/types.ts";
 
-/** What an answer may carry beside its envelope, so that it fits a frame. */
+/** Limit for the content of an answer, so that the answer fits a frame. */
 const ANSWER_BYTES = LIMITS.frameBytes - 65_536;
 const ROWS_AT_ONCE = 500;
 

@@ -1,8 +1,8 @@
-/** PURE. When a session must be awake next, and whether its deadline has passed. Times are ms on the session's clock. */
+/** Computes when a session must wake next, and whether its deadline has passed. Times are ms on the session's clock. PURE. */
 import { LIMITS } from "./machine/limits.ts";
 import { archiveEffectId, modelEffectId, type Run } from "./machine/state.ts";
 
-/** What the pump has under way. */
+/** The effects that the pump is running. */
 export interface UnderWay {
   inFlight(): readonly string[];
   isRunning(effectId: string): boolean;
@@ -23,7 +23,7 @@ export const isOverdue = (run: Run, underWay: UnderWay, now: number): boolean =>
 /** Undefined: nothing waits for time to pass. */
 export function nextWake(run: Run, underWay: UnderWay, now: number): number | undefined {
   const times: number[] = [];
-  // Work in memory keeps its lease by being looked at.
+  // Each tick renews the lease of work in memory.
   if (underWay.inFlight().length > 0) times.push(now + LIMITS.leaseMs);
   if (run.phase !== "idle" && !isHeld(run, underWay)) times.push(run.deadline);
   const start = underWay.nextStart();

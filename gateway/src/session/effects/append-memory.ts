@@ -1,4 +1,4 @@
-/** AppendMemory: adds what was learnt to a daily file (promises P17, K27). Kept in its rows until the file has it, however long that takes. */
+/** AppendMemory: adds memories to a daily file (promises P17, K27). They stay in their rows until the file has them. */
 import type { MemoryFiles } from "../../ports/memory.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
@@ -11,11 +11,11 @@ export interface AppendPorts {
   readonly memory: MemoryFiles;
   readonly commit: (event: EventBody) => void;
 }
-/** Then people are told, and it goes on slowly. */
+/** After this many tries people are told, and the pauses grow. */
 export const PARKED_TRIES = 10;
 const PARKED_RETRY_MS = 3_600_000;
 
-/** When to try again after one more failure. The same way for all that must happen in the end. */
+/** The pause after a failure, for effects that are never given up. */
 export function retryLater(
   effect: EffectOf<"AppendMemory" | "DeleteMedia">,
   { tries }: Flight,

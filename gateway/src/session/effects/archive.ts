@@ -1,6 +1,6 @@
 /**
- * Archive: puts the transcript away and makes sure that it is there. What to put follows from the intent in the state and from
- * rows that never change, so doing it again writes the same object. Removes nothing itself.
+ * Archive: stores the transcript in the bucket and verifies it. The content follows from the intent in the state and from rows that never
+ * change, so a repetition writes the same object. Removes nothing.
  */
 import type { Message } from "../../ports/messages.ts";
 import type { GsvError, Result } from "../../ports/result.ts";
@@ -21,7 +21,7 @@ export interface ArchiveInput {
   readonly tokens: { readonly input: number; readonly output: number; readonly total: number };
 }
 export interface ArchiveStore {
-  /** Put, and read back: size, checksum and count are right when it says ok. */
+  /** Stores the archive and reads it back: when the result is ok, size, checksum and count are right. */
   put(input: ArchiveInput): Promise<Result<{ readonly key: string; readonly sha256: string; readonly count: number }>>;
 }
 export interface ArchivePorts {
@@ -39,7 +39,7 @@ export async function archive(effect: EffectOf<"Archive">, ports: ArchivePorts):
   const run = state?.run;
   if (!state || run?.phase !== "archiving" || run.stage !== "archive" || archiveEffectId(run) !== effect.id) return undefined;
   const messages: Message[] = [...ports.messages()].filter((row) => row.seq >= run.from && row.seq <= run.upto).map((row) => row.message);
-  // The summary is in no other transcript, so the session's own begins with it.
+  // No other transcript has the summary, so this one begins with it.
   const before = run.kind === "reset" && state.summary ? [summaryMessage(state.summary)] : [];
   const { identity, sessionId, usage } = state;
   const timer = new AbortController();
@@ -55,7 +55,7 @@ export async function archive(effect: EffectOf<"Archive">, ports: ArchivePorts):
         messages: [...before, ...messages],
         tokens: { input: usage.input, output: usage.output, total: usage.total },
       })
-      .catch(() => failed({ reason: "storage.failed", message: "The bucket did not answer as it should." })),
+      .catch(() => failed({ reason: "storage.failed", message: "The bucket did not answer correctly." })),
     ports
       .sleep(TIMEOUT_MS, timer.signal)
       .then(() => failed({ reason: "storage.failed", message: `The bucket did not answer within ${TIMEOUT_MS / 1000} s.` })),

@@ -1,4 +1,4 @@
-/** DeleteMedia: after a reset the old conversation's files go (product rule P3.2), but none that the fresh one or a waiting message names. */
+/** DeleteMedia: after a reset deletes the old conversation's files (product rule P3.2), except those that a later message refers to. */
 import type { SessionMedia } from "../../ports/media.ts";
 import { type ContentBlock, isMediaBlock, type Message } from "../../ports/messages.ts";
 import type { EffectOf } from "../machine/effect.ts";
@@ -21,7 +21,7 @@ export interface DeleteMediaPorts {
   readonly dropNumbers: (keep: ReadonlySet<string>) => void;
 }
 const ROWS_AT_ONCE = 200;
-/** Messages with files wait while it is at work. */
+/** Messages with files wait during a deletion. */
 const TIMEOUT_MS = 20_000;
 const AWAY = { ok: false, error: { reason: "storage.failed", message: "The bucket did not answer." } } as const;
 

@@ -1,4 +1,4 @@
-/** From an open effect to the interpreter that carries it out, with exactly the ports that it needs. Decides nothing. */
+/** Maps each open effect to its interpreter, with exactly the ports that the interpreter needs. Decides nothing. */
 import type { Applied } from "../apply.ts";
 import type { History } from "../history.ts";
 import type { Effect, EffectOf } from "../machine/effect.ts";

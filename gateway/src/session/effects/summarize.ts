@@ -1,6 +1,6 @@
 /**
- * Summarize: plans where an asked compaction cuts, or has the model summarise the next chunk of what is to be archived, or pick
- * memories from it before a reset. One call of the model at most, one event. Never retries and removes nothing: that is the machine's.
+ * Summarize: plans the cut of a requested compaction, or asks the model to summarise the next chunk, or to pick memories from it before a
+ * reset. Makes at most one model call and reports one event. Never retries and removes nothing: the machine does.
  */
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { GsvError } from "../../ports/result.ts";
@@ -30,12 +30,12 @@ export interface SummarizePorts {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly failed: (what: string, error: unknown) => void;
 }
-/** Over the model client's own bound, for one that does not keep it. */
+/** Added to the time limit of the model client, in case the client exceeds it. */
 const GUARD_MS = 5_000;
 const SUMMARY_TOKENS = 8_000;
-/** A conversation in which the user said less than this has nothing to remember. */
+/** A conversation with less text of the user than this has no memories. */
 const LEAST_SAID_CHARS = 8;
-/** What prompts weigh where nothing is known: only for compactions that are asked for. */
+/** Assumed tokens of the prompt where they are not known; only for requested compactions. */
 const USUAL_PROMPT_TOKENS = 2_000;
 
 /** Undefined: it is not wanted any more. */
@@ -65,7 +65,7 @@ export async function summarize(effect: EffectOf<"Summarize">, flight: Flight, p
 }
 const planned = (effectId: string, plan: CutPlan | undefined): EventBody => ({ type: "Planned", effectId, ...(plan ? { plan } : {}) });
 
-/** Asked for, so something should go even where there is room: all but about the last quarter. */
+/** The cut of a requested compaction that nothing forces: all but about the last quarter. */
 function forced(history: History, window: number, config: EffectiveConfig): CutPlan | undefined {
   const budget = keepBeside(contextBudget(window, config.compaction), USUAL_PROMPT_TOKENS);
   return planCut(history.items, Math.min(budget, Math.floor(history.tokens / 4)));

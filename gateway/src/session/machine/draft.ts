@@ -1,6 +1,6 @@
 /**
- * One step of the machine while it is being worked out. Phase functions write into a draft, `finishDraft` makes the step of it;
- * from outside `reduce` stays a pure function. Nothing here decides anything about runs.
+ * One step of the machine in the making. Phase functions write into a draft, and `finishDraft` turns it into the step, so that `reduce`
+ * is a pure function from outside. Decides nothing about runs.
  */
 import type { Usage } from "../../../../protocol/gen/types.ts";
 import type { Answer, ArchiveEnd, Event, EventBody, Stamp } from "./event.ts";
@@ -26,10 +26,10 @@ export interface Step {
   readonly cause: EventBody["type"];
   /** In the order in which they were taken. For the simulator and tests; never stored. */
   readonly transitions: readonly TransitionName[];
-  /** The very same object when nothing has changed; then there is nothing else either, but an answer. */
+  /** The same object when nothing has changed; then the step has an answer at most. */
   readonly state: State;
   readonly append: readonly LogRow[];
-  /** Rows that are there already and get another body: transcripts came in. */
+  /** Existing rows with a new body, which has transcripts. */
   readonly amend: readonly UserRow[];
   readonly queue: readonly QueueOp[];
   readonly results: readonly ResultOp[];
@@ -56,7 +56,7 @@ export interface Draft {
   answer: Answer | undefined;
   readonly cause: EventBody["type"];
   readonly transitions: TransitionName[];
-  /** A run or an archive has ended in this step, and what waits has not been looked at yet. */
+  /** A run or an archive has ended in this step, and the waiting work has not been started yet. */
   atNext: boolean;
 }
 
@@ -76,14 +76,14 @@ export const startDraft = (state: State, event: Event): Draft => ({
   answer: undefined,
 });
 
-/** Records a transition. Its phase is set beside. */
+/** Records a transition. The caller sets the phase. */
 export function take(d: Draft, name: TransitionName): void {
   d.transitions.push(name);
   const { to } = transitionOf(name);
   if (to !== undefined) d.atNext = to === "next";
 }
 
-/** Everything of a row but its number and time. */
+/** A row without its number and time. */
 export type RowBody<R extends LogRow = LogRow> = R extends LogRow ? Omit<R, "seq" | "at"> : never;
 export function append(d: Draft, body: RowBody): LogRow {
   const row: LogRow = { ...body, seq: d.state.nextSeq, at: d.at.wall };
@@ -159,7 +159,7 @@ export function finishDraft(d: Draft): Step {
       ended: d.ended,
       answer: d.answer,
     };
-  // A commit that happens anyway takes along what clients have got meanwhile.
+  // Every commit includes the events that clients have received meanwhile, which saves a commit of their own.
   d.state.deliveredSeq = Math.max(d.state.deliveredSeq, Math.min(at.published, d.state.nextSeq - 1));
   const delivered = d.state.deliveredSeq;
   const deliver = d.state.outbox.find((effect) => effect.type === "Deliver");

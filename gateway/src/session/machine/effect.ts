@@ -1,8 +1,8 @@
 /**
- * What the machine wants done. An effect is kept in the state's outbox from the commit that decides on it until the commit that
- * takes in its end, so it survives everything; it names what it needs (log rows, calls), never carries it. Pure data.
+ * The effects that the machine decides on. An effect is in the state's outbox from the commit that decides on it until the commit of its
+ * end, so it survives crashes. It refers to its inputs (log rows, calls) and never contains them. Pure data.
  *
- * Ids derive from the state: the same decision has the same id in every life of the object, another attempt has another.
+ * Ids derive from the state: the same decision has the same id in every incarnation, and each attempt has an id of its own.
  */
 
 import type { ToolTarget } from "../../ports/tool-target.ts";
@@ -15,7 +15,7 @@ export interface CallModel {
   /** Not before this, on the session's clock: the wait between two tries. */
   readonly notBefore: number;
 }
-/** Have a tool run. Ends in ToolResult; on the way ToolSent, ToolOffline or ToolUncertain may come. */
+/** Run a tool. Ends in ToolResult; before that ToolSent, ToolOffline or ToolUncertain may come. */
 export interface DispatchTool {
   readonly type: "DispatchTool";
   readonly id: string;
@@ -50,7 +50,7 @@ export interface Summarize {
   readonly id: string;
   readonly notBefore: number;
 }
-/** Add a text to a daily file; it is kept beside, under the effect's id. Never given up. Ends in EffectDone. */
+/** Add a text to a daily file; the text is stored under the effect's id. Never given up. Ends in EffectDone. */
 export interface AppendMemory {
   readonly type: "AppendMemory";
   readonly id: string;
@@ -72,7 +72,7 @@ export interface Archive {
   readonly id: string;
   readonly notBefore: number;
 }
-/** Tell the platform that a run's message came from how it ended. Ends in EffectDone. */
+/** Send the end of a run to the platform that its message came from. Ends in EffectDone. */
 export interface Reply {
   readonly type: "Reply";
   readonly id: string;

@@ -1,6 +1,6 @@
 /**
- * What can happen to a session, and what it answers. Pure data. The stamp is everything that a pure function can't know: the
- * time, a fresh id, a random number, and what the store has beside the state.
+ * The events of a session, and its answers. Pure data. The stamp of an event has everything that a pure function can't know: the time, a
+ * fresh id, a random number, and the parts of the store that are not in the state.
  */
 import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { LedgerEntry } from "../../calls/rules.ts";
@@ -20,16 +20,16 @@ export interface Stamp {
   readonly jitter: number;
   /** Never used before. */
   readonly freshId: string;
-  /** Clients have been handed every event up to here. */
+  /** Clients have received every event up to here. */
   readonly published: number;
-  /** At the front of the queue: what is only to be known, and the first message behind it, which a run answers. */
+  /** The quiet messages at the front of the queue, and the first message after them, which a run answers. */
   readonly quiet: readonly QueuedMessage[];
   readonly head: QueuedMessage | undefined;
   /** With an Abort that names a run: the message in the queue that would start it. */
   readonly named: QueuedMessage | undefined;
 }
 
-/** What became of a call that the model asked for, as far as the tools say. */
+/** The target of a call that the model asked for, or why there is none. */
 export type CallTarget =
   | {
       readonly kind: "native";
@@ -59,7 +59,7 @@ export interface ReplyCall {
   readonly target: CallTarget;
 }
 export type EventBody =
-  /** Someone says something. `bytes` is its size in the queue. */
+  /** A message arrives. `bytes` is its size in the queue. */
   | {
       readonly type: "UserMessage";
       readonly identity: SessionIdentity;
@@ -89,14 +89,14 @@ export type EventBody =
       readonly budget?: Budget;
       /** Length of [chosen model, ...fallbacks]. */
       readonly models: number;
-      /** Some text had come: the run was getting further. */
+      /** The model had sent text, so the run was making progress. */
       readonly streamed: boolean;
-      /** The context is too large for the model, and this could leave it. */
+      /** The context is too large for the model; this is what could be archived. */
       readonly plan?: CutPlan;
     }
   /** The model was not called: there would be too little headroom for an answer. */
   | { readonly type: "ContextFull"; readonly effectId: string; readonly plan: CutPlan; readonly budget: Budget }
-  /** Where an asked compaction cuts. No plan: nothing can leave. */
+  /** The cut of a requested compaction. No plan: nothing can be archived. */
   | { readonly type: "Planned"; readonly effectId: string; readonly plan?: CutPlan }
   /** One chunk is in the summary, or its memories are found. `cursor`: where the next one begins. */
   | {
@@ -104,7 +104,7 @@ export type EventBody =
       readonly effectId: string;
       readonly cursor: number;
       readonly summary: string;
-      /** All that were gathered, those of earlier chunks too. */
+      /** All memories so far, those of earlier chunks included. */
       readonly memories: string;
       readonly day?: MemoryDay;
       readonly usage?: Usage;
@@ -119,7 +119,7 @@ export type EventBody =
   | {
       readonly type: "ToolResult";
       readonly callId: string;
-      /** Who reports it. */
+      /** The target that reports the result. */
       readonly from: ToolTarget;
       readonly content: readonly ContentBlock[];
       readonly outcome: ToolOutcome;
@@ -141,11 +141,11 @@ export type EventBody =
   | { readonly type: "Delivered"; readonly upto: number }
   /** A CancelTool, StoreResult, AppendMemory or DeleteMedia has ended, or is given up. */
   | { readonly type: "EffectDone"; readonly effectId: string }
-  /** An effect failed so often that people should know. It is tried on. */
+  /** An effect has failed so often that people are told. It is still retried. */
   | { readonly type: "Parked"; readonly effectId: string; readonly text: string }
-  /** Something from outside that people are to know, and the model with the next message. */
+  /** A note from outside, for people and, with `forModel`, for the model with the next message. */
   | { readonly type: "Noted"; readonly text: string; readonly forModel?: true }
-  /** Put and read back. `count` messages are in it. */
+  /** The archive was stored and read back. It has `count` messages. */
   | { readonly type: "Archived"; readonly effectId: string; readonly key: string; readonly count: number }
   | { readonly type: "ArchiveFailed"; readonly effectId: string; readonly error: GsvError }
   | { readonly type: "Abort"; readonly runId?: string }
@@ -162,12 +162,12 @@ export type EventBody =
     }
   /** A new incarnation of the object: what was under way in memory is gone. */
   | { readonly type: "Woke" }
-  /** A deadline may have passed. `inFlight`: effects that are under way in this life. */
+  /** A deadline may have passed. `inFlight`: effects that run in this incarnation. */
   | { readonly type: "Tick"; readonly inFlight: readonly string[] };
 export type Event = EventBody & Stamp;
 export type EventOf<T extends EventBody["type"]> = Extract<EventBody, { readonly type: T }> & Stamp;
 
-/** What the asker is told, and what a repetition of the same message is told again. */
+/** The answer to the caller, and again to a repetition of the same event. */
 export type Answer =
   | { readonly type: "accepted"; readonly runId: string; readonly queued: boolean; readonly seq?: number }
   | { readonly type: "refused"; readonly error: GsvError }

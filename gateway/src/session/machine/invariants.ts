@@ -1,6 +1,6 @@
 /**
- * What must hold after every commit. Checked inside the transaction: a step that breaks one is rolled back as if it had not
- * happened, because a wrong state would stay. Pure; says what is wrong, never repairs.
+ * The invariants after every commit. Checked inside the transaction: a step that breaks one is rolled back, because a wrong state would
+ * stay. Pure; reports violations, never repairs.
  */
 import { isRepeatable, type OpenCall } from "../../calls/open-call.ts";
 import type { Step } from "./draft.ts";
@@ -80,7 +80,7 @@ export function checkState(state: State): void {
   must(state.messageCount >= 0, () => "fewer than no messages");
   must(state.closed.length <= CLOSED_CALLS, () => "too many closed calls are remembered");
 }
-/** Its effect is open until it is handed over for the only time, or, if it may be handed over again, as long as the call is. */
+/** Whether the call must have an open effect: until its only hand-over, or, for a repeatable call, as long as the call is open. */
 const hasDispatch = (call: OpenCall): boolean => call.status === "planned" || isRepeatable(call);
 
 /** Each call has exactly one result before the next assistant message, and no user message comes between. */

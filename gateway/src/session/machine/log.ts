@@ -1,5 +1,5 @@
 /**
- * The rows of a session's log: at once the model's history, the clients' events and the source of archives. Pure data.
+ * The rows of a session's log, from which the model's history, the clients' events and the archives are made. Pure data.
  *
  * A row takes `seqSpan` numbers: its own, and one more for each event beyond the first that clients get of it, so that every
  * event has a `sessionSeq` of its own and none has to be stored twice.
@@ -12,7 +12,7 @@ interface RowBase {
   readonly seq: number;
   /** Wall time, for people. */
   readonly at: number;
-  /** The run that clients know it by; empty for what belongs to none. */
+  /** The run that the row belongs to; empty for none. */
   readonly runId: string;
 }
 export interface UserRow extends RowBase {
@@ -50,7 +50,7 @@ export interface ToolResultRow extends RowBase {
   readonly durationMs?: number;
 }
 export type NoticeKind = "error" | "aborted" | "late" | "note" | "reset" | "compacted" | "settings";
-/** Something that clients are told. Never a message of the conversation; `forModel` is put before the next user message. */
+/** A notice to clients. Never a message of the conversation; `forModel` is put before the next user message. */
 export interface NoticeRow extends RowBase {
   readonly kind: "notice";
   readonly notice: NoticeKind;
@@ -58,7 +58,7 @@ export interface NoticeRow extends RowBase {
   readonly reason?: string;
   readonly forModel?: string;
   readonly usage?: Usage;
-  /** The archive that this says has been made: where, and the messages in it. */
+  /** The archive that the notice reports: its key, and the number of its messages. */
   readonly archive?: { readonly key: string; readonly count: number };
 }
 export type LogRow = UserRow | AssistantRow | ToolResultRow | NoticeRow;

@@ -1,8 +1,8 @@
 /**
- * The session as a function: what is, and what happens, give what will be, what is written, and what is to be done. Pure: no
- * clock, no ids, no randomness, no I/O (all of that is in the event's stamp), and nothing is ever changed in place.
+ * The session as a pure function: state and event in; new state, rows and effects out. No clock, ids, randomness or I/O (the event's
+ * stamp has them), and no change in place.
  *
- * Completions of effects that are no longer wanted drop themselves, because effects' ids derive from the state.
+ * The completion of an effect that is no longer wanted is dropped, because its id does not fit the state.
  */
 import { appendNotice, type Draft, finishDraft, settle, type Step, startDraft, take } from "./draft.ts";
 import type { Event, EventOf } from "./event.ts";
@@ -108,14 +108,14 @@ function effectDone(d: Draft, event: EventOf<"EffectDone">): void {
       return;
   }
 }
-/** Told to people; the effect stays open. */
+/** Tells people about a failing effect, which stays open. */
 function parked(d: Draft, event: EventOf<"Parked">): void {
   if (!d.state.outbox.some((effect) => effect.id === event.effectId)) return;
   take(d, "effectParked");
   appendNotice(d, { notice: "note", runId: "", text: event.text });
 }
 
-/** Rule R3. Named or not: a run that has not begun is taken off the queue, any other id means nothing. */
+/** Rule R3. A named run that has not begun is removed from the queue; an unknown id has no effect. */
 function abort(d: Draft, event: EventOf<"Abort">): void {
   const { state, at } = d;
   const { run } = state;
@@ -157,7 +157,7 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
   if (cleared.has("systemPrompt")) delete settings.systemPrompt;
   if (cleared.has("maxTokens")) delete settings.maxTokens;
   if (event.settings || cleared.size > 0) state.settings = settings;
-  // Another model counts differently, and another prompt weighs differently.
+  // The known token count is of the old model and the old prompt.
   if (event.settings?.model || event.settings?.systemPrompt !== undefined || cleared.has("model") || cleared.has("systemPrompt"))
     delete state.context;
   if (event.label !== undefined) state.label = event.label;
@@ -171,7 +171,7 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
 function woke(d: Draft): void {
   const { run } = d.state;
   if (run.phase === "thinking") {
-    // A call that waits for its next try had not been made.
+    // A call that waits for its next try has not been made yet.
     const call = d.state.outbox.find((effect) => effect.id === modelEffectId(run));
     if (call?.type !== "CallModel" || call.notBefore <= d.at.now) restartThinking(d, run);
   } else if (run.phase === "acting") actingWoke(d, run);

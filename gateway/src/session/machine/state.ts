@@ -1,6 +1,6 @@
 /**
- * What a session is, between two events. Pure data, JSON-safe; stored as one row (settings and earlier incarnations, which are
- * large and change seldom, in rows of their own; the same for the summary and for what a compaction has gathered so far).
+ * The state of a session between two events. Pure data, JSON-safe; stored as one row. Parts that are large and seldom change (settings,
+ * earlier session ids, the summary, the work of an archive) have rows of their own.
  *
  *   idle      -- UserMessage -->                 thinking     (or archiving first, when the reset policy says so)
  *   thinking  -- ModelReplied, no calls -->      idle | thinking (the next in the queue)
@@ -14,7 +14,7 @@
  *   archiving -- Archived, ArchiveFailed -->     archiving | idle | thinking
  *
  * A compaction goes plan -> summarize -> archive (one with a number of messages: plan -> archive), a reset archive -> summarize.
- * Whatever the way, the conversation moves on in one commit, after its archive was read back.
+ * Each ends in one commit that turns the conversation over, after its archive was read back.
  *
  * Durations run on the session's own clock (`now`, see ../clock.ts), which no jump of the wall clock moves; `wall` is for people.
  */
@@ -26,7 +26,7 @@ import type { ToolTarget } from "../../ports/tool-target.ts";
 import { dueAt, type OpenCall } from "../../calls/open-call.ts";
 import type { Effect } from "./effect.ts";
 
-/** What one run may use, as the configuration said when it last called the model. */
+/** The limits of one run, from the configuration of its last model call. */
 export interface Budget {
   readonly steps: number;
   readonly ms: number;
@@ -41,10 +41,10 @@ interface RunCore {
   /** Who caused the run. */
   readonly origin: Origin;
   readonly directives: Directives;
-  /** Where the message came from, when that is a platform: its end is sent there. */
+  /** The platform's conversation that the message came from; the run's end is sent there. */
   readonly reply?: ReplyRoute;
   readonly startedAt: number;
-  /** When the run last got further: a step was committed, a result came in, another model was chosen. */
+  /** When the run last made progress: a step was committed, a result came in, another model was chosen. */
   readonly progressAt: number;
   /** Counts model answers, from 1. */
   readonly step: number;
@@ -61,7 +61,7 @@ export interface Idle {
 }
 export interface Thinking extends RunCore {
   readonly phase: "thinking";
-  /** Every start of this step's model call has its own number; a completion of another one drops itself. */
+  /** Each start of this step's model call has its own number; completions of other attempts are dropped. */
   readonly attempt: number;
   /** Failures of this step at the present model. */
   readonly tries: number;
@@ -93,15 +93,15 @@ export interface ArchiveIntent {
 }
 /** Where a compaction cuts. */
 export interface CutPlan {
-  /** The conversation goes on here. */
+  /** The conversation continues with this seq. */
   readonly contextFrom: number;
-  /** Messages that go, and that stay. */
+  /** Numbers of the messages that are archived and that stay. */
   readonly count: number;
   readonly kept: number;
-  /** Wall times of the first and the last message that go. */
+  /** Wall times of the first and the last archived message. */
   readonly firstAt: number;
   readonly lastAt: number;
-  /** The newest message of the user, word for word, when it is among those that go (the cut is inside its run). */
+  /** The user's newest message, word for word, when it is archived too (the cut is inside its run). */
   readonly task?: string;
 }
 /** A run that waits until there is headroom for its next model call. */
@@ -114,7 +114,7 @@ export interface Archiving extends ArchiveIntent {
   readonly ordinal: number;
   /** Every start of an effect has its own number. */
   readonly attempt: number;
-  /** Of the present stage or chunk: failures, and times that it was lost and started again. */
+  /** Failures and restarts of the present stage or chunk. */
   readonly failures: number;
   readonly restarts: number;
   /** Rows that leave the conversation: seq in [from, upto]. */
@@ -125,13 +125,13 @@ export interface Archiving extends ArchiveIntent {
   readonly kept: number;
   readonly firstAt: number;
   readonly lastAt: number;
-  /** The summary (or the memories of a reset) has everything before this. */
+  /** The summary (or the memories of a reset) covers everything before this seq. */
   readonly cursor: number;
   /** Model calls that came to an end. */
   readonly chunks: number;
-  /** The model failed for good, or there was too much: a note stands for what is not in the summary. */
+  /** The model failed permanently, or there was too much text: a note replaces the rest of the summary. */
   readonly plain: boolean;
-  /** Wall time, part of the key of a compaction's archive; fixed here, so that doing it again writes the same object. */
+  /** Wall time, part of the archive's key; stored here, so that a repetition writes the same object. */
   readonly archivedAt: number;
   readonly newSessionId: string;
   /** A reset's archive, once it has been read back. */
@@ -139,7 +139,7 @@ export interface Archiving extends ArchiveIntent {
   readonly deadline: number;
   readonly resume?: WaitingRun;
 }
-/** What an archive has gathered so far. Large, so in a row of its own; there is one exactly while an archive is made. */
+/** The results of an archive so far. Large, so it has a row of its own; it exists only while an archive is made. */
 export interface ArchiveWork {
   readonly summary: string;
   readonly memories: string;
@@ -152,7 +152,7 @@ export interface MemoryDay {
   readonly date: string;
   readonly time: string;
 }
-/** What stands for the messages that compactions took out. */
+/** The summary that replaces the messages of earlier compactions. */
 export interface Summary {
   readonly text: string;
   readonly task?: string;
@@ -161,7 +161,7 @@ export interface Summary {
   /** Wall time. */
   readonly at: number;
 }
-/** What the context took at the last answer, as the provider counted it. */
+/** The provider's token count of the context at the last answer. */
 export interface KnownContext {
   readonly tokens: number;
   /** The answer's row: what came later is estimated. */
@@ -181,7 +181,7 @@ export interface ClosedCall {
   readonly outcome: ToolOutcome;
 }
 
-/** Grows when a program of before could not read the state any more. */
+/** Raised when earlier programs can no longer read the state. */
 export const STATE_VERSION = 2;
 
 export interface State {
@@ -207,18 +207,18 @@ export interface State {
   readonly contextFrom: number;
   /** Messages of the conversation, those in the queue not counted. */
   readonly messageCount: number;
-  /** Clients have been handed every event up to here at least once. */
+  /** Clients have received every event up to here at least once. */
   readonly deliveredSeq: number;
   readonly queue: { readonly count: number; readonly bytes: number };
   readonly usage: TokenUsage;
   readonly run: Run;
-  /** Effects that have been decided on and have not ended. */
+  /** Effects that are decided and have not ended. */
   readonly outbox: readonly Effect[];
   /** The newest `CLOSED_CALLS` of them. */
   readonly closed: readonly ClosedCall[];
   /** A compaction that waits for the end of the run. */
   readonly afterRun?: ArchiveIntent;
-  /** Where the last message came from, when that was a platform: what comes of it later is sent there, too. */
+  /** The platform's conversation of the last message; the ends of its background processes are sent there too. */
   readonly lastRoute?: ReplyRoute;
   /** No reset by policy, and no compaction for headroom, before this (wall time). */
   readonly autoResetAfter: number;
@@ -237,7 +237,7 @@ export interface IncomingMessage {
   readonly message: UserMessage;
   readonly directives: Directives;
   readonly reply?: ReplyRoute;
-  /** It is only to be known: no run answers it. */
+  /** No run answers the message; the model sees it with the next one. */
   readonly quiet?: true;
 }
 export interface QueuedMessage {
@@ -297,18 +297,18 @@ export const memoryEffectId = (ordinal: number): string => `memory/${ordinal}`;
 /** Of a daily file, under the agent's folder. `date` is YYYY-MM-DD. */
 export const memoryPath = (date: string): string => `memory/${date}.md`;
 export const mediaEffectId = (ordinal: number): string => `media/${ordinal}`;
-/** What clients are told: they know no archive with a run behind it. */
+/** The phase for clients, which do not know archives with a waiting run. */
 export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archiving" =>
   run.phase === "archiving" && run.resume ? "thinking" : run.phase;
 /** The run that is under way, or waits for headroom. */
 export const activeRun = (run: Run): Thinking | Acting | WaitingRun | undefined =>
   run.phase === "thinking" || run.phase === "acting" ? run : run.phase === "archiving" ? run.resume : undefined;
-/** One for each run: whatever ends it, it ends once. */
+/** One per run, because a run ends exactly once. */
 export const replyName = (ref: string, ordinal: number): string => `${ref}/r${ordinal}`;
 export const deliverEffectId = (upto: number): string => `deliver/${upto}`;
 export const cancelEffectId = (count: number): string => `cancel/${count}`;
 export const storeEffectId = (callId: string): string => `store/${callId}`;
-/** Rule G1. Unique over sessions and lives of the gateway, because `ref` is. */
+/** Rule G1. Unique in the gateway, because `ref` is. */
 export const callIdOf = (ref: string, run: Pick<RunCore, "ordinal" | "step">, index: number): string =>
   `${ref}/r${run.ordinal}/${run.step}/${index}`;
 /** The id that providers see; every one of them takes these characters. */

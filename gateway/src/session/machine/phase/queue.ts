@@ -1,4 +1,4 @@
-/** Taking messages in and starting runs: one message, one run, in order of arrival. Pure. */
+/** Accepts messages and starts runs: one run per message, in order of arrival. Pure. */
 import { type Draft, append, appendNotice, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
@@ -40,7 +40,7 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
     return;
   }
   d.answer = { type: "accepted", runId: incoming.runId, queued: true };
-  // The message that brought the reset about waits durably like any other; it opens the fresh conversation.
+  // The message that triggers the reset is queued like any other; it starts the new conversation.
   if (reset === undefined) take(d, "messageWaits");
   else beginArchive(d, "messageBringsReset", { kind: "reset", requestId: d.at.freshId, cause: reset });
 }
@@ -94,7 +94,7 @@ function startRun(d: Draft, name: TransitionName, incoming: IncomingMessage): nu
   return seq;
 }
 
-/** The end of a process that was started over a platform is told there. */
+/** The route of a process's end: the platform from which the process was started. */
 function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | undefined {
   const { state } = d;
   if (origin.kind === "node_event") {
@@ -106,7 +106,7 @@ function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | und
   else if (state.lastRoute) delete state.lastRoute;
   return reply;
 }
-/** Something has ended: a compaction that waits comes first, then the next message of the queue. */
+/** After an end: starts a waiting compaction first, then the next message of the queue. */
 export function startWaiting(d: Draft): void {
   if (!d.atNext) return;
   const { afterRun } = d.state;

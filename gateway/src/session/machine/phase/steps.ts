@@ -1,4 +1,4 @@
-/** From one model call of a run to the next: attempts, and the step after the last result. PURE. */
+/** Starts the model calls of a run: another attempt at a step, or the next step after the last result. PURE. */
 import { type Draft, open, take } from "../draft.ts";
 import { LIMITS } from "../limits.ts";
 import { type ActiveRun, modelEffectId, type Thinking, type WaitingRun } from "../state.ts";
@@ -27,7 +27,7 @@ export function runBase(run: ActiveRun | WaitingRun): RunBase {
 export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "compactionTried"> {
   readonly waitMs: number;
 }
-/** What another attempt at the same step takes along. */
+/** The fields that another attempt at the same step keeps. */
 export const sameStep = ({
   restarts,
   overflows,
@@ -38,7 +38,7 @@ export const sameStep = ({
   ...(compactionTried === undefined ? {} : { compactionTried }),
 });
 const FIRST: Again = { attempt: 0, tries: 0, restarts: 0, waitMs: 0 };
-/** The one way into thinking: a new attempt, with its effect and its lease. */
+/** The only function that enters `thinking`: opens a new attempt with its effect and lease. */
 export function think(d: Draft, name: TransitionName, base: RunBase, again: Again = FIRST): void {
   take(d, name);
   const notBefore = d.at.now + again.waitMs;

@@ -1,6 +1,6 @@
 /**
- * The part of an archive that asks the model: where to cut, the rolling summary, the memories. Each chunk is a commit of its
- * own, so that a crash repeats one call at most. A model that fails never stops a compaction or a reset. Pure.
+ * The stages of an archive that ask the model: the cut, the rolling summary, the memories. Each chunk is a commit of its own, so that a
+ * crash repeats one call at most. A failing model never stops a compaction or a reset. Pure.
  */
 import { type Draft, addUsage, countUsage, settle, status } from "../draft.ts";
 import type { EventOf } from "../event.ts";
@@ -58,13 +58,13 @@ export function summarizeFailed(d: Draft, event: EventOf<"SummarizeFailed">): vo
   );
   startStage(d, "summaryRetried", { ...run, attempt: run.attempt + 1 }, waitMs);
 }
-/** Started again too often: a note stands in. */
+/** Restarted too often: a note takes the place of the summary. */
 export function summarizeLost(d: Draft, run: Archiving): void {
   settle(d, archiveEffectId(run));
   summaryDone(d, { ...run, plain: true });
 }
 
-/** Summaries cost what they cost, in the session and in the run that they are made for. */
+/** Counts the tokens of a summary, in the session and in the run that waits for it. */
 function spent(d: Draft, run: Archiving, usage: Usage | undefined): Archiving {
   if (usage) countUsage(d, usage);
   const { resume } = run;

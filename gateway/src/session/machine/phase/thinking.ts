@@ -1,4 +1,4 @@
-/** The model is asked: its answers, its failures, and calls that were lost. Pure. */
+/** The phase `thinking`, with a model call: its answers, failures and lost calls. Pure. */
 import { isRepeatable, type OpenCall, planCall } from "../../../calls/open-call.ts";
 import type { AssistantMessage, ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";
@@ -64,7 +64,7 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
   act(d, went, event);
 }
 
-/** Part of the run's getting further: a recording may take as long as a call. Another attempt does it again. */
+/** Counts as progress, because a recording may take as long as a call. */
 export function transcribed(d: Draft, { effectId, row }: EventOf<"Transcribed">): void {
   const run = current(d, effectId);
   if (!run || row.seq < d.state.contextFrom || row.seq >= d.state.nextSeq || jsonBytes(row) > LIMITS.rowBytes) return;
@@ -73,7 +73,7 @@ export function transcribed(d: Draft, { effectId, row }: EventOf<"Transcribed">)
   d.state.run = { ...run, progressAt: d.at.now };
 }
 
-/** What the provider counted is truer than any estimate. Some count nothing. */
+/** Stores the provider's token count, which is more exact than an estimate. Some providers count nothing. */
 function knowContext(d: Draft, { usage, message, asked }: EventOf<"ModelReplied">, seq: number): void {
   const tokens = usage.input + usage.output + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
   if (usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0) > 0)
@@ -81,7 +81,7 @@ function knowContext(d: Draft, { usage, message, asked }: EventOf<"ModelReplied"
   else delete d.state.context;
 }
 
-/** Calls become rows and effects; those that can't be made become error results, and the run goes on. */
+/** Turns the answer's calls into rows and effects. Calls that can't be made become error results, and the run continues. */
 function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
   const calls = event.calls
     .slice(0, CALLS_PER_REPLY)
@@ -151,7 +151,7 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
   d.state.run = acting;
 }
 
-/** What the session itself has against a call, before any tool is asked. */
+/** Why the session itself refuses a call, before any tool runs. */
 function refusal(
   call: ReplyCall,
   index: number,
@@ -180,7 +180,7 @@ function refusedTarget(call: ReplyCall): { readonly reason: string; readonly tex
   return call.target.kind === "none" ? { reason: call.target.reason, text: call.target.message } : { reason: "internal", text: "Not run." };
 }
 
-/** The blocks of the calls under our own ids, so that doubled or missing provider ids can't mix results up. Calls that were cut off go. */
+/** The answer with our own call ids, because provider ids may be missing or repeated. Without the calls over CALLS_PER_REPLY. */
 function withOwnIds(message: AssistantMessage, calls: readonly ReplyCall[], run: Pick<ActiveRun, "ordinal" | "step">): AssistantMessage {
   const block = (index: number, call: ReplyCall, old: ToolCallBlock | undefined): ToolCallBlock => {
     const args: unknown = call.arguments;
@@ -208,7 +208,7 @@ export function modelFailed(d: Draft, event: EventOf<"ModelFailed">): void {
   if (run) failed(d, run, event);
 }
 
-/** Rule R2: four tries at a model with growing waits, then the next model, then an error in plain words. */
+/** Rule R2: four tries per model with growing waits, then the next model, then an error. */
 function failed(d: Draft, before: Thinking, failure: Failure): void {
   settle(d, modelEffectId(before));
   if (failure.usage) countUsage(d, failure.usage);
@@ -242,7 +242,7 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   }
   endWithError(d, "modelGaveUp", run, failure.error);
 }
-/** Once in a step: the context is compacted, or shortened for this call when nothing can be compacted. */
+/** Once per step: compacts the context, or shortens it for this call when nothing can be compacted. */
 function overflowed(d: Draft, run: Thinking, failure: Failure): void {
   const overflows = (run.overflows ?? 0) + 1;
   if (overflows > 1)
@@ -263,7 +263,7 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
     waitMs: 0,
   });
 }
-/** No headroom for an answer: the oldest messages are compacted first, then the run goes on. */
+/** No headroom for an answer: compacts the oldest messages, then the run continues. */
 export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
   const run = current(d, event.effectId);
   if (!run) return;
@@ -278,11 +278,11 @@ export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
     waitMs: 0,
   });
 }
-/** Being stuck is measured from the first trouble of a step: an answer may well take longer than that, as long as it comes. */
+/** Measures missing progress from a step's first failure, because a good answer may take longer than the limit. */
 const firstTrouble = (d: Draft, run: Thinking): Thinking =>
   run.tries === 0 && run.restarts === 0 ? { ...run, progressAt: d.at.now } : run;
 
-/** The call is gone with the life that made it, or its lease ran out: the same step again under a new attempt number. */
+/** The call was lost with its incarnation, or its lease expired: repeats the step under a new attempt number. */
 export function restartThinking(d: Draft, before: Thinking): void {
   settle(d, modelEffectId(before));
   const run = firstTrouble(d, before);

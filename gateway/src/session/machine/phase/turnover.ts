@@ -1,6 +1,6 @@
 /**
- * The one commit in which a conversation moves on: its archive has been read back, so the rows in it leave the context, what
- * was learnt is put down for the daily file, and what waited goes on. Pure.
+ * The commit that turns a conversation over after its archive was read back: the archived rows leave the context, memories are written
+ * down for the daily file, and waiting work continues. Pure.
  */
 import { type Draft, appendNotice, open } from "../draft.ts";
 import { LIMITS, PREVIOUS_SESSIONS } from "../limits.ts";
@@ -16,7 +16,7 @@ export function compacted(d: Draft, run: Archiving, key: string): void {
   const old = state.summary;
   const asked = run.keep === undefined;
   const missing = run.plain ? standIn(run, key) : "";
-  // The note is what must not be cut off.
+  // The note must not be cut off.
   const text = asked
     ? [head(work?.summary ?? "", LIMITS.summaryChars - missing.length), missing].filter((part) => part !== "").join("\n\n")
     : (old?.text ?? "");
@@ -49,7 +49,7 @@ export function compacted(d: Draft, run: Archiving, key: string): void {
       ...(memoriesTo === undefined ? {} : { memoriesTo }),
     });
 }
-/** What the model is told in the place of a summary that could not be made. */
+/** The note for the model that replaces a missing summary. */
 function standIn({ cursor, from, count, firstAt, lastAt, chunks }: Archiving, key: string): string {
   const day = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
   const what = cursor === from || chunks === 0 ? `${count} earlier messages` : `The later part of ${count} earlier messages`;
@@ -99,7 +99,7 @@ function leave(d: Draft, run: Archiving): void {
   delete state.context;
   delete state.work;
 }
-/** The text is kept in its row until the daily file has it. Gives the file's path. */
+/** Stores the memories until the daily file has them. Returns the file's path. */
 function learn(d: Draft, run: Archiving): string | undefined {
   const { work } = d.state;
   if (!work?.day || work.memories.trim() === "") return undefined;
@@ -110,7 +110,7 @@ function learn(d: Draft, run: Archiving): string | undefined {
   return memoryPath(date);
 }
 
-/** The archive is over: the run behind it goes on, else whatever waits next. */
+/** Ends the archive: its waiting run continues, or else the next waiting work. */
 export function archiveOver(d: Draft, name: TransitionName, run: Archiving): void {
   rest(d, name);
   const { resume } = run;
