@@ -14,7 +14,7 @@ import type { ReplyRoute, SessionIdentity } from "./session.ts";
 export interface ChannelPlaces {
   readonly channels: readonly string[];
   readonly places: readonly {
-    /** What `message` takes. */
+    /** The target's name, for `message`. */
     readonly to: string;
     readonly kind: PeerKind;
     readonly name?: string;
@@ -26,7 +26,7 @@ export interface ChannelPlaces {
 
 export interface ChannelMessage {
   readonly from: SessionIdentity;
-  /** Of the tool call: the message is sent once, however often the call runs. */
+  /** The id of the tool call. The message is sent once per call, also when the call runs again. */
   readonly callId: string;
   readonly target: { readonly channel: string; readonly accountId?: string; readonly peer: Peer };
   readonly text: string;
@@ -36,7 +36,7 @@ export interface ChannelMessage {
 }
 
 export interface ChannelMessageSent {
-  /** Durable in the channel; what becomes of it later is told to the conversation when it goes wrong. */
+  /** Durable in the channel. The conversation is told if the delivery fails later. */
   readonly status: "queued";
   readonly deliveryId: string;
   readonly to: string;

@@ -13,7 +13,7 @@ export type Admitted<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: { readonly reason: ErrorReason; readonly message: string; readonly hint?: string } };
 
-/** What an upload names in its query. */
+/** The query of an upload. */
 export interface UploadAsked {
   readonly sessionKey?: string;
   readonly callId?: string;
@@ -26,10 +26,10 @@ export type UploadPlace =
 
 /** What the Worker may call. */
 export interface HttpPort {
-  /** What a bearer token may do over HTTP, or why not. */
+  /** The scopes of a bearer token over HTTP, or a refusal. */
   authenticate(caller: HttpCaller): Promise<Admitted<{ readonly scopes: readonly string[] }>>;
   /** Where an uploaded file goes, or why it may not be uploaded. */
   admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPlace>>;
-  /** The runtime was started again: channels connect, and sessions that may have been interrupted go on (gateway rule D6). */
+  /** After a restart of the runtime: channels connect, and interrupted sessions continue (gateway rule D6). */
   restarted(): Promise<void>;
 }

@@ -11,13 +11,13 @@ export interface RunContext {
   readonly agent: AgentConfig;
   /** Tools of connected machines that the session may use. The session has the native tools itself. */
   readonly tools: readonly ToolEntry[];
-  /** Of other conversations than the owner's: only machines that they may use something of, and only that. */
+  /** For another person's session: only the machines that it may use, and of each only what it may use. */
   readonly nodes: readonly NodeEntry[];
-  /** What was approved of the agent's skills and of everyone's. Built-in ones need no approval. */
+  /** The approvals of the agent's skills and of the shared ones. Built-in skills need none. */
   readonly skillPins: readonly SkillPin[];
 }
 
-/** What a model call may use. Fetched by effects/call-model only, never stored, never logged. */
+/** The keys for model calls. Kept in memory only, never stored, never logged. */
 export interface ModelAccess {
   readonly apiKeys: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** What the gateway may ask of a session: the public methods of the Session Durable Object. */
+/** What the gateway may ask of a session. */
 import type {
   ChatAbortResult,
   ChatSendResult,
@@ -21,11 +21,11 @@ import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { SearchRows } from "./search.ts";
 
-/** Given with every `send`, so that a session that has never been used can write down who it is. */
+/** The identity of a session. Every `send` carries it, so that a new session can store it. */
 export interface SessionIdentity {
   /** Canonical key; also the Durable Object's name. */
   readonly key: string;
-  /** Short random name, unique in this gateway's life; first segment of every call id. */
+  /** Short random name, never used again in this gateway; first segment of every call id. */
   readonly ref: string;
   readonly agentId: string;
   /** Only the owner takes part in the session: private memory may be shown (P5.2, promises S8). */
@@ -45,12 +45,12 @@ export interface SessionSend {
   readonly command?: string;
   /** The sender cannot correct the message: an unusable file becomes a note, and the rest is accepted. */
   readonly badFilesAsNotes?: true;
-  /** It is only to be known: no run answers it. */
+  /** No run answers the message; the model sees it with the next one. */
   readonly quiet?: true;
   readonly origin: Origin;
-  /** Where the run's end is sent, beside the clients that follow. */
+  /** The platform's conversation that the run's end is sent to, beside the clients that follow. */
   readonly reply?: ReplyRoute;
-  /** The RunContext's version when the message was handed over: a run that it starts need not ask for what has not changed. */
+  /** The RunContext's version when the message was sent, so that its run need not ask for an unchanged one. */
   readonly contextVersion?: string;
 }
 
@@ -72,7 +72,7 @@ export interface NodeChange {
   readonly calls?: readonly { readonly callId: string; readonly state: "accepted" | "started" | "finished" | "lost" }[];
 }
 
-/** Public methods of the Session Durable Object. Each resolves only when what it says is durable. */
+/** Public methods of the Session Durable Object. Each resolves only when its effects are durable. */
 export interface SessionPort {
   send(input: SessionSend): Promise<Result<ChatSendResult>>;
   abort(runId: string | undefined): Promise<Result<ChatAbortResult>>;
@@ -96,11 +96,11 @@ export interface SessionPort {
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;
   /** Messages of the conversation with a number above `afterSeq`, at most `limit` and as many as fit. */
   searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>>;
-  /** Something that people, and with `forModel` the model with the next message, are to know. Once for a key; begins no run. */
+  /** Adds a note for people; with `forModel` also for the model, with the next message. Once per key; starts no run. */
   note(input: SessionNote): Promise<void>;
   /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
   runEnd(runId: string): Promise<RunEnd>;
-  /** After a restart of the runtime: start whatever is open. Cheap when nothing is. */
+  /** After a restart of the runtime: starts open effects. Cheap when there are none. */
   resume(): Promise<{ busy: boolean }>;
 }
 

@@ -1,9 +1,9 @@
-/** What the sessions feature offers to other features: which sessions exist, whose they are, and the way to ask one. */
+/** What the sessions feature offers to other features: which sessions exist, who owns them, and calls to a session. */
 import type { PeerKind } from "../../../protocol/gen/types.ts";
 import type { SearchableSession } from "./search.ts";
 import type { SessionIdentity, SessionPort } from "./session.ts";
 
-/** What a session key says. `kernel/routing/session-keys.ts` reads and writes keys. */
+/** The content of a session key. `kernel/routing/session-keys.ts` reads and writes keys. */
 export type SessionAddress =
   | { readonly form: "main"; readonly agentId: string }
   | { readonly form: "peer"; readonly agentId: string; readonly peer: string }
@@ -22,7 +22,7 @@ export interface SessionRecord {
   readonly ref: string;
   /** Epoch ms. */
   readonly createdAt: number;
-  /** A direct message of the owner made it. Never changes. */
+  /** A direct message of the owner created the session. Never changes. */
   readonly owned: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface SessionDirectory {
   find(key: string): SessionRecord | undefined;
   /** The key behind a ref. */
   keyOf(ref: string): string | undefined;
-  /** Notes that the session is active; makes it when it does not exist. */
+  /** Notes that the session is active; creates it when it does not exist. */
   touch(key: string, now: number, owned?: boolean): SessionRecord;
   /** Keys that were active since `since` (epoch ms), the last active first. */
   activeSince(since: number, limit: number): readonly string[];
@@ -42,17 +42,17 @@ export interface SessionDirectory {
   ofAgent(agentId: string, afterKey: string, limit: number): readonly SearchableSession[];
   /** Sessions of an agent that the owner's direct messages made, the last active first. */
   ownedBy(agentId: string, limit: number): readonly string[];
-  /** Whether the session is the owner's: by its name, or because the owner's direct message made it. */
+  /** Whether the session is the owner's: by its name, or because the owner's direct message created it. */
   isOwners(session: NamedSession): boolean;
-  /** The identity of a session in which something is said now; makes the session when it does not exist. `owned` counts only then. */
+  /** The identity of a session that gets a message now; creates the session when it does not exist. `owned` counts only then. */
   takeUp(session: NamedSession, now: number, owned?: boolean): SessionIdentity;
-  /** The identity of a session that may not exist yet, with `refWhenNew` as its ref. Makes nothing. */
+  /** The identity of a session that may not exist yet, with `refWhenNew` as its ref. Creates nothing. */
   lookUp(session: NamedSession, refWhenNew: string): SessionIdentity;
 }
 
 /** `once`: the answer may have been lost after the effect, and a second effect would be wrong. */
 export type Repeat = "repeatable" | "once";
-/** Asks a session. A call that broke on the way is made once more when it is repeatable; the second failure rejects. */
+/** Calls a session. A call that failed on the way is made once more when it is repeatable; the second failure rejects. */
 export type AskSession = <T>(key: string, ask: (session: SessionPort) => Promise<T>, repeat?: Repeat) => Promise<T>;
 
 export interface SessionsPort {

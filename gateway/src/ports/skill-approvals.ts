@@ -4,9 +4,9 @@ import type { SkillWriting } from "./skills.ts";
 
 export interface SkillApprovals {
   readonly skillApprovals: {
-    /** A skill's file is about to change. `skill.changed` when the skill is not what was approved and the writer is an agent. */
+    /** Call it before a skill's file changes. `skill.changed` when the skill differs from its approval and the writer is an agent. */
     writing(writing: SkillWriting): Promise<Result<void>>;
-    /** Writes of one skill's files wait for each other: each says beforehand what the whole skill will then be. */
+    /** Serialises writes to one skill, because each announces the digest of the whole skill. */
     whileWriting<T>(agentId: string, path: string, work: () => Promise<T>): Promise<T>;
   };
 }

@@ -1,4 +1,4 @@
-/** What the tool registry knows of one tool. Plain data: entries of machines' tools travel from the gateway to sessions. */
+/** One tool in the tool registry. Plain data: entries of machines' tools travel from the gateway to sessions. */
 import type { PolicyClass, ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { ToolTarget } from "./tool-target.ts";
 
