@@ -138,7 +138,8 @@ export class ClientCalls {
   /** The machine has a newer link: calls that its ledger does not hold are as on a link that broke. */
   linkReplaced(nodeId: string): void {
     const now = this.#ports.now();
-    for (const record of this.#ports.store.ofNode(nodeId)) if (!record.call.ledger) this.#follow(record, nodeDisconnected(record.call, now));
+    for (const record of this.#ports.store.ofNode(nodeId))
+      if (!record.call.ledger) this.#follow(record, nodeDisconnected(record.call, now));
   }
   /** The machine is connected again. `ledger`: the calls that it still answers for; undefined when it keeps none. */
   nodeConnected(nodeId: string, ledger: readonly LedgerCall[] | undefined): void {
