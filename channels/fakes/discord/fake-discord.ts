@@ -61,13 +61,14 @@ export class FakeDiscord {
   readonly #refused = new Map<string, { readonly status: number; readonly code: number }>();
   #faults: {
     readonly path: RegExp;
-    readonly kind: "limit" | "status" | "lose";
+    readonly kind: "limit" | "status" | "lose" | "cut" | "hold";
     readonly value: number;
     readonly global: boolean;
     left: number;
   }[] = [];
   #waiting: { readonly test: (note: Note) => boolean; readonly done: (note: Note) => void }[] = [];
   #serial = 0n;
+  #held: Promise<void> = Promise.resolve();
   readonly #server: Server;
 
   constructor({ token = "MTAw.Fake-1.fake-token-of-a-bot", heartbeatMs = 41_250, identifiesLeft = 1_000 }: FakeOptions = {}) {
@@ -237,6 +238,19 @@ export class FakeDiscord {
   loseAnswers(path: string, times = 1): void {
     this.#faults.push({ path: new RegExp(path), kind: "lose", value: 0, global: false, left: times });
   }
+  /** The connection breaks before the request has an effect. */
+  cutNext(path: string, times = 1): void {
+    this.#faults.push({ path: new RegExp(path), kind: "cut", value: 0, global: false, left: times });
+  }
+  /** The next request waits until the returned function is called, and has no effect when its client is gone by then. */
+  hold(path: string): () => void {
+    let release = (): void => {};
+    this.#held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    this.#faults.push({ path: new RegExp(path), kind: "hold", value: 0, global: false, left: 1 });
+    return release;
+  }
   refuse(channel: string, status: number, code: number): void {
     this.#refused.set(channel, { status, code });
   }
@@ -321,6 +335,8 @@ export class FakeDiscord {
             : { "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": String(fault.value) }),
         },
       );
+    if (fault?.kind === "hold") await this.#held;
+    if (fault?.kind === "cut" || request.socket.destroyed) return void request.socket.destroy();
     if (fault?.kind === "status") return send(fault.value, { message: "forced", code: 0 });
     const open = /^\/(?:interactions|webhooks)\//.test(path);
     if (!open && request.headers.authorization !== `Bot ${this.token}`) return send(401, { message: "401: Unauthorized", code: 0 });

@@ -7,6 +7,8 @@ export const KIT = {
   retryMaxMs: 300_000,
   /** How long the message that shows a generating answer is remembered. */
   liveMaxMs: 86_400_000,
+  /** Generating answers that an instance keeps in memory. */
+  liveTexts: 200,
   /** A delivery fails visibly after this many attempts, or after this time (promises P9). */
   sendTries: 10,
   sendMaxMs: 86_400_000,

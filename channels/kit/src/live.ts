@@ -1,11 +1,11 @@
 /**
  * Shows an answer on the platform while it is generated, by one message that is edited. Best effort: never throws, never delays the
- * queue, and shows nothing once the answer itself is queued. The platform's id of the shown message is durable, so that the answer
- * replaces that message also after a restart.
+ * queue, and shows nothing once the answer itself is queued or while an earlier message of the conversation is not sent (gateway rule
+ * CH23). The platform's id of the shown message is durable, so that the answer replaces that message also after a restart.
  */
 import type { LiveText, Peer } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
-import { errorText, KIT, within } from "./limits.ts";
+import { errorText, KIT, peerName, within } from "./limits.ts";
 import { liveNonce } from "./nonce.ts";
 import type { Platform } from "./platform.ts";
 import { splitText } from "./split-text.ts";
@@ -34,7 +34,12 @@ export class LiveTexts {
   show(text: LiveText): void {
     const entry = this.#texts.get(text.deliveryId) ?? { shownAt: 0, busy: false };
     this.#texts.set(text.deliveryId, { ...entry, next: text });
+    for (const oldest of [...this.#texts.keys()].slice(0, -KIT.liveTexts)) this.#texts.delete(oldest);
     if (!entry.busy) void this.#showNext(text.deliveryId);
+  }
+  /** Nothing of this conversation is queued any more: shows the text that waited for that. */
+  freed(peer: string): void {
+    for (const [id, { busy, next }] of this.#texts) if (!busy && next && peerName(next.peer) === peer) void this.#showNext(id);
   }
   /** Resolves when no platform call for this delivery is under way. */
   async settled(delivery: string): Promise<void> {
@@ -48,26 +53,21 @@ export class LiveTexts {
 
   /**
    * The platform's id of the message that shows this answer. When the object died before it learned the id, the platform is asked
-   * with the same nonce, which finds the message instead of sending a second one.
+   * with the same nonce, which finds the message instead of sending a second one. Throws when the platform does not answer that.
    */
   async messageId(
     delivery: string,
     { peer, text, replyToId }: { readonly peer: Peer; readonly text: string; readonly replyToId?: string },
   ): Promise<string | undefined> {
-    const { db, now, after, log } = this.#ports;
+    const { db, now, after } = this.#ports;
     const platform = this.#ports.platform();
     const [row] = db.query<{ message: string; at: number }>("SELECT message, at FROM live WHERE delivery = ?", delivery);
     if (row?.message !== "") return row?.message;
     if (platform.showLive === undefined || now() - row.at > platform.recognisesNonceMs / 2) return undefined;
-    try {
-      const finding = platform.showLive(peer, text, undefined, replyToId, liveNonce(delivery));
-      const found = await within(KIT.sendMs, "finding an answer", after, finding);
-      if (found !== undefined) db.query("UPDATE live SET message = ? WHERE delivery = ?", found, delivery);
-      return found;
-    } catch (error) {
-      log("live_not_found", { error: errorText(error) });
-      return undefined;
-    }
+    const finding = platform.showLive(peer, text, undefined, replyToId, liveNonce(delivery));
+    const found = await within(KIT.sendMs, "finding an answer", after, finding);
+    if (found !== undefined) db.query("UPDATE live SET message = ? WHERE delivery = ?", found, delivery);
+    return found;
   }
 
   async #showNext(id: string): Promise<void> {
@@ -77,6 +77,8 @@ export class LiveTexts {
     // The answer is queued already: a live text must not overtake it.
     if (this.#ports.platform().showLive === undefined || db.query("SELECT 1 FROM deliveries WHERE id = ?", id).length > 0)
       return void this.#texts.delete(id);
+    // `freed` or a newer text tries again.
+    if (this.#isBehind(id, peerName(entry.next.peer))) return;
     const wait = entry.shownAt + KIT.liveEveryMs - now();
     if (wait > 0) {
       this.#texts.set(id, { ...entry, busy: true });
@@ -89,6 +91,12 @@ export class LiveTexts {
     await showing;
     this.#showing.delete(id);
     this.#goOn(id);
+  }
+  /** A first text would appear before an earlier message that is still queued, and stay there. */
+  #isBehind(id: string, peer: string): boolean {
+    const { db } = this.#ports;
+    if (db.query("SELECT 1 FROM live WHERE delivery = ? AND message <> ''", id).length > 0) return false;
+    return db.query("SELECT 1 FROM outbox WHERE peer = ? AND delivery <> ? LIMIT 1", peer, id).length > 0;
   }
   #goOn(id: string): void {
     const entry = this.#texts.get(id);

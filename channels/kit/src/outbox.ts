@@ -207,12 +207,20 @@ export class Outbox {
     const body: StoredPart = JSON.parse(row.body);
     // A live text that arrives after this point would stand beside the answer.
     await this.#live.settled(row.delivery);
-    const shown = row.part === 0 && body.file === undefined ? await this.#live.messageId(row.delivery, body) : undefined;
-    const part: OutboundPart = { ...body, attempt, firstTriedAt, ...(shown === undefined ? {} : { replaces: shown }) };
-    const outcome = await within(KIT.sendMs, "sending", after, platform().send(part)).catch(
-      (error: unknown): SendOutcome => ({ kind: "unsure", error: errorText(error) }),
-    );
+    const send = async (shown: string | undefined): Promise<SendOutcome> => {
+      const part: OutboundPart = { ...body, attempt, firstTriedAt, ...(shown === undefined ? {} : { replaces: shown }) };
+      return within(KIT.sendMs, "sending", after, platform().send(part)).catch(unsure);
+    };
+    const outcome =
+      row.part === 0 && body.file === undefined
+        ? // Without its live text the answer would appear beside it. The search is repeated only while the platform knows the nonce.
+          await this.#live.messageId(row.delivery, body).then(send, notFound)
+        : await send(undefined);
     this.#ended({ ...row, attempts: attempt, first_at: firstTriedAt }, outcome);
+    this.#freed(row.peer);
+  }
+  #freed(peer: string): void {
+    if (this.#rows("SELECT * FROM outbox WHERE peer = ? LIMIT 1", peer).length === 0) this.#live.freed(peer);
   }
   #ended(row: Row, outcome: SendOutcome): void {
     const { db, now, random, platform, log } = this.#ports;
@@ -275,6 +283,7 @@ export class Outbox {
     )) {
       if (this.#busy.has(row.peer)) continue;
       db.transaction(() => this.#close(row, "failed", undefined, "the platform could not be reached for a day"));
+      this.#freed(row.peer);
     }
   }
 
@@ -296,6 +305,8 @@ export class Outbox {
   }
 }
 
+const unsure = (error: unknown): SendOutcome => ({ kind: "unsure", error: errorText(error) });
+const notFound = (error: unknown): SendOutcome => ({ kind: "retry", error: `its live text was not found: ${errorText(error)}` });
 function toFile({ type, mimeType, r2Key, filename }: Media): OutboundFile | undefined {
   if (r2Key === undefined) return undefined;
   return {

@@ -66,6 +66,8 @@ export class World {
   readonly acknowledged: unknown[] = [];
   outcomeOf: (inbound: ChannelInbound) => ChannelInboundOutcome = () => ({ outcome: "accepted" });
   sendOutcome: ((part: OutboundPart) => SendOutcome | undefined) | undefined;
+  /** Outcomes of the next messages that are posted or edited on the platform, before `faults` apply. */
+  readonly nextPosts: (keyof Faults)[] = [];
   readonly typed: string[] = [];
   readonly sockets = { now: 0, most: 0 };
   /** Calls to the gateway and the platform wait for this promise while it is set. */
@@ -153,12 +155,12 @@ export class World {
       },
     });
   }
-  async #call<T>(alive: () => boolean, work: () => T): Promise<T> {
+  async #call<T>(alive: () => boolean, work: () => T, faults = this.faults): Promise<T> {
     await this.gate;
     await Promise.resolve();
     if (!alive()) throw new Died("this instance has crashed");
     const luck = this.random();
-    const { fails, answerLost, dies } = this.faults;
+    const { fails, answerLost, dies } = faults;
     if (luck < fails) throw new Error("no connection");
     const result = work();
     if (luck < fails + answerLost) throw new Error("the answer was lost");
@@ -168,6 +170,10 @@ export class World {
     }
     await Promise.resolve();
     return result;
+  }
+  #post<T>(alive: () => boolean, work: () => T): Promise<T> {
+    const next = this.nextPosts.shift();
+    return this.#call(alive, work, next === undefined ? this.faults : { ...CALM, [next]: 1 });
   }
   #takeIn(inbound: ChannelInbound): ChannelInboundOutcome {
     this.handovers += 1;
@@ -209,13 +215,13 @@ export class World {
       isAtRest: () => this.atRest,
       status: () => ({ connected: this.connected, authenticated: true }),
       send: (part) =>
-        this.#call(alive, () => this.#show(part)).catch((error: unknown): SendOutcome => {
+        this.#post(alive, () => this.#show(part)).catch((error: unknown): SendOutcome => {
           if (error instanceof Died) throw error;
           const text = error instanceof Error ? error.message : "";
           return text === "no connection" ? { kind: "retry", error: text } : { kind: "unsure", error: text };
         }),
       showLive: (peer, text, messageId, _replyToId, nonce) =>
-        this.#call(alive, () => {
+        this.#post(alive, () => {
           const known = this.#byNonce.get(nonce);
           if (messageId === undefined && known !== undefined) return known;
           const present = this.shown.find(({ id }) => id === messageId);

@@ -3,6 +3,7 @@
  * fail or be lost with an incarnation; the Reply effect sends the answer itself.
  */
 import type { GatewayPort } from "../ports/gateway.ts";
+import { isReplyOpen } from "./effects/reply.ts";
 import { activeRun, replyName, type State } from "./machine/state.ts";
 import type { Delta } from "./publisher.ts";
 
@@ -66,6 +67,7 @@ export class PlatformView {
     this.#text += text;
     const now = this.#ports.now();
     if (now - this.#shownAt < LIVE_MS || this.#text.trim() === "") return;
+    if (isReplyOpen(this.#ports.state()?.outbox ?? [], run.route)) return;
     this.#shownAt = now;
     const deliveryId = replyName(run.ref, run.ordinal);
     void this.#ports.gateway.reply({ kind: "live", route: run.route, deliveryId, text: this.#text }).catch(() => undefined);

@@ -192,4 +192,31 @@ describe("[P7] an answer while it is generated", () => {
     await until("the answer", () => sent(stage).length === 1);
     expect(sent(stage)[0]?.deliveryId).toBe(`${s.identity.ref}/r1`);
   });
+  it("[F90] [CH23] is not shown while an earlier answer has not reached the channel", async () => {
+    const stage = new Stage().open();
+    const s = newSession();
+    let away = true;
+    stage.reply = (call) =>
+      away && call.kind === "send" ? Promise.reject(new Error("the channel is away")) : Promise.resolve({ ok: true, value: undefined });
+    await over(s, "a");
+    (await stage.call(0)).answer(says("First."));
+    await until("a first try", () => sent(stage).length >= 1);
+    await over(s, "b");
+    const second = await stage.call(1);
+    second.stream("Second ");
+    await until("a retry", () => sent(stage).length >= 2);
+    expect(stage.replies.filter((reply) => reply.kind === "live")).toEqual([]);
+    away = false;
+    const tried = sent(stage).length;
+    await until("the first answer", () => sent(stage).length > tried);
+    let grown = "Second ";
+    const shown = await until("the second answer's text", () => {
+      second.stream("and ");
+      grown += "and ";
+      return stage.replies.find((reply) => reply.kind === "live");
+    });
+    expect(shown).toMatchObject({ deliveryId: `${s.identity.ref}/r2` });
+    second.answer(says(grown));
+    await quiet(s);
+  });
 });

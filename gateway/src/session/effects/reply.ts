@@ -5,6 +5,7 @@
 import type { Media, OutboundKind } from "../../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
+import type { ReplyRoute } from "../../ports/session.ts";
 import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
@@ -31,13 +32,17 @@ export function inReplyOrder(open: readonly Effect[]): readonly Effect[] {
   const busy = new Set<string>();
   return open.filter((effect) => {
     if (effect.type !== "Reply") return true;
-    const { channel, accountId, peer } = effect.route;
-    const conversation = JSON.stringify([channel, accountId, peer.kind, peer.id]);
+    const conversation = conversationOf(effect.route);
     if (busy.has(conversation)) return false;
     busy.add(conversation);
     return true;
   });
 }
+
+/** An answer to this conversation is not in the channel yet, so no text of a later one may be shown there (gateway rule CH23). */
+export const isReplyOpen = (open: readonly Effect[], route: ReplyRoute): boolean =>
+  open.some((effect) => effect.type === "Reply" && conversationOf(effect.route) === conversationOf(route));
+const conversationOf = ({ channel, accountId, peer }: ReplyRoute): string => JSON.stringify([channel, accountId, peer.kind, peer.id]);
 
 export async function sendReply(
   effect: EffectOf<"Reply">,
