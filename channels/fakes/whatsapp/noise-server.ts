@@ -19,11 +19,16 @@ export interface ServerIdentity {
   readonly own: KeyPair;
   readonly chain: Uint8Array;
 }
-export function serverIdentity(): ServerIdentity {
+/** Seconds from now. */
+export interface Validity {
+  readonly from?: number;
+  readonly until?: number;
+}
+export function serverIdentity({ from = -86_400, until = 86_400 * 365 }: Validity = {}): ServerIdentity {
   const [root, own, middle] = [Curve.generateKeyPair(), Curve.generateKeyPair(), Curve.generateKeyPair()];
   const seconds = Math.floor(Date.now() / 1000);
   const { Details } = proto.CertChain.NoiseCertificate;
-  const valid = { notBefore: seconds - 86_400, notAfter: seconds + 86_400 * 365 };
+  const valid = { notBefore: seconds + from, notAfter: seconds + until };
   const intermediate = Details.encode({ serial: 1, issuerSerial: 0, key: middle.public, ...valid }).finish();
   const leaf = Details.encode({ serial: 2, issuerSerial: 1, key: own.public, ...valid }).finish();
   const chain = proto.CertChain.encode({
@@ -32,6 +37,9 @@ export function serverIdentity(): ServerIdentity {
   }).finish();
   return { root, own, chain };
 }
+
+/** An attacker who recorded the chain of another server and has only another key. */
+export const impostorOf = ({ root, chain }: ServerIdentity): ServerIdentity => ({ root, chain, own: Curve.generateKeyPair() });
 
 interface Transport {
   readonly readKey: Uint8Array;

@@ -35,7 +35,7 @@ function damage(enc: readonly BinaryNode[]): void {
 }
 
 export class FakeWhatsApp {
-  readonly identity: ServerIdentity = serverIdentity();
+  identity: ServerIdentity = serverIdentity();
   readonly tls = selfSigned();
   readonly account = { pn: "15550001111", lid: "900000001111", device: 7 };
   readonly phone = new Party({ ...this.account, name: "Owner" });
@@ -402,6 +402,19 @@ export class FakeWhatsApp {
     if (options.damaged === true) damage(enc);
     this.#unconfirmed.set(id, node);
     this.note("said", { id });
+    if (this.live?.flushed) this.send(this.live, node);
+    return id;
+  }
+  /** A message without encryption, in any name, as only the server (or an attacker in its place) can send one. */
+  sayPlaintext(attrs: Readonly<Record<string, string>>, text: string): string {
+    const id = `3EB0${randomBytes(9).toString("hex").toUpperCase()}`;
+    const content = proto.Message.encode(proto.Message.fromObject({ conversation: text })).finish();
+    const node: BinaryNode = {
+      tag: "message",
+      attrs: { id, type: "text", t: String(seconds()), notify: "Owner", ...attrs },
+      content: [{ tag: "plaintext", attrs: {}, content }],
+    };
+    this.#unconfirmed.set(id, node);
     if (this.live?.flushed) this.send(this.live, node);
     return id;
   }

@@ -1,7 +1,7 @@
 /** The Durable Object of a WhatsApp account: the kit's object with WhatsApp as its platform. A shell without rules. */
 import { AccountObject, type KitEnv } from "../../kit/src/account-object.ts";
 import type { Platform, PlatformHost } from "../../kit/src/platform.ts";
-import { checkSignatures, proveSignatures } from "./platform/trust.ts";
+import { checkServerKey, checkSignatures, proveSignatures } from "./platform/trust.ts";
 import { WhatsApp } from "./whatsapp.ts";
 
 export interface WhatsAppEnv extends KitEnv {
@@ -18,6 +18,7 @@ export class WhatsAppAccount extends AccountObject<WhatsAppEnv> {
     if (!proven) {
       checkSignatures();
       proveSignatures();
+      checkServerKey(() => Date.now());
       proven = true;
     }
     return new WhatsApp(host, {

@@ -72,6 +72,8 @@ export const REASON = {
   timedOut: 408,
   mismatch: 411,
   replaced: 440,
+  /** Our own (platform/trust.ts): the server could not prove that it is WhatsApp. */
+  untrusted: 495,
   badSession: 500,
 } as const;
 const FINAL: Readonly<Record<number, string>> = {
@@ -83,6 +85,8 @@ const FINAL: Readonly<Record<number, string>> = {
 };
 export const LOGGED_OUT = "The phone unlinked this device. Log in again: gsv channel whatsapp login";
 const REPLACED = "Another program uses this linked device (440). Stop that program, or run: gsv channel whatsapp login --force";
+const UNTRUSTED =
+  "The server could not prove that it is WhatsApp (495). Check this machine's clock and network; something may intercept the connection.";
 
 const lostLogin = (reason: number | undefined): string =>
   `WhatsApp could not be reached, or it ended the login${reason === undefined ? "" : ` (${reason})`}. Check that this machine is online, then run: gsv channel whatsapp login`;
@@ -181,7 +185,8 @@ function closed(state: State, { now, reason, paired, random }: Extract<Event, { 
   // Baileys uses 500 also for unknown errors; only repeated ones right after connecting mean a bad session.
   const again = reason === REASON.badSession && paired && attemptOf(state, now) < CONNECTION.badSessions;
   if (final !== undefined && !again) return stay({ kind: "stopped", note: final });
-  if (!paired) return reason === REASON.timedOut ? expire() : giveUp(lostLogin(reason));
+  const untrusted = reason === REASON.untrusted;
+  if (!paired) return reason === REASON.timedOut ? expire() : giveUp(untrusted ? UNTRUSTED : lostLogin(reason));
   const attempt = attemptOf(state, now);
   const ms = waitAfter(attempt, random);
   const replaced = reason === REASON.replaced;
@@ -190,7 +195,11 @@ function closed(state: State, { now, reason, paired, random }: Extract<Event, { 
       kind: "waiting",
       until: now + ms,
       attempt: attempt + 1,
-      note: replaced ? REPLACED : `The connection to WhatsApp was lost${reason === undefined ? "" : ` (${reason})`}; reconnecting.`,
+      note: replaced
+        ? REPLACED
+        : untrusted
+          ? UNTRUSTED
+          : `The connection to WhatsApp was lost${reason === undefined ? "" : ` (${reason})`}; reconnecting.`,
     },
     effects: [
       ...(replaced ? ([{ type: "MarkGap", why: "another program used the linked device" }] as const) : []),

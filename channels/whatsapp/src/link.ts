@@ -3,7 +3,7 @@
  * reaches `message` in the same turn in which its keys are written, before Baileys buffers it: a message can be decrypted only once, so
  * both must become durable together.
  */
-import { Browsers, makeWASocket, proto, type WAMessageKey, type WASocket } from "@whiskeysockets/baileys";
+import { type BinaryNode, Browsers, isJidNewsletter, makeWASocket, proto, type WAMessageKey, type WASocket } from "@whiskeysockets/baileys";
 import type { AuthStore } from "./auth-store.ts";
 import { own } from "./content.ts";
 import { silent } from "./platform/pino.ts";
@@ -13,6 +13,8 @@ export interface LinkEvents {
   readonly closed: (reason: number | undefined) => void;
   readonly code: (qr: string) => void;
   readonly frame: () => void;
+  /** An unencrypted message was dropped. */
+  readonly unencrypted: () => void;
   readonly message: (message: unknown, kind: "append" | "notify") => void;
   readonly groupChanged: (id: string, subject: string | undefined) => void;
   /** The bytes of a sent message, for a receiver who could not decrypt it. */
@@ -57,7 +59,14 @@ export function openLink({ url, store, byPhone, groupMetadata }: LinkOptions, ev
     }
     return emit(event, data);
   };
-  sock.ws.on("frame", () => events.frame());
+  sock.ws.on("frame", (frame: unknown) => {
+    events.frame();
+    const dropped = takeUnencrypted(frame);
+    if (dropped === undefined) return;
+    events.unencrypted();
+    // Otherwise WhatsApp sends it again at each connection.
+    sock.sendMessageAck(dropped).catch(() => {});
+  });
   sock.ev.on("creds.update", () => store.saveCreds());
   sock.ev.on("connection.update", ({ connection, lastDisconnect, qr }) => {
     if (qr !== undefined && qr !== "") events.code(qr);
@@ -70,6 +79,22 @@ export function openLink({ url, store, byPhone, groupMetadata }: LinkOptions, ev
   sock.ev.on("group-participants.update", ({ id }) => events.groupChanged(id, undefined));
   return sock;
 }
+
+/**
+ * Baileys takes `<plaintext>` from any chat and for any author, but only newsletters have a reason to send it. Runs before Baileys handles
+ * the stanza and leaves an empty one; returns what to acknowledge.
+ */
+export function takeUnencrypted(frame: unknown): BinaryNode | undefined {
+  if (!isNode(frame) || frame.tag !== "message" || !Array.isArray(frame.content)) return undefined;
+  if (!frame.content.some(({ tag }) => tag === "plaintext") || isJidNewsletter(frame.attrs["from"])) return undefined;
+  const stanza: BinaryNode = { tag: frame.tag, attrs: frame.attrs };
+  frame.tag = "dropped";
+  frame.attrs = {};
+  delete frame.content;
+  return stanza;
+}
+const isNode = (frame: unknown): frame is BinaryNode =>
+  typeof own(frame, "tag") === "string" && typeof own(frame, "attrs") === "object" && own(frame, "attrs") !== null;
 
 /** WhatsApp's status code for the end; undefined for a network failure, which Baileys reports as 500 like a bad session. */
 export function reasonOf(error: unknown): number | undefined {

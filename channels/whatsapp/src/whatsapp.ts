@@ -32,6 +32,8 @@ const TIMER_GRACE_MS = 20;
 const MAX_CAUGHT_UP_MS = 7 * 86_400_000;
 const DAY_MS = 86_400_000;
 const STOPPED = "stopped";
+const UNENCRYPTED_AT = "unencryptedAt";
+const WARN_MS = 7 * DAY_MS;
 
 export interface WhatsAppSettings {
   /** Another server and its root key; used only for a server on this machine (tests). */
@@ -121,7 +123,8 @@ export class WhatsApp implements Platform {
     const lid = selfOf(me).lid;
     const gap = this.#gap.shown();
     const overflow = this.#messages.overflow();
-    const error = state.kind === "waiting" || state.kind === "stopped" || state.kind === "idle" ? state.note : undefined;
+    const note = state.kind === "waiting" || state.kind === "stopped" || state.kind === "idle" ? state.note : undefined;
+    const error = note ?? this.#warning();
     return {
       connected: this.isConnected(),
       authenticated: me !== undefined,
@@ -214,6 +217,7 @@ export class WhatsApp implements Platform {
         frame: () => {
           this.#lastStanzaAt = this.#host.now();
         },
+        unencrypted: () => this.#droppedUnencrypted(),
         message: (message, type) => this.#received(message, type === "append", store),
         groupChanged: (id, subject) => this.#groups.changed(id, subject),
         sent: (id) => this.#messages.sentBytes(id),
@@ -331,6 +335,19 @@ export class WhatsApp implements Platform {
       this.#count("failed");
       this.#failed("message", error);
     }
+  }
+  #droppedUnencrypted(): void {
+    this.#count("unencrypted");
+    this.#host.kv.put(UNENCRYPTED_AT, this.#host.now());
+    this.#host.log("unencrypted_message_dropped");
+    this.#host.changed();
+  }
+  /** For a week after the last one. */
+  #warning(): string | undefined {
+    const at = this.#host.kv.get<number>(UNENCRYPTED_AT);
+    if (at === undefined || this.#host.now() - at > WARN_MS) return undefined;
+    const count = this.#host.kv.get<Record<string, number>>("counts")?.["unencrypted"] ?? 1;
+    return `${count === 1 ? "A message" : `${count} messages`} came without encryption and ${count === 1 ? "was" : "were"} dropped: such a message can be in any name.`;
   }
   #groupName(chat: unknown): { readonly groupName?: string } {
     const jid = parseJid(chat);

@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { getMediaKeys, type MediaType } from "@whiskeysockets/baileys";
 import { open } from "../src/media.ts";
+import { impostorOf, serverIdentity } from "../../fakes/whatsapp/noise-server.ts";
 import { FakeWhatsApp } from "../../fakes/whatsapp/server.ts";
 import { type Built, buildWorker } from "./build.ts";
 import { World } from "./world.ts";
@@ -346,6 +347,27 @@ describe("a linked account", () => {
       assert.equal(output.includes(secret), false, secret);
   });
 
+  test("[F91] [S5] a message without encryption is dropped in whatever name, counted and told", async () => {
+    const self = `${fake.account.pn}@s.whatsapp.net`;
+    const ids = [
+      fake.sayPlaintext({ from: ANN_PEER.id }, "/status"),
+      fake.sayPlaintext({ from: self, recipient: self }, "/status"),
+      fake.sayPlaintext({ from: GROUP, participant: ANN_PEER.id }, "@agent /status"),
+    ];
+    for (const id of ids)
+      await world.until(`WhatsApp's acknowledgement of ${id}`, () => fake.noted("ack").some((note) => note["id"] === id));
+    await world.received(await fake.say(ANN.pn, "with encryption"));
+    assert.deepEqual(
+      world.inbound.filter(({ message }) => ids.includes(message.id)),
+      [],
+    );
+    const { connected, error, extra } = await world.status();
+    assert.equal(connected, true);
+    assert.match(JSON.stringify(extra?.["ignored"]), /"unencrypted":3/);
+    assert.match(error ?? "", /3 messages came without encryption/);
+    await world.until("the gateway hears of it", () => world.statuses.some((state) => /without encryption/.test(state.error ?? "")));
+  });
+
   test("[P2] self-chat, when enabled: the owner talks to the agent in the chat with their own number", async () => {
     const before = fake.noted("flushed").length;
     await world.startAccount({ selfChat: true });
@@ -419,6 +441,26 @@ test("[S5] a server with another certificate is refused", async () => {
     await world.end();
   }
 });
+
+for (const [what, identity] of [
+  ["with a recorded chain and another key", impostorOf(serverIdentity())],
+  ["with an expired certificate", serverIdentity({ until: -3_600 })],
+  ["with a certificate of the future", serverIdentity({ from: 3_600 })],
+] as const)
+  test(`[F91] [S5] a server ${what} is refused`, async () => {
+    const world = new World();
+    world.fake.identity = identity;
+    try {
+      await world.start(built.script);
+      await world.startAccount();
+      const login = await world.login();
+      assert.equal(login.state, "failed", login.message);
+      assert.match(login.message, /could not prove that it is WhatsApp \(495\)/);
+      assert.equal(world.fake.noted("registering").length, 0);
+    } finally {
+      await world.end();
+    }
+  });
 
 test("[P12] the fake can be controlled over HTTP, and it explains invalid requests", async () => {
   const fake = await new FakeWhatsApp().listen();

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Curve, WA_CERT_DETAILS } from "@whiskeysockets/baileys";
+import { type BinaryNode, Curve, makeNoiseHandler, NOISE_WA_HEADER, proto, WA_CERT_DETAILS } from "@whiskeysockets/baileys";
 import fc from "fast-check";
 import * as original from "whatsapp-rust-bridge";
 import * as ours from "./bridge.ts";
+import { impostorOf, NoiseServer, type ServerIdentity, serverIdentity } from "../../../fakes/whatsapp/noise-server.ts";
+import { takeUnencrypted } from "../link.ts";
 import { guard, isOwnLine } from "./console-guard.ts";
+import { silent } from "./pino.ts";
 import { withLength } from "./polyfill.ts";
-import { checkSignatures, isLoopback, pinNoiseRoot, proveSignatures } from "./trust.ts";
+import { checkServerKey, checkSignatures, isLoopback, pinNoiseRoot, proveSignatures } from "./trust.ts";
 
 const both = (salt: Uint8Array | undefined, info: string | undefined) => ({
   ...(salt === undefined ? {} : { salt }),
@@ -90,6 +93,59 @@ test("[S5] as published any signature passes; with the check only a valid one", 
   assert.equal(Curve.verify(other.public, text, signature), false);
   assert.equal(Curve.verify(mine.public, text, forged), false);
   assert.equal(Curve.verify(mine.public, text, Buffer.alloc(3)), false);
+});
+
+/** Baileys' side of the handshake with a server of this identity, whose root is pinned. */
+function handshake(identity: ServerIdentity): void {
+  const pinned = WA_CERT_DETAILS.PUBLIC_KEY;
+  WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(identity.root.public);
+  try {
+    const keyPair = Curve.generateKeyPair();
+    const client = makeNoiseHandler({ keyPair, NOISE_HEADER: NOISE_WA_HEADER, logger: silent });
+    const server = new NoiseServer(identity);
+    const hello = proto.HandshakeMessage.encode({ clientHello: { ephemeral: keyPair.public } }).finish();
+    const [frame] = server.frames(client.encodeFrame(hello));
+    assert(frame);
+    const { serverHello } = proto.HandshakeMessage.decode(server.serverHello(frame).subarray(3));
+    client.processHandshake({ serverHello } as proto.HandshakeMessage, Curve.generateKeyPair());
+  } finally {
+    WA_CERT_DETAILS.PUBLIC_KEY = pinned;
+  }
+}
+
+test("[F91][S5] the server must own the key of its certificate, and the certificates must be valid now", () => {
+  checkSignatures();
+  checkServerKey(() => Date.now());
+  handshake(serverIdentity());
+  handshake(serverIdentity({ from: -60, until: 60 }));
+  assert.throws(() => handshake(impostorOf(serverIdentity())), /does not own the key/);
+  assert.throws(() => handshake(serverIdentity({ from: -86_400, until: -3_600 })), /has expired/);
+  assert.throws(() => handshake(serverIdentity({ from: 3_600, until: 86_400 })), /not valid yet/);
+  assert.throws(
+    () => handshake({ ...serverIdentity(), root: Curve.generateKeyPair() }),
+    /certificate signature invalid/,
+    "Baileys still checks the root",
+  );
+});
+
+test("[F91][S5] unencrypted messages are taken out of the stream, except those of newsletters", () => {
+  const stanza = (from: string | undefined, ...tags: readonly string[]): BinaryNode => ({
+    tag: "message",
+    attrs: { id: "1", ...(from === undefined ? {} : { from }) },
+    content: tags.map((tag) => ({ tag, attrs: {}, content: Buffer.from("x") })),
+  });
+  for (const from of ["15550002222@s.whatsapp.net", "900000002222@lid", "1203@g.us", "status@broadcast", undefined])
+    for (const tags of [["plaintext"], ["enc", "plaintext"]]) {
+      const frame = stanza(from, ...tags);
+      const { attrs } = frame;
+      assert.deepEqual(takeUnencrypted(frame), { tag: "message", attrs });
+      assert.deepEqual(frame, { tag: "dropped", attrs: {} });
+    }
+  for (const frame of [stanza("1203@newsletter", "plaintext"), stanza("15550002222@s.whatsapp.net", "enc"), Buffer.from("frame")]) {
+    const before = structuredClone(frame);
+    assert.equal(takeUnencrypted(frame), undefined);
+    assert.deepEqual(structuredClone(frame), before);
+  }
 });
 
 test("[S5] another root is accepted only for a server on this machine", () => {
