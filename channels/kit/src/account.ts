@@ -94,8 +94,9 @@ export class Account {
       slot: (inbound, { mimeType, filename, index }) =>
         gateway.media(inbound, { mimeType, index, ...(filename === undefined ? {} : { filename }) }),
       store: (file, r2Key) => this.#store(file, r2Key),
-      settled: (_inbound, { replies = [] }) => {
+      settled: ({ peer }, { replies = [] }, receipt) => {
         for (const reply of replies) this.#outbox.take(reply);
+        if (receipt !== undefined) this.platform.settled?.({ peer, receipt });
       },
       tooLate: (peer, count, key) => void this.#outbox.take(lateNotice(peer, count, key)),
       done: (inbound, outcome, receipt) => this.#handedOver(inbound, outcome, receipt),

@@ -20,7 +20,7 @@ export interface InboxPorts {
   /** Stores a file and returns its size in bytes. Throws `FileRefused` when a retry cannot help. */
   readonly store: (file: InboundFile, r2Key: string) => Promise<number>;
   /** Runs in the transaction that deletes the message from the inbox. */
-  readonly settled: (inbound: ChannelInbound, outcome: ChannelInboundOutcome) => void;
+  readonly settled: (inbound: ChannelInbound, outcome: ChannelInboundOutcome, receipt: unknown) => void;
   /** Runs in the transaction of the last queued message: `count` messages of the conversation were not answered. `key` is the id of the last. */
   readonly tooLate: (peer: Peer, count: number, key: string) => void;
   /** Runs after that transaction. */
@@ -149,6 +149,7 @@ export class Inbox {
     const { db, now, after, handOver, settled, done } = this.#ports;
     let inbound: ChannelInbound = JSON.parse(row.body);
     let outcome: ChannelInboundOutcome;
+    const receipt: unknown = row.receipt === null ? undefined : JSON.parse(row.receipt);
     try {
       inbound = await this.#files(row, inbound);
       const late = now() - row.received > KIT.retryMaxMs;
@@ -157,7 +158,7 @@ export class Inbox {
       // One transaction: when the outbox is full, the message stays, and the gateway gives the same answer again.
       db.transaction(() => {
         db.query("DELETE FROM inbox WHERE id = ?", row.id);
-        settled(inbound, outcome);
+        settled(inbound, outcome, receipt);
         if (outcome.unanswered === "late") this.#countLate(row);
         this.#tellLate(row, inbound.peer);
       });
@@ -173,7 +174,7 @@ export class Inbox {
       if (attempts === 1 || attempts % 10 === 0) this.#ports.log("hand_over_failed", { attempts, error: errorText(error) });
       return false;
     }
-    done(inbound, outcome, row.receipt === null ? undefined : JSON.parse(row.receipt));
+    done(inbound, outcome, receipt);
     return true;
   }
   #countLate({ peer }: Row): void {

@@ -59,7 +59,7 @@ export interface InboundItem {
   readonly key: string;
   readonly inbound: ChannelInbound;
   readonly files: readonly InboundFile[];
-  /** Given to `Platform.acknowledged` once the message is durable, for example an id. JSON-safe. */
+  /** Given to `Platform.settled` and `Platform.acknowledged` once the message is durable, for example an id. JSON-safe. */
   readonly receipt?: unknown;
 }
 
@@ -88,7 +88,9 @@ export interface Platform {
   fetchFile?(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes?: number }>;
   typing?(peer: Peer, active: boolean): Promise<void>;
   react?(peer: Peer, messageId: string, senderId: string | undefined, emoji: string): Promise<void>;
-  /** The messages are durable: send read receipts and the like. */
+  /** Runs in the transaction that takes the message out of the inbox: note a read receipt that must not be lost. Synchronous. */
+  settled?(item: { readonly peer: Peer; readonly receipt: unknown }): void;
+  /** The messages are with the gateway: send read receipts and the like. */
   acknowledged?(items: readonly { readonly peer: Peer; readonly receipt: unknown }[]): Promise<void>;
   /** Shows text while it is generated: sends a message or edits the one with `messageId`. Returns its id. */
   showLive?(

@@ -7,8 +7,10 @@ import { memoryDatabase } from "../../kit/test/world.ts";
 import type { InboundItem, PlatformHost } from "../../kit/src/platform.ts";
 import { AuthStore, clearAuth, isPaired, pairedAs } from "./auth-store.ts";
 import { addressOf, open, readReference } from "./media.ts";
+import type { Receipt } from "./map-inbound.ts";
 import { MessageStore } from "./message-store.ts";
 import { OfflineGap } from "./offline-gap.ts";
+import { MAX_RECEIPTS, Receipts } from "./receipts.ts";
 
 type Store = Pick<PlatformHost, "kv" | "transaction" | "now" | "take" | "log"> & {
   full: boolean;
@@ -61,6 +63,77 @@ const item = (key: string, at = 5): InboundItem => ({
   key,
   inbound: { peer: { kind: "dm", id: "1@lid" }, message: { id: key, text: `text of ${key}` }, receivedAt: at } satisfies ChannelInbound,
   files: [],
+});
+
+describe("read receipts", () => {
+  const key = (id: string, remoteJid = "1@lid", participant?: string): Receipt => ({
+    remoteJid,
+    id,
+    ...(participant === undefined ? {} : { participant }),
+  });
+  const names = (calls: readonly (readonly Receipt[])[]): string[] => calls.map((keys) => keys.map(({ id }) => id).join(" "));
+
+  test("[F92] one receipt for all messages of a sender in a chat, deleted when WhatsApp has it", async () => {
+    const calls: (readonly Receipt[])[] = [];
+    const receipts = new Receipts(
+      hostOf(store()),
+      () => true,
+      async (keys) => calls.push(keys) > 0,
+    );
+    for (let n = 0; n < 100; n++) receipts.add(key(`a${n}`));
+    receipts.add(key("a5"));
+    receipts.add(key("g1", "2@g.us", "1@lid"));
+    receipts.add(key("g2", "2@g.us", "3@lid"));
+    receipts.add(key("g3", "2@g.us", "1@lid"));
+    await receipts.flush();
+    assert.deepEqual(calls.map((keys) => keys.length).toSorted(), [1, 100, 2].toSorted());
+    assert.deepEqual(new Set(names(calls).slice(1)), new Set(["g1 g3", "g2"]));
+    assert.equal(receipts.waiting(), 0);
+    await receipts.flush();
+    assert.equal(calls.length, 3);
+  });
+  test("[F92] what failed or met no connection is sent later, also by another instance, and what came meanwhile is kept", async () => {
+    const own = store();
+    let isUp = false;
+    let outcome: "no" | "throws" | "sent" = "sent";
+    const sent: string[] = [];
+    const begin = (): Receipts =>
+      new Receipts(
+        hostOf(own),
+        () => isUp,
+        async (keys) => {
+          if (outcome === "throws") throw new Error("the connection broke");
+          if (outcome === "sent") sent.push(...keys.map(({ id }) => id));
+          if (sent.length === 2) second.add(key("c"));
+          return outcome === "sent";
+        },
+      );
+    const first = begin();
+    first.add(key("a"));
+    await first.flush();
+    isUp = true;
+    outcome = "throws";
+    await first.flush();
+    outcome = "no";
+    await first.flush();
+    assert.deepEqual([sent, first.waiting()], [[], 1]);
+    const second = begin();
+    second.add(key("b"));
+    outcome = "sent";
+    await second.flush();
+    assert.deepEqual([sent, second.waiting()], [["a", "b"], 1]);
+    await second.flush();
+    assert.deepEqual([sent, second.waiting()], [["a", "b", "c"], 0]);
+  });
+  test("[F92] the number of unsent receipts is bounded", () => {
+    const receipts = new Receipts(
+      hostOf(store()),
+      () => false,
+      async () => true,
+    );
+    for (let n = 0; n < MAX_RECEIPTS + 5; n++) receipts.add(key(`a${n}`));
+    assert.equal(receipts.waiting(), MAX_RECEIPTS);
+  });
 });
 
 describe("keys", () => {

@@ -18,6 +18,7 @@ import { mapInbound, type Receipt } from "./map-inbound.ts";
 import { mapOutbound, MAX_FILE_BYTES, peerJid } from "./map-outbound.ts";
 import { fetchMedia, readReference } from "./media.ts";
 import { MessageStore } from "./message-store.ts";
+import { Receipts } from "./receipts.ts";
 import { messageIdOf } from "./message-id.ts";
 import { OfflineGap } from "./offline-gap.ts";
 import { isLoopback, pinNoiseRoot } from "./platform/trust.ts";
@@ -68,6 +69,7 @@ export class WhatsApp implements Platform {
   readonly #messages: MessageStore;
   readonly #gap: OfflineGap;
   readonly #groups: Groups;
+  readonly #receipts: Receipts;
   readonly #login: Login;
   #state: State = { kind: "idle" };
   #link: Link | undefined;
@@ -84,6 +86,11 @@ export class WhatsApp implements Platform {
     this.#messages = new MessageStore(host);
     this.#gap = new OfflineGap(host);
     this.#groups = new Groups(host);
+    this.#receipts = new Receipts(
+      host,
+      () => this.isConnected(),
+      (keys) => this.#sendReceipt(keys),
+    );
     this.#login = new Login((ms, work) => host.after(ms, work));
     // A new instance does not retry what only a person can fix.
     const note = host.kv.get<string>(STOPPED);
@@ -104,6 +111,7 @@ export class WhatsApp implements Platform {
     if (this.isConnected()) {
       this.#gap.alive();
       this.#background("ping", () => this.#ping());
+      this.#receipts.soon();
     }
   }
   async disconnect(): Promise<void> {
@@ -123,6 +131,7 @@ export class WhatsApp implements Platform {
     const lid = selfOf(me).lid;
     const gap = this.#gap.shown();
     const overflow = this.#messages.overflow();
+    const unread = this.#receipts.waiting();
     const note = state.kind === "waiting" || state.kind === "stopped" || state.kind === "idle" ? state.note : undefined;
     const error = note ?? this.#warning();
     return {
@@ -141,6 +150,7 @@ export class WhatsApp implements Platform {
         selfChat: this.#settings.selfChat,
         ignored: this.#host.kv.get("counts") ?? {},
         ...(overflow === 0 ? {} : { waitingForInbox: overflow }),
+        ...(unread === 0 ? {} : { receiptsWaiting: unread }),
       },
     };
   }
@@ -236,6 +246,7 @@ export class WhatsApp implements Platform {
     if (away > MAX_CAUGHT_UP_MS) this.#gap.mark("the account was offline for more than a week");
     this.#gap.alive();
     this.#dispatch({ type: "opened", now: this.#host.now() });
+    this.#receipts.soon();
     this.#background("ping", () => this.#ping());
   }
   async #ping(): Promise<void> {
@@ -299,7 +310,7 @@ export class WhatsApp implements Platform {
     this.#dispatch({ type: "loggedOut" });
     await this.#tail;
     this.#host.transaction(() => {
-      for (const part of [this.#messages, this.#groups, this.#gap]) part.clear();
+      for (const part of [this.#messages, this.#groups, this.#gap, this.#receipts]) part.clear();
     });
   }
 
@@ -369,10 +380,21 @@ export class WhatsApp implements Platform {
     const bytes = await fetchMedia(readReference(file.reference), this.#url, LIMITS.mediaBytes);
     return { body: new Blob([bytes]).stream(), sizeBytes: bytes.length };
   }
-  async acknowledged(items: readonly { readonly peer: Peer; readonly receipt: unknown }[]): Promise<void> {
-    const keys = items.map(({ receipt }) => receipt as Receipt | undefined).filter((receipt) => receipt !== undefined);
-    const sock = this.#link?.sock;
-    if (keys.length > 0 && sock && this.isConnected()) await sock.readMessages(keys.map((key) => ({ ...key, fromMe: false })));
+  settled({ receipt }: { readonly receipt: unknown }): void {
+    this.#receipts.add(receipt as Receipt);
+  }
+  async acknowledged(): Promise<void> {
+    this.#receipts.soon();
+  }
+  /** All keys are of one chat and sender, so that this is one receipt. */
+  async #sendReceipt(keys: readonly Receipt[]): Promise<boolean> {
+    const link = this.#link;
+    const first = keys[0];
+    if (!link || !first || !this.isConnected()) return false;
+    const answered = link.sock.waitForMessage<unknown>(first.id, WAIT_FOR_ACK_MS).catch(() => undefined);
+    await link.sock.readMessages(keys.map((key) => ({ ...key, fromMe: false })));
+    // A receipt without an answer has arrived if its connection still holds.
+    return (await answered) !== undefined || (this.#link === link && this.isConnected());
   }
 
   // ---------------------------------------------------------------- outbound

@@ -113,7 +113,9 @@ test("[P9] without a connection nothing is sent and nothing is lost", async () =
   assert.equal((await platform.send(part)).kind, "retry");
   await platform.typing(part.peer, true);
   await platform.react(part.peer, "A1", undefined, "👍");
-  await platform.acknowledged([{ peer: part.peer, receipt: { remoteJid: part.peer.id, id: "A1" } }]);
+  platform.settled({ receipt: { remoteJid: part.peer.id, id: "A1" } });
+  await platform.acknowledged();
+  assert.equal(platform.status().extra?.["receiptsWaiting"], 1);
 });
 
 test("[P12] a login that cannot reach WhatsApp says so; an invalid number is refused first", async () => {

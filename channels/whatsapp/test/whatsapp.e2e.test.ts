@@ -75,6 +75,29 @@ describe("a linked account", () => {
     await world.until("read", () => fake.noted("receipt").some(({ type, ids }) => type === "read" && (ids as string[]).includes(id)));
   });
 
+  test("[F92] messages that the gateway takes while WhatsApp is away are marked as read later, in few receipts", async () => {
+    const before = fake.noted("flushed").length;
+    const from = fake.noted("receipt").length;
+    const ids: string[] = [];
+    world.away = true;
+    for (let n = 0; n < 40; n++) ids.push(await fake.say(ANN.pn, `burst ${n}`));
+    await world.until("all are in the inbox", () =>
+      ids.every((id) => fake.noted("receipt").some((note) => (note["ids"] as string[]).includes(id))),
+    );
+    fake.refuseLogin = "503";
+    fake.drop();
+    world.away = false;
+    for (const id of ids) await world.received(id);
+    await world.connected(before);
+    const read = () =>
+      fake
+        .noted("receipt")
+        .slice(from)
+        .filter(({ type }) => type === "read");
+    await world.until("all are read", () => ids.every((id) => read().some((note) => (note["ids"] as string[]).includes(id))));
+    assert(read().length < ids.length / 2, `${read().length} receipts`);
+  });
+
   test("[X15] a DM by LID stays a LID", async () => {
     const silent = await fake.say(BOB.pn, "who am I", { byLid: true, tellOther: false });
     const inbound = await world.received(silent);

@@ -45,6 +45,9 @@ export class World {
   get inbound(): readonly ChannelInbound[] {
     return this.#stage.gateway().calls;
   }
+  set away(away: boolean) {
+    this.#stage.gateway().away = away;
+  }
   get statuses(): readonly ChannelAccount[] {
     return this.#stage.gateway().states;
   }
