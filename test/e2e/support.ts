@@ -360,7 +360,7 @@ export class Client {
     for (const wake of watchers) wake();
   }
 
-  sendRaw(text: string): void {
+  sendRaw(text: string | Uint8Array<ArrayBuffer>): void {
     this.#socket.send(text);
   }
   async call(method: string, params?: Json): Promise<Json> {

@@ -8,7 +8,7 @@ import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { asRunId, asSessionKey, type SessionSubscribeResult } from "../../../protocol/gen/types.ts";
 import { isNewerThan } from "../features/sessions/follow.ts";
 import { errorShape, eventBody, peekId } from "./frames.ts";
-import { FailureWindow } from "./limits.ts";
+import { FailureWindow, MAX_ADDRESSES } from "./limits.ts";
 import { fail } from "./outcome.ts";
 
 describe("[FR1] the id of a broken frame", () => {
@@ -40,9 +40,10 @@ describe("[FR1] the id of a broken frame", () => {
       fc.property(fc.string(), (text) => void peekId(text)),
       { numRuns: 20_000 },
     );
-    const start = performance.now();
-    peekId(`{"a":"${'\\"'.repeat(500_000)}`);
-    assert.ok(performance.now() - start < 200);
+  });
+  test("[F83] a long broken frame is read in one pass", { timeout: 30_000 }, () => {
+    // With time squared in the length this would take hours.
+    assert.equal(peekId(`{"a":"${'\\"'.repeat(2_000_000)}`), "0");
   });
 });
 
@@ -68,7 +69,7 @@ test("[C5] of the held events only those that the answer does not contain are se
   assert.equal(news({ event: "tool.progress", payload: { phase: "output" } }), true);
 });
 
-test("[S4] failures are counted by address and minute, and the count is bounded", () => {
+test("[S4] failures are counted by address and minute", () => {
   const window = new FailureWindow(3);
   assert.deepEqual(
     [1, 2, 3, 4].map((at) => window.failed("a", at)),
@@ -78,7 +79,14 @@ test("[S4] failures are counted by address and minute, and the count is bounded"
   assert.equal(window.failed("a", 60_001), false);
   // A clock that is set back starts a new window.
   assert.equal(window.failed("a", 0), false);
-  for (let at = 0; at < 5000; at++) window.failed(`x${at}`, 1);
+});
+test("[S4] [F80] only the newest addresses are counted", () => {
+  const window = new FailureWindow(1);
+  window.failed("old", 0);
+  window.failed("newer", 0);
+  for (let other = 0; other < MAX_ADDRESSES - 1; other++) window.failed(`x${other}`, 1);
+  assert.equal(window.failed("newer", 2), true, "still counted");
+  assert.equal(window.failed("old", 2), false, "it made way and starts again");
 });
 
 test("errors carry the contract's code and a hint; an unknown reason becomes internal", () => {

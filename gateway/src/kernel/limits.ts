@@ -1,5 +1,5 @@
 /** Counts failures by address, in memory, to slow down an address that guesses tokens. A valid token is never slowed down. PURE. */
-const MAX_ADDRESSES = 1024;
+export const MAX_ADDRESSES = 1024;
 const WINDOW_MS = 60_000;
 
 export class FailureWindow {

@@ -55,7 +55,7 @@ const NO_CHANGE: Mutant = {
 };
 
 describe("deliberate mistakes", { concurrency: 2 }, () => {
-  test("a change that does nothing is not found, with the same seeds", async () => {
+  test("[F81] a change that does nothing is not found, with the same seeds", async () => {
     assert.deepEqual((await hunt(copy("none", NO_CHANGE))).error, undefined);
   });
   for (const [index, mutant] of MUTANTS.entries()) {

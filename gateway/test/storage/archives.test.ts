@@ -146,4 +146,16 @@ describe("results and media", () => {
     expect(value(await deleteMedia(env.STORAGE, sessionKey))).toBe(2);
     expect(value(await deleteMedia(env.STORAGE, sessionKey))).toBe(0);
   });
+  it("[F76] [P5.1] media: all of a session are deleted, however many pages a listing has, and none of another session", async () => {
+    const sessionKey = `agent:${newAgent()}:main`;
+    const put = (key: string, uuid: string) =>
+      putMedia(env.STORAGE, { sessionKey: key, uuid, mimeType: "image/png", bytes: new Uint8Array([1]), uploadedAt: 5 });
+    const other = `${sessionKey}x`;
+    await put(other, crypto.randomUUID());
+    const uuids = Array.from({ length: 1_005 }, () => crypto.randomUUID());
+    for (let at = 0; at < uuids.length; at += 50) await Promise.all(uuids.slice(at, at + 50).map((uuid) => put(sessionKey, uuid)));
+    expect(value(await deleteMedia(env.STORAGE, sessionKey))).toBe(uuids.length);
+    expect((await env.STORAGE.list({ prefix: `media/${sessionKey}/` })).objects).toEqual([]);
+    expect((await env.STORAGE.list({ prefix: `media/${other}/` })).objects).toHaveLength(1);
+  }, 60_000);
 });
