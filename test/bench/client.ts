@@ -46,6 +46,7 @@ export class BenchClient {
       minProtocol: 1,
       maxProtocol: 1,
       client: { id, version: "bench", platform: process.platform, mode: "client" },
+      fingerprint: "bench",
       auth: { token },
     });
   }

@@ -108,6 +108,29 @@ describe("the reference implementation's command-line client", () => {
     assert.equal(typeof end["error"], "string");
   });
 
+  it("[F33] learns at once that a run was stopped, and prints no text twice", async () => {
+    fake.enqueue({ text: "never seen", gate: "stopped" });
+    const runId = randomUUID();
+    const sessionKey = "agent:main:cli:dm:main";
+    const sent = await client.request("chat.send", { sessionKey, message: "say something long", runId });
+    assert.equal(sent.payload?.["status"], "started", JSON.stringify(sent));
+    const mine = (): Record<string, unknown>[] =>
+      client.events.flatMap(({ event, payload }) => (event === "chat" && payload?.["runId"] === runId ? [payload] : []));
+    assert.equal((await client.request("chat.abort", { sessionKey, runId })).payload?.["wasRunning"], true);
+    const end = await until("the end that it knows", () =>
+      mine().find(({ state }) => ["final", "error", "paused"].includes(String(state))),
+    );
+    assert.equal(end["state"], "error");
+    assert.equal(typeof end["error"], "string");
+    fake.openGate("stopped");
+    const final = await client.chat(sessionKey, "say hello again");
+    assert.equal(final["state"], "final");
+    const printed = client.events.flatMap(({ event, payload }) =>
+      event === "chat" && ["delta", "partial"].includes(String(payload?.["state"])) ? [payload?.["text"] ?? ""] : [],
+    );
+    assert.equal(printed.join(""), "");
+  });
+
   it("sets and reads configuration, secrets masked", async () => {
     assert.equal((await client.request("config.set", { path: "timeouts.toolMs", value: 50_000 })).ok, true);
     const one = await client.request("config.get", { path: "timeouts.toolMs" });

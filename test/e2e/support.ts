@@ -331,6 +331,7 @@ export class Client {
       minProtocol: 1,
       maxProtocol: 1,
       client: { id, version: "0.0.1", platform: "test", mode: "client" },
+      fingerprint: "e2e",
       ...(options.token === undefined ? {} : { auth: { token: options.token } }),
       ...options.params,
     });

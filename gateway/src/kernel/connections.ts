@@ -11,6 +11,7 @@ import { randomName } from "../platform/ids.ts";
 import { bufferedBytes, closeSocket, lastPingAt, remember, sendText, type SocketHost } from "../platform/sockets.ts";
 import type { GsvError, Result } from "../ports/result.ts";
 import type { Principal } from "./authorise.ts";
+import type { Dialect } from "./dialect.ts";
 import { errorShape, eventBody } from "./frames.ts";
 
 /** Stored with the socket. After a change of its shape raise `v`: sockets of another version are closed and reconnect. */
@@ -26,6 +27,8 @@ type Kept =
       readonly calls: readonly (readonly [callId: string, until: number])[];
       readonly manyUntil: number;
       readonly seenAt: number;
+      /** Absent: current. */
+      readonly dialect?: Dialect;
     }
   | { readonly v: 1; readonly phase: "closed" };
 
@@ -47,6 +50,7 @@ export interface Connection {
   readonly conn: string;
   readonly socket: WebSocket;
   readonly principal: Principal;
+  readonly dialect: Dialect;
   /** Number of the next event. */
   seq: number;
   /** Canonical keys of the conversations that this client follows. */
@@ -101,7 +105,7 @@ export class Connections {
     }
     if (kept.phase === "closed") return undefined;
     if (kept.phase === "open") return { ...kept, socket, greeting: false, early: [] };
-    return { ...freshState(), ...kept, socket, follows: new Set(kept.follows), calls: new Map(kept.calls) };
+    return { ...freshState(), dialect: "current", ...kept, socket, follows: new Set(kept.follows), calls: new Map(kept.calls) };
   }
   #restore(socket: WebSocket): AnyConnection | undefined {
     const connection = this.#read(socket);
@@ -136,7 +140,7 @@ export class Connections {
   }
 
   /** Turns an open socket into a connection with a principal. */
-  ready(open: OpenConnection, principal: Principal): Connection {
+  ready(open: OpenConnection, principal: Principal, dialect: Dialect = "current"): Connection {
     const { conn, socket } = open;
     const seenAt = this.#clock.now();
     const connection: Connection = {
@@ -145,6 +149,7 @@ export class Connections {
       conn,
       socket,
       principal,
+      dialect,
       seq: 0,
       follows: new Set(),
       calls: new Map(),
@@ -337,12 +342,13 @@ export class Connections {
   }
   flush(): void {
     for (const connection of this.#changed) {
-      const { conn, principal, seq, manyUntil, seenAt } = connection;
+      const { conn, principal, dialect, seq, manyUntil, seenAt } = connection;
       const kept: Kept = {
         v: 1,
         phase: "ready",
         conn,
         principal,
+        ...(dialect === "current" ? {} : { dialect }),
         seq,
         manyUntil,
         seenAt,

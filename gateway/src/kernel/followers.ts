@@ -4,6 +4,7 @@
  */
 import { eventBody } from "./frames.ts";
 import type { Connection, Connections } from "./connections.ts";
+import { type Dialect, inDialect } from "./dialect.ts";
 import type { NewEvent, Sink, Subscriptions } from "./subscriptions.ts";
 
 export const MAX_FOLLOWS = 64;
@@ -23,8 +24,11 @@ export class Followers {
   readonly #connections: Connections;
   readonly #subscriptions: Subscriptions;
   readonly #bySocket = new Map<Connection, Follower>();
-  /** Texts of published events: each payload is written once, however many sockets get it. */
-  readonly #bodies = new WeakMap<readonly NewEvent[], readonly string[]>();
+  /** Texts of published events: each payload is written once for a dialect, however many sockets get it. */
+  readonly #bodies: Readonly<Record<Dialect, WeakMap<readonly NewEvent[], readonly string[]>>> = {
+    current: new WeakMap(),
+    reference: new WeakMap(),
+  };
 
   constructor(connections: Connections, subscriptions: Subscriptions) {
     this.#connections = connections;
@@ -85,10 +89,7 @@ export class Followers {
     const held = this.#bySocket.get(connection)?.held;
     const waiting = held?.get(key) ?? [];
     held?.delete(key);
-    this.#connections.send(
-      connection,
-      waiting.filter(wanted).map(({ event, payload }) => eventBody(event, payload)),
-    );
+    this.#connections.send(connection, bodiesIn(connection.dialect, waiting.filter(wanted)));
   }
 
   #followerOf(connection: Connection): Follower {
@@ -100,7 +101,7 @@ export class Followers {
       tentative: new Map(),
       deliver: (key, events) => {
         const waiting = held.get(key);
-        if (waiting === undefined) this.#connections.send(connection, this.#bodiesOf(events));
+        if (waiting === undefined) this.#connections.send(connection, this.#bodiesOf(connection.dialect, events));
         else if (waiting.length + events.length <= MAX_HELD) waiting.push(...events);
         else this.#connections.drop(connection, 1013, "too many events wait; connect again");
       },
@@ -108,11 +109,11 @@ export class Followers {
     this.#bySocket.set(connection, follower);
     return follower;
   }
-  #bodiesOf(events: readonly NewEvent[]): readonly string[] {
-    const known = this.#bodies.get(events);
+  #bodiesOf(dialect: Dialect, events: readonly NewEvent[]): readonly string[] {
+    const known = this.#bodies[dialect].get(events);
     if (known !== undefined) return known;
-    const bodies = events.map(({ event, payload }) => eventBody(event, payload));
-    this.#bodies.set(events, bodies);
+    const bodies = bodiesIn(dialect, events);
+    this.#bodies[dialect].set(events, bodies);
     return bodies;
   }
 
@@ -128,4 +129,11 @@ export class Followers {
     follower.tentative.clear();
     this.#bySocket.delete(connection);
   }
+}
+
+function bodiesIn(dialect: Dialect, events: readonly NewEvent[]): readonly string[] {
+  return events.map((news) => {
+    const { event, payload } = inDialect(dialect, news);
+    return eventBody(event, payload);
+  });
 }

@@ -172,7 +172,8 @@ function welcome(
 ): void {
   const { connections } = ports;
   if (old !== undefined) connections.close(old.socket, CLOSE.replaced, "replaced by a newer connection with the same id");
-  const connection = connections.ready(open, principal);
+  const dialect = principal.mode === "client" && params.fingerprint === undefined ? "reference" : "current";
+  const connection = connections.ready(open, principal, dialect);
   if (principal.mode === "node" && principal.kind === "admin") {
     ports.background(
       "audit",

@@ -9,6 +9,7 @@ async function client(): Promise<Peer> {
     minProtocol: 1,
     maxProtocol: 1,
     client: { id: `c-${crypto.randomUUID()}`, version: "1", platform: "test", mode: "client" },
+    fingerprint: "tests",
     auth: { token: ADMIN },
   });
   return peer;

@@ -142,6 +142,7 @@ export const connectParams = (mode: string, id: string, auth: string | undefined
   minProtocol: 1,
   maxProtocol: 1,
   client: { id, version: "1", platform: "test", mode },
+  ...(mode === "client" ? { fingerprint: "tests" } : {}),
   ...(auth === undefined ? {} : { auth: { token: auth } }),
   ...more,
 });

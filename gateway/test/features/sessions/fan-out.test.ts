@@ -166,6 +166,7 @@ describe("[C5][P11] following from a known point, without gap or duplicate", () 
       minProtocol: 1,
       maxProtocol: 1,
       client: { id: "again", version: "1", platform: "t", mode: "client" },
+      fingerprint: "tests",
       auth: { token: ADMIN },
       resume: { sessions: [{ sessionKey: "main", afterSeq: 3 }] },
     });
@@ -185,6 +186,41 @@ describe("[C5][P11] following from a known point, without gap or duplicate", () 
     await gateway().publish(MAIN, [log(9)]);
     await settle(peer);
     expect(seqs(peer)).toEqual([9]);
+  });
+});
+
+describe("[C7] [F33] a client that sends no fingerprint reads events as the reference's published client does", () => {
+  const aborted: SessionNews = {
+    event: "chat",
+    payload: { sessionKey: asSessionKey(MAIN), runId: asRunId("r"), state: "aborted", error: "Stopped by you.", sessionSeq: 4 },
+  };
+  const chats = (peer: Peer): unknown[] => peer.events("chat").map(({ payload }) => payload);
+
+  test("an abort is an error with its text, and deltas have no text; a current client gets both as they are", async () => {
+    fakeSessions();
+    const [published, current] = [await client(ADMIN, { fingerprint: undefined }), await client()];
+    for (const peer of [published, current]) await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
+    await gateway().publish(MAIN, [delta("hel", 0), delta("lo", 3), log(3), aborted]);
+    for (const peer of [published, current]) await settle(peer);
+    expect(chats(published)).toEqual([
+      { ...delta("", 0).payload },
+      { ...delta("", 3).payload },
+      log(3).payload,
+      { ...aborted.payload, state: "error" },
+    ]);
+    expect(chats(current)).toEqual([delta("hel", 0).payload, delta("lo", 3).payload, log(3).payload, aborted.payload]);
+  });
+
+  test("an abort without a text gets one, also after hibernation", async () => {
+    fakeSessions();
+    const published = await client(ADMIN, { fingerprint: undefined });
+    await published.ok("chat.send", { sessionKey: "main", message: "hi" });
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await gateway().publish(MAIN, [
+      { event: "chat", payload: { sessionKey: asSessionKey(MAIN), runId: asRunId("r"), state: "aborted", sessionSeq: 1 } },
+    ]);
+    await settle(published);
+    expect(chats(published)).toEqual([{ sessionKey: MAIN, runId: "r", state: "error", error: "Stopped.", sessionSeq: 1 }]);
   });
 });
 
