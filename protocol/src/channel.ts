@@ -281,7 +281,13 @@ method("channel.login", {
     /** Log in with a code that is typed on the phone with this number, instead of a QR code. */
     phone: t.optional(t.string(32)),
   },
-  result: { ...done, qrDataUrl: t.optional(t.text()), message: t.text(), login: t.optional(ChannelLogin) },
+  result: {
+    ...done,
+    /** The content of the QR code, the same as `login.qr`: the published client of the reference draws it. No data URL, despite its name. */
+    qrDataUrl: t.optional(t.text()),
+    message: t.text(),
+    login: t.optional(ChannelLogin),
+  },
   ...act,
 });
 method("channel.logout", { doc: "Logs an account out and deletes its credentials.", params: account, result: done, ...act });

@@ -102,7 +102,9 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       const done = await callWorker<ChannelLogin>(found.value, () =>
         service.login({ accountId, ...(force === undefined ? {} : { force }), ...(phone === undefined ? {} : { phone }) }),
       );
-      return done.ok ? succeed({ ok: true, channel, accountId, message: done.value.message, login: done.value }) : done;
+      if (!done.ok) return done;
+      const { qr, message } = done.value;
+      return succeed({ ok: true, channel, accountId, message, login: done.value, ...(qr === undefined ? {} : { qrDataUrl: qr }) });
     },
     "pair.list": () => succeed({ pairs: Object.fromEntries(hub.waiting().map((pair) => [`${pair.channel}:${pair.senderId}`, pair])) }),
     "pair.approve": async ({ connection }, { channel, senderId, role = "guest" }) => {

@@ -337,6 +337,15 @@ describe("the owner manages channels", () => {
       ["channel.start", "test"],
     ]);
   });
+  test("[F35] a login has its code where the reference's client looks for it: as the text that it draws", async () => {
+    expect(await owner.ok("channel.login", { channel: "test", accountId: "default" })).toMatchObject({
+      ok: true,
+      qrDataUrl: "QR-TEXT",
+      message: "Scan this.",
+    });
+    service.login = async () => ({ state: "code", code: "ABCD-EFGH", message: "Type this." });
+    expect(await owner.ok("channel.login", { channel: "test" })).not.toHaveProperty("qrDataUrl");
+  });
   test("an account that does not answer does not hide the others", async () => {
     for (const accountId of ["work", "home"]) {
       const entry = entrypoint();
