@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "0cd68fb4fa399b5a";
+export const PROTOCOL_FINGERPRINT = "089f079188491db6";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -515,7 +515,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones are archived and removed. */
+  /** Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones (0: all messages) are archived and removed. */
   "session.compact": {
     params: "SessionCompactParams",
     result: "SessionCompactResult",
@@ -570,7 +570,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Returns the last messages, the oldest first, in the format of the model library. */
+  /** Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer. */
   "session.preview": {
     params: "SessionPreviewParams",
     result: "SessionPreviewResult",

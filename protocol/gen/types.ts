@@ -1324,6 +1324,14 @@ export type ModelConfig = {
   headers?: Record<string, string>;
 };
 
+/** Fields of a model's name. */
+export type ModelPatch = {
+  /** At most 64 characters. */
+  provider?: string;
+  /** At most 256 characters. */
+  id?: string;
+};
+
 /** US dollars for a million tokens. */
 export type ModelPrice = {
   /** From 0. */
@@ -1730,7 +1738,7 @@ export type ServerInfo = {
 /** Parameters of `session.compact`. */
 export type SessionCompactParams = {
   sessionKey: SessionKey;
-  /** 1 to 100000. */
+  /** 0 to 100000. */
   keepMessages?: number;
 };
 
@@ -1853,7 +1861,7 @@ export type SessionMessagesResult = {
 /** Parameters of `session.patch`. */
 export type SessionPatchParams = {
   sessionKey: SessionKey;
-  settings?: SessionSettings;
+  settings?: SessionSettingsPatch;
   /** At most 256 characters. */
   label?: string;
   resetPolicy?: ResetPolicyPatch;
@@ -1932,6 +1940,16 @@ export type SessionResetResult = {
 /** Settings of one session. They override the configuration. */
 export type SessionSettings = {
   model?: ModelRef;
+  thinkingLevel?: ThinkLevel;
+  /** At most 65536 characters. */
+  systemPrompt?: string;
+  /** 1 to 10000000. */
+  maxTokens?: number;
+};
+
+/** Settings to change. */
+export type SessionSettingsPatch = {
+  model?: ModelPatch;
   thinkingLevel?: ThinkLevel;
   /** At most 65536 characters. */
   systemPrompt?: string;

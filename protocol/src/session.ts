@@ -9,6 +9,17 @@ export const SessionSettings = struct("SessionSettings", "Settings of one sessio
   systemPrompt: t.optional(t.string(65536)),
   maxTokens: t.optional(t.int(1, 10000000)),
 });
+export const ModelPatch = struct("ModelPatch", "Fields of a model's name.", {
+  provider: t.optional(t.string(64, { minLength: 1 })),
+  id: t.optional(t.string(256, { minLength: 1 })),
+});
+export const SessionSettingsPatch = struct("SessionSettingsPatch", "Settings to change.", {
+  /** `id` alone keeps the provider. `provider` alone keeps the id if that provider has such a model, else takes its default model. */
+  model: t.optional(ModelPatch),
+  thinkingLevel: t.optional(ThinkLevel),
+  systemPrompt: t.optional(t.string(65536)),
+  maxTokens: t.optional(t.int(1, 10000000)),
+});
 export const ResetMode = enumOf("ResetMode", "When a session is reset automatically.", ["manual", "daily", "idle"]);
 export const ResetPolicy = struct("ResetPolicy", "When a session is reset automatically.", {
   mode: ResetMode,
@@ -95,7 +106,7 @@ method("session.patch", {
   doc: "Changes settings, label or reset policy. Absent fields stay unchanged; `clear` names settings to remove.",
   params: {
     ...key,
-    settings: t.optional(SessionSettings),
+    settings: t.optional(SessionSettingsPatch),
     label: t.optional(t.string(256)),
     resetPolicy: t.optional(
       struct("ResetPolicyPatch", "Fields of a reset policy.", {
@@ -135,8 +146,8 @@ method("session.reset", {
   deferred: true,
 });
 method("session.compact", {
-  doc: "Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones are archived and removed.",
-  params: { ...key, keepMessages: t.optional(t.int(1, 100000)) },
+  doc: "Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones (0: all messages) are archived and removed.",
+  params: { ...key, keepMessages: t.optional(t.int(0, 100000)) },
   result: {
     ok: t.bool(),
     trimmedMessages: t.int(),
@@ -159,7 +170,7 @@ method("session.history", {
   ...read,
 });
 method("session.preview", {
-  doc: "Returns the last messages, the oldest first, in the format of the model library.",
+  doc: "Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer.",
   params: { ...key, limit: t.optional(t.int(1, 200)) },
   result: { sessionKey: SessionKey, sessionId: t.string(64), messageCount: t.int(), messages: t.array(t.json(), 200) },
   ...read,

@@ -36,6 +36,15 @@ const without = <T>(list: T[], item: T): void => {
 const everything = ["$defs", "Everything", "properties"];
 const params = ["$defs", "ThingGetParams"];
 
+/** Another struct in the place of a tree. */
+function forest(s: Json, change: (copy: Json) => void): void {
+  const copy = structuredClone(at(s, "$defs", "Tree"));
+  set(at(copy, "properties"), "more", { type: "boolean" });
+  change(copy);
+  set(at(s, "$defs"), "Forest", copy);
+  set(at(s, "$defs", "Tree", "properties", "left"), "$ref", "#/$defs/Forest");
+}
+
 const refused: readonly (readonly [string, (schema: Json) => void, RegExp])[] = [
   ["a type is removed", (s) => drop(at(s, "$defs"), "Login"), /type Login was removed/],
   [
@@ -55,6 +64,11 @@ const refused: readonly (readonly [string, (schema: Json) => void, RegExp])[] = 
     /Everything\.small: type was "integer", is "string"/,
   ],
   ["a field refers to another type", (s) => set(at(s, ...everything, "color"), "$ref", "#/$defs/Key"), /Everything\.color: \$ref was/],
+  [
+    "a field refers to a struct that lacks a field",
+    (s) => forest(s, (copy) => drop(at(copy, "properties"), "kids")),
+    /Tree\.left: \$ref was/,
+  ],
   ["any JSON becomes something", (s) => set(at(s, ...everything, "free"), "type", "string"), /Everything\.free: type was absent/],
   ["a constant changes", (s) => set(at(s, ...everything, "fixed"), "const", "that"), /Everything\.fixed: const/],
   ["an enum loses a value", (s) => without(at(s, "$defs", "Color").enum, "red"), /Color: the value "red" was removed/],
@@ -225,6 +239,7 @@ const accepted: readonly (readonly [string, (schema: Json) => void])[] = [
       set(at(s, "x-methods", "thing.get"), "scope", "read");
     },
   ],
+  ["a field refers to another struct that older peers use the same way", (s) => forest(s, () => undefined)],
   ["an event goes to more", (s) => at(s, "x-events", "thing.drawn").to.push("channel")],
   ["an error is added", (s) => set(at(s, "x-errors"), "thing.new", { code: 9, retryable: false, http: 400, exit: 1 })],
   [

@@ -14,12 +14,19 @@ const refName = (value: unknown): string | undefined => {
 };
 const show = (value: unknown): string => JSON.stringify(value) ?? "absent";
 
-/** Whether values of a type travel to the gateway (`in`), from it (`out`), or both. */
+/** Whether values of a type travel to the gateway (`in`), from it (`out`), or both; and the named types of both versions. */
 interface Direction {
   readonly in: boolean;
   readonly out: boolean;
+  readonly types: Types;
+}
+interface Types {
+  readonly before: JsonObject;
+  readonly after: JsonObject;
 }
 
+/** A longer path runs in a circle of types. */
+const MAX_PATH_CHARS = 512;
 /** Client scopes from weak to strong: a method may move to a weaker one, never to a stronger. */
 const SCOPE_STRENGTH = ["read", "chat", "operate", "admin"];
 /** The fields of an error that programs compare. */
@@ -45,13 +52,14 @@ export function breaks(released: unknown, current: unknown): string[] {
   const problems: string[] = [];
   const before = object(released);
   const after = object(current);
-  const directions = directionsOf(after);
   const oldDefs = object(before["$defs"]);
   const newDefs = object(after["$defs"]);
+  const types: Types = { before: oldDefs, after: newDefs };
+  const directions = directionsOf(after, types);
   for (const [name, oldType] of Object.entries(oldDefs)) {
     const newType = newDefs[name];
     if (newType === undefined) problems.push(`type ${name} was removed or renamed`);
-    else compareType(name, object(oldType), object(newType), directions.get(name) ?? { in: true, out: true }, problems);
+    else compareType(name, object(oldType), object(newType), directions.get(name) ?? { in: true, out: true, types }, problems);
   }
   compareMethods(object(before["x-methods"]), object(after["x-methods"]), newDefs, problems);
   compareEvents(object(before["x-events"]), object(after["x-events"]), problems);
@@ -61,7 +69,7 @@ export function breaks(released: unknown, current: unknown): string[] {
 }
 
 /** A type that no method or event mentions (Frame, the configuration) is taken to travel both ways. */
-function directionsOf(schema: JsonObject): Map<string, Direction> {
+function directionsOf(schema: JsonObject, types: Types): Map<string, Direction> {
   const defs = object(schema["$defs"]);
   const incoming = new Set<string>();
   const outgoing = new Set<string>();
@@ -81,12 +89,12 @@ function directionsOf(schema: JsonObject): Map<string, Direction> {
   }
   for (const event of Object.values(object(schema["x-events"]))) follow(object(event)["payload"], outgoing);
   const all = new Set([...incoming, ...outgoing]);
-  return new Map([...all].map((name) => [name, { in: incoming.has(name), out: outgoing.has(name) }]));
+  return new Map([...all].map((name) => [name, { in: incoming.has(name), out: outgoing.has(name), types }]));
 }
 
 function compareType(path: string, before: JsonObject, after: JsonObject, direction: Direction, problems: string[]): void {
   if (before["x-kind"] === "struct" && after["x-kind"] === "tagged" && !direction.in) {
-    compareSplit(path, before, after, problems);
+    compareSplit(path, before, after, direction.types, problems);
     return;
   }
   if (before["x-kind"] !== after["x-kind"]) {
@@ -116,7 +124,7 @@ function compareType(path: string, before: JsonObject, after: JsonObject, direct
  * A struct that is only sent may become a union by one of its enum fields: each arm then has exactly some of the old fields.
  * Older readers continue to work when every arm has all required fields and no field has another type.
  */
-function compareSplit(path: string, before: JsonObject, after: JsonObject, problems: string[]): void {
+function compareSplit(path: string, before: JsonObject, after: JsonObject, types: Types, problems: string[]): void {
   const tag = String(after["x-tag"]);
   const fields = object(before["properties"]);
   const required = strings(before["required"]).filter((name) => name !== tag);
@@ -131,13 +139,14 @@ function compareSplit(path: string, before: JsonObject, after: JsonObject, probl
     for (const [name, old] of Object.entries(fields)) {
       if (name === tag || properties[name] === undefined) continue;
       found.add(name);
-      compareNode(`${at}.${name}`, object(old), object(properties[name]), { in: false, out: true }, problems);
+      compareNode(`${at}.${name}`, object(old), object(properties[name]), { in: false, out: true, types }, problems);
     }
   }
   for (const name of Object.keys(fields)) if (!found.has(name)) problems.push(`${path}.${name} was removed or renamed`);
 }
 
 function compareNode(path: string, before: JsonObject, after: JsonObject, direction: Direction, problems: string[]): void {
+  if (isOtherStruct(before, after, direction, path)) return;
   for (const key of ["$ref", "type", "const"]) {
     if (show(before[key]) !== show(after[key])) {
       problems.push(`${path}: ${key} was ${show(before[key])}, is ${show(after[key])}`);
@@ -167,6 +176,17 @@ function compareNode(path: string, before: JsonObject, after: JsonObject, direct
   if ((before["additionalProperties"] === undefined) !== (after["additionalProperties"] === undefined))
     problems.push(`${path}: a map became an object with fields, or the reverse`);
   if (isJsonObject(before["properties"])) compareFields(path, before, after, direction, problems);
+}
+
+/** A field may have another struct that older peers can use as they used the first: names are not on the wire. */
+function isOtherStruct(before: JsonObject, after: JsonObject, direction: Direction, path: string): boolean {
+  const [oldName, newName] = [refName(before), refName(after)];
+  if (oldName === undefined || newName === undefined || oldName === newName || path.length > MAX_PATH_CHARS) return false;
+  const [oldType, newType] = [object(direction.types.before[oldName]), object(direction.types.after[newName])];
+  if (oldType["x-kind"] !== "struct" || newType["x-kind"] !== "struct") return false;
+  const problems: string[] = [];
+  compareNode(path, oldType, newType, direction, problems);
+  return problems.length === 0;
 }
 
 function compareFields(path: string, before: JsonObject, after: JsonObject, direction: Direction, problems: string[]): void {

@@ -5,10 +5,10 @@ use gsv_protocol::methods::{
     SessionCompact, SessionGet, SessionHistory, SessionPatch, SessionPreview, SessionReset, SessionStats, SessionsList,
 };
 use gsv_protocol::types::{
-    ArchiveKind, ResetMode, ResetPolicy, ResetPolicyPatch, RunState, SessionCompactParams, SessionGetParams,
-    SessionGetResult, SessionHistoryParams, SessionHistoryResult, SessionKey, SessionPatchParams, SessionPreviewParams,
-    SessionPreviewResult, SessionResetParams, SessionSettings, SessionStatsParams, SessionStatsResult,
-    SessionsListParams, SessionsListResult, TokenUsage,
+    ArchiveKind, ModelPatch, ResetMode, ResetPolicy, ResetPolicyPatch, RunState, SessionCompactParams,
+    SessionGetParams, SessionGetResult, SessionHistoryParams, SessionHistoryResult, SessionKey, SessionPatchParams,
+    SessionPreviewParams, SessionPreviewResult, SessionResetParams, SessionSettingsPatch, SessionStatsParams,
+    SessionStatsResult, SessionsListParams, SessionsListResult, TokenUsage,
 };
 use serde_json::json;
 
@@ -245,8 +245,12 @@ fn preview(out: Output, result: &SessionPreviewResult) {
 }
 
 fn patch(args: SessionSet) -> Outcome<SessionPatchParams> {
-    let settings = SessionSettings {
-        model: args.model,
+    let model = args.model.map(|model| ModelPatch {
+        provider: Some(model.provider),
+        id: Some(model.id),
+    });
+    let settings = SessionSettingsPatch {
+        model,
         thinking_level: args.think,
         system_prompt: args.system_prompt,
         max_tokens: args.max_tokens,
@@ -258,7 +262,7 @@ fn patch(args: SessionSet) -> Outcome<SessionPatchParams> {
     };
     let params = SessionPatchParams {
         session_key: Context::session(args.session.key)?,
-        settings: (settings != SessionSettings::default()).then_some(settings),
+        settings: (settings != SessionSettingsPatch::default()).then_some(settings),
         label: args.label,
         reset_policy: (reset_policy != ResetPolicyPatch::default()).then_some(reset_policy),
         clear: (!args.clear.is_empty()).then_some(args.clear),

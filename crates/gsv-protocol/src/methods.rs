@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "0cd68fb4fa399b5a";
+pub const PROTOCOL_FINGERPRINT: &str = "089f079188491db6";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -713,7 +713,7 @@ impl Method for SearchQuery {
     }
 }
 
-/// Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones are archived and removed.
+/// Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones (0: all messages) are archived and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionCompact;
 impl Method for SessionCompact {
@@ -788,7 +788,7 @@ impl Method for SessionPatch {
     }
 }
 
-/// Returns the last messages, the oldest first, in the format of the model library.
+/// Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionPreview;
 impl Method for SessionPreview {

@@ -2037,6 +2037,18 @@ impl std::fmt::Debug for ModelConfig {
     }
 }
 
+/// Fields of a model's name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelPatch {
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -2651,7 +2663,7 @@ pub struct ServerInfo {
 #[serde(rename_all = "camelCase")]
 pub struct SessionCompactParams {
     pub session_key: SessionKey,
-    /// 1 to 100000.
+    /// 0 to 100000.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub keep_messages: Option<u32>,
 }
@@ -2832,7 +2844,7 @@ pub struct SessionMessagesResult {
 pub struct SessionPatchParams {
     pub session_key: SessionKey,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub settings: Option<SessionSettings>,
+    pub settings: Option<SessionSettingsPatch>,
     /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -2935,6 +2947,22 @@ pub struct SessionResetResult {
 pub struct SessionSettings {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<ThinkLevel>,
+    /// At most 65536 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// 1 to 10000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+}
+
+/// Settings to change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionSettingsPatch {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelPatch>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkLevel>,
     /// At most 65536 characters.

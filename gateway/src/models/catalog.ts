@@ -160,6 +160,11 @@ const MODELS: Readonly<Record<string, Row>> = {
 /** A dated snapshot (`-20251001`, `-2024-11-20`) has the properties of its model. */
 const undated = (id: string): string => id.replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2})$/, "");
 
+/** Whether the table has this model of the provider. */
+export const hasModel = (provider: string, id: string): boolean => Object.hasOwn(MODELS, `${provider}/${undated(id)}`);
+/** The providers whose models the table lists with this id. */
+export const providersOf = (id: string): readonly string[] => knownProviders().filter((provider) => hasModel(provider, id));
+
 /** Claude's thinking mode by its version, for ids that are newer than the table. */
 function claude(id: string): Pick<ModelInfo, "thinking" | "levels"> {
   const version = /claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?:-[a-z]+)?(?:-|$)/.exec(undated(id));

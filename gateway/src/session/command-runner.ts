@@ -1,5 +1,6 @@
 /** Executes the slash commands of a session and writes their answers. commands.ts parses them. */
 import type { ChatSendResult } from "../../../protocol/gen/types.ts";
+import { modelNamed } from "../models/choose.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import type { Result } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
@@ -40,11 +41,14 @@ export class CommandRunner {
         return answered(answer.cancelled > 0 ? `Stopped. ${answer.cancelled} tool calls were cancelled.` : "Stopped.");
       }
       case "model": {
-        if (command.model === undefined && command.clear === undefined)
-          return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
-        const name = command.model && `${command.model.provider}/${command.model.id}`;
+        const { named, clear } = command;
+        const meant = named === undefined ? undefined : modelNamed(named, await this.#driver.presentModel());
+        if (meant?.ok === false) return ok({ status: "command", command: command.name, error: meant.message });
+        const model = meant?.model ?? command.model;
+        if (model === undefined && clear === undefined) return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
+        const name = model && `${model.provider}/${model.id}`;
         const text = name === undefined ? "From now on: the configured model." : `From now on: the model ${name}.`;
-        once({ type: "SettingsPatched", text, ...(command.model ? { settings: { model: command.model } } : { clear: ["model"] }) });
+        once({ type: "SettingsPatched", text, ...(model ? { settings: { model } } : { clear: ["model"] }) });
         return answered(text);
       }
       case "think": {

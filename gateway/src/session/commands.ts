@@ -3,6 +3,7 @@
  * A command is the whole message; a directive is a part of a message and applies to it alone. An unknown `/word` is text.
  */
 import { type Directives, type ModelRef, type ThinkLevel, ThinkLevelValues } from "../../../protocol/gen/types.ts";
+import { modelNamed, parseModel } from "../models/choose.ts";
 
 export type Command =
   | { readonly name: "stop" }
@@ -11,8 +12,8 @@ export type Command =
   | { readonly name: "new" | "reset" }
   /** `keep` absent: with a summary. */
   | { readonly name: "compact"; readonly keep?: number }
-  /** Without a model: show it. `clear`: back to the configured one. */
-  | { readonly name: "model"; readonly model?: ModelRef; readonly clear?: true }
+  /** Without a model: show it. `named`: an id without its provider. `clear`: back to the configured one. */
+  | { readonly name: "model"; readonly model?: ModelRef; readonly named?: string; readonly clear?: true }
   | { readonly name: "think"; readonly level?: ThinkLevel; readonly clear?: true };
 export type Parsed =
   | { readonly kind: "command"; readonly command: Command }
@@ -31,21 +32,34 @@ export const HELP_TEXT = [
   "/compact           archive older messages; a summary takes their place",
   "/compact N         archive all but the last N messages, without a summary",
   "/model [P/ID]      show the model, or use this one from now on (`/model default`: the configured one)",
+  "                   the provider may be left out where one provider has the model: `/model o3`",
   "/think [LEVEL]     show how long the model may think, or set it (`/think default`)",
-  `                   levels: ${LEVELS}`,
+  `                   levels: ${LEVELS} (off: none)`,
   "/help              this text",
   "For one message only, inside it: /t:LEVEL, /m:PROVIDER/MODEL, /status",
 ].join("\n");
 
-export function parseMessage(raw: string): Parsed {
+/** `current` is the present model, as far as it is known: an id without a provider may be its provider's. */
+export function parseMessage(raw: string, current?: ModelRef): Parsed {
   const command = parseCommand(raw.trim());
-  return command ?? parseDirectives(raw);
+  return command ?? parseDirectives(raw, current);
 }
 
+/** Other names of commands: those of the reference's command line. */
+const ALIASES: Readonly<Record<string, string>> = { t: "think", thinking: "think", "?": "help" };
+/** Other names of levels, as the reference's command line has them. */
+const LEVEL_ALIASES: Readonly<Record<string, ThinkLevel>> = {
+  off: "none",
+  min: "minimal",
+  med: "medium",
+  max: "xhigh",
+};
+
 function parseCommand(text: string): Parsed | undefined {
-  const match = /^\/([a-z]+)(?:\s+(\S[\s\S]*))?$/i.exec(text);
+  const match = /^\/([a-z]+|\?)(?:\s+(\S[\s\S]*))?$/i.exec(text);
   if (!match) return undefined;
-  const name = (match[1] ?? "").toLowerCase();
+  const written = (match[1] ?? "").toLowerCase();
+  const name = Object.hasOwn(ALIASES, written) ? (ALIASES[written] ?? written) : written;
   const rest = (match[2] ?? "").trim();
   const found = (command: Command): Parsed => ({ kind: "command", command });
   const bad = (message: string): Parsed => ({ kind: "bad-command", name, message });
@@ -68,7 +82,10 @@ function parseCommand(text: string): Parsed | undefined {
       if (rest === "") return found({ name });
       if (rest.toLowerCase() === "default") return found({ name, clear: true });
       const model = parseModel(rest);
-      return model ? found({ name, model }) : bad("Name the model as provider/id, for example `/model anthropic/claude-sonnet-4-5`.");
+      if (model) return found({ name, model });
+      return /^[^\s/]{1,256}$/.test(rest)
+        ? found({ name, named: rest })
+        : bad("Name the model as provider/id, for example `/model anthropic/claude-sonnet-4-5`.");
     }
     case "think": {
       if (rest === "") return found({ name });
@@ -81,18 +98,16 @@ function parseCommand(text: string): Parsed | undefined {
   }
 }
 
-/** The id may contain slashes itself (`openrouter/meta/llama`). */
-export function parseModel(text: string): ModelRef | undefined {
-  const match = /^([A-Za-z0-9_.-]{1,64})\/(\S{1,256})$/.exec(text);
-  return match?.[1] !== undefined && match[2] !== undefined ? { provider: match[1], id: match[2] } : undefined;
+function parseLevel(text: string): ThinkLevel | undefined {
+  const written = text.toLowerCase();
+  return Object.hasOwn(LEVEL_ALIASES, written) ? LEVEL_ALIASES[written] : ThinkLevelValues.find((level) => level === written);
 }
-const parseLevel = (text: string): ThinkLevel | undefined => ThinkLevelValues.find((level) => level === text.toLowerCase());
 
 /** Text in backticks is code: it has no directives. */
 const CODE = /(```[\s\S]*?(?:```|$)|`[^`\n]*`)/;
 const DIRECTIVE = /(^|\s)\/(t|think|m|model):(\S+)(?=\s|$)/gi;
 
-function parseDirectives(raw: string): Parsed {
+function parseDirectives(raw: string, current: ModelRef | undefined): Parsed {
   let directives: Directives = {};
   let wrong: string | undefined;
   let touched = false;
@@ -104,9 +119,9 @@ function parseDirectives(raw: string): Parsed {
         if (thinkLevel) directives = { ...directives, thinkLevel };
         else wrong ??= `"${value.slice(0, 64)}" is not a thinking level. Use one of ${LEVELS}; nothing was sent.`;
       } else {
-        const model = parseModel(value);
-        if (model) directives = { ...directives, model };
-        else wrong ??= `"${value.slice(0, 64)}" is not a model. Name it as provider/id; nothing was sent.`;
+        const meant = modelNamed(value, current);
+        if (meant.ok) directives = { ...directives, model: meant.model };
+        else wrong ??= `${meant.message} Nothing was sent.`;
       }
       // The space after the directive stays.
       return before === "\n" ? before : "";

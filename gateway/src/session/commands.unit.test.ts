@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { parseMessage } from "./commands.ts";
 
-describe("[R6] commands", () => {
+describe("[R6] [F36] commands", () => {
   const command = (text: string): unknown => {
     const parsed = parseMessage(text);
     return parsed.kind === "command" ? parsed.command : parsed.kind;
@@ -19,17 +19,26 @@ describe("[R6] commands", () => {
     ["/new hello", "bad-command"],
     ["/compact", { name: "compact" }],
     ["/compact 5", { name: "compact", keep: 5 }],
-    ["/compact 0", "bad-command"],
+    ["/compact 0", { name: "compact", keep: 0 }],
     ["/compact many", "bad-command"],
     ["/model", { name: "model" }],
     ["/model anthropic/claude-x", { name: "model", model: { provider: "anthropic", id: "claude-x" } }],
     ["/model openrouter/meta/llama:free", { name: "model", model: { provider: "openrouter", id: "meta/llama:free" } }],
     ["/model default", { name: "model", clear: true }],
-    ["/model gpt", "bad-command"],
+    ["/model gpt", { name: "model", named: "gpt" }],
+    ["/model two words", "bad-command"],
     ["/think", { name: "think" }],
     ["/think HIGH", { name: "think", level: "high" }],
     ["/think default", { name: "think", clear: true }],
     ["/think hard", "bad-command"],
+    ["/? ", { name: "help" }],
+    ["/t", { name: "think" }],
+    ["/t low", { name: "think", level: "low" }],
+    ["/thinking high", { name: "think", level: "high" }],
+    ["/think off", { name: "think", level: "none" }],
+    ["/think MAX", { name: "think", level: "xhigh" }],
+    ["/think constructor", "bad-command"],
+    ["/model o3", { name: "model", named: "o3" }],
     ["/unknown word", "message"],
     ["/constructor", "message"],
     ["/usr/bin/env is a path", "message"],
@@ -67,6 +76,20 @@ describe("[P3.3] directives apply to their message and are removed from it", () 
   test("an invalid level or model is reported, and nothing is sent", () => {
     assert.equal(parseMessage("go /t:hard").kind, "bad-directive");
     assert.equal(parseMessage("go /m:gpt").kind, "bad-directive");
+  });
+  test("[F36] an id without a provider, and the other names of levels", () => {
+    assert.deepEqual(parseMessage("go /m:o3 /t:off"), {
+      kind: "message",
+      text: "go",
+      directives: { thinkLevel: "none", model: { provider: "openai", id: "o3" } },
+      status: false,
+    });
+    assert.deepEqual(parseMessage("go /m:llama3.2", { provider: "ollama", id: "x" }), {
+      kind: "message",
+      text: "go",
+      directives: { model: { provider: "ollama", id: "llama3.2" } },
+      status: false,
+    });
   });
   test("a message may have directives only", () =>
     assert.deepEqual(parseMessage("/t:low /m:a/b"), {

@@ -2,7 +2,7 @@
  * Drives one session: connects the applier, the pump, the clock and the one alarm. Knows no Durable Object and no caller; the platform
  * comes in as `DriverHost`. Decides nothing about runs: the machine does.
  */
-import { asRunId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
+import { asRunId, asSessionKey, type ModelRef, type SessionPromptResult } from "../../../protocol/gen/types.ts";
 import type { SessionMedia } from "../ports/media.ts";
 import type { Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
@@ -128,6 +128,13 @@ export class SessionDriver {
       ...(tokens === undefined ? {} : { tokens }),
       ...(context && model ? { window: this.#parts.contextWindow(model, context.config) } : {}),
     };
+  }
+  /** The model of the next run. Undefined: the gateway does not say now. */
+  async presentModel(): Promise<ModelRef | undefined> {
+    const own = this.state?.settings.model;
+    if (own !== undefined) return own;
+    const context = await this.contexts.current().catch(() => this.contexts.known);
+    return context && modelsFor({ directives: {} }, {}, context.agent, context.config)[0];
   }
   /** The text of the present model call, as far as its followers have received it: their next delta begins right after it. */
   get live(): ModelCaller["live"] {

@@ -1,6 +1,6 @@
 /** Turns what callers send into messages for the machine, and checks their sizes. Pure. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { NodeExecEventParams, SessionPatchParams } from "../../../protocol/gen/types.ts";
+import type { ModelRef, NodeExecEventParams, SessionPatchParams, SessionSettings } from "../../../protocol/gen/types.ts";
 import type { ContentBlock, MediaBlock, TextBlock, UserMessage } from "../ports/messages.ts";
 import type { GsvError, Result } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
@@ -24,7 +24,8 @@ export type Intake =
 
 const refuse = (reason: GsvError["reason"], message: string): Result<never> => ({ ok: false, error: { reason, message } });
 
-export function takeIn(input: SessionSend, wall: number): Result<Intake> {
+/** `current` is the present model, as far as it is known. */
+export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Result<Intake> {
   const bytes = utf8Bytes(input.text);
   if (bytes > LIMITS.messageBytes)
     return refuse(
@@ -33,7 +34,7 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
     );
   const attachments = input.attachments ?? [];
   if (input.text.trim() === "" && attachments.length === 0) return refuse("chat.empty", "The message is empty.");
-  const parsed = parsedOf(input);
+  const parsed = parsedOf(input, current);
   if (parsed.kind === "bad-directive") return refuse("chat.bad_directive", parsed.message);
   if (parsed.kind === "command" || parsed.kind === "bad-command") return { ok: true, value: parsed };
   if (parsed.kind === "directive-only" && attachments.length === 0) return { ok: true, value: parsed };
@@ -49,9 +50,9 @@ export function takeIn(input: SessionSend, wall: number): Result<Intake> {
   };
   return sized({ kind: "message", incoming, bytes: 0, status: parsed.status });
 }
-function parsedOf({ text, verbatim, command, quiet }: SessionSend): Parsed {
-  if (verbatim !== true && quiet !== true) return parseMessage(text);
-  const asked = command === undefined || quiet === true ? undefined : parseMessage(command);
+function parsedOf({ text, verbatim, command, quiet }: SessionSend, current: ModelRef | undefined): Parsed {
+  if (verbatim !== true && quiet !== true) return parseMessage(text, current);
+  const asked = command === undefined || quiet === true ? undefined : parseMessage(command, current);
   return asked?.kind === "command" || asked?.kind === "bad-command" ? asked : { kind: "message", text, directives: {}, status: false };
 }
 function sized(message: IntakeMessage): Result<IntakeMessage> {
@@ -119,8 +120,10 @@ function codeBlock(text: string): string {
 }
 
 const CLEARABLE = ["model", "thinkingLevel", "systemPrompt", "maxTokens", "label", "resetPolicy"] as const;
+/** A change of settings whose model has both of its halves. */
+export type SettingsChange = Omit<SessionPatchParams, "sessionKey" | "settings"> & { readonly settings?: SessionSettings };
 /** Describes a change of settings to people. Refuses unknown names in `clear`. */
-export function describePatch(patch: Omit<SessionPatchParams, "sessionKey">): Result<string> {
+export function describePatch(patch: SettingsChange): Result<string> {
   const unknown = (patch.clear ?? []).find((name) => !CLEARABLE.some((known) => known === name));
   if (unknown !== undefined)
     return refuse("protocol.invalid_params", `There is no setting "${unknown.slice(0, 64)}" to clear. Use one of ${CLEARABLE.join(", ")}.`);

@@ -29,8 +29,9 @@ import { nodeOf } from "../calls/open-call.ts";
 import type { Applied } from "./apply.ts";
 import { CommandRunner, repeated } from "./command-runner.ts";
 import { directiveOnlyText } from "./commands.ts";
+import { patchedModel } from "../models/choose.ts";
 import type { SessionDriver } from "./driver.ts";
-import { describePatch, execMessage, type IntakeMessage, takeIn, withFiles } from "./intake.ts";
+import { describePatch, execMessage, type IntakeMessage, type SettingsChange, takeIn, withFiles } from "./intake.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isOwnCallId, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
@@ -78,7 +79,7 @@ export class SessionService implements SessionPort {
   // ---------------------------------------------------------------- talking
 
   async send(input: SessionSend): Promise<Result<ChatSendResult>> {
-    const taken = takeIn(input, this.#driver.wall());
+    const taken = takeIn(input, this.#driver.wall(), this.#driver.state?.settings.model ?? this.#driver.contexts.known?.config.model);
     if (!taken.ok) return taken;
     const intake = taken.value;
     switch (intake.kind) {
@@ -288,11 +289,13 @@ export class SessionService implements SessionPort {
 
   // ---------------------------------------------------------------- changing
 
-  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>> {
-    if (!this.#driver.state) return Promise.resolve(NOT_FOUND);
-    const text = describePatch(patch);
-    if (!text.ok) return Promise.resolve(text);
-    const { settings, label, resetPolicy, clear } = patch;
+  async patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>> {
+    if (!this.#driver.state) return NOT_FOUND;
+    const change = await this.#withWholeModel(patch);
+    if (!change.ok) return change;
+    const text = describePatch(change.value);
+    if (!text.ok) return text;
+    const { settings, label, resetPolicy, clear } = change.value;
     this.#driver.apply({
       type: "SettingsPatched",
       text: text.value,
@@ -301,7 +304,18 @@ export class SessionService implements SessionPort {
       ...(resetPolicy ? { resetPolicy } : {}),
       ...(clear ? { clear } : {}),
     });
-    return Promise.resolve(ok({ ok: true }));
+    return ok({ ok: true });
+  }
+  /** Half a model's name gets the other half from the present model. */
+  async #withWholeModel({ settings, ...patch }: Omit<SessionPatchParams, "sessionKey">): Promise<Result<SettingsChange>> {
+    if (settings === undefined) return ok(patch);
+    const { model: half, ...others } = settings;
+    if (half === undefined) return ok({ ...patch, settings: others });
+    const isWhole = half.provider !== undefined && half.id !== undefined;
+    const model = patchedModel(half, isWhole ? undefined : await this.#driver.presentModel());
+    if (model === undefined)
+      return fail({ reason: "protocol.invalid_params", message: "The present model is not known. Name `model.provider` and `model.id`." });
+    return ok({ ...patch, settings: { ...others, model } });
   }
   async reset(): Promise<Result<SessionResetResult>> {
     const end = await this.#archived({ type: "Reset" });

@@ -5,6 +5,34 @@ import { newSession, says, Stage, value } from "./support.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
+it("[R6] [F34] [F36] half a model's name is enough: in session.patch, in /model and in a directive", async () => {
+  const stage = new Stage().open();
+  const models: string[] = [];
+  stage.auto = ({ model }) => {
+    models.push(`${model.provider}/${model.id}`);
+    return says("hello");
+  };
+  const session = newSession();
+  const chosen = async (): Promise<string> => {
+    const { model } = value(await session.port.get()).settings;
+    return `${model?.provider}/${model?.id}`;
+  };
+  value(await session.send("first"));
+  await stage.ended("run-first");
+  value(await session.port.patch({ settings: { model: { provider: "openai" } } }));
+  expect(await chosen()).toBe(`openai/${providerInfo("openai")?.defaultModel}`);
+  value(await session.port.patch({ settings: { model: { id: "gpt-4o" }, thinkingLevel: "low" } }));
+  expect(await chosen()).toBe("openai/gpt-4o");
+  expect(value(await session.send("named", "/model claude-haiku-4-5"))).toMatchObject({
+    response: expect.stringContaining("anthropic/claude-haiku-4-5"),
+  });
+  expect(await chosen()).toBe("anthropic/claude-haiku-4-5");
+  expect(value(await session.send("asked", "/model no-such"))).toMatchObject({ error: expect.stringContaining("Name it as provider/id") });
+  await session.send("once", "hi /m:claude-sonnet-4-5 /t:off");
+  await stage.ended("run-once");
+  expect(models).toEqual(["demo/demo", "anthropic/claude-sonnet-4-5"]);
+});
+
 it("[R6] a provider chosen without a model is shown with its usual one", async () => {
   const stage = new Stage().open();
   stage.auto = () => says("hello");

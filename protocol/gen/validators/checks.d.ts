@@ -131,6 +131,7 @@ import type {
   MessageId,
   Mode,
   ModelConfig,
+  ModelPatch,
   ModelPrice,
   ModelRef,
   ModelWire,
@@ -197,6 +198,7 @@ import type {
   SessionResetParams,
   SessionResetResult,
   SessionSettings,
+  SessionSettingsPatch,
   SessionStatsParams,
   SessionStatsResult,
   SessionSubscribeParams,
@@ -417,6 +419,7 @@ export function checkMediaUploaded(value: unknown): value is MediaUploaded;
 export function checkMessageId(value: unknown): value is MessageId;
 export function checkMode(value: unknown): value is Mode;
 export function checkModelConfig(value: unknown): value is ModelConfig;
+export function checkModelPatch(value: unknown): value is ModelPatch;
 export function checkModelPrice(value: unknown): value is ModelPrice;
 export function checkModelRef(value: unknown): value is ModelRef;
 export function checkModelWire(value: unknown): value is ModelWire;
@@ -483,6 +486,7 @@ export function checkSessionPromptResult(value: unknown): value is SessionPrompt
 export function checkSessionResetParams(value: unknown): value is SessionResetParams;
 export function checkSessionResetResult(value: unknown): value is SessionResetResult;
 export function checkSessionSettings(value: unknown): value is SessionSettings;
+export function checkSessionSettingsPatch(value: unknown): value is SessionSettingsPatch;
 export function checkSessionStatsParams(value: unknown): value is SessionStatsParams;
 export function checkSessionStatsResult(value: unknown): value is SessionStatsResult;
 export function checkSessionSubscribeParams(value: unknown): value is SessionSubscribeParams;
