@@ -171,6 +171,40 @@ describe("the reference implementation's command-line client", () => {
     assert.deepEqual([answer.ok, answer.payload?.["result"]], [true, { ran: "Bash date" }]);
   });
 
+  it("[F34] sets a session's model half by half", async () => {
+    const sessionKey = "agent:main:cli:dm:main";
+    const settings = async (): Promise<unknown> => (await client.request("session.get", { sessionKey })).payload?.["settings"];
+    const { model: before } = (await settings()) as { model?: unknown };
+    for (const model of [{ provider: "openai" }, { id: "gpt-4o" }])
+      assert.equal((await client.request("session.patch", { sessionKey, settings: { model } })).ok, true);
+    assert.deepEqual(await settings(), { model: { provider: "openai", id: "gpt-4o" } });
+    assert.equal(before, undefined);
+    assert.equal((await client.request("session.patch", { sessionKey, clear: ["model"] })).ok, true);
+  });
+
+  it("[F36] uses the short forms of commands", async () => {
+    const sessionKey = "agent:main:cli:dm:short";
+    for (const [text, command] of [
+      ["/?", "help"],
+      ["/t low", "think"],
+      ["/thinking off", "think"],
+      ["/model o3", "model"],
+    ] as const) {
+      const answer = await client.chat(sessionKey, text);
+      assert.deepEqual([answer["status"], answer["command"], answer["error"]], ["command", command, undefined], text);
+    }
+    assert.match(String((await client.chat(sessionKey, "/model"))["response"]), /openai\/o3/);
+  });
+
+  it("[F37] names sessions freely, shows all that fits, and keeps no message when asked for none", async () => {
+    for (let n = 0; n < 12; n++) await client.chat("foo", `say ${n}`);
+    const sessionKey = "agent:main:cli:dm:foo";
+    const shown = (await client.request("session.preview", { sessionKey })).payload;
+    assert.equal((shown as { messages: unknown[] }).messages.length, 24);
+    const compacted = await client.request("session.compact", { sessionKey, keepMessages: 0 });
+    assert.deepEqual([compacted.payload?.["trimmedMessages"], compacted.payload?.["keptMessages"]], [24, 0], JSON.stringify(compacted));
+  });
+
   it("shows sessions", async () => {
     const list = await client.request("sessions.list", { limit: 20 });
     const sessions = list.payload?.["sessions"] as { sessionKey: string; lastActiveAt: number }[];

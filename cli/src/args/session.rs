@@ -52,8 +52,8 @@ pub enum SessionCommand {
     Compact {
         #[command(flatten)]
         session: Conversation,
-        /// Number of messages to keep
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        /// Number of messages to keep; 0 keeps none
+        #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000))]
         keep: Option<u32>,
     },
     /// List archived transcripts

@@ -4,18 +4,30 @@ import type { NamedSession } from "../ports/sessions.ts";
 import { nearest } from "./config/paths.ts";
 import type { Config } from "./config/store.ts";
 import { fail, succeed } from "./outcome.ts";
-import { canonicalKey } from "./routing/session-keys.ts";
+import { buildKey, canonicalKey, type KeyOutcome } from "./routing/session-keys.ts";
 
 type Names = Pick<Config, "mainKey" | "defaultAgentId">;
 type Agents = Pick<Config, "agents">;
 
-/** A key without an agent belongs to the default agent. */
+/** A name that a person gives a conversation of the command line. Nothing in it has to be encoded. */
+const FREE_NAME = /^[A-Za-z0-9][A-Za-z0-9+\-_@.]{0,127}$/;
+
+/** A session by its key. A key without an agent belongs to the default agent. */
+export function keyedSession(config: Names, raw: string): Result<NamedSession> {
+  return named(canonicalKey(raw, config.mainKey(), config.defaultAgentId()));
+}
+/** A session as a client names it: by its key, or by a free name, which is a conversation of the command line with the default agent. */
 export function namedSession(config: Names, raw: string): Result<NamedSession> {
-  const outcome = canonicalKey(raw, config.mainKey(), config.defaultAgentId());
-  return outcome.ok
+  const keyed = keyedSession(config, raw);
+  const name = raw.trim();
+  if (keyed.ok || !FREE_NAME.test(name)) return keyed;
+  const agentId = config.defaultAgentId();
+  return named(buildKey({ form: "channel", agentId, channel: "cli", kind: "dm", peer: name }, config.mainKey()));
+}
+const named = (outcome: KeyOutcome): Result<NamedSession> =>
+  outcome.ok
     ? succeed({ key: outcome.key, address: outcome.address })
     : fail("session.bad_key", `This is not a session key: ${outcome.problem}.`);
-}
 
 /** A session that may be written to: its agent exists. Sessions of an agent that was removed can only be read. */
 export function writableSession(config: Names & Agents & Pick<Config, "hasAgent">, raw: string): Result<NamedSession> {

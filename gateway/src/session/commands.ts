@@ -75,8 +75,8 @@ function parseCommand(text: string): Parsed | undefined {
       return rest === "" ? found({ name }) : bad(`Send \`/${name}\` alone, and the message after it.`);
     case "compact": {
       if (rest === "") return found({ name });
-      const keep = /^[0-9]{1,6}$/.test(rest) ? Number(rest) : 0;
-      return keep >= 1 && keep <= 100_000 ? found({ name, keep }) : bad("Say how many messages to keep, for example `/compact 20`.");
+      const keep = /^[0-9]{1,6}$/.test(rest) ? Number(rest) : -1;
+      return keep >= 0 && keep <= 100_000 ? found({ name, keep }) : bad("Say how many messages to keep, for example `/compact 20`.");
     }
     case "model": {
       if (rest === "") return found({ name });

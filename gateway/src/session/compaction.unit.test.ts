@@ -60,6 +60,10 @@ describe("[P17] where a compaction cuts", () => {
     assert.deepEqual(at(planTrim(weighed(rows), 1)), [8, 6, 2]);
     assert.equal(planTrim(weighed(rows), 6), undefined);
   });
+  test("[F37] /compact 0: everything leaves, and nothing of it is quoted", () => {
+    assert.deepEqual(planTrim(weighed(rows), 0), { contextFrom: 11, count: 8, kept: 0, firstAt: 0, lastAt: 0 });
+    assert.equal(planTrim([], 0), undefined);
+  });
   test("notices before the first message that stays, stay with it", () => assert.equal(planTrim(weighed(rows), 2)?.contextFrom, 8));
   test("[R9] tokens decide, not the number of messages", () => {
     assert.deepEqual(at(planCut(weighed(rows), 45)), [6, 4, 4]);

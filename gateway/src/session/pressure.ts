@@ -71,8 +71,14 @@ function lastExchange(items: readonly Weighed[]): number {
   if (answer === -1) return items.findLastIndex(({ row }) => row.kind === "user");
   return items[answer - 1]?.row.kind === "user" ? answer - 1 : answer;
 }
-/** `/compact N`: before a message of the user, so that at least `keep` messages stay. */
+/** `/compact N`: before a message of the user, so that at least `keep` messages stay. With 0 all messages leave, and nothing is quoted. */
 export function planTrim(items: readonly Weighed[], keep: number): CutPlan | undefined {
+  if (keep === 0) {
+    const plan = cutBefore(items, items.length);
+    if (plan === undefined) return undefined;
+    const { task: _task, ...whole } = plan;
+    return whole;
+  }
   for (let at = Math.max(0, items.length - keep); at > 0; at--) if (items[at]?.row.kind === "user") return cutBefore(items, at);
   return undefined;
 }

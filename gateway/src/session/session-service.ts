@@ -263,7 +263,7 @@ export class SessionService implements SessionPort {
     return this.#look(historyView);
   }
   preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
-    const most = Math.max(1, Math.min(limit ?? 20, LIMITS.pageItems));
+    const most = Math.max(1, Math.min(limit ?? LIMITS.pageItems, LIMITS.pageItems));
     return this.#look((state) => previewView(state, [...this.#driver.history.messageRows()], most));
   }
   messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>> {

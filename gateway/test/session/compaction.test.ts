@@ -222,6 +222,26 @@ describe("compaction for headroom", () => {
     expect(shown).toBeLessThan(8_000);
     expect(users(value(await s.port.preview(5)).messages as Message[])[0]).toHaveLength(100_000);
   });
+  it("[F37] keeps no message when asked for none, and a preview without a limit shows all that fit", async () => {
+    const stage = stageOf(200_000);
+    const s = newSession();
+    stage.auto = () => says("fine");
+    for (let n = 0; n < 15; n++) {
+      await s.send(`k${n}`, `message ${n}`);
+      await stage.ended(`run-k${n}`);
+    }
+    expect(value(await s.port.preview(undefined)).messages).toHaveLength(30);
+    expect(value(await s.port.compact(0))).toMatchObject({ ok: true, trimmedMessages: 30, keptMessages: 0 });
+    expect(value(await s.port.preview(undefined)).messages).toEqual([]);
+    let seen: readonly Message[] = [];
+    stage.auto = (request) => {
+      seen = request.messages;
+      return says("fine");
+    };
+    await s.send("after", "go on");
+    expect(await stage.ended("run-after")).toBe("final");
+    expect(users([...seen])).toEqual(["go on"]);
+  });
   it("[R6] session.compact summarises on request, /status shows the size, and a model that fails leaves a note", async () => {
     const stage = stageOf(200_000);
     const s = await full(stage, { isOwnersSession: true });

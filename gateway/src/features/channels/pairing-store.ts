@@ -5,6 +5,7 @@
 import type { ChannelInbound, PairRole, PendingPair } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Known } from "./access.ts";
+import { e164, phoneOf } from "../../kernel/routing/identity-links.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 
 type Row = {
@@ -120,11 +121,26 @@ export class Pairings {
     return this.#db.transactionSync(() => {
       const row =
         one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, senderOrCode) ??
+        this.#byPhone(channel, senderOrCode) ??
         one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND code = ? AND state = 'pending'", channel, senderOrCode.toUpperCase());
       if (!row) return undefined;
       run(sql, "UPDATE pairs SET state = ?, decided_at = ? WHERE channel = ? AND sender = ?", state, now, channel, row.sender);
       return { senderId: row.sender, ...(row.name === null ? {} : { senderName: row.name }) };
     });
+  }
+
+  /** The pending request of the sender whose platform says that they have this number. Two such senders: none of them is meant. */
+  #byPhone(channel: string, written: string): Row | undefined {
+    const number = written.trim().startsWith("+") ? e164(written, "written") : undefined;
+    if (number === undefined) return undefined;
+    const rows = all<Row & { phone: string | null }>(
+      this.#db.sql,
+      `SELECT DISTINCT p.*, json_extract(h.body, '$.senderIds.phone') AS phone
+       FROM pairs p JOIN held h ON h.channel = p.channel AND h.sender = p.sender WHERE p.channel = ? AND p.state = 'pending'`,
+      channel,
+    ).filter(({ sender, phone }) => phone !== null && phoneOf({ channel, id: sender, phone }) === number);
+    const [row] = rows;
+    return new Set(rows.map(({ sender }) => sender)).size === 1 ? row : undefined;
   }
 
   /** Deletes old pairing requests with their messages, in a bounded step. True: there may be more. */

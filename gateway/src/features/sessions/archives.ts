@@ -2,7 +2,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asSessionKey } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
-import { namedSession } from "../../kernel/naming.ts";
+import { keyedSession, namedSession } from "../../kernel/naming.ts";
 import { succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
@@ -15,7 +15,7 @@ export interface ArchivePorts extends Pick<KernelPorts, "config">, SessionsPort 
 export function archiveMethods({ config, sessions, ask, archives }: ArchivePorts): Handlers {
   /** A key in an object's metadata is shown only when it is valid. */
   const entry = ({ sessionKey, ...rest }: ArchiveInfo) => {
-    const known = sessionKey === undefined ? undefined : namedSession(config, sessionKey);
+    const known = sessionKey === undefined ? undefined : keyedSession(config, sessionKey);
     return { ...rest, ...(known?.ok === true ? { sessionKey: asSessionKey(known.value.key) } : {}) };
   };
   /** The ids that the session has had, by which an archive without metadata is found. */

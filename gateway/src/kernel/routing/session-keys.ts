@@ -132,7 +132,7 @@ function parseKey(raw: string, mainKey: string, defaultAgent: string): KeyOutcom
 }
 
 const USAGE =
-  "a session key is `main`, `agent:{agent}:{mainKey}`, `agent:{agent}:{channel}:{dm|group|channel|thread}:{peer}` or `agent:{agent}:{channel}:{account}:dm:{peer}`; a colon inside a name is written %3A";
+  "a session key is `main`, a name of your own such as `notes`, `agent:{agent}:{mainKey}`, `agent:{agent}:{channel}:{dm|group|channel|thread}:{peer}` or `agent:{agent}:{channel}:{account}:dm:{peer}`; a colon inside a name is written %3A";
 
 function addressOf(agentId: string, rest: readonly string[], mainKey: string): SessionAddress | undefined {
   const [first = "", second = "", third = "", fourth = ""] = rest;

@@ -111,6 +111,21 @@ describe("pairing and access", () => {
     expect(handed()[0]?.text).toBe("hello");
   });
 
+  test("[CH7] [F37] by their phone number, where the platform says whose it is", async () => {
+    const number = (phone: string) => ({ senderIds: { phone } });
+    await take(dm("111@lid", "one", number("31611111111")));
+    await take(dm("222@lid", "two", number("+31622222222")));
+    await take(dm("333@lid", "three", number("+31633333333")));
+    await take(dm("444@lid", "four", number("+31633333333")));
+    await take(dm("31655555555", "five"));
+    expect(await owner.ok("pair.approve", { channel: "test", senderId: "+31 6 1111 1111" })).toMatchObject({ senderId: "111@lid" });
+    expect(await owner.ok("pair.reject", { channel: "test", senderId: "+31622222222" })).toMatchObject({ senderId: "222@lid" });
+    // Two people with one number, digits that only look like one, and a number without its plus.
+    for (const senderId of ["+31633333333", "+31655555555", "31611111111"])
+      expect((await owner.refused("pair.approve", { channel: "test", senderId })).reason, senderId).toBe("pair.not_found");
+    await eventually(() => expect(handed().map(({ identity }) => identity.key)).toEqual(["agent:main:test:default:dm:111@lid"]));
+  });
+
   test("a rejected sender gets no more answers", async () => {
     await take(dm("spam", "buy"));
     await owner.ok("pair.reject", { channel: "test", senderId: "spam" });

@@ -224,6 +224,17 @@ describe("[C7] [F33] a client that sends no fingerprint reads events as the refe
   });
 });
 
+test("[F37] a free name is a conversation of the command line with the default agent", async () => {
+  const { of } = fakeSessions();
+  const peer = await client();
+  for (const name of ["foo", "Notes-2.b@x", "agent:main:cli:dm:foo"]) await peer.ok("chat.send", { sessionKey: name, message: "hi" });
+  expect(of("send").map(({ key }) => key)).toEqual(["agent:main:cli:dm:foo", "agent:main:cli:dm:Notes-2.b@x", "agent:main:cli:dm:foo"]);
+  await gateway().publish("agent:main:cli:dm:foo", [log(1, "agent:main:cli:dm:foo")]);
+  await settle(peer);
+  expect(seqs(peer)).toEqual([1]);
+  expect(await peer.ok("session.get", { sessionKey: "foo" })).toMatchObject({ sessionKey: "agent:main:cli:dm:foo" });
+});
+
 describe("hibernation", () => {
   test("[P12] a socket keeps its identity, its sessions and its rights", async () => {
     const { of } = fakeSessions();
@@ -294,7 +305,9 @@ describe("[D1] chat.send", () => {
     expect((await peer.refused("chat.send", { sessionKey: "main", message: "  \n" })).reason).toBe("chat.empty");
     expect((await peer.refused("chat.send", { sessionKey: "main", message: "ü".repeat(131_073) })).reason).toBe("chat.too_long");
     for (const key of [
-      "nope",
+      "not a name",
+      "no/name",
+      "foo:bar",
       "agent:",
       "agent:main",
       "agent:main:a:b:c:d:e",
