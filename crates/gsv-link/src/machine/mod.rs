@@ -6,6 +6,7 @@
 
 mod backoff;
 mod calls;
+mod ending;
 mod interface;
 mod refusal;
 
@@ -16,10 +17,8 @@ use gsv_protocol::types::{ConnectParams, ErrorShape};
 use gsv_protocol::{Event, Json, Request, errors, limits};
 
 use crate::error::LinkError;
-use backoff::backoff;
 use calls::Calls;
 pub use interface::{CallKey, Config, Conn, Input, Millis, NewCall, Output};
-use refusal::Verdict;
 
 #[derive(Debug)]
 enum Phase {
@@ -234,7 +233,7 @@ impl Machine {
                 let conn = *conn;
                 self.greeted(now, jitter, conn, &hello);
             }
-            // A refusal before hello-ok is about the only frame that was sent, whatever its id.
+            // Before hello-ok only `connect` was sent, so a refusal answers it, whatever its id.
             (Err(error), Phase::Greeting { conn, .. }) => {
                 let conn = *conn;
                 self.close(conn, CLOSE_NORMAL, "refused");
@@ -341,108 +340,6 @@ impl Machine {
             }
             _ => {}
         }
-    }
-
-    fn closed(&mut self, now: Millis, jitter: f64, code: Option<u16>, reason: String) {
-        let text = refusal::describe_close(code, &reason);
-        match &self.phase {
-            Phase::Ready(_) if code == Some(CLOSE_NORMAL) && refusal::says_replaced(&reason) => {
-                self.stop(LinkError::Replaced { reason });
-            }
-            Phase::Ready(_) => self.lost(now, jitter, text),
-            _ => match refusal::of_close_code(code, &reason) {
-                Some(error) => self.refused(now, jitter, error),
-                None => self.unreachable(now, jitter, text),
-            },
-        }
-    }
-
-    /// A link that worked is gone. The next wait is short however short the link was: the gateway gives a node's calls up
-    /// when the node stays away for longer than the grace (G3), so frequent breaks must not add up to long waits.
-    fn lost(&mut self, now: Millis, jitter: f64, reason: String) {
-        self.failures = 0;
-        if self.config.reconnect {
-            self.calls.link_broke(&mut self.out);
-            self.wait(now, jitter, reason);
-        } else {
-            self.stop(LinkError::Closed { reason });
-        }
-    }
-
-    /// No link was made.
-    fn unreachable(&mut self, now: Millis, jitter: f64, cause: String) {
-        if self.config.reconnect {
-            self.wait(now, jitter, cause);
-        } else {
-            self.stop(LinkError::Unreachable {
-                url: self.config.url.clone(),
-                cause,
-            });
-        }
-    }
-
-    fn refused(&mut self, now: Millis, jitter: f64, error: ErrorShape) {
-        let verdict = refusal::verdict(&error);
-        let error = LinkError::Refused { error };
-        match verdict {
-            Verdict::Passing if self.config.reconnect => self.wait(now, jitter, error.to_string()),
-            Verdict::Final if self.config.reconnect && self.config.never_give_up => {
-                self.wait_for(now, self.config.refused_retry_ms, error.to_string());
-            }
-            _ => self.stop(error),
-        }
-    }
-
-    fn wait(&mut self, now: Millis, jitter: f64, reason: String) {
-        let delay = backoff(
-            self.config.backoff_min_ms,
-            self.config.backoff_max_ms,
-            self.failures,
-            jitter,
-        );
-        self.wait_for(now, delay, reason);
-    }
-
-    fn wait_for(&mut self, now: Millis, delay: Millis, reason: String) {
-        self.failures = self.failures.saturating_add(1);
-        self.phase = Phase::Waiting {
-            until: now.saturating_add(delay),
-        };
-        self.out.push_back(Output::Down {
-            reason,
-            retry_in_ms: Some(delay),
-        });
-    }
-
-    fn close(&mut self, conn: Conn, code: u16, reason: &str) {
-        self.out.push_back(Output::Close {
-            conn,
-            code,
-            reason: reason.into(),
-        });
-    }
-
-    fn stop(&mut self, error: LinkError) {
-        self.calls.fail_all(&error, &mut self.out);
-        self.phase = Phase::Stopped { why: error.clone() };
-        self.out.push_back(Output::Down {
-            reason: error.to_string(),
-            retry_in_ms: None,
-        });
-        self.out.push_back(Output::Stopped { error: Some(error) });
-    }
-
-    fn shutdown(&mut self, reason: String) {
-        if self.is_stopped() {
-            return;
-        }
-        if let Some(conn) = self.current() {
-            self.close(conn, CLOSE_NORMAL, &reason);
-        }
-        let why = LinkError::Closed { reason };
-        self.calls.fail_all(&why, &mut self.out);
-        self.phase = Phase::Stopped { why };
-        self.out.push_back(Output::Stopped { error: None });
     }
 }
 

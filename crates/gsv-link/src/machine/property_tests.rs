@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::backoff::backoff;
 use super::tests::{connect, new_call};
 use super::*;
 

@@ -3,6 +3,7 @@
 use gsv_protocol::types::{ClientInfo, ConfigGetParams, ConfigSetParams, ConnectAuth, Mode};
 use serde_json::{Value, json};
 
+use super::backoff::backoff;
 use super::*;
 
 /// A machine and its clock, driven by hand.
@@ -306,7 +307,7 @@ fn h2_h3_h6_refusals_stop_a_client_and_slow_a_node_down() {
 }
 
 #[test]
-fn a_refusal_without_a_reason_is_understood_by_its_number() {
+fn a_refusal_without_a_reason_is_known_by_its_code() {
     let mut rig = Rig::new(false, true);
     let conn = rig.dial();
     rig.feed(Input::Opened {
