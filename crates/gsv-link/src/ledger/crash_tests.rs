@@ -303,7 +303,7 @@ impl Disk for HiccupDisk {
 }
 
 #[test]
-fn e_a_disk_that_is_full_for_a_moment_costs_one_answer_and_nothing_else() {
+fn one_failed_disk_operation_costs_one_record_and_no_other() {
     // Opening takes four steps.
     for fails_at in 5..80 {
         let root = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! The few steps by which the ledger changes the disk, so that tests can break off between any two of them.
+//! The operations by which the ledger changes the disk. They are a trait, so that tests can stop between any two of them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -12,7 +12,7 @@ pub trait Disk: Send + Sync {
     fn sync(&self, file: &File) -> io::Result<()>;
     fn create(&self, path: &Path) -> io::Result<File>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// A second name for the same file.
+    /// Gives the file a second name.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes creations, renames and removals in a folder durable.
@@ -50,7 +50,7 @@ impl Disk for RealDisk {
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        // Some file systems know no second names.
+        // Some file systems have no hard links.
         fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ()))
     }
 

@@ -1,4 +1,4 @@
-//! What the ledger knows of each call, in memory: everything but the results, which stay on disk.
+//! The ledger's index, in memory: the state of each call and the place of its result, which stays on disk.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -89,8 +89,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// Takes up one record, which stands at `offset` (its payload has `len` bytes). Records whose beginnings were lost to a
-    /// broken disk still count: better to know too little of a call than to run it again.
+    /// Applies the record at `offset`, whose payload has `len` bytes. It counts even when the call's earlier records were lost with
+    /// a broken disk: a call of which too little is known must not run again.
     pub fn apply(&mut self, record: &Indexed, offset: u64, len: u64) {
         let ordinal = self.next_ordinal;
         self.next_ordinal += 1;
@@ -191,6 +191,11 @@ impl Index {
             }
             Record::EventDone { id } => self.events.retain(|_, event| event.id != *id),
         }
+    }
+
+    /// Where the result of a call is. `None`: the call is not known or has not ended.
+    pub fn place(&self, call: &str) -> Option<Place> {
+        self.calls.get(call)?.finish.as_ref().map(|finish| finish.place)
     }
 
     /// Calls in the order of their acceptance.

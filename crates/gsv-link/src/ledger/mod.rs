@@ -1,11 +1,12 @@
 //! The node's record of its calls: accepted, started and finished, durable before each next step, so that a call starts at
 //! most once and no result is lost in a crash (promises P6, P7, K14 to K20).
 //!
-//! An append-only log of checksummed records and an index in memory; large results are files beside the log. One process
-//! at a time. It runs nothing, sends nothing, and has no clock: the time comes with each operation. All operations block on
-//! the disk; those whose durability matters return a [`Commit`] to sync, outside of locks if possible.
+//! An append-only log of checksummed records, and an index in memory; large results are files beside the log. One process at a
+//! time. It runs nothing, sends nothing, and has no clock: the time is an argument of each operation. All operations block on
+//! the disk; those whose durability matters return a [`Commit`], to be synced outside of locks if possible.
 
 mod disk;
+mod events;
 mod index;
 mod open;
 mod record;
@@ -27,15 +28,14 @@ use index::{Index, Place};
 pub use record::ProcessInfo;
 use record::{Record, Written};
 
-/// Longest list that fits the `connect` frame.
+/// The longest list of calls in the `connect` frame.
 const LISTED_CALLS: usize = 512;
 /// Larger results get a file of their own.
 const INLINE_BYTES: u64 = limits::TOOL_INLINE_BYTES;
 /// The log is rewritten when it is larger than this and has doubled since the last time.
 const LOG_BYTES: u64 = 8 * 1024 * 1024;
-/// The kept bytes are summed up each time that this many were added.
+/// The bytes of kept results are counted again when this many were added.
 const CHECK_BYTES: u64 = 1024 * 1024;
-const EVENTS: usize = 1000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
@@ -70,7 +70,7 @@ impl Commit {
         self.disk.sync(&self.file).map_err(io("make a record durable"))
     }
 
-    /// For calls that may be run again: nothing is lost if the record is.
+    /// Skips the sync. For calls that may run again: when the record is lost, nothing else is.
     pub fn lazily(self) {}
 }
 
@@ -92,7 +92,7 @@ pub struct Ledger {
     disk: Arc<dyn Disk>,
     log: Arc<File>,
     log_len: u64,
-    /// Length of the log when it was written last as a whole.
+    /// Length of the log when it was last rewritten.
     compacted_len: u64,
     /// The log may be incomplete on disk; it is rewritten before the next record.
     distrusted: bool,
@@ -107,7 +107,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Repairs and dropped results, for a log. Each note is given once.
+    /// Notes about repairs and dropped results, for the log. Each is given once.
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
@@ -289,84 +289,15 @@ impl Ledger {
     /// What `tool.result` carries for a call that has ended. `None`: not ended, or the result is no longer kept.
     ///
     /// # Errors
-    /// The disk's; also when what is there is broken.
+    /// The disk's; also when the stored result is damaged.
     pub fn result<T: DeserializeOwned>(&self, call: &str) -> Result<Option<T>, LedgerError> {
-        let place = self
-            .index
-            .calls
-            .get(call)
-            .and_then(|entry| entry.finish.as_ref())
-            .map(|finish| finish.place);
-        match place {
+        match self.index.place(call) {
             None | Some(Place::Gone) => Ok(None),
             Some(Place::Log { offset, len }) => match self.read_record(offset, len)? {
                 Record::Finished { result, .. } => Ok(result),
                 _ => Err(LedgerError::Record("another record is in the result's place".into())),
             },
             Some(Place::File(number)) => self.read_file(number),
-        }
-    }
-
-    /// An event to be delivered until the gateway acknowledges it. `None`: it is known already.
-    ///
-    /// # Errors
-    /// The disk's.
-    pub fn add_event(
-        &mut self,
-        now: EpochMs,
-        id: &str,
-        payload: &impl Serialize,
-    ) -> Result<Option<Commit>, LedgerError> {
-        if self.index.events.values().any(|event| event.id == id) {
-            return Ok(None);
-        }
-        let raw = serde_json::value::to_raw_value(payload).map_err(|error| LedgerError::Record(error.to_string()))?;
-        let commit = self.append(&Record::Event {
-            id: id.into(),
-            at: now,
-            payload: Some(std::borrow::Cow::Owned(raw)),
-        })?;
-        while self.index.events.len() > EVENTS {
-            let Some(oldest) = self.index.events.values().next().map(|event| event.id.clone()) else {
-                break;
-            };
-            self.notes.push(format!(
-                "event {oldest} was dropped: more than {EVENTS} wait for the gateway"
-            ));
-            self.event_done(&oldest)?;
-        }
-        Ok(Some(commit))
-    }
-
-    /// The gateway has the event.
-    ///
-    /// # Errors
-    /// The disk's.
-    pub fn event_done(&mut self, id: &str) -> Result<(), LedgerError> {
-        if self.index.events.values().any(|event| event.id == id) {
-            self.append(&Record::EventDone { id: id.into() }).map(Commit::lazily)?;
-        }
-        Ok(())
-    }
-
-    /// Ids of events that the gateway has not acknowledged, oldest first.
-    pub fn pending_events(&self) -> Vec<String> {
-        self.index.events.values().map(|event| event.id.clone()).collect()
-    }
-
-    /// The payload of an event that the gateway has not acknowledged. `None`: acknowledged, or never added.
-    ///
-    /// # Errors
-    /// The disk's; also when the record is broken.
-    pub fn event<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>, LedgerError> {
-        let Some(event) = self.index.events.values().find(|event| event.id == id) else {
-            return Ok(None);
-        };
-        match self.read_record(event.offset, event.len)? {
-            Record::Event {
-                payload: Some(payload), ..
-            } => Ok(Some(payload)),
-            _ => Err(LedgerError::Record("another record is in the event's place".into())),
         }
     }
 

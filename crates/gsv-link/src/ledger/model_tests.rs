@@ -54,7 +54,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
     #[test]
-    fn p6_p7_the_ledger_is_a_map_that_survives_everything(steps in prop::collection::vec(step(), 1..60)) {
+    fn p6_p7_the_ledger_equals_a_map_after_crashes_and_restarts(steps in prop::collection::vec(step(), 1..60)) {
         let dir = TempDir::new().unwrap();
         let mut now = NOW;
         let mut ledger = Ledger::open(dir.path(), now).unwrap();
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn i_any_log_opens(garbage in prop::collection::vec(any::<u8>(), 0..300), with_magic in any::<bool>()) {
+    fn any_bytes_open_as_a_log(garbage in prop::collection::vec(any::<u8>(), 0..300), with_magic in any::<bool>()) {
         let dir = TempDir::new().unwrap();
         let mut content = if with_magic { record::MAGIC.to_vec() } else { vec![] };
         content.extend(garbage);

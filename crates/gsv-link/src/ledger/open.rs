@@ -1,5 +1,5 @@
-//! Opening a ledger: lock, read, repair. Whatever the files hold, this ends in a usable ledger or in an error of the disk,
-//! and says what it had to repair.
+//! Opens a ledger: locks the folder, reads the log, repairs damage. Whatever the files hold, the result is a usable ledger with
+//! a note for each repair, or an error of the disk.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -84,7 +84,7 @@ impl Ledger {
                     .set_len(&ledger.log, ledger.log_len)
                     .map_err(io("cut off a torn record"))?;
                 ledger.disk.sync(&ledger.log).map_err(io("cut off a torn record"))?;
-                notes.push(format!("the last {bytes} bytes of the call ledger were no whole record (a crash while writing) and were cut off"));
+                notes.push(format!("the last {bytes} bytes of the call ledger were an incomplete record (a crash while writing) and were cut off"));
             }
             Ending::Broken { bytes, salvaged } => {
                 let aside = format!("ledger.broken-{now}");
@@ -104,7 +104,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Result files that no record names, and more broken logs than anyone will look at.
+    /// Removes result files that no record names, and all but the latest broken logs.
     fn clean_up(&mut self, results: &Path, notes: &mut Vec<String>) {
         let wanted: std::collections::HashSet<u64> = self
             .index
@@ -185,7 +185,7 @@ fn lock(dir: &Path) -> Result<File, LedgerError> {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Ending {
-    /// There is no log, or one that was just being made.
+    /// There is no log, or only a part of its first line.
     #[default]
     Empty,
     Whole,
@@ -198,11 +198,11 @@ enum Ending {
     },
 }
 
-/// What a log holds.
+/// The outcome of reading a log.
 #[derive(Default)]
 struct Scan {
     index: Index,
-    /// Up to here every record is whole.
+    /// Every record before this offset is whole.
     len: u64,
     end: Ending,
 }

@@ -1,5 +1,5 @@
-//! The log's format: a line that says what it is, then records, each its payload's length and crc32 (both u32, little
-//! endian) and the payload, which is JSON. Reads what is whole and says exactly where it stopped being so.
+//! The log's format: a line that names the format, then records. A record is the length and the crc32 of its payload (both u32,
+//! little endian), then the payload, which is JSON. Reads whole records and finds where damage begins.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 pub const MAGIC: &[u8; 8] = b"GSVLOG1\n";
 pub const HEADER: usize = 8;
-/// An inline result and what surrounds it are far smaller.
+/// The largest payload. A record with an inline result is far smaller.
 pub const MAX_PAYLOAD: usize = 1024 * 1024;
 
 /// Enough to find a call's process again, and to tell it from any other.
@@ -25,7 +25,7 @@ pub struct ProcessInfo {
     pub spool: PathBuf,
 }
 
-/// One line of a call's life. `R` is how a result is held: raw when written, not at all when only the index is built.
+/// One step of a call. `R` is the type of its result: raw JSON when the record is written, ignored when only the index is built.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Record<'a, R> {
@@ -67,7 +67,7 @@ pub enum Record<'a, R> {
     Dropped {
         call: Cow<'a, str>,
     },
-    /// As if it had never come.
+    /// The call is removed; it may come again as a new one.
     Forgotten {
         call: Cow<'a, str>,
     },
@@ -105,14 +105,14 @@ pub fn encode(record: &Written<'_>) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// What stands at one place of the log.
+/// The content of the log at one offset.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Slot<'a> {
     /// A whole payload.
     Whole(&'a [u8]),
-    /// Nothing more.
+    /// The log ends here.
     End,
-    /// Bytes that are no record. `reaches_end`: they may be one that was being written when the power went.
+    /// Not a whole record. `reaches_end`: its writing may have been interrupted by a crash.
     Broken { reaches_end: bool },
 }
 

@@ -1,4 +1,4 @@
-//! Writing and reading the ledger's files: records, result files, and the rewriting of the log.
+//! Writes and reads the ledger's files: records, result files, and the log as a whole.
 
 use std::borrow::Cow;
 use std::fs;
@@ -100,12 +100,7 @@ impl Ledger {
 
     /// Drops the result of a call; the call stays on record.
     pub(super) fn drop_result(&mut self, call: &str) {
-        let place = self
-            .index
-            .calls
-            .get(call)
-            .and_then(|entry| entry.finish.as_ref())
-            .map(|finish| finish.place);
+        let place = self.index.place(call);
         let Some(Place::Log { .. } | Place::File(_)) = place else {
             return;
         };
@@ -146,7 +141,7 @@ impl Ledger {
             Ok(())
         };
         for (call, entry) in self.index.in_order() {
-            // A result that can't be read any more must not keep the rest from being saved.
+            // A result that can't be read must not prevent the rest from being saved.
             let result: Option<Value> = match entry.finish.as_ref().map(|finish| finish.place) {
                 Some(Place::Log { .. }) => self.result(call).ok().flatten(),
                 _ => None,
@@ -172,8 +167,8 @@ impl Ledger {
         self.disk
             .rename(&path, &self.log_path())
             .map_err(io("rewrite its log"))?;
-        // From here on the new file is the log, whether or not the folder says so after a power cut: until it does, the
-        // old one, which says the same, may come back, so nothing may be added.
+        // The new file is the log from here on. Until the folder is synced, a power cut may bring back the old log, which
+        // holds the same; so nothing is added before the sync.
         self.log = Arc::new(log);
         self.log_len = len;
         self.compacted_len = len;
@@ -189,17 +184,17 @@ fn raw(value: &Value) -> Result<Box<RawValue>, LedgerError> {
     serde_json::value::to_raw_value(value).map_err(|error| LedgerError::Record(error.to_string()))
 }
 
-/// The fewest records that lead to the entry.
+/// The shortest list of records that gives the entry.
 fn records_of<'a>(call: &'a str, entry: &'a Entry, result: Option<&Value>) -> Result<Vec<Written<'a>>, LedgerError> {
     let (tool, mutating, at) = (entry.tool.as_str(), entry.mutating, entry.accepted_at);
-    let mut story = vec![Record::Accepted {
+    let mut records = vec![Record::Accepted {
         call: call.into(),
         tool: tool.into(),
         mutating,
         at,
     }];
     if let Some(at) = entry.started_at {
-        story.push(Record::Started {
+        records.push(Record::Started {
             call: call.into(),
             at,
             process: entry.process.as_ref().map(Cow::Borrowed),
@@ -212,7 +207,7 @@ fn records_of<'a>(call: &'a str, entry: &'a Entry, result: Option<&Value>) -> Re
             None
         };
         let result = result.map(raw).transpose()?.map(Cow::Owned);
-        story.push(Record::Finished {
+        records.push(Record::Finished {
             call: call.into(),
             at: finish.at,
             lost: finish.lost,
@@ -222,7 +217,7 @@ fn records_of<'a>(call: &'a str, entry: &'a Entry, result: Option<&Value>) -> Re
         });
     }
     if let Some(at) = entry.released_at {
-        story.push(Record::Released { call: call.into(), at });
+        records.push(Record::Released { call: call.into(), at });
     }
-    Ok(story)
+    Ok(records)
 }

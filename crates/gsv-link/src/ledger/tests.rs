@@ -4,6 +4,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::events::EVENTS;
 use super::store::{LOG, RESULTS};
 use super::*;
 
@@ -90,7 +91,7 @@ fn p6_no_step_can_be_made_twice_or_out_of_order() {
 }
 
 #[test]
-fn t3_the_listing_says_how_far_each_call_got() {
+fn t3_the_listing_has_the_state_of_each_call() {
     let dir = TempDir::new().unwrap();
     let mut ledger = open(&dir);
     for call in ["released", "finished", "lost", "started", "accepted"] {
@@ -155,7 +156,7 @@ fn large_results_are_files_of_their_own_and_go_with_their_call() {
 }
 
 #[test]
-fn a_result_file_that_someone_removed_is_a_missing_result_not_a_failure() {
+fn a_removed_result_file_is_a_missing_result_not_an_error() {
     let dir = TempDir::new().unwrap();
     let mut ledger = open(&dir);
     ledger.begin(NOW, "a", "Read", false).unwrap().lazily();
@@ -168,7 +169,7 @@ fn a_result_file_that_someone_removed_is_a_missing_result_not_a_failure() {
 }
 
 #[test]
-fn p6_2_a_released_call_is_remembered_for_a_day_and_may_then_come_again() {
+fn p6_2_a_released_call_is_kept_for_a_day_and_may_then_come_again() {
     let dir = TempDir::new().unwrap();
     let mut ledger = open(&dir);
     ledger.begin(NOW, "a", "Write", true).unwrap().lazily();
@@ -291,7 +292,7 @@ fn three(dir: &TempDir) -> (usize, Vec<u8>) {
 }
 
 #[test]
-fn e_a_torn_tail_is_cut_off_wherever_it_was_torn() {
+fn a_torn_tail_is_cut_off_at_every_length() {
     let dir = TempDir::new().unwrap();
     let (whole, bytes) = three(&dir);
     for len in whole..bytes.len() {
@@ -312,7 +313,7 @@ fn e_a_torn_tail_is_cut_off_wherever_it_was_torn() {
 }
 
 #[test]
-fn e_a_flipped_byte_in_the_last_record_costs_only_that_record() {
+fn a_flipped_byte_in_the_last_record_costs_only_that_record() {
     let dir = TempDir::new().unwrap();
     let (whole, bytes) = three(&dir);
     for at in whole..bytes.len() {
@@ -333,7 +334,7 @@ fn e_a_flipped_byte_in_the_last_record_costs_only_that_record() {
 }
 
 #[test]
-fn e_a_flipped_byte_anywhere_costs_only_its_record_and_the_broken_log_is_kept() {
+fn a_flipped_byte_anywhere_costs_only_its_record_and_the_broken_log_is_kept() {
     let dir = TempDir::new().unwrap();
     let (whole, bytes) = three(&dir);
     for at in 0..whole {
@@ -372,7 +373,7 @@ fn e_a_flipped_byte_anywhere_costs_only_its_record_and_the_broken_log_is_kept() 
 }
 
 #[test]
-fn i_any_bytes_at_all_open_as_a_usable_ledger() {
+fn any_bytes_open_as_a_usable_ledger() {
     let dir = TempDir::new().unwrap();
     let (_, bytes) = three(&dir);
     let mut zeroed = bytes.clone();
@@ -401,7 +402,7 @@ fn i_any_bytes_at_all_open_as_a_usable_ledger() {
 }
 
 #[test]
-fn the_log_is_rewritten_when_it_has_grown_and_nothing_that_counts_is_lost() {
+fn a_grown_log_is_rewritten_and_keeps_open_calls() {
     let dir = TempDir::new().unwrap();
     let mut ledger = open(&dir);
     ledger.accept(NOW, "waiting", "Bash", true).unwrap().lazily();
@@ -433,7 +434,7 @@ fn the_log_is_rewritten_when_it_has_grown_and_nothing_that_counts_is_lost() {
 }
 
 #[test]
-fn the_files_are_for_this_user_only_s20() {
+fn s20_the_files_are_for_this_user_only() {
     use std::os::unix::fs::PermissionsExt;
     let root = TempDir::new().unwrap();
     let dir = root.path().join("state/ledger");
