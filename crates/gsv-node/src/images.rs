@@ -1,5 +1,5 @@
-//! An image of a result that is too large for a frame goes to the gateway as a file of its own; the result then refers to it.
-//! Never touches a result that fits.
+//! Uploads the image of a result that is too large for a frame; the result then refers to the stored file. Does not change a
+//! result that fits.
 
 use std::time::Duration;
 
@@ -10,14 +10,15 @@ use gsv_protocol::errors;
 use gsv_protocol::types::MediaUploaded;
 use gsv_tools::{Block, ToolOutput};
 
-use crate::outcome::{CallResult, Outcome, fits_a_frame};
+use crate::fit::fits_a_frame;
+use crate::outcome::{CallResult, Outcome};
 
 /// Time for an image of 10 MiB over a slow line.
 const WITHIN: Duration = Duration::from_secs(120);
-/// Calls that a client made itself belong to no conversation, which could keep a file.
+/// Calls of clients. They belong to no conversation, so the gateway stores no files for them.
 const OF_A_CLIENT: &str = "gw/";
 
-/// Where files go, and as whom.
+/// The gateway's address and the token of uploads.
 #[derive(Clone)]
 pub struct Uploader {
     pub url: String,
@@ -40,8 +41,8 @@ impl Uploader {
     }
 }
 
-/// The outcome as it can be sent: its image uploaded if it has to be. A failed upload is the call's error.
-pub async fn moved_out(mut outcome: Outcome, call_id: &str, uploader: &Uploader) -> Outcome {
+/// Uploads the outcome's image if the outcome does not fit a frame. A failed upload is the call's error.
+pub async fn upload_image(mut outcome: Outcome, call_id: &str, uploader: &Uploader) -> Outcome {
     if call_id.starts_with(OF_A_CLIENT) || fits_a_frame(&outcome) {
         return outcome;
     }
@@ -106,7 +107,7 @@ mod tests {
             content: vec![text, image],
         }))
     }
-    /// Answers one request with this; gives how many bytes came and the first line.
+    /// A server that answers one request. Gives the request's first line and the size of its body.
     async fn gateway(answer: String) -> (Uploader, tokio::task::JoinHandle<(String, usize)>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("ws://{}", listener.local_addr().unwrap());
@@ -142,10 +143,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn p4_3_a_large_image_is_uploaded_for_its_call_and_referred_to() {
+    async fn p4_3_a_large_image_is_uploaded_and_the_result_refers_to_it() {
         let stored = r#"{"r2Key":"media/s/u.png","mimeType":"image/png","sizeBytes":900000,"sha256":"x"}"#;
         let (uploader, asked) = gateway(answer("200 OK", stored)).await;
-        let outcome = moved_out(image(900_000), "ref/r1/1/0", &uploader).await;
+        let outcome = upload_image(image(900_000), "ref/r1/1/0", &uploader).await;
         assert_eq!(outcome.kind, ToolOutcome::Ok);
         assert_eq!(
             asked.await.unwrap(),
@@ -168,7 +169,7 @@ mod tests {
             r#"{"reason":"media.not_found","detail":"There is no such call."}"#,
         ))
         .await;
-        let outcome = moved_out(image(900_000), "ref/r1/1/0", &uploader).await;
+        let outcome = upload_image(image(900_000), "ref/r1/1/0", &uploader).await;
         assert_eq!(
             (outcome.kind, outcome.reason),
             (ToolOutcome::Error, Some(&errors::TOOL_IO))
@@ -178,16 +179,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_fits_a_frame_and_what_belongs_to_no_conversation_stays_as_it_is() {
+    async fn small_results_texts_and_calls_of_clients_are_not_uploaded() {
         let nowhere = Uploader {
             url: "ws://127.0.0.1:9".into(),
             token: None,
         };
         let small = image(9_000);
-        assert_eq!(moved_out(small.clone(), "ref/r1/1/0", &nowhere).await, small);
+        assert_eq!(upload_image(small.clone(), "ref/r1/1/0", &nowhere).await, small);
         let clients = image(900_000);
-        assert_eq!(moved_out(clients.clone(), "gw/t/x", &nowhere).await, clients);
+        assert_eq!(upload_image(clients.clone(), "gw/t/x", &nowhere).await, clients);
         let text = Outcome::ok(ToolOutput::Json(json!({"content": "x".repeat(2_000_000)})));
-        assert_eq!(moved_out(text.clone(), "ref/r1/1/0", &nowhere).await, text);
+        assert_eq!(upload_image(text.clone(), "ref/r1/1/0", &nowhere).await, text);
     }
 }

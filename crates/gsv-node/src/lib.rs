@@ -1,16 +1,19 @@
 //! A node: a link, a call ledger and the tools. [`run`] is the only function to call.
 //!
-//! Serves tool calls of a gateway on this machine; each starts at most once and every result arrives. Never decides what may
+//! Serves a gateway's tool calls on this machine: each starts at most once, and every result arrives. Never decides what may
 //! be called (the gateway and the tools do), prints, or keeps the arguments of a call.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
 mod admission;
+mod background;
 mod calls;
 mod context;
 mod delivery;
+mod dispatch;
 mod error;
 mod finish;
+mod fit;
 mod images;
 mod invocation;
 mod log;
@@ -20,6 +23,7 @@ mod outbox;
 mod outcome;
 mod progress;
 mod recover;
+mod report;
 mod run_call;
 mod service;
 mod shared_ledger;
@@ -28,10 +32,11 @@ mod tasks;
 pub use error::NodeError;
 pub use gsv_tools::{Supervisor, supervise_main};
 pub use log::Level;
-pub use node::{NodeConfig, Status, StatusSink, run};
+pub use node::{NodeConfig, run};
+pub use report::{Status, StatusSink};
 
-/// A runtime for a program that only runs a node: one thread, and few, short-lived helpers for the disk, so that an idle
-/// node is small.
+/// A runtime for a program that only runs a node: one thread, and short-lived threads for the disk, so that an idle node needs
+/// little memory.
 ///
 /// # Errors
 /// The system's.

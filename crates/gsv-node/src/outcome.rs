@@ -1,16 +1,10 @@
-//! How a call ended, and its `tool.result` cut to fit a frame.
+//! How a call ended, and the params of its `tool.result`.
 
 use gsv_link::ledger::LedgerError;
 use gsv_protocol::types::{ToolOutcome, ToolResultParams};
 use gsv_protocol::{ErrorReason, errors, limits};
-use gsv_tools::{Block, CommandOutput, EndedOutput, ToolError, ToolOutput};
+use gsv_tools::{CommandOutput, EndedOutput, ToolError, ToolOutput};
 use serde::Serialize;
-use serde_json::Value;
-
-/// Room for the frame around the params.
-const FRAME_ROOM: usize = 4096;
-/// A string is not cut below this; then something else is too large.
-const SHORTEST_CUT: usize = 4096;
 
 /// What an outcome carries besides its kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -182,44 +176,8 @@ impl Outcome {
         self.kind == ToolOutcome::Unknown
     }
 
-    /// Params of `tool.result`. What does not fit is cut in the middle, visibly; what can't be cut becomes an error.
-    pub fn into_params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
-        let limit = usize::try_from(limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM;
-        let has_image = self.has_image();
-        let mut params = self.params(call_id, duration_ms);
-        let mut size = size_of(&params);
-        if size > limit && has_image {
-            let error = format!(
-                "The image is too large: {size} bytes as text, at most {limit} can be sent. Make a smaller copy and read that."
-            );
-            return Self::error(&errors::TOOL_TOO_LARGE, error).params(call_id, duration_ms);
-        }
-        while size > limit {
-            let over = size - limit;
-            if !cut_longest(&mut params, over) {
-                let error = format!(
-                    "The result is too large: {size} bytes, at most {limit} can be sent. Ask for less at a time."
-                );
-                return Self::error(&errors::TOOL_TOO_LARGE, error).params(call_id, duration_ms);
-            }
-            size = size_of(&params);
-        }
-        params
-    }
-
-    /// Half an image is of no use, so a result with an image is not cut.
-    fn has_image(&self) -> bool {
-        let Some(CallResult::Output(ToolOutput::Blocks(output))) = &self.result else {
-            return false;
-        };
-        output
-            .content
-            .iter()
-            .any(|block| matches!(block, Block::Image { .. } | Block::StoredImage { .. }))
-    }
-
-    /// The only place where a result becomes JSON.
-    fn params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
+    /// The params of `tool.result`, whatever their size. The only place where a result becomes JSON.
+    pub fn params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
         let result = match self.result.map(serde_json::to_value).transpose() {
             Ok(result) => result,
             Err(error) => {
@@ -238,66 +196,12 @@ impl Outcome {
     }
 }
 
-/// Bytes of the params as JSON.
-fn size_of(params: &ToolResultParams) -> usize {
-    serde_json::to_string(params).map_or(usize::MAX, |text| text.len())
-}
-
-/// Whether the outcome can be sent as it is, whatever the call's id. The gateway takes ids of at most 256 characters.
-pub fn fits_a_frame(outcome: &Outcome) -> bool {
-    const ID: usize = 1024;
-    let limit = usize::try_from(limits::FRAME_BYTES).unwrap_or(usize::MAX) - FRAME_ROOM - ID;
-    // Without images there is nothing to move; measuring costs as much as writing it out.
-    !outcome.has_image() || serde_json::to_string(&outcome.result).is_ok_and(|text| text.len() <= limit)
-}
-
-/// Takes at least `over` bytes out of the middle of the longest string. False: no string is long enough to be cut.
-fn cut_longest(params: &mut ToolResultParams, over: usize) -> bool {
-    let strings = params.result.iter_mut().filter_map(longest).chain(&mut params.error);
-    let Some(text) = strings.max_by_key(|text| text.len()) else {
-        return false;
-    };
-    if text.len() <= SHORTEST_CUT {
-        return false;
-    }
-    // A character may take up to six bytes in JSON.
-    let in_json = serde_json::to_string(text).map_or(text.len(), |json| json.len());
-    let cut = over.saturating_mul(text.len()).div_ceil(in_json.max(1)) + 128;
-    let keep = text.len().saturating_sub(cut).max(SHORTEST_CUT / 2);
-    let mut head = keep / 2;
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len() - keep / 2;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    *text = format!(
-        "{}\n[... {} bytes left out by the node ...]\n{}",
-        &text[..head],
-        tail - head,
-        &text[tail..]
-    );
-    true
-}
-
-fn longest(value: &mut Value) -> Option<&mut String> {
-    match value {
-        Value::String(text) => Some(text),
-        Value::Array(items) => items.iter_mut().filter_map(longest).max_by_key(|text| text.len()),
-        Value::Object(fields) => fields.values_mut().filter_map(longest).max_by_key(|text| text.len()),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use gsv_tools::{BlockOutput, CommandStatus, EndedCommand, RunningCommand, RunningOutput};
+    use gsv_tools::{CommandStatus, EndedCommand, RunningCommand, RunningOutput};
     use serde_json::json;
 
     use super::*;
-
-    const FRAME: usize = 1_048_576;
 
     fn ended(timed_out: bool) -> ToolOutput {
         let command = EndedCommand {
@@ -321,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn p6_errors_keep_their_reason_and_say_how_the_call_ended() {
+    fn p6_errors_keep_their_reason_and_their_outcome() {
         let unknown = ToolError::OutcomeUnknown {
             why: "it is gone",
             pid: Some(7),
@@ -364,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_ended_by_the_gateways_deadline_is_a_timeout_with_what_is_known_and_by_its_own_is_a_result() {
+    fn the_gateways_deadline_gives_a_timeout_and_the_commands_own_a_result() {
         let late = Outcome::of(Ok(ended(true)), true);
         assert_eq!(late.kind, ToolOutcome::Timeout);
         assert_eq!(late.result, Some(CallResult::Output(ended(true))));
@@ -385,41 +289,5 @@ mod tests {
         );
         assert!(!Outcome::ok(ended(false)).runs_on());
         assert!(!Outcome::ok(ToolOutput::Json(json!({"status": "running"}))).runs_on());
-    }
-
-    #[test]
-    fn p19_whatever_the_result_it_fits_a_frame() {
-        let control = "\u{1}".repeat(900_000);
-        for result in [
-            json!({"output": "ü".repeat(900_000)}),
-            json!({"output": control}),
-            json!(["a".repeat(600_000), "b".repeat(600_000)]),
-        ] {
-            let params = Outcome::ok(ToolOutput::Json(result)).into_params("c", None);
-            let text = serde_json::to_string(&params).unwrap();
-            assert!(text.len() < FRAME - 1000);
-            assert_eq!(params.outcome, Some(ToolOutcome::Ok));
-            assert!(text.contains("left out by the node"));
-            assert!(text.len() > FRAME / 3, "more was cut than needed");
-        }
-        let many: Vec<Value> = (0..200_000).map(|number| json!(format!("line {number}"))).collect();
-        let params = Outcome::ok(ToolOutput::Json(json!(many))).into_params("c", None);
-        assert_eq!(
-            (params.outcome, params.reason.as_deref()),
-            (Some(ToolOutcome::Error), Some("tool.too_large"))
-        );
-        let image = ToolOutput::Blocks(BlockOutput {
-            path: "a.png".into(),
-            content: vec![Block::Image {
-                data: "A".repeat(2_000_000),
-                mime_type: "image/png".into(),
-            }],
-        });
-        assert_eq!(
-            Outcome::ok(image).into_params("c", None).reason.as_deref(),
-            Some("tool.too_large")
-        );
-        let small = Outcome::ok(ToolOutput::Json(json!({"output": "x".repeat(1000)}))).into_params("c", None);
-        assert_eq!(small.result.unwrap()["output"].as_str().map(str::len), Some(1000));
     }
 }

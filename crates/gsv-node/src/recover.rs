@@ -25,9 +25,9 @@ pub struct Survivor {
     pub command: RunningCall,
 }
 
-/// Looks at every started call, stores the results of those that have ended, and gives those that still run. Must be done
-/// before the gateway learns what the ledger holds.
-pub async fn take_up(ledger: &SharedLedger, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
+/// Checks every started call: stores the results of those that have ended, and returns those that still run. Must be done
+/// before the ledger's list is sent to the gateway.
+pub async fn recover(ledger: &SharedLedger, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
     let mut survivors = vec![];
     for call in ledger.look(gsv_link::ledger::Ledger::started) {
         let outcome = match fate(&call, tools).await {
@@ -85,7 +85,7 @@ pub async fn take_up(ledger: &SharedLedger, tools: &ToolBox, log: &Log) -> Vec<S
 enum Fate {
     Ended(Box<Outcome>),
     Follow(RunningCall),
-    /// It only read; when the gateway wants it still, it asks again.
+    /// It only read; the gateway asks again if it still wants the result.
     Harmless,
 }
 

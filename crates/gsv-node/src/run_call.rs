@@ -16,20 +16,20 @@ use tokio::time::{Instant, sleep_until};
 use crate::calls::CallEntry;
 use crate::context::Context;
 use crate::finish::Ended;
-use crate::images::moved_out;
+use crate::images::upload_image;
 use crate::invocation::Invocation;
 use crate::log::{Level, now_ms};
 use crate::outcome::{KnownCommand, Outcome};
 use crate::shared_ledger::Durability;
 
-/// The tool whose start has a process, and which therefore says itself when it starts.
+/// The tool that starts a process, and so reports its start itself.
 const PROCESS_TOOL: &str = "Bash";
 /// Time after the deadline in which a tool must end by itself.
 const GRACE: Duration = Duration::from_secs(10);
 
 const AGAIN: &str = "~again.";
 
-/// The call of an attempt.
+/// The call id in an attempt's name.
 pub fn call_of(attempt: &str) -> &str {
     match attempt.rsplit_once(AGAIN) {
         Some((call_id, time)) if !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit()) => call_id,
@@ -79,8 +79,8 @@ impl RunCall {
         // The entry is dropped only now: until the result is stored, a repeated invocation must find the call active.
     }
 
-    /// The tool's name for this start. An earlier process may have been killed before its start completed, and its
-    /// supervisor may still write that down: it must not write into the folder of this start.
+    /// The call id that the tool gets. It differs after a restart: the supervisor of the earlier start may still write into the
+    /// folder that the call id itself names.
     fn attempt_name(&self) -> String {
         let call_id = &self.invocation.call_id;
         if self.is_accepted {
@@ -145,7 +145,7 @@ impl RunCall {
         }
     }
 
-    /// Runs the tool while the call holds its slot. Also gives the command's session, if there is one.
+    /// Runs the tool while the call holds its slot. Also returns the session of the command, if the tool started one.
     async fn with_slot(&self) -> (Outcome, Option<String>) {
         let call_id = self.invocation.call_id.as_str();
         if self.entry.cancel().is_cancelled() {
@@ -181,10 +181,10 @@ impl RunCall {
         let (tool, args) = (self.invocation.tool.clone(), self.invocation.args.clone());
         let work = async move { tools.invoke(&tool, args, context).await };
         let outcome = self.guard(work).await;
-        let moving = moved_out(outcome, call_id, &self.context.uploader);
+        let uploaded = upload_image(outcome, call_id, &self.context.uploader);
         let outcome = tokio::select! {
             biased;
-            outcome = moving => outcome,
+            outcome = uploaded => outcome,
             () = self.entry.cancel().cancelled() => Outcome::of(Err(ToolError::Cancelled { tail: None }), false),
         };
         self.entry.release_slot();
@@ -224,7 +224,7 @@ impl RunCall {
         })
     }
 
-    /// Waits for the tool, also when it panics or does not end.
+    /// Waits for the tool. Gives an outcome also when the tool panics or does not end.
     async fn guard(&self, work: impl Future<Output = Result<ToolOutput, ToolError>> + Send + 'static) -> Outcome {
         // In a set, so that dropping this future ends the task.
         let mut tasks = JoinSet::new();
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_call_of_an_attempt_is_known() {
+    fn the_call_id_is_read_from_an_attempts_name() {
         for (attempt, call) in [
             ("a/b", "a/b"),
             ("a/b~again.123", "a/b"),

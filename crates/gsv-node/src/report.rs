@@ -1,0 +1,30 @@
+//! Reports of the node's state, to the person at its terminal and to the log.
+
+use std::sync::Arc;
+
+use crate::log::{Level, Log};
+
+/// Something a person at the terminal may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    pub level: Level,
+    pub text: String,
+}
+
+/// Where [`Status`] goes. Must return at once.
+pub type StatusSink = Arc<dyn Fn(Status) + Send + Sync>;
+
+/// Reports to the person and to the log.
+pub struct Reporter {
+    pub log: Arc<Log>,
+    pub status: StatusSink,
+}
+impl Reporter {
+    pub fn report(&self, level: Level, text: &str) {
+        self.log.write(level, text, &[]);
+        (self.status)(Status {
+            level,
+            text: text.to_owned(),
+        });
+    }
+}
