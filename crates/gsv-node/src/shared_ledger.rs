@@ -1,4 +1,4 @@
-//! The ledger as the node's tasks share it: writes run off the async threads, and records are synced outside the lock, so
+//! The ledger, shared by the node's tasks. Writes run off the async threads, and records are synced outside the lock, so
 //! that calls do not wait for each other's syncs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ pub struct SharedLedger {
     log: Arc<Log>,
 }
 
-/// Whether a record must survive a power cut before things go on.
+/// Whether a record must survive a power cut before its call goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     Synced,
@@ -67,18 +67,14 @@ impl SharedLedger {
         F: FnOnce(&mut Ledger) -> Result<T, LedgerError> + Send + 'static,
     {
         let shared = self.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let mut ledger = shared.lock();
-            let outcome = work(&mut ledger);
-            shared.log_notes(&mut ledger);
-            outcome
-        });
-        done.await.unwrap_or_else(|error| {
-            Err(LedgerError::Io {
-                doing: "finish a step",
-                source: std::io::Error::other(error),
-            })
-        })
+        blocking(move || shared.change(work)).await
+    }
+
+    fn change<T>(&self, work: impl FnOnce(&mut Ledger) -> Result<T, LedgerError>) -> Result<T, LedgerError> {
+        let mut ledger = self.lock();
+        let outcome = work(&mut ledger);
+        self.log_notes(&mut ledger);
+        outcome
     }
 
     /// Writes one record and, for [`Durability::Synced`], waits until it is durable.
@@ -87,13 +83,8 @@ impl SharedLedger {
         F: FnOnce(&mut Ledger) -> Result<Commit, LedgerError> + Send + 'static,
     {
         let shared = self.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let commit = {
-                let mut ledger = shared.lock();
-                let outcome = write(&mut ledger);
-                shared.log_notes(&mut ledger);
-                outcome?
-            };
+        blocking(move || {
+            let commit = shared.change(write)?;
             match durability {
                 Durability::Lazy => {
                     commit.lazily();
@@ -101,12 +92,19 @@ impl SharedLedger {
                 }
                 Durability::Synced => commit.sync().inspect_err(|_| shared.lock().distrust()),
             }
-        });
-        done.await.unwrap_or_else(|error| {
-            Err(LedgerError::Io {
-                doing: "finish a step",
-                source: std::io::Error::other(error),
-            })
         })
+        .await
     }
+}
+
+/// Runs `work` off the async threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LedgerError> + Send + 'static,
+) -> Result<T, LedgerError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        Err(LedgerError::Io {
+            doing: "finish a step",
+            source: std::io::Error::other(error),
+        })
+    })
 }
