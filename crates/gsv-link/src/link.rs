@@ -1,7 +1,7 @@
 //! The handle of a link: calls methods, and closes the connection. The tokio task behind it is the driver.
 //!
-//! Everything is bounded. When the consumer of [`Events`] is slow, the socket is not read, so the gateway feels it; for
-//! the same reason a consumer must not wait for an answer to a call in the place where it takes events out.
+//! Every queue is bounded. While the consumer of [`Events`] is slow, the socket is not read, and the gateway slows down. So the
+//! loop that takes events must not wait for the answer to a call.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,7 +99,7 @@ impl Link {
     /// Closes with code 1000, fails open calls, and returns when the socket is closed or 2 s have passed.
     pub async fn close(&self) {
         if self.commands.send(Command::Close).await.is_ok() {
-            // An error means that the driver is gone, which is an end as well.
+            // An error means that the driver has ended already.
             let _ = self.ended.clone().wait_for(|ended| *ended).await;
         }
     }

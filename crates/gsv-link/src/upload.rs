@@ -1,5 +1,5 @@
-//! `POST /media`: a file to the gateway, over the address and with the token that the link itself has. One request, one
-//! answer; streamed, so that a file is never whole in memory. Never retries.
+//! `POST /media`: uploads a file to the gateway, with the link's address and token. Streams it, so that a file is never whole
+//! in memory. Never retries.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -20,28 +20,28 @@ use crate::net::target::Target;
 
 const METHOD: &str = "POST /media";
 const CHUNK: usize = 64 * 1024;
-/// No answer is that long.
+/// The longest answer that is read.
 const MAX_ANSWER: usize = 64 * 1024;
 
-/// What to upload, and for what.
+/// One upload.
 pub struct Upload<'a> {
     pub url: &'a str,
     pub token: Option<&'a str>,
-    /// `sessionKey` or `callId`, and what else the contract knows.
+    /// `sessionKey` or `callId`, and the other fields of the contract.
     pub query: &'a [(&'a str, &'a str)],
     pub content_type: &'a str,
     pub size: u64,
-    /// At least `size` bytes; what comes behind is left out.
+    /// At least `size` bytes; bytes beyond `size` are not sent.
     pub source: Box<dyn Read + Send + Sync>,
-    /// Told how many bytes have been handed over so far.
+    /// Called with the number of bytes that were sent so far.
     pub progress: Box<dyn FnMut(u64) + Send + Sync>,
-    /// For all of it.
+    /// The time for the whole upload.
     pub within: Duration,
 }
 
 impl Upload<'_> {
     /// # Errors
-    /// [`LinkError::Remote`] for what the gateway refuses, with its reason; else that it can't be reached or understood.
+    /// [`LinkError::Remote`] with the gateway's reason when it refuses the file; others when it can't be reached or understood.
     pub async fn send(self) -> Result<MediaUploaded, LinkError> {
         let within = self.within;
         tokio::time::timeout(within, self.exchange()).await.unwrap_or_else(|_| {
@@ -65,7 +65,7 @@ impl Upload<'_> {
             .map_err(|error| unreachable(error.to_string()))?;
         let request = self.request(&target)?;
         let answer = async {
-            let response = sender.send_request(request).await.map_err(|error| broke(&error))?;
+            let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
             let status = response.status();
             let body = Limited::new(response.into_body(), MAX_ANSWER)
                 .collect()
@@ -75,13 +75,13 @@ impl Upload<'_> {
                     why: error.to_string(),
                 })?
                 .to_bytes();
-            understood(status, &body)
+            read_answer(status, &body)
         };
         let mut answer = std::pin::pin!(answer);
         tokio::select! {
             biased;
             answer = &mut answer => answer,
-            // The connection ends by itself only when it broke; then the answer, if one came, is what counts.
+            // The connection ends by itself only when it broke; an answer that came before still counts.
             _ = connection => answer.await,
         }
     }
@@ -150,13 +150,13 @@ fn query(fields: &[(&str, &str)]) -> String {
     out
 }
 
-fn broke(error: &hyper::Error) -> LinkError {
+fn broken(error: &hyper::Error) -> LinkError {
     LinkError::Closed {
         reason: format!("the upload broke off ({error})"),
     }
 }
 
-fn understood(status: hyper::StatusCode, body: &[u8]) -> Result<MediaUploaded, LinkError> {
+fn read_answer(status: hyper::StatusCode, body: &[u8]) -> Result<MediaUploaded, LinkError> {
     let bad = |why: String| LinkError::BadAnswer {
         method: METHOD.into(),
         why,
@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that takes one request and gives one answer; tells what it was asked.
+    /// A server for one request. Gives its address, and later the head and the body of the request.
     async fn server(answer: &'static str) -> (String, tokio::task::JoinHandle<(String, Vec<u8>)>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("ws://{}/ws", listener.local_addr().unwrap());
@@ -223,7 +223,7 @@ mod tests {
     const STORED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n43\r\n{\"r2Key\":\"media/s/u.png\",\"mimeType\":\"image/png\",\"sizeBytes\":200000,\r\nf\r\n\"sha256\":\"abc\"}\r\n0\r\n\r\n";
 
     #[tokio::test]
-    async fn p5_6_a_file_goes_out_as_it_is_and_progress_is_told() {
+    async fn p5_6_a_file_is_sent_unchanged_and_progress_is_reported() {
         let (url, asked) = server(STORED).await;
         let bytes: Vec<u8> = (0..200_000u32).map(|n| u8::try_from(n % 251).unwrap()).collect();
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_keeps_the_gateway_s_reason_message_and_hint() {
+    async fn a_refusal_keeps_the_gateways_reason_message_and_hint() {
         let (url, _asked) = server("HTTP/1.1 413 Too Large\r\nContent-Type: application/problem+json\r\nContent-Length: 74\r\n\r\n{\"reason\":\"file.too_large\",\"detail\":\"At most 5 bytes.\",\"hint\":\"Split it.\"}").await;
         let error = upload(&url, &[], vec![1; 10]).send().await.unwrap_err();
         assert_eq!(
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_that_is_refused_without_words_is_auth_required() {
+    async fn a_401_without_a_body_is_auth_required() {
         let (url, _asked) = server("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n").await;
         let error = upload(&url, &[], vec![1]).send().await.unwrap_err();
         assert_eq!(error.reason(), "auth.required");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_server_another_server_and_silence_give_different_errors() {
+    async fn no_server_a_foreign_server_and_a_silent_server_give_different_errors() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("ws://{}", listener.local_addr().unwrap());
         let silent = Upload {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_source_that_ends_too_early_is_an_error_and_no_file() {
+    async fn a_source_that_ends_early_is_an_error() {
         let (url, _asked) = server(STORED).await;
         let short = Upload {
             size: 100,

@@ -15,7 +15,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The contract's.
+    /// The limits of the contract.
     fn default() -> Self {
         let calls = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
         Self {
@@ -44,10 +44,10 @@ pub enum Phase {
 /// What to do with a call that the gateway asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invoked {
-    /// Take it on. `is_accepted`: the ledger holds its acceptance already, by an earlier process. `has_slot`: it runs at
+    /// Run it. `is_accepted`: the ledger holds its acceptance already, by an earlier process. `has_slot`: it runs at
     /// once; else it waits for [`Admission::release`] or [`Admission::leave`] to name it.
     Begin { is_accepted: bool, has_slot: bool },
-    /// It is active: say how far it got.
+    /// It is active: report how far it got.
     Report(Phase),
     /// It has ended: send its result again.
     SendResult,
@@ -55,7 +55,7 @@ pub enum Invoked {
     Lost,
     /// Answer that too many calls wait.
     Refuse,
-    /// It is accepted already and there is no room: the gateway will ask again.
+    /// It is accepted already and no slot is free: the gateway will ask again.
     Postpone,
 }
 
@@ -96,7 +96,7 @@ struct Active {
     has_process: bool,
 }
 
-/// The calls that this process has taken on and not finished.
+/// The calls that this process has admitted and not finished.
 #[derive(Debug, Default)]
 pub struct Admission {
     limits: Limits,
@@ -145,7 +145,7 @@ impl Admission {
         }
     }
 
-    /// Takes on a command of an earlier process, which runs whatever the limits say. False when it is active already.
+    /// Adds a command of an earlier process, which runs whatever the limits are. False when it is active already.
     pub fn resume(&mut self, call_id: &str) -> bool {
         if self.active.contains_key(call_id) {
             return false;

@@ -38,7 +38,7 @@ fn t8_eight_calls_run_and_32_wait_and_more_are_refused() {
     assert_eq!(admission.invoke("one more", NEW), Invoked::Refuse);
     assert_eq!(admission.invoke("one more", of(CallState::Accepted)), Invoked::Postpone);
     assert_eq!(admission.release("c3").as_deref(), Some("c8"));
-    // Its result is not stored yet, so it still counts.
+    // The result of c3 is not stored yet, so c3 still counts.
     assert_eq!(admission.invoke("one more", NEW), Invoked::Refuse);
     assert_eq!(admission.leave("c3"), None);
     assert_eq!(admission.invoke("one more", NEW), begin(false));
@@ -66,7 +66,7 @@ fn t1_a_repeated_call_is_reported_while_it_is_open_and_answered_when_it_has_ende
 }
 
 #[test]
-fn p6_a_started_call_without_a_result_is_lost_and_never_started_again() {
+fn p6_a_started_call_without_a_result_is_lost_and_not_started_again() {
     let mut admission = Admission::default();
     assert_eq!(admission.invoke("a", of(CallState::Started)), Invoked::Lost);
     let unrecorded = Known {

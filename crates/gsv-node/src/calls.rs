@@ -55,7 +55,7 @@ impl Calls {
         decision
     }
 
-    /// Takes on a command of an earlier process. `None` when it is active already.
+    /// Adds a command of an earlier process. `None` when it is active already.
     pub fn resume(self: &Arc<Self>, call_id: &str) -> Option<CallEntry> {
         let mut table = self.table();
         table.admission.resume(call_id).then(|| self.entry(&mut table, call_id))

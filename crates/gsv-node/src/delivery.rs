@@ -82,7 +82,7 @@ impl Delivery {
         self.change(|outbox| outbox.add(Item::Event(event_id.to_owned())));
     }
 
-    /// There is a link. `results` and `events`: what the ledger holds for the gateway, oldest first.
+    /// The link is up. `results` and `events`: what the ledger holds for the gateway, oldest first.
     pub fn online(&self, results: Vec<String>, events: Vec<String>) {
         self.change(|outbox| outbox.online(results, events));
     }

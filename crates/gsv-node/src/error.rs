@@ -1,4 +1,4 @@
-//! Why a node ends or can't start. Each sentence is for a person and says what to do.
+//! Why a node ends or can't start. Each message is for a person and says what to do.
 
 use std::path::PathBuf;
 

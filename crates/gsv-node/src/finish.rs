@@ -17,7 +17,7 @@ pub struct Ended<'a> {
     pub tool: &'a str,
     pub mutating: bool,
     pub since: Instant,
-    /// The command's session, whose folder is not needed any more once the result is stored.
+    /// The command's session, whose folder is not needed once the result is stored.
     pub session: Option<String>,
 }
 
@@ -57,14 +57,14 @@ impl Context {
                 }
             }
             Err(error) => {
-                let message = format!("{error} The result is sent all the same.");
+                let message = format!("{error} The result is sent nevertheless.");
                 self.log.call(Level::Error, &message, call_id, &[]);
                 self.delivery.unrecorded(call_id, Arc::unwrap_or_clone(params));
             }
         }
     }
 
-    /// Lets the tools forget a command, because its result or its end is in the ledger.
+    /// Tells the tools that the ledger has the command's result or end, so that they may remove its folder.
     pub async fn release_command(&self, session: &str) {
         match self.tools.release(session).await {
             Ok(()) | Err(ToolError::UnknownProcess { .. }) => {}

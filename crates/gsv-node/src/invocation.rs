@@ -18,7 +18,7 @@ pub struct Invocation {
     pub deadline: Option<Instant>,
 }
 
-/// Why an invocation is not valid. Without a call id the gateway can't be told.
+/// Why an invocation is not valid. Without a call id it can't be answered.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadInvocation {
     pub call_id: Option<String>,
@@ -26,7 +26,7 @@ pub struct BadInvocation {
 }
 
 impl BadInvocation {
-    /// `call_id` as it came: one that no gateway would give counts as absent.
+    /// A `call_id` outside the contract's limits counts as absent.
     pub fn new(call_id: Option<CallId>, why: impl Into<String>) -> Self {
         Self {
             call_id: call_id
@@ -38,7 +38,7 @@ impl BadInvocation {
 }
 
 impl Invocation {
-    /// `node_id`: some gateways leave it in front of the tool's name.
+    /// `node_id`: some gateways send it as the prefix of the tool's name.
     pub fn read(event: ToolInvokeEvent, node_id: &str) -> Result<Self, BadInvocation> {
         let ToolInvokeEvent {
             call_id,

@@ -17,7 +17,7 @@ const FILE_BYTES: u64 = 10 * 1000 * 1000;
 /// The current one and four older ones.
 const FILES: u32 = 5;
 const LINE_BYTES: usize = 16 * 1024;
-/// A frame's worth, less what surrounds it.
+/// Fits a frame.
 const TAIL_BYTES: usize = 768 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Log {
         })
     }
 
-    /// `fields` must be few and small; values are masked, those with telling names hidden.
+    /// `fields` must be few and small. Secrets in values are masked; a field with the name of a secret is hidden as a whole.
     pub fn write(&self, level: Level, message: &str, fields: &[(&str, Value)]) {
         let mut line = Map::new();
         line.insert("time".into(), timestamp(now_ms()).into());
@@ -113,7 +113,7 @@ impl Log {
 
     fn rotate(&self) {
         for number in (1..FILES - 1).rev() {
-            // A missing one is no harm.
+            // A missing file is harmless.
             let _ = fs::rename(self.numbered(number), self.numbered(number + 1));
         }
         let _ = fs::rename(&self.path, self.numbered(1));
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_people_read_them() {
+    fn times_are_in_the_format_of_rfc_3339() {
         for (ms, want) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),

@@ -1,5 +1,5 @@
-//! Keeps secrets out of what is written down: by the name of a field, by known values, and by the shape of well-known
-//! tokens. Cheap and blunt; it may hide too much, never knows what a text means.
+//! Masks secrets: fields by their names, known values, and words with the shape of well-known tokens. May mask too much; does
+//! not interpret the text.
 
 const MASK: &str = "***";
 const NAMES: [&str; 12] = [
@@ -20,7 +20,7 @@ const PREFIXES: [&str; 8] = ["gsv_", "sk-", "ghp_", "gho_", "github_pat_", "xoxb
 /// Shorter words are names like `gsv_node`, not tokens.
 const SHORTEST: usize = 16;
 
-/// What is known to be secret in this process.
+/// The secrets that this process knows.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
     values: Vec<String>,

@@ -21,7 +21,7 @@ pub struct Outbox {
     results: VecDeque<String>,
     events: VecDeque<String>,
     in_flight: HashSet<Item>,
-    /// Results that the ledger could not store. They are lost with the process, and then the call counts as unknown.
+    /// Results that the ledger could not store. When the process ends, they are lost and their calls have an unknown outcome.
     unrecorded: HashMap<String, ToolResultParams>,
 }
 
@@ -54,7 +54,7 @@ impl Outbox {
         self.unrecorded.remove(call_id)
     }
 
-    /// There is a link. All unacknowledged items are sent again, except those that the link itself resends. `results` and
+    /// The link is up. All unacknowledged items are sent again, except those that the link itself resends. `results` and
     /// `events` are the ledger's, oldest first.
     pub fn online(&mut self, results: Vec<String>, events: Vec<String>) {
         self.online = true;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn t2_nothing_is_sent_offline_and_everything_unacknowledged_oldest_first_after_a_reconnect() {
+    fn t2_after_a_reconnect_unacknowledged_items_are_sent_oldest_first() {
         let mut outbox = Outbox::default();
         outbox.add(result("b"));
         assert_eq!(outbox.next(), None);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_queued_once_and_a_failed_one_goes_first() {
+    fn an_item_is_queued_once_and_a_failed_item_is_sent_first() {
         let mut outbox = Outbox::default();
         outbox.online(vec![], vec![]);
         for _ in 0..2 {

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_keeps_its_newest_part_and_says_so() {
+    fn a_flood_of_output_is_cut_visibly_to_its_newest_part() {
         let mut waiting = Waiting::default();
         waiting.add("first ");
         waiting.add("second");

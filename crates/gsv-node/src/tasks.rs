@@ -1,4 +1,4 @@
-//! The node's background tasks: they end with the node at the latest.
+//! The node's background tasks. They end with the node at the latest.
 
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};

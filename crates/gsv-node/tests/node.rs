@@ -1,4 +1,4 @@
-//! A node against a gateway that does what each test says.
+//! A node against a scripted gateway.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -35,7 +35,7 @@ fn name(number: usize) -> String {
 }
 
 #[tokio::test]
-async fn p2_2_a_node_says_who_it_is_what_it_can_and_what_it_remembers() {
+async fn p2_2_a_node_connects_with_its_id_tools_and_open_calls() {
     let Setup {
         mut gateway,
         node,
@@ -70,7 +70,7 @@ async fn p2_2_a_node_says_who_it_is_what_it_can_and_what_it_remembers() {
 }
 
 #[tokio::test]
-async fn p6_2_every_tool_does_its_work() {
+async fn p6_2_every_tool_works_through_the_node() {
     let Setup {
         mut gateway,
         home,
@@ -141,7 +141,7 @@ async fn t1_p6_w3_a_call_is_started_once_however_often_it_is_asked_for() {
     }
     assert_eq!(lines(&home.file("counter")), 1);
     node.stop().await.unwrap();
-    // Also in the next life.
+    // Also after a restart of the node.
     let node = Node::start(home.config(&gateway.url));
     let mut conn = gateway.accept().await;
     assert_eq!(conn.listed(), vec![]);
@@ -222,7 +222,7 @@ async fn t2_results_that_wait_are_sent_oldest_first() {
 }
 
 #[tokio::test]
-async fn t6_a_gateway_that_does_not_know_the_call_ends_it() {
+async fn t6_a_result_that_the_gateway_dropped_is_not_sent_again() {
     let Setup {
         mut gateway,
         node,
@@ -239,7 +239,7 @@ async fn t6_a_gateway_that_does_not_know_the_call_ends_it() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_says_not_now_gets_the_result_again_on_the_same_link() {
+async fn a_result_with_a_retryable_refusal_is_sent_again_on_the_same_link() {
     let Setup {
         mut gateway,
         node,
@@ -329,7 +329,7 @@ async fn k16_t3_a_started_call_without_a_command_or_result_is_lost_and_its_outco
     }
     let node = Node::start(home.config(&gateway.url));
     let mut conn = gateway.accept().await;
-    // What only read is not mentioned: asked for again, it is run again (T5).
+    // A read-only call is not listed: the gateway asks again, and it runs again (T5).
     assert_eq!(
         conn.listed(),
         vec![("w".into(), "lost".into()), ("c".into(), "lost".into())]
@@ -388,7 +388,7 @@ async fn t7_p14_a_cancelled_command_ends_at_once_with_its_group() {
             || fs::read_to_string(format!("/proc/{child}/stat")).is_ok_and(|stat| stat.contains(") Z"))
     })
     .await;
-    // A call that is not there is no harm.
+    // Cancelling an unknown call is harmless.
     conn.event("tool.cancel", json!({"callId": "unknown", "reason": "x"}));
     conn.event("tool.cancel", json!({}));
     conn.settle().await;
@@ -396,7 +396,7 @@ async fn t7_p14_a_cancelled_command_ends_at_once_with_its_group() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_ended_and_says_what_is_known() {
+async fn a_call_past_its_deadline_is_ended_and_has_its_last_output() {
     let Setup {
         mut gateway,
         node,
@@ -456,7 +456,7 @@ async fn t8_p19_eight_run_32_wait_and_more_are_refused() {
         (&refused.params["outcome"], &refused.params["reason"]),
         (&json!("error"), &json!("tool.queue_full"))
     );
-    // One that waits is cancelled, one runs out of time; neither is started.
+    // One waiting call is cancelled and one times out; neither is started.
     conn.event("tool.cancel", json!({"callId": name(39), "reason": "not wanted"}));
     let cancelled = conn.result_of(&name(39)).await;
     conn.ack(&cancelled);
@@ -480,7 +480,7 @@ async fn t8_p19_eight_run_32_wait_and_more_are_refused() {
 }
 
 #[tokio::test]
-async fn p19_frames_and_calls_that_make_no_sense_are_answered_or_ignored_and_the_link_stays() {
+async fn p19_invalid_frames_and_calls_are_answered_or_ignored_and_the_link_stays_up() {
     let Setup {
         mut gateway,
         node,
@@ -550,7 +550,7 @@ async fn p19_frames_and_calls_that_make_no_sense_are_answered_or_ignored_and_the
 }
 
 #[tokio::test]
-async fn h4_a_node_that_was_replaced_ends_and_says_so() {
+async fn h4_a_replaced_node_ends_with_a_message() {
     let Setup {
         mut gateway,
         mut node,
@@ -567,7 +567,7 @@ async fn h4_a_node_that_was_replaced_ends_and_says_so() {
 }
 
 #[tokio::test]
-async fn h2_a_node_that_is_refused_says_why_and_waits() {
+async fn h2_a_refused_node_reports_the_reason_and_waits() {
     let Setup {
         mut gateway,
         home,
@@ -606,7 +606,7 @@ async fn logs_get_is_answered_from_the_log_without_secrets() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_background_command_is_told_until_it_is_acknowledged() {
+async fn the_end_of_a_background_command_is_reported_until_it_is_acknowledged() {
     let Setup {
         mut gateway,
         home,
@@ -685,7 +685,7 @@ async fn live_output_comes_in_bounded_pieces_and_the_result_does_not_wait_for_th
 }
 
 #[tokio::test]
-async fn k16_a_node_that_is_stopped_leaves_commands_running_and_takes_them_up_again() {
+async fn k16_commands_go_on_while_the_node_restarts_and_keep_their_results() {
     let Setup {
         mut gateway,
         home,
@@ -734,7 +734,7 @@ async fn a_second_node_with_the_same_state_does_not_start() {
 }
 
 #[tokio::test]
-async fn what_can_not_work_is_said_before_anything_is_done() {
+async fn bad_settings_are_reported_before_the_node_starts() {
     let home = Home::new();
     let mut config = home.config("ws://127.0.0.1:1");
     config.id = "my laptop".into();

@@ -1,5 +1,5 @@
-//! A node that is killed with SIGKILL at critical moments. This program plays two parts: the tests, and the node that is
-//! killed. So it has its own `main`, and the part of the node is not counted as a test.
+//! A node that is killed with SIGKILL at critical moments. This program is also the node that is killed, so it has its own
+//! `main`.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -31,17 +31,17 @@ fn main() -> ExitCode {
         run_node(&settings);
     }
     let mut tests = tests![
-        k16_a_command_survives_the_death_of_its_node_and_is_not_started_again,
-        k17_a_command_that_ends_while_no_node_lives_gives_its_real_result,
-        k16_a_command_that_died_with_its_node_is_unknown_with_what_is_known,
-        k15_calls_that_waited_when_the_node_died_are_started_once_when_they_are_asked_for_again,
-        p7_k18_a_result_that_was_not_acknowledged_outlives_the_node,
-        e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_call_is_answered,
-        a_churn_no_call_runs_twice_and_none_is_forgotten,
+        k16_a_command_survives_a_killed_node_and_is_not_started_again,
+        k17_a_command_that_ends_without_a_node_keeps_its_result,
+        k16b_a_command_that_was_killed_with_its_node_has_an_unknown_outcome,
+        k15_calls_that_waited_in_a_killed_node_are_started_once_when_asked_for_again,
+        p7_k18_an_unacknowledged_result_survives_a_killed_node,
+        p6_on_a_full_disk_only_recorded_calls_start_and_every_call_is_answered,
+        p6_p7_random_kills_repeat_no_call_and_lose_no_result,
     ]
     .to_vec();
     if cfg!(target_os = "linux") {
-        tests.extend(tests![an_idle_node_is_small]);
+        tests.extend(tests![an_idle_node_uses_little_memory]);
     }
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     run_tests(&args, tests)
@@ -123,7 +123,7 @@ async fn acked(conn: &mut Conn, call_id: &str) -> Value {
     result.params
 }
 
-async fn k16_a_command_survives_the_death_of_its_node_and_is_not_started_again() {
+async fn k16_a_command_survives_a_killed_node_and_is_not_started_again() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
     let node = NodeProcess::start(&home, &gateway);
@@ -145,7 +145,7 @@ async fn k16_a_command_survives_the_death_of_its_node_and_is_not_started_again()
     assert_eq!(lines(&home.file("f")), 1);
 }
 
-async fn k17_a_command_that_ends_while_no_node_lives_gives_its_real_result() {
+async fn k17_a_command_that_ends_without_a_node_keeps_its_result() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
     let node = NodeProcess::start(&home, &gateway);
@@ -173,7 +173,7 @@ async fn k17_a_command_that_ends_while_no_node_lives_gives_its_real_result() {
     assert_eq!(lines(&home.file("f")), 1);
 }
 
-async fn k16_a_command_that_died_with_its_node_is_unknown_with_what_is_known() {
+async fn k16b_a_command_that_was_killed_with_its_node_has_an_unknown_outcome() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
     let node = NodeProcess::start(&home, &gateway);
@@ -185,7 +185,7 @@ async fn k16_a_command_that_died_with_its_node_is_unknown_with_what_is_known() {
     until("its output", || lines(&output) == 1).await;
     let meta: Value = serde_json::from_slice(&fs::read(home.state().join("calls/c/meta.json")).unwrap()).unwrap();
     node.kill();
-    // As when the machine goes down: the supervisor first, so that no exit is written.
+    // As in a power cut: the supervisor first, so that no exit is written.
     for target in [meta["supervisorPid"].to_string(), format!("-{}", meta["pgid"])] {
         assert!(
             Command::new("kill")
@@ -216,7 +216,7 @@ fn is_alive(pid: &Value) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z"))
 }
 
-async fn k15_calls_that_waited_when_the_node_died_are_started_once_when_they_are_asked_for_again() {
+async fn k15_calls_that_waited_in_a_killed_node_are_started_once_when_asked_for_again() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
     let node = NodeProcess::start(&home, &gateway);
@@ -248,7 +248,7 @@ async fn k15_calls_that_waited_when_the_node_died_are_started_once_when_they_are
     assert_eq!(lines(&home.file("counter")), 1);
 }
 
-async fn p7_k18_a_result_that_was_not_acknowledged_outlives_the_node() {
+async fn p7_k18_an_unacknowledged_result_survives_a_killed_node() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
     let node = NodeProcess::start(&home, &gateway);
@@ -262,7 +262,7 @@ async fn p7_k18_a_result_that_was_not_acknowledged_outlives_the_node() {
     assert_eq!(acked(&mut conn, "c").await, first.params);
 }
 
-async fn e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_call_is_answered() {
+async fn p6_on_a_full_disk_only_recorded_calls_start_and_every_call_is_answered() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
     let node = NodeProcess::start_on_full_disk(&home, &gateway);
@@ -294,7 +294,7 @@ async fn e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_
     }
     assert!(done > 8, "{done}");
     node.kill();
-    // With room again it goes on, and knows what it did.
+    // With free space again the node goes on, and its ledger still knows the first call.
     let _node = NodeProcess::start(&home, &gateway);
     let mut conn = gateway.accept().await;
     conn.run("c0", "Write", json!({"path": "again", "content": "x"})).await;
@@ -305,9 +305,8 @@ async fn e_on_a_full_disk_nothing_is_started_that_can_not_be_recorded_and_every_
     );
 }
 
-/// Killed repeatedly at random moments: every call has one effect at most, every result comes, and what is
-/// said of each call is true.
-async fn a_churn_no_call_runs_twice_and_none_is_forgotten() {
+/// The node is killed repeatedly at random moments: every call has at most one effect, every result arrives and is true.
+async fn p6_p7_random_kills_repeat_no_call_and_lose_no_result() {
     const CALLS: usize = 24;
     let mut gateway = Gateway::start().await;
     let home = Home::new();
@@ -320,7 +319,7 @@ async fn a_churn_no_call_runs_twice_and_none_is_forgotten() {
         assert!(rounds < 60, "the calls do not come to an end");
         let node = NodeProcess::start(&home, &gateway);
         let mut conn = gateway.accept().await;
-        // What is open is asked for again, as a gateway does, and a few new ones.
+        // As a gateway does: open calls are asked for again, with a few new ones.
         next = (next + 3).min(CALLS);
         for (number, _) in results
             .iter()
@@ -354,7 +353,7 @@ async fn a_churn_no_call_runs_twice_and_none_is_forgotten() {
         match result["outcome"].as_str().unwrap() {
             "ok" => assert_eq!((starts, &result["result"]["exitCode"]), (1, &json!(0)), "{result}"),
             "unknown" => assert!(starts <= 1, "{result}"),
-            // Killed between the proof of the start and the gate: said to have run nothing, and it has not.
+            // Killed between the record of the start and the gate: it is reported as not run, and it did not run.
             "error" => assert_eq!(starts, 0, "{result}"),
             other => panic!("{other}: {result}"),
         }
@@ -372,7 +371,7 @@ fn fastrand_like(seed: u64) -> impl FnMut() -> usize {
     }
 }
 
-async fn an_idle_node_is_small() {
+async fn an_idle_node_uses_little_memory() {
     let mut gateway = Gateway::start().await;
     let home = Home::new();
     let node = NodeProcess::start(&home, &gateway);

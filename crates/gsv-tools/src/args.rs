@@ -1,4 +1,4 @@
-//! Reads a tool's arguments at the border: a wrong type is an error that names the field; unknown fields are ignored.
+//! Reads a tool's arguments: a wrong type is an error that names the field; unknown fields are ignored.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -1,5 +1,4 @@
-//! Bash: one command, run by the login shell. Confines the directory that it starts in, not what it does: that is for the
-//! policy and the sandbox.
+//! Bash: one command, run by the login shell. Confines the directory in which the command starts, not what the command does.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -220,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finding_agrees_with_the_standard_library(hay in "[ab\n]{0,60}", needle in "[ab\n]{1,5}") {
+        fn find_all_agrees_with_the_standard_library(hay in "[ab\n]{0,60}", needle in "[ab\n]{1,5}") {
             let want: Vec<usize> = hay.match_indices(&needle).map(|(at, _)| at).collect();
             prop_assert_eq!(find_all(hay.as_bytes(), needle.as_bytes()), want);
         }

@@ -1,6 +1,6 @@
 //! The tools that a node serves: Bash, Process, Read, Write, Edit, Delete, Glob and Grep.
 //!
-//! Runs one tool call, confined and bounded; every failure has an error code.
+//! Runs tool calls, confined and bounded; every failure has an error code.
 //! Never: talks to a network, decides who may call what (policy, queueing and the call ledger are the node's), or runs a
 //! command a second time under one call id.
 //!

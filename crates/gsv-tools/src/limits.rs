@@ -1,4 +1,4 @@
-//! Every bound of the tools, in one place. Units are in the names.
+//! All limits of the tools. Units are in the names.
 
 use std::time::Duration;
 
@@ -36,16 +36,16 @@ pub const BASH_TIMEOUT_MS: u64 = 300_000;
 pub const BASH_TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
 pub const BASH_OUTPUT_CHARS: usize = 200_000;
 pub const TAIL_CHARS: usize = 2000;
-/// Output kept on disk for one command; what is older is given back to the file system.
+/// Output kept on disk for one command; the space of older output is freed.
 pub const SPOOL_BYTES: u64 = 8 * 1024 * 1024;
-/// Where old output can't be given back, a command that prints more than this is ended.
+/// Where the space of old output can't be freed, a command that prints more than this is ended.
 pub const SPOOL_HARD_BYTES: u64 = 1024 * 1024 * 1024;
 pub const START_TIME: Duration = Duration::from_secs(10);
 pub const KILL_GRACE: Duration = Duration::from_millis(250);
 /// A process group that is still there this long after KILL can't be killed.
 pub const KILL_TIME: Duration = Duration::from_millis(4500);
 pub const SPOOL_POLL: Duration = Duration::from_millis(50);
-/// Live output: at most this much each poll. The final result is the authority, so a flood skips ahead.
+/// Live output: at most this much at each poll; more is skipped, because the result has it.
 pub const PROGRESS_BYTES: usize = 64 * 1024;
 
 pub const SESSIONS: usize = 64;

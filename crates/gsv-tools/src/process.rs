@@ -1,4 +1,4 @@
-//! Process: shows commands that Bash started, writes to their input and ends them. Never starts one.
+//! Process: shows commands that Bash started, writes to their input and ends them. Starts none.
 
 use std::path::Path;
 use std::sync::Arc;

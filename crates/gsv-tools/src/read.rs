@@ -1,4 +1,4 @@
-//! Read: a window of a text file with line numbers, or an image. Streams, so a file of any size costs the same memory.
+//! Read: a window of a text file with line numbers, or an image. Streams, so that memory does not depend on the file's size.
 
 use std::io::{BufRead, BufReader, Read as _, Seek as _};
 use std::sync::Arc;
@@ -312,7 +312,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_window_is_the_same_as_slicing_the_lines(text in "[aä\n]{0,80}", offset in 0u64..12, limit in 1usize..12, buffer in 1usize..16) {
+        fn a_window_equals_a_slice_of_the_lines(text in "[aä\n]{0,80}", offset in 0u64..12, limit in 1usize..12, buffer in 1usize..16) {
             let all: Vec<&str> = text.lines().collect();
             let page = page(text.as_bytes(), offset, limit, buffer);
             let start = usize::try_from(offset).unwrap().min(all.len());

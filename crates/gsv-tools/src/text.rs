@@ -22,7 +22,7 @@ pub(crate) fn incomplete_suffix(bytes: &[u8]) -> usize {
     0
 }
 
-/// How many bytes at the start end a character that began before a cut.
+/// How many bytes at the start belong to a character that began before a cut.
 pub(crate) fn orphan_prefix(bytes: &[u8]) -> usize {
     bytes.iter().take(3).take_while(|byte| is_continuation(**byte)).count()
 }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn borders_inside_a_character_are_found() {
+    fn cuts_inside_a_character_are_found() {
         let euro = "€".as_bytes();
         assert_eq!(incomplete_suffix(&euro[..2]), 2);
         assert_eq!(incomplete_suffix(euro), 0);

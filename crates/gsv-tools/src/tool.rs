@@ -17,7 +17,7 @@ use crate::tool_output::ToolOutput;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What the model sees of a tool. `input_schema` is JSON Schema.
+/// The description of a tool for the model. `input_schema` is JSON Schema.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
@@ -100,7 +100,7 @@ pub trait Tool: Send + Sync {
     fn invoke(&self, args: Value, context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 }
 
-/// When blocking work has to stop by itself.
+/// Tells blocking work when to stop.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop {
     cancel: Cancel,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::error::ToolError;
 use crate::exec::CommandOutput;
 
-/// What a tool gives. Its JSON is the result that the model sees.
+/// The output of a tool. Its JSON is the result that the model sees.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ToolOutput {

@@ -1,4 +1,4 @@
-//! The tools of one node: lists them, tells the effect of a call, runs it. Contains no tool itself.
+//! All tools of a node: lists them, gives the effect of a call, runs a call. Contains no tool itself.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct Config {
     pub workspace: PathBuf,
     pub scope: Scope,
     pub resolver: Resolver,
-    /// Where commands keep their output and exit. Created if missing, readable by this user only.
+    /// The folder for the output and exit of commands. Created if missing, readable by this user only.
     pub spool: PathBuf,
     pub supervisor: Supervisor,
     /// Replaces `$SHELL`.
@@ -167,7 +167,7 @@ impl ToolBox {
         self.sessions.recover().await
     }
 
-    /// Tells that the result of a waiting call, or the end event of a background command, is stored elsewhere.
+    /// Marks that the result of a waiting call, or the end event of a background command, is stored elsewhere.
     /// The command is removed 30 minutes after its end.
     pub async fn release(&self, session_id: &str) -> Result<(), ToolError> {
         self.sessions.release(session_id).await

@@ -1,4 +1,4 @@
-//! Bash and Process: results, limits, ends of process groups, background work.
+//! Bash and Process: results, limits, the end of process groups, background commands.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -515,7 +515,7 @@ async fn p6_k15_nothing_runs_before_the_start_is_recorded() {
 }
 
 #[tokio::test]
-async fn sessions_are_bounded_and_ended_released_ones_make_room() {
+async fn sessions_are_bounded_and_released_ones_are_removed_first() {
     let lab = Lab::new();
     for at in 0..66 {
         let done = lab
@@ -568,7 +568,7 @@ async fn bash_starts_only_in_directories() {
 }
 
 #[tokio::test]
-async fn a_test_that_ends_early_leaves_no_command_behind() {
+async fn a_test_that_fails_leaves_no_command_behind() {
     let lab = Lab::new();
     lab.ok(
         "Bash",

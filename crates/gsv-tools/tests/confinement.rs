@@ -1,4 +1,4 @@
-//! [M] [S11] [X13] [TH10]: no path of any tool reaches outside of the workspace, by either resolver.
+//! [S11] [X13] [TH10]: no path of any tool reaches outside of the workspace, by either resolver.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -221,7 +221,7 @@ fn corpus() -> Vec<(&'static str, Is)> {
     all
 }
 
-/// Every file and link below a directory with what it holds.
+/// Every file and link below a directory, with its content.
 fn snapshot(dir: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -248,7 +248,7 @@ fn args(tool: &str, path: &str) -> Value {
     }
 }
 
-/// Whether the tool should do its work there.
+/// Whether the tool succeeds on such a path.
 fn works(tool: &str, is: Is) -> bool {
     match tool {
         "Read" | "Delete" => is == Is::File,
@@ -325,12 +325,12 @@ macro_rules! confined {
             use super::*;
 
             #[tokio::test]
-            async fn m_s11_x13_by_openat2() {
+            async fn s11_x13_by_openat2() {
                 run(Resolver::Auto, $tool).await;
             }
 
             #[tokio::test]
-            async fn m_s11_x13_by_walk() {
+            async fn s11_x13_by_walk() {
                 run(Resolver::Walk, $tool).await;
             }
         }
@@ -348,7 +348,7 @@ confined! {
 }
 
 #[tokio::test]
-async fn m_a_write_through_an_inner_link_keeps_the_link_and_delete_removes_only_it() {
+async fn s11_write_follows_an_inner_link_and_delete_removes_the_link_itself() {
     for resolver in [Resolver::Auto, Resolver::Walk] {
         let lab = Lab::resolved_by(resolver);
         furnish(&lab);
@@ -364,7 +364,7 @@ async fn m_a_write_through_an_inner_link_keeps_the_link_and_delete_removes_only_
 }
 
 #[tokio::test]
-async fn m_allow_outside_reaches_files_but_no_devices() {
+async fn allow_outside_reaches_files_but_no_devices() {
     for resolver in [Resolver::Auto, Resolver::Walk] {
         let lab = Lab::with(|config| {
             config.resolver = resolver;
@@ -413,7 +413,7 @@ async fn m_allow_outside_reaches_files_but_no_devices() {
 }
 
 #[tokio::test]
-async fn m_a_workspace_named_through_a_link_takes_both_names() {
+async fn a_workspace_named_through_a_link_has_both_names() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("real")).unwrap();
     std::fs::write(dir.path().join("real/f"), "text").unwrap();

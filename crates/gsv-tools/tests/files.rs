@@ -57,7 +57,7 @@ async fn p6_2_read_numbers_lines_and_pages() {
 }
 
 #[tokio::test]
-async fn p4_3_read_gives_images_as_blocks_by_their_magic_not_their_name() {
+async fn p4_3_read_knows_images_by_their_content_not_their_name() {
     let lab = Lab::new();
     let images: [(&str, &[u8]); 4] = [
         ("image/png", b"\x89PNG\r\n\x1a\n\0\0rest"),
@@ -234,7 +234,7 @@ async fn p6_2_edit_is_exact_and_unique() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p6_2_edits_of_one_file_at_once_all_count() {
+async fn p6_2_concurrent_edits_of_one_file_all_count() {
     let lab = std::sync::Arc::new(Lab::new());
     lab.put("f", (0..24).map(|at| format!("<{at}>\n")).collect::<Vec<_>>().concat());
     let calls: Vec<_> = (0..24)
@@ -323,7 +323,7 @@ async fn arguments_are_checked_and_the_field_is_named() {
 }
 
 #[tokio::test]
-async fn p6_every_tool_tells_its_effect_and_capabilities() {
+async fn p6_every_tool_has_an_effect_and_capabilities() {
     let lab = Lab::new();
     let read_only = |tool, args| lab.tools.effect(tool, &args).unwrap() == Effect::ReadOnly;
     for tool in ["Read", "Glob", "Grep"] {

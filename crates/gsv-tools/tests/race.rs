@@ -1,5 +1,5 @@
-//! [M] [S11]: names that are swapped while tools use them. A thread exchanges a directory with a symlink to the outside
-//! as fast as it can; nothing of the outside is ever read, written, removed or listed.
+//! [S11]: names that are swapped while tools use them. A thread exchanges a directory with a symlink to the outside
+//! as fast as it can; nothing outside is read, written, removed or listed.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,7 +30,7 @@ fn furnish(root: &Path) {
     std::fs::write(root.join("ws/real.txt"), "inside").unwrap();
 }
 
-/// Tells the flipping thread to end, also when the work panics.
+/// Ends the flipping thread, also when the work panics.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -79,17 +79,17 @@ fn opens(resolver: Resolver) {
             }
         }
     });
-    // Both sides of the race were met, so it was one.
+    // Both outcomes occurred, so there was a race.
     assert!(inside > 0 && refused > 0, "{inside} {refused}");
 }
 
 #[test]
-fn m_20000_opens_by_openat2_read_nothing_outside() {
+fn s11_20000_opens_by_openat2_read_nothing_outside() {
     opens(Resolver::Auto);
 }
 
 #[test]
-fn m_20000_opens_by_walk_read_nothing_outside() {
+fn s11_20000_opens_by_walk_read_nothing_outside() {
     opens(Resolver::Walk);
 }
 
@@ -119,17 +119,17 @@ fn changes(resolver: Resolver) {
 }
 
 #[test]
-fn m_writes_and_deletes_by_openat2_change_nothing_outside() {
+fn s11_writes_and_deletes_by_openat2_change_nothing_outside() {
     changes(Resolver::Auto);
 }
 
 #[test]
-fn m_writes_and_deletes_by_walk_change_nothing_outside() {
+fn s11_writes_and_deletes_by_walk_change_nothing_outside() {
     changes(Resolver::Walk);
 }
 
 #[test]
-fn m_searches_show_nothing_of_the_outside() {
+fn s11_searches_show_nothing_outside() {
     for resolver in [Resolver::Auto, Resolver::Walk] {
         let lab = Lab::resolved_by(resolver);
         furnish(lab.dir.path());

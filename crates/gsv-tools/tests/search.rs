@@ -1,4 +1,4 @@
-//! Glob and Grep: what they find, in which order, what they leave out, and that nothing makes them hang.
+//! Glob and Grep: what they find, in which order, what they leave out, and special files that must not block them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! [P6] [K15] [K16] [K16'] [K17]: commands outlive the node. This program plays three parts: the tests, the node that is
-//! killed with SIGKILL (with its whole process group), and the supervisor program.
+//! [P6] [K15] [K16] [K16'] [K17]: commands survive the node. This program is also the node that is killed with SIGKILL (with
+//! its whole process group), and the supervisor program; so it has its own `main`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -39,29 +39,32 @@ fn main() -> ExitCode {
 type Test = (&'static str, fn(&Scene));
 
 const TESTS: [Test; 8] = [
-    ("k16_a_running_command_is_taken_up_again_and_ran_once", |scene| {
-        block(running_is_taken_up(scene));
+    ("k16_a_running_command_is_recovered_and_ran_once", |scene| {
+        block(running_is_recovered(scene));
     }),
     ("k17_a_command_that_ended_meanwhile_has_its_result", |scene| {
         block(ended_meanwhile(scene));
     }),
-    ("k16b_a_command_that_is_gone_is_lost_with_what_is_known", |scene| {
-        block(gone_is_lost(scene));
-    }),
-    ("k15_a_node_killed_before_the_record_never_started_it", |scene| {
+    (
+        "k16b_a_killed_command_is_lost_and_its_pid_and_output_are_known",
+        |scene| {
+            block(gone_is_lost(scene));
+        },
+    ),
+    ("k15_a_command_whose_start_was_not_recorded_never_ran", |scene| {
         block(never_started(scene));
     }),
     ("p6_the_timeout_goes_on_from_the_start", |scene| {
         block(timeout_goes_on(scene));
     }),
-    ("p6_a_background_command_is_taken_up_with_its_input", |scene| {
-        block(background_is_taken_up(scene));
+    ("p6_a_recovered_background_command_still_takes_input", |scene| {
+        block(background_is_recovered(scene));
     }),
     (
         "w14_an_end_while_the_node_was_down_is_reported_until_released",
         |scene| block(end_is_reported(scene)),
     ),
-    ("p14_a_taken_up_command_can_be_cancelled", |scene| {
+    ("p14_a_recovered_command_can_be_cancelled", |scene| {
         block(can_be_cancelled(scene));
     }),
 ];
@@ -108,7 +111,7 @@ fn tools(dir: &Path, kind: &str) -> (ToolBox, mpsc::Receiver<ExecEvent>) {
     (ToolBox::new(config).unwrap(), events)
 }
 
-/// The node: one call, its start recorded as a ledger would. `__node DIR KIND ARGS STUCK`.
+/// The node: makes one call and records its start, as a ledger would. `__node DIR KIND ARGS STUCK`.
 fn node(args: &[OsString]) {
     let [dir, kind, call, stuck] = args else {
         panic!("bad arguments")
@@ -185,7 +188,7 @@ impl Scene {
 const ONCE: &str =
     "echo $$ >pid; echo ran >>count; echo before; until [ -e go ]; do sleep 0.02; done; echo after; exit 5";
 
-async fn running_is_taken_up(scene: &Scene) {
+async fn running_is_recovered(scene: &Scene) {
     let info = scene
         .killed_node(json!({"command": ONCE}), false, || scene.lines("count") == 1)
         .await;
@@ -323,7 +326,7 @@ async fn timeout_goes_on(scene: &Scene) {
     assert_eq!(json_of(&later)["timedOut"], true, "why it ended is remembered");
 }
 
-async fn background_is_taken_up(scene: &Scene) {
+async fn background_is_recovered(scene: &Scene) {
     let command = "echo ran >>count; read line; echo got $line";
     let info = scene
         .killed_node(json!({"command": command, "background": true}), false, || {

@@ -1,4 +1,4 @@
-//! What a link's handles, its driver and the consumer of its events pass to each other.
+//! The messages between a link's handles, its driver and the consumer of its events.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::LinkError;
 use crate::machine::{CallKey, NewCall};
 
-/// What happens on a link, in order.
+/// An event of a link. Events come in order.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum LinkEvent {
@@ -45,7 +45,7 @@ pub enum Command {
     Close,
 }
 
-/// What all handles of a link know.
+/// State that all handles of a link share.
 #[derive(Debug, Default)]
 pub struct Shared {
     pub next_key: AtomicU64,

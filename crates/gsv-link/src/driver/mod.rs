@@ -26,7 +26,7 @@ use crate::options::Options;
 use handles::{Command, LinkEvent, Shared};
 use socket::Open;
 
-/// Frames that wait for the socket before further calls have to wait.
+/// When this many frames wait for the socket, further calls wait.
 const OUTGOING: usize = 64;
 
 type Dialing = Pin<Box<dyn Future<Output = Result<Socket, Failure>> + Send>>;
@@ -35,7 +35,7 @@ type Dialing = Pin<Box<dyn Future<Output = Result<Socket, Failure>> + Send>>;
 enum Woken {
     Input(Input),
     /// The consumer of events took one.
-    Room,
+    EventTaken,
     Dialed(Box<Result<Socket, Failure>>),
     Command(Option<Command>),
 }
@@ -54,7 +54,7 @@ pub struct Driver {
     epoch: Instant,
     dialing: Option<(Conn, Dialing)>,
     open: Option<Open>,
-    farewell: Option<JoinHandle<()>>,
+    closing: Option<JoinHandle<()>>,
     ended: bool,
 }
 
@@ -82,7 +82,7 @@ impl Driver {
             epoch: Instant::now(),
             dialing: None,
             open: None,
-            farewell: None,
+            closing: None,
             ended: false,
         }
     }
@@ -101,15 +101,15 @@ impl Driver {
                 break;
             }
         }
-        if let Some(farewell) = self.farewell.take() {
+        if let Some(closing) = self.closing.take() {
             // A panic there does not matter any more: the socket is gone.
-            let _ = farewell.await;
+            let _ = closing.await;
         }
     }
 
-    /// Waits for the next input. `None`: nothing that concerns the machine.
+    /// Waits for the next input. `None`: the machine needs no input.
     async fn next_input(&mut self) -> Option<Input> {
-        let room = self.open.as_ref().is_none_or(|open| open.outgoing.len() < OUTGOING);
+        let can_send = self.open.as_ref().is_none_or(|open| open.outgoing.len() < OUTGOING);
         let slow = !self.backlog.is_empty();
         let tick = self
             .machine
@@ -139,7 +139,7 @@ impl Driver {
                     Ok(permit) => if let Some(event) = backlog.pop_front() { permit.send(event) },
                     Err(_) => backlog.clear(),
                 }
-                Woken::Room
+                Woken::EventTaken
             }
             () = async { match tick { Some(at) => tokio::time::sleep_until(at).await, None => pending().await } } => Woken::Input(Input::Tick),
             error = async { match writing { Some((sink, outgoing, dirty)) => Open::write(sink, outgoing, dirty).await, None => pending().await } } => {
@@ -149,11 +149,11 @@ impl Driver {
                 Woken::Input(Self::read(conn?, message))
             }
             outcome = async { match dialing { Some((_, dial)) => dial.await, None => pending().await } } => Woken::Dialed(Box::new(outcome)),
-            command = commands.recv(), if room => Woken::Command(command),
+            command = commands.recv(), if can_send => Woken::Command(command),
         };
         match woken {
             Woken::Input(input) => Some(input),
-            Woken::Room => self.backlog.is_empty().then_some(Input::Paused(false)),
+            Woken::EventTaken => self.backlog.is_empty().then_some(Input::Paused(false)),
             Woken::Dialed(outcome) => {
                 let (conn, _) = self.dialing.take()?;
                 Some(self.dialed(conn, *outcome))
@@ -254,7 +254,7 @@ impl Driver {
             Output::Close { conn, code, reason } => {
                 self.dialing = None;
                 if let Some(open) = self.open.take_if(|open| open.conn == conn) {
-                    self.farewell = Some(tokio::spawn(open.farewell(code, reason)));
+                    self.closing = Some(tokio::spawn(open.close(code, reason)));
                 }
             }
             Output::Answer { key, outcome } => {

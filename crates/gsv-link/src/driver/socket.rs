@@ -13,7 +13,7 @@ use crate::machine::Conn;
 use crate::net::dial::Socket;
 
 /// Time for the closing handshake.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIME: Duration = Duration::from_secs(2);
 
 pub struct Open {
     pub conn: Conn,
@@ -56,9 +56,9 @@ impl Open {
         }
     }
 
-    /// Writes the rest and the close frame, then waits for the other side's.
-    pub async fn farewell(mut self, code: u16, reason: String) {
-        let goodbye = async {
+    /// Writes the remaining frames and the close frame, then waits for the peer's close frame.
+    pub async fn close(mut self, code: u16, reason: String) {
+        let closing = async {
             while let Some(text) = self.outgoing.pop_front() {
                 self.sink.feed(Message::text(text)).await?;
             }
@@ -71,11 +71,11 @@ impl Open {
             Ok::<(), tungstenite::Error>(())
         };
         // Errors do not matter: the socket is dropped next.
-        let _ = tokio::time::timeout(FAREWELL, goodbye).await;
+        let _ = tokio::time::timeout(CLOSE_TIME, closing).await;
     }
 }
 
-/// At most `bytes` bytes, on a character border.
+/// At most `bytes` bytes, cut between characters.
 fn cut(text: &str, bytes: usize) -> String {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {

@@ -54,7 +54,7 @@ impl Calls {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Takes a call on. False when it was answered at once, with an error.
+    /// Adds a call. False when it was answered at once, with an error.
     pub fn add(&mut self, now: Millis, call: NewCall, out: &mut VecDeque<Output>) -> bool {
         let NewCall {
             key,
@@ -169,7 +169,7 @@ impl Calls {
         }
     }
 
-    /// The link is gone for good.
+    /// The link has ended and does not come back.
     pub fn fail_all(&mut self, why: &LinkError, out: &mut VecDeque<Output>) {
         self.by_id.clear();
         self.waiting.clear();

@@ -8,7 +8,7 @@ use crate::error::LinkError;
 /// Milliseconds of a monotonic clock.
 pub type Millis = u64;
 
-/// The driver's name for a call, unique during the machine's lifetime.
+/// Names a call for the driver; unique during the machine's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey(pub u64);
 
@@ -61,7 +61,7 @@ impl Config {
     }
 }
 
-/// A call that the driver asks for.
+/// A call to make.
 #[derive(Debug, Clone)]
 pub struct NewCall {
     pub key: CallKey,
@@ -79,7 +79,7 @@ pub enum Input {
         conn: Conn,
         connect: Box<ConnectParams>,
     },
-    /// No socket. `refusal`: the other side gave an error over HTTP.
+    /// Dialling failed. `refusal`: the gateway's error, when it answered over HTTP.
     DialFailed {
         conn: Conn,
         cause: String,
@@ -89,7 +89,7 @@ pub enum Input {
         conn: Conn,
         text: String,
     },
-    /// Something arrived that only shows that the other side is alive.
+    /// A frame arrived that only shows that the peer is alive.
     Alive {
         conn: Conn,
     },
@@ -134,7 +134,7 @@ pub enum Output {
     Up {
         hello: Box<ConnectResult>,
     },
-    /// There is no link. `retry_in_ms` is absent when the machine has stopped.
+    /// The link is down. `retry_in_ms` is absent when the machine has stopped.
     Down {
         reason: String,
         retry_in_ms: Option<Millis>,

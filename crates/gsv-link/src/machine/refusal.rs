@@ -1,4 +1,4 @@
-//! Tells refusals that only a person can fix from passing ones. Does not decide what to do about them.
+//! Separates refusals that only a person can fix from temporary ones. Does not decide what follows.
 
 use gsv_protocol::errors;
 use gsv_protocol::types::ErrorShape;
@@ -6,7 +6,7 @@ use gsv_protocol::types::ErrorShape;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// A retry may succeed soon.
-    Passing,
+    Temporary,
     /// A retry fails until a person acts.
     Final,
 }
@@ -19,7 +19,7 @@ pub fn verdict(error: &ErrorShape) -> Verdict {
     if error.retryable != Some(true) && FINAL_GROUPS.contains(&group) {
         Verdict::Final
     } else {
-        Verdict::Passing
+        Verdict::Temporary
     }
 }
 

@@ -1,4 +1,4 @@
-//! Opens connections to a gateway: a WebSocket, or a byte stream for HTTP. Knows TCP, TLS and the upgrade; nothing of
+//! Opens connections to a gateway: a WebSocket, or a byte stream for HTTP. Handles TCP, TLS and the upgrade; knows no
 //! frames.
 
 use std::sync::{Arc, OnceLock};
@@ -83,7 +83,7 @@ async fn connect(target: &Target) -> std::io::Result<TcpStream> {
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// The certificates that come with the program; built once, at the first encrypted connection.
+/// TLS with the root certificates that are compiled into the program; built at the first encrypted connection.
 fn tls() -> Result<Arc<ClientConfig>, String> {
     static CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     CONFIG

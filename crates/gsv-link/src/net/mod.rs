@@ -1,4 +1,4 @@
-//! From a gateway's address to an open connection.
+//! Opens connections to a gateway's address.
 
 pub mod dial;
 pub mod refusal;

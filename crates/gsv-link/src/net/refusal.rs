@@ -1,11 +1,11 @@
-//! Errors that a gateway gives over HTTP: of a refused upgrade or upload.
+//! Reads the error of an HTTP answer: of a refused WebSocket upgrade or a refused upload.
 
 use gsv_protocol::types::ErrorShape;
 use gsv_protocol::{ErrorReason, Json, errors};
 use serde::Deserialize;
 use tokio_tungstenite::tungstenite::http::StatusCode;
 
-/// The body of an error, as far as it can be read.
+/// The readable fields of an error's body.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Problem {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_body_of_a_refused_upgrade_is_understood_h2() {
+    fn h2_the_error_of_a_refused_upgrade_is_read() {
         let closed = refusal(
             StatusCode::SERVICE_UNAVAILABLE,
             br#"{"reason":"auth.not_configured","detail":"no token yet"}"#,

@@ -1,4 +1,4 @@
-//! The address of a gateway: reads what a person wrote, and names the paths behind it. Opens nothing.
+//! The address of a gateway: parses what a person typed, and gives the paths of the endpoints. Opens no connection.
 
 use std::net::IpAddr;
 
@@ -93,14 +93,14 @@ impl Target {
             .map_or(self.host.as_str(), |authority| authority.as_str())
     }
 
-    /// `/media` beside the socket's path: a gateway may live below a folder of its host.
+    /// The path for uploads: `/media` beside the socket's path, because a gateway may be served below a prefix of its host.
     pub fn media_path(&self) -> String {
         let path = self.uri.path();
         format!("{}/media", path.strip_suffix("/ws").unwrap_or_default())
     }
 }
 
-/// A bare `host[:port]`: plain on this machine, encrypted elsewhere.
+/// The scheme of a bare `host[:port]`: plain on this machine, encrypted elsewhere.
 fn scheme_for_bare(url: &str) -> &'static str {
     let host = url.split('/').next().unwrap_or_default();
     let local = ["localhost", "127.", "[::1]"]

@@ -1,8 +1,8 @@
-//! Opens the paths that a caller names, and no other module does. Every open stays beneath one directory. The check
-//! happens in the open itself, so that a symlink swapped in at the last moment does not lead outside.
+//! The only module that opens paths from callers. Every open stays beneath one directory. The check is part of the open, so
+//! that a symlink that is swapped in at the last moment does not lead outside.
 //!
-//! Linux resolves with `openat2`. A walk by component, in which the kernel follows no link, resolves on macOS, on old
-//! kernels, and paths that `openat2` refuses although they are valid (absolute symlinks that lead back inside).
+//! Linux resolves paths with `openat2`. A walk by component, in which the kernel follows no link, is used on macOS, on old
+//! kernels, and for valid paths that `openat2` refuses (absolute symlinks that lead back inside).
 //! Never: opens devices, fifos or sockets; trusts a path twice.
 
 mod open;
@@ -224,7 +224,7 @@ impl Beneath {
             Errno::XDEV => ToolError::OutsideWorkspace { path },
             Errno::LOOP => ToolError::InvalidPath {
                 path,
-                problem: "its links go round in a circle, or are the system's own".into(),
+                problem: "its links form a loop, or are links of procfs".into(),
             },
             Errno::NAMETOOLONG => ToolError::InvalidPath {
                 path,

@@ -1,4 +1,4 @@
-//! Opening regular files for reading.
+//! Opens regular files for reading.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -72,8 +72,8 @@ impl Beneath {
     }
 }
 
-/// Opens the files that a directory walk found, cheaply: one system call each where the system has `openat2`. The walk itself
-/// follows no link, so a link on the way means that something was swapped; then the file is left out.
+/// Opens the files that a directory walk found, with one system call each where the system has `openat2`. The walk follows no
+/// link, so a link on the path means that a name was swapped, and the file is left out.
 pub(crate) struct WalkOpener<'a> {
     by_walk: bool,
     base: &'a OwnedFd,

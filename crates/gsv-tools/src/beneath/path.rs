@@ -1,4 +1,4 @@
-//! The lexical part of confinement: turns text into a clean relative path. Does not access the file system.
+//! The lexical part of confinement: turns a caller's text into a normalised relative path. Does not access the file system.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -104,7 +104,7 @@ impl Beneath {
         .find_map(|base| target.strip_prefix(base).ok().map(Path::to_path_buf))
     }
 
-    /// The path as results show it: relative to the workspace when it is in there, else absolute.
+    /// The path as results show it: relative to the workspace when it is inside, else absolute.
     pub fn show(&self, rel: &RelPath) -> String {
         self.show_path(&rel.joined())
     }

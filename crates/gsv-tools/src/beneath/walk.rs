@@ -1,6 +1,6 @@
-//! Resolves a path itself: one component at a time, each opened with `O_NOFOLLOW` from its parent's descriptor. Symlinks are
-//! read and their targets walked like any path; `..` in a target goes back to a descriptor that was entered before.
-//! The kernel never follows a link here, so a swapped link can at most make the walk fail.
+//! Resolves a path one component at a time, each opened with `O_NOFOLLOW` from its parent's descriptor. Symlinks are read and
+//! their targets walked like any path; `..` in a target returns to a descriptor that was entered before. The kernel follows
+//! no link, so a swapped link can at most make the walk fail.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Reads processes and clocks from the system, so that a process can be told from a later one with the same pid.
+//! Asks the system about processes and clocks, so that a process is not mistaken for a later one with the same pid.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ pub(crate) fn to_ms(time: SystemTime) -> u64 {
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Milliseconds on a clock that never jumps and that every process of this boot reads alike.
+/// Milliseconds of a clock that never jumps and is the same for every process of this boot.
 pub(crate) fn uptime_ms() -> u64 {
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::Boottime;
@@ -24,13 +24,13 @@ pub(crate) fn uptime_ms() -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
-/// Names this boot of the machine.
+/// The id of this boot of the machine.
 pub(crate) fn boot_id() -> &'static str {
     static BOOT_ID: OnceLock<String> = OnceLock::new();
     BOOT_ID.get_or_init(|| read_boot_id().unwrap_or_default().trim().to_owned())
 }
 
-/// When a process began, in the system's own terms. `None` when there is no such process, or only its remains.
+/// The start time of a process, in the system's own format. `None` when there is no such process, or only a zombie.
 pub(crate) fn start_time(pid: u32) -> Option<String> {
     let (state, start) = read_process(pid)?;
     (state != 'Z' && state != 'X').then_some(start)
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn k16_this_process_is_told_from_another() {
+    fn k16_a_process_has_one_start_time_and_a_missing_one_has_none() {
         let me = std::process::id();
         assert_eq!(start_time(me), start_time(me));
         assert!(start_time(me).is_some() && !boot_id().is_empty());

@@ -1,4 +1,4 @@
-//! The folder of a command: which files there are, and what stands in `meta.json` and `exit`.
+//! The folder of a command: its files, and the content of `meta.json` and `exit`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) const EXIT: &str = "exit";
 const ENDING: &str = "ending";
 const RELEASED: &str = "released";
 
-/// What the ledger stores before a command may run. Enough to find it again, and to tell it from any other process.
+/// Stored by the ledger before a command may run. Identifies the command's process, also after a restart of the node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartInfo {
@@ -22,7 +22,7 @@ pub struct StartInfo {
     pub pid: u32,
     pub pgid: u32,
     pub boot_id: String,
-    /// When the process began, in the system's own terms; together with `boot_id` and `pid` it names exactly one process.
+    /// The start of the process, in the system's own format; with `boot_id` and `pid` it identifies one process.
     pub start_time: String,
     /// The command's folder, for [`crate::ToolBox::reattach`].
     pub spool: PathBuf,
@@ -59,7 +59,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The line in the `exit` file. `status` is what a shell knows: above 128 it stands for a signal.
+    /// Parses the line in the `exit` file. `status` is a shell's exit status: above 128 it stands for a signal.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let exit = match (words.next()?, words.next()) {
@@ -84,7 +84,7 @@ impl Exit {
     }
 }
 
-/// Why the node ended a command.
+/// Why a command was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Timeout,
@@ -147,7 +147,7 @@ impl Folder {
             .iter()
             .find(|(one, _)| *one == ending)
             .map_or("", |(_, word)| word);
-        // Only tells a later node why; the command is ended all the same.
+        // Only a later node reads it; the command is ended in any case.
         let _ = put(&self.file(ENDING), word.as_bytes());
     }
 
@@ -172,7 +172,7 @@ impl Folder {
     }
 
     pub(crate) fn remove(&self) {
-        // What can't be removed now is tried again at the next start.
+        // The next start of the node tries again.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -196,7 +196,7 @@ pub(crate) fn session_id(call_id: &str) -> String {
     if name.len() <= 96 {
         return name;
     }
-    // FNV-1a, 128 bits: ids come from the gateway, so this has to tell them apart, not to resist anyone.
+    // FNV-1a, 128 bits: ids come from the gateway, so the hash must be distinct, not resist an attacker.
     let hash = call_id
         .bytes()
         .fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {

@@ -2,7 +2,7 @@
 //! status and its metadata are files in one folder, from which a restarted node recovers it.
 //!
 //! At most one start: the folder of a call id is made exclusively, and the command itself waits at a gate until the
-//! node's `on_started` has returned. A node that dies before that closes the gate; then nothing ever ran.
+//! node's `on_started` has returned. A node that dies before that closes the gate, and the command does not run.
 //! Never: runs a command twice, keeps output in memory.
 
 mod host;

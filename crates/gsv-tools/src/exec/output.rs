@@ -1,4 +1,4 @@
-//! A command's output file: reading parts of it as text, and giving back what is too old to keep.
+//! A command's output file: reads parts of it as text, and frees the disk space of old output.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -34,7 +34,7 @@ pub(crate) fn tail(path: &Path, chars: usize) -> io::Result<Tail> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) text: String,
-    /// Where the part really begins: later than asked for when that is no longer kept, or is inside a character.
+    /// Where the part begins: later than asked for when the output there is no longer kept or is inside a character.
     pub(crate) offset: u64,
     pub(crate) next: u64,
     pub(crate) bytes: u64,
@@ -70,7 +70,7 @@ fn read_window(file: &mut File, from: u64, length: u64) -> io::Result<Vec<u8>> {
     Ok(window)
 }
 
-/// The first offset from `from` on that was not given back.
+/// The first offset from `from` on whose output is still kept.
 #[cfg(target_os = "linux")]
 fn first_kept(file: &File, from: u64) -> u64 {
     rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from)).unwrap_or(from)
@@ -81,15 +81,15 @@ fn first_kept(_file: &File, from: u64) -> u64 {
     from
 }
 
-/// What [`trim`] found.
+/// The outcome of [`trim`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Trimmed {
     Fits,
-    /// More than can be kept, on a file system that can't give parts of a file back.
+    /// More than can be kept, on a file system that can't free parts of a file.
     Flood,
 }
 
-/// Gives the oldest output back to the file system once the file takes twice what is kept.
+/// Frees the disk space of the oldest output when the file takes twice the space of what is kept.
 pub(crate) fn trim(path: &Path) -> io::Result<Trimmed> {
     use std::os::unix::fs::MetadataExt;
     let found = path.metadata()?;
@@ -120,7 +120,7 @@ fn punch(_path: &Path, _until: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Follows the output while it grows. Under a flood it skips ahead: what it gives is for watching.
+/// Follows the output while it grows. Skips ahead in a flood, because live output is only for watching.
 pub(crate) struct Follow {
     file: File,
     offset: u64,
@@ -136,7 +136,7 @@ impl Follow {
         })
     }
 
-    /// What came since the last time; empty when nothing did.
+    /// The output since the last call; may be empty.
     pub(crate) fn next(&mut self) -> io::Result<String> {
         let bytes = self.file.metadata()?.len();
         let latest = bytes.saturating_sub(limits::PROGRESS_BYTES as u64);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_given_back_and_its_tail_stays() {
+    fn old_output_of_a_flood_is_freed_and_the_tail_stays() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let block = vec![b'x'; 1 << 20];
         for _ in 0..20 {
@@ -216,7 +216,7 @@ mod tests {
         file.write_all(b"the end").unwrap();
         file.as_file().sync_all().unwrap();
         if punch(file.path(), 4096).is_err() {
-            return; // This file system can't; then the hard limit applies.
+            return; // This file system can't free parts of a file; then the hard limit applies.
         }
         assert_eq!(trim(file.path()).unwrap(), Trimmed::Fits);
         file.as_file().sync_all().unwrap();

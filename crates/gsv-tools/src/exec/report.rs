@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn p6_2_the_json_of_a_command_is_exactly_this() {
+    fn p6_2_the_json_of_a_command_has_these_fields() {
         let common = json!({
             "sessionId": "s.1", "startedAt": 1000, "endedAt": 1250, "durationMs": 250, "workdir": "/ws",
             "output": "out\n", "tail": "out\n", "truncated": false,
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn p6_2_the_json_of_a_listed_command_is_exactly_this() {
+    fn p6_2_the_json_of_a_listed_command_has_these_fields() {
         let listed = |state: &State| serde_json::to_value(ListedCommand::of(&meta(), state)).unwrap();
         assert_eq!(
             listed(&State::Stuck),

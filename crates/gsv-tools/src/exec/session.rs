@@ -1,4 +1,4 @@
-//! One command: reads its state, waits for it, ends it.
+//! One command: its state, its output, waiting for its end, ending it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -97,7 +97,7 @@ impl Session {
         duty.background = true;
         // The end cannot be reported before this, because the lock is held.
         tell(self.events.as_ref(), report::start_event(&self.meta));
-        // For a restarted node; this one knows.
+        // Read by a restarted node.
         let _ = std::fs::write(self.folder.file(BACKGROUND), b"");
         true
     }
@@ -117,7 +117,7 @@ impl Session {
             .unwrap_or_default()
     }
 
-    /// Ends the command and waits until it has.
+    /// Ends the command and waits for its end.
     pub(crate) async fn kill(&self, why: Ending) -> Result<End, ToolError> {
         // A full queue already holds a request to end it; a closed one means that it has ended.
         let _ = self.kills.try_send(why);
@@ -228,7 +228,7 @@ impl RunningCall {
         self.session.is_background()
     }
 
-    /// Waits as the call itself would have.
+    /// Waits for the result, as the call that started the command would have.
     pub async fn wait(&self, context: CallContext) -> Result<CommandOutput, ToolError> {
         self.session.follow(&context, None).await
     }
@@ -249,7 +249,7 @@ impl LiveOutput {
         }
     }
 
-    /// Reads what is new into the waiting text, which stays there until it is sent.
+    /// Appends new output to the waiting text, which is kept until it is sent.
     async fn read(&self, last: bool) -> Option<()> {
         let follow = Arc::clone(self.follow.as_ref()?);
         off(move || {
@@ -271,7 +271,7 @@ impl LiveOutput {
         })
     }
 
-    /// Sends while it is polled; never ends.
+    /// Sends live output while it is polled; never returns.
     async fn send(&self) {
         let _ = self.send_while_open().await;
         std::future::pending::<()>().await;

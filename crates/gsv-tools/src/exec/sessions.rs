@@ -33,16 +33,16 @@ struct Table {
     starting: usize,
 }
 
-/// Releases its slot when the start has succeeded or failed.
-struct Place<'a>(&'a Sessions);
+/// The slot of one start, free again when the start has succeeded or failed.
+struct Slot<'a>(&'a Sessions);
 
-impl Drop for Place<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
         self.0.table().starting -= 1;
     }
 }
 
-/// The state of a command as its folder tells it.
+/// The state of a command, read from its folder.
 enum Found {
     Running(Meta),
     Ended(Meta, End),
@@ -92,7 +92,7 @@ impl Sessions {
 
     pub(crate) async fn start(&self, spec: Spec, on_started: Option<OnStarted>) -> Result<Arc<Session>, ToolError> {
         self.sweep().await;
-        let _place = self.take_place().await?;
+        let _slot = self.take_slot().await?;
         let started = start(&self.spool, &self.supervisor, &self.shell, spec, on_started).await?;
         let Started { folder, meta, child } = started;
         if meta.background {
@@ -101,7 +101,7 @@ impl Sessions {
         Ok(self.adopt(folder, meta, Some(child)))
     }
 
-    async fn take_place(&self) -> Result<Place<'_>, ToolError> {
+    async fn take_slot(&self) -> Result<Slot<'_>, ToolError> {
         let evicted = {
             let mut table = self.table();
             let mut evicted = None;
@@ -114,11 +114,11 @@ impl Sessions {
             table.starting += 1;
             evicted
         };
-        let place = Place(self);
+        let slot = Slot(self);
         if let Some(session) = evicted {
             off(move || session.folder.remove()).await;
         }
-        Ok(place)
+        Ok(slot)
     }
 
     fn adopt(&self, folder: Folder, meta: Meta, child: Option<tokio::process::Child>) -> Arc<Session> {

@@ -1,4 +1,4 @@
-//! Starting a command: folder, supervisor, proof of the start, gate.
+//! Starts a command: makes its folder, starts its supervisor, records the start, opens the gate.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -54,7 +54,7 @@ pub(super) async fn start(
         Some(Err(error)) => return Err(ToolError::io("make the command's folder", error)),
         None => {
             return Err(ToolError::Failed(
-                "the tool broke off before the command was started".into(),
+                "the tool was stopped before the command was started".into(),
             ));
         }
     }
@@ -62,7 +62,7 @@ pub(super) async fn start(
     match open_gate(&folder, supervisor, shell, spec, on_started, &mut child).await {
         Ok((meta, child)) => Ok(Started { folder, meta, child }),
         Err(error) => {
-            // The gate is shut for good, so there is nothing to remember once the supervisor has seen it.
+            // The gate is closed permanently, so the folder is not needed once the supervisor has seen that.
             if let Some(mut child) = child {
                 let _ = tokio::time::timeout(limits::START_TIME, child.wait()).await;
             }
@@ -74,7 +74,7 @@ pub(super) async fn start(
 
 fn make_folder(folder: &Folder, with_stdin: bool) -> io::Result<()> {
     if folder.exit().is_some_and(|(exit, _)| exit == Exit::NeverRan) {
-        // Left by a node that died before the gate opened: this id was never started.
+        // From a node that died before the gate opened: this id was never started.
         folder.remove();
     }
     std::fs::DirBuilder::new().mode(0o700).create(folder.path())?;

@@ -6,7 +6,7 @@ use super::meta::{Ending, Exit, Folder, Meta};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
     Running,
-    /// It still runs long after KILL.
+    /// It still runs, long after KILL.
     Stuck,
     Ended(End),
 }

@@ -1,10 +1,10 @@
-//! The supervisor: a small program between the node and the command. It starts the command, waits, and writes how it
-//! ended, whether or not the node still lives.
+//! The supervisor: a small program between the node and the command. It starts the command, waits for its end, and writes
+//! the exit status, also when the node has died.
 //!
-//! Two forms, one protocol. The default is a few lines of `/bin/sh`; a program can offer itself instead by calling
-//! [`supervise_main`], which also knows signals exactly and bounds the output without the node. Both are given
-//! `FOLDER STDIN SHELL COMMAND`, tell the command's pid on their standard output, and wait for the line `go` on their
-//! standard input; an end without `go` closes the gate permanently.
+//! Two forms, one protocol. The default is a few lines of `/bin/sh`. A program can be the supervisor instead by calling
+//! [`supervise_main`], which also reports signals exactly and bounds the output without the node. Both get the arguments
+//! `FOLDER STDIN SHELL COMMAND`, print the command's pid on standard output, and wait at a gate: the line `go` on standard input.
+//! Standard input that ends without `go` closes the gate permanently.
 //! Never: runs the command before `go`, or a second time.
 
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub enum Supervisor {
 
 const SH: &str = "/bin/sh";
 
-/// The command's own process until it becomes the shell: tells its pid, waits at the gate.
+/// The script of the command's process before it becomes the shell: prints its pid, waits at the gate.
 const STAGE: &str = r#"
 printf '%s\n' "$$"
 IFS= read -r go || go=
@@ -38,8 +38,8 @@ if [ "$go" != go ]; then : >"$1/never"; exit 0; fi
 exec "$3" -l -c "$4" <>"$2" >>"$1/output" 2>&1
 "#;
 
-/// `setsid` gives the command its own session and group. Where there is none the shell's job control gives it a group.
-/// In the foreground, because a shell makes background commands deaf to interrupts.
+/// `setsid` gives the command its own session and group; without `setsid` the shell's job control gives it a group. `setsid`
+/// runs in the foreground, because a shell lets background commands ignore interrupts.
 const SCRIPT: &str = r#"
 trap : HUP INT TERM
 if command -v setsid >/dev/null 2>&1; then
@@ -66,7 +66,7 @@ impl Supervisor {
             Self::Shell => {
                 let mut built = Command::new(SH);
                 built.args(["-c", SCRIPT, "sh"]);
-                // Out of the node's group, so that what a terminal sends to the node does not reach it.
+                // Outside the node's group, so that signals from the node's terminal do not reach it.
                 built.process_group(0);
                 built
             }
@@ -84,7 +84,7 @@ impl Supervisor {
     }
 }
 
-/// What a program runs that offers itself as supervisor; `args` are those after its own.
+/// The `main` of a program that is the supervisor; `args` are the arguments after its own.
 pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let [folder, ..] = args.as_slice() else {
@@ -93,7 +93,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if args.len() != 4 {
         return ExitCode::from(2);
     }
-    // Fails when it leads a group already; then it has what it needs of it.
+    // Fails when this process leads a group already, which is enough.
     let _ = rustix::process::setsid();
     let folder = Folder::new(PathBuf::from(folder));
     let child = Command::new(SH)
@@ -102,7 +102,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         .process_group(0)
         .stderr(Stdio::null())
         .spawn();
-    // The gate and the pid's pipe are the command's now.
+    // The command has its own copies of the gate and the pid's pipe.
     close_pipes();
     let Ok(mut child) = child else {
         return exit_with(folder.write_exit(Exit::NeverRan).is_ok());

@@ -1,4 +1,4 @@
-//! Watches one command to its end: deadline, requests to end it, output that grows too large. One task per command.
+//! Watches one command until it ends: its deadline, requests to end it, the size of its output. One task per command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,7 +100,7 @@ impl Watch {
 /// Waits until the exit is written, or both processes are gone. May be dropped and called again.
 async fn exited(child: &mut Option<Child>, session: &Arc<Session>) {
     if let Some(running) = child {
-        // An error means that another process reaped it; the checks below find its end.
+        // An error means that the child was reaped elsewhere; the checks below find its end.
         let _ = running.wait().await;
         *child = None;
     }
@@ -117,7 +117,7 @@ fn is_over(session: &Session) -> bool {
     session.folder.file(EXIT).exists() || !is_alive(&session.meta)
 }
 
-/// Whether the command or its supervisor still runs, as the very process that was started.
+/// Whether the command or its supervisor still runs, and not a later process with the same pid.
 pub(super) fn is_alive(meta: &super::meta::Meta) -> bool {
     meta.boot_id == host::boot_id()
         && [

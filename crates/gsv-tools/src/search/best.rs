@@ -1,4 +1,4 @@
-//! The first matches by path, collected from many threads in any order.
+//! Collects the first matches by path from many threads, in any order of arrival.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Shared by Glob and Grep: the directory to search, the parallel walk that honours ignore files, glob patterns.
+//! What Glob and Grep share: the directory to search, the parallel walk that honours ignore files, and glob patterns.
 //!
 //! The walk follows no symlinks and reads no ignore file above the workspace. Each find is opened or checked again
 //! through [`crate::beneath`], so a directory that is swapped for a link during the walk leaks nothing.
@@ -59,7 +59,7 @@ struct Tree {
 /// searched; or that directory itself.
 struct Walk {
     root: OwnedFd,
-    /// The root's path for the walker. It contains no name that could be swapped.
+    /// The root's path for the walker, without names that could be swapped.
     root_path: PathBuf,
     /// The root relative to the confinement's root, for messages.
     shown: PathBuf,
@@ -71,7 +71,7 @@ struct Walk {
 
 impl Tree {
     /// Walks with `visit`, which is handed the walk and the walker. The first walk begins at the workspace; when ignore
-    /// rules (or a link on the way) keep it from the directory that was asked for, a second one begins right there.
+    /// rules (or a link on the way) keep it from the wanted directory, a second walk begins at that directory.
     fn search(&self, hidden: bool, mut visit: impl FnMut(&Walk, WalkParallel)) -> Result<usize, ToolError> {
         let above = self.files.parse(".")?;
         let mut skipped = 0;

@@ -1,4 +1,4 @@
-//! A workspace with a folder outside of it, and tools that serve it.
+//! A workspace with tools that serve it, and a folder outside it.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod kill_on_drop;

@@ -1,5 +1,5 @@
-//! Runs the tests of a program that has its own `main` because it also plays other parts (a node, a supervisor). Prints the
-//! lines of Rust's own harness, one for each test, so that only tests are counted.
+//! A test harness for programs that have their own `main`, because they are also a node or a supervisor. Prints one line for
+//! each test, as Rust's own harness does, so that the runner counts the tests.
 
 #![allow(clippy::print_stdout, reason = "the harness prints the tests' results")]
 
