@@ -270,6 +270,23 @@ mod tests {
     }
 
     #[test]
+    fn f74_s17_secrets_are_masked_in_every_field() {
+        const CANARY: &str = "canary-7c1d09ef";
+        let dir = TempDir::new().unwrap();
+        let log = Log::open(dir.path().join("node.log"), Mask::new([CANARY.to_owned()])).unwrap();
+        let text = json!(format!("exit 1: {CANARY} was refused"));
+        let nested = json!({"argv": ["curl", {"header": CANARY}]});
+        log.write(Level::Warn, "a text", &[("reason", text.clone())]);
+        log.write(Level::Warn, "a structure", &[("detail", nested)]);
+        log.write(Level::Warn, "a secret's name", &[("apiKey", json!({"value": CANARY}))]);
+        log.call(Level::Error, CANARY, CANARY, &[("why", text)]);
+        let written = fs::read_to_string(dir.path().join("node.log")).unwrap();
+        assert!(!written.contains(CANARY), "{written}");
+        assert_eq!(written.lines().count(), 4);
+        assert!(written.contains("exit 1: *** was refused"), "{written}");
+    }
+
+    #[test]
     fn p6_1_the_log_rotates_and_keeps_five_files() {
         let dir = TempDir::new().unwrap();
         let log = Log::with_limit(dir.path().join("node.log"), Mask::default(), 1000).unwrap();
