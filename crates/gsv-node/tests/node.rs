@@ -396,6 +396,65 @@ async fn t7_p14_a_cancelled_command_ends_at_once_with_its_group() {
 }
 
 #[tokio::test]
+async fn f75_t7_a_cancelled_call_that_an_earlier_process_accepted_is_not_started() {
+    let mut gateway = Gateway::start().await;
+    let home = Home::new();
+    home.ledger()
+        .accept(now_ms(), "c", "Bash", true)
+        .and_then(Commit::sync)
+        .unwrap();
+    let node = Node::start(home.config(&gateway.url));
+    let mut conn = gateway.accept().await;
+    conn.event("tool.cancel", json!({"callId": "c", "reason": "not wanted"}));
+    let cancelled = conn.result_of("c").await;
+    assert_eq!(
+        (&cancelled.params["outcome"], &cancelled.params["reason"]),
+        (&json!("cancelled"), &json!("tool.cancelled"))
+    );
+    conn.ack(&cancelled);
+    conn.settle().await;
+    conn.invoke("c", "Bash", bash("echo x >> ran"));
+    assert_eq!(conn.result_of("c").await.params, cancelled.params);
+    assert!(!home.file("ran").exists());
+    node.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn f75_a_refused_event_is_sent_again_before_later_events() {
+    let Setup {
+        mut gateway,
+        home,
+        node,
+    } = setup().await;
+    let mut conn = gateway.accept().await;
+    let command = "while [ ! -e go ]; do sleep 0.02; done";
+    for call in ["a", "b"] {
+        conn.run(call, "Bash", json!({"command": command, "background": true}))
+            .await;
+        let started = conn.request("node.exec.event").await;
+        conn.ack(&started);
+        conn.settle().await;
+    }
+    fs::write(home.file("go"), "").unwrap();
+    let first = conn.request("node.exec.event").await;
+    // The second end waits in the ledger before the first is refused.
+    until("both ends on record", || {
+        let log = fs::read(home.state().join("ledger/ledger.log")).unwrap();
+        let log = String::from_utf8_lossy(&log);
+        ["a", "b"].iter().all(|call| log.contains(&format!("\"{call}:ended\"")))
+    })
+    .await;
+    conn.refuse(&first.id, 429, "limit.rate", true);
+    let again = conn.request("node.exec.event").await;
+    assert_eq!(again.params, first.params);
+    conn.ack(&again);
+    let second = conn.request("node.exec.event").await;
+    assert_ne!(second.params["callId"], first.params["callId"]);
+    conn.ack(&second);
+    node.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_call_past_its_deadline_is_ended_and_has_its_last_output() {
     let Setup {
         mut gateway,

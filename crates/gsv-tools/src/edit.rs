@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::sync::Arc;
 
+use rustix::fs::Stat;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -74,53 +75,73 @@ impl Tool for Edit {
                 ));
             }
             let (files, write_lock) = (Arc::clone(&self.files), Arc::clone(&self.write_lock));
-            mutating(&context, move || write_lock.run(|| edit(&files, &rel, &args)))
-                .await
-                .map(ToolOutput::Json)
+            mutating(&context, move || {
+                write_lock.run(|| Draft::new(&files, &rel, &args)?.save(&files, &rel))
+            })
+            .await
+            .map(ToolOutput::Json)
         })
     }
 }
 
-fn edit(files: &Beneath, rel: &RelPath, args: &Args) -> Result<Value, ToolError> {
-    let path = files.show(rel);
-    let opened = files.open_file(rel)?;
-    let too_large = |size| ToolError::TooLarge {
-        what: quote(&path),
-        size,
-        limit: limits::EDIT_FILE_BYTES,
-        hint: "change it with Bash (sed, perl)",
-    };
-    if opened.size() > limits::EDIT_FILE_BYTES {
-        return Err(too_large(opened.size()));
+/// The new content of a file, made from one state of it.
+struct Draft {
+    content: Vec<u8>,
+    replacements: usize,
+    made_from: Stat,
+}
+
+impl Draft {
+    fn new(files: &Beneath, rel: &RelPath, args: &Args) -> Result<Self, ToolError> {
+        let path = files.show(rel);
+        let opened = files.open_file(rel)?;
+        let too_large = |size| ToolError::TooLarge {
+            what: quote(&path),
+            size,
+            limit: limits::EDIT_FILE_BYTES,
+            hint: "change it with Bash (sed, perl)",
+        };
+        if opened.size() > limits::EDIT_FILE_BYTES {
+            return Err(too_large(opened.size()));
+        }
+        let mut bytes = Vec::new();
+        opened
+            .file
+            .take(limits::EDIT_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| ToolError::io(format!("read {}", quote(&path)), error))?;
+        if bytes.len() as u64 > limits::EDIT_FILE_BYTES {
+            return Err(too_large(bytes.len() as u64));
+        }
+        if bytes.iter().take(8192).any(|byte| *byte == 0) {
+            return Err(ToolError::Binary {
+                path: quote(&path),
+                size: bytes.len() as u64,
+            });
+        }
+        let (content, replacements) = replace(&bytes, args).map_err(|count| match count {
+            0 => ToolError::NoMatch {
+                path: quote(&path),
+                hint: hint(&bytes, &args.old_string),
+            },
+            count => ToolError::Ambiguous {
+                path: quote(&path),
+                count,
+            },
+        })?;
+        check_size(&path, content.len())?;
+        Ok(Self {
+            content,
+            replacements,
+            made_from: opened.stat,
+        })
     }
-    let mut bytes = Vec::new();
-    opened
-        .file
-        .take(limits::EDIT_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| ToolError::io(format!("read {}", quote(&path)), error))?;
-    if bytes.len() as u64 > limits::EDIT_FILE_BYTES {
-        return Err(too_large(bytes.len() as u64));
+
+    /// Writes the content, unless the file was changed after the draft was made.
+    fn save(&self, files: &Beneath, rel: &RelPath) -> Result<Value, ToolError> {
+        files.write_file(rel, &self.content, Some(&self.made_from))?;
+        Ok(json!({"path": files.show(rel), "replacements": self.replacements}))
     }
-    if bytes.iter().take(8192).any(|byte| *byte == 0) {
-        return Err(ToolError::Binary {
-            path: quote(&path),
-            size: bytes.len() as u64,
-        });
-    }
-    let (content, replacements) = replace(&bytes, args).map_err(|count| match count {
-        0 => ToolError::NoMatch {
-            path: quote(&path),
-            hint: hint(&bytes, &args.old_string),
-        },
-        count => ToolError::Ambiguous {
-            path: quote(&path),
-            count,
-        },
-    })?;
-    check_size(&path, content.len())?;
-    files.write_file(rel, &content, Some(&opened.stat))?;
-    Ok(json!({"path": path, "replacements": replacements}))
 }
 
 /// The new content and its number of replacements. Error: the number of matches, when it is not allowed.
@@ -208,6 +229,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::beneath::{Resolver, Scope};
 
     fn args(old: &str, new: &str, all: bool) -> Args {
         Args {
@@ -243,6 +265,24 @@ mod tests {
                 prop_assert!(has_only_crlf(&content));
             }
         }
+    }
+
+    #[test]
+    fn f75_an_edit_does_not_overwrite_a_file_that_changed_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        let files = Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap();
+        let rel = files.parse("f").unwrap();
+        std::fs::write(&file, "one two").unwrap();
+        let draft = Draft::new(&files, &rel, &args("one", "1", false)).unwrap();
+        std::fs::write(&file, "another program's longer text").unwrap();
+        assert!(matches!(draft.save(&files, &rel), Err(ToolError::Changed { .. })));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "another program's longer text");
+        std::fs::write(&file, "one two").unwrap();
+        Draft::new(&files, &rel, &args("one", "1", false))
+            .and_then(|draft| draft.save(&files, &rel))
+            .unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1 two");
     }
 
     #[test]

@@ -62,3 +62,18 @@ impl Disk for RealDisk {
         File::open(path)?.sync_all()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No later read shows whether a file was synced. But a device without storage refuses to sync, so the error shows that the
+    /// system was asked.
+    #[test]
+    fn f70_the_disk_asks_the_system_to_sync() {
+        let null = Path::new("/dev/null");
+        let file = File::open(null).unwrap();
+        assert_eq!(RealDisk.sync(&file).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(RealDisk.sync_dir(null).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+}

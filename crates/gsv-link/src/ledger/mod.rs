@@ -22,7 +22,7 @@ use gsv_protocol::types::{LedgerCall, LedgerCallState, NodeLedger};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use disk::Disk;
+pub use disk::{Disk, RealDisk};
 pub use index::{CallState, EpochMs};
 use index::{Index, Place};
 pub use record::ProcessInfo;
@@ -100,6 +100,7 @@ pub struct Ledger {
     unchecked_bytes: u64,
     /// Bytes of results that wait for the gateway.
     max_bytes: u64,
+    max_calls: usize,
     next_file: u64,
     notes: Vec<String>,
     /// Held as long as the ledger lives.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::disk::{Disk, RealDisk};
 use super::index::{EpochMs, Index, Place};
 use super::record::{self, HEADER, Indexed, MAGIC, Slot};
+use super::retention::MAX_CALLS;
 use super::store::{LOG, NEW_LOG, RESULTS};
 use super::{Ledger, LedgerError, io};
 
@@ -26,7 +27,11 @@ impl Ledger {
         Self::open_on(dir, now, Arc::new(RealDisk))
     }
 
-    pub(super) fn open_on(dir: &Path, now: EpochMs, disk: Arc<dyn Disk>) -> Result<Self, LedgerError> {
+    /// [`Ledger::open`] with another way to the disk.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn open_on(dir: &Path, now: EpochMs, disk: Arc<dyn Disk>) -> Result<Self, LedgerError> {
         let results = dir.join(RESULTS);
         DirBuilder::new()
             .recursive(true)
@@ -71,6 +76,7 @@ impl Ledger {
             index: scan.index,
             unchecked_bytes: 0,
             max_bytes: gsv_protocol::limits::LEDGER_BYTES,
+            max_calls: MAX_CALLS,
             next_file: 1,
             notes: vec![],
             disk,

@@ -9,7 +9,7 @@ use super::index::{self, CallState, EpochMs, Place};
 /// Acknowledged results that are kept to answer repeated calls.
 const RELEASED_BYTES: u64 = 32 * 1024 * 1024;
 /// Calls on record; only a broken gateway makes more.
-const ENTRIES: usize = 50_000;
+pub const MAX_CALLS: usize = 50_000;
 
 impl Ledger {
     /// Drops results and calls that are too old. Call it from time to time.
@@ -65,7 +65,7 @@ impl Ledger {
             }
         }
         self.enforce_bytes();
-        self.enforce_entries();
+        self.enforce_calls();
     }
 
     pub(super) fn enforce_bytes(&mut self) {
@@ -107,11 +107,12 @@ impl Ledger {
         }
     }
 
-    fn enforce_entries(&mut self) {
-        if self.index.calls.len() <= ENTRIES {
+    /// Removes acknowledged calls only: the others may still start, or have a result to deliver.
+    fn enforce_calls(&mut self) {
+        if self.index.calls.len() <= self.max_calls {
             return;
         }
-        let too_many = self.index.calls.len() - ENTRIES;
+        let too_many = self.index.calls.len() - self.max_calls;
         let oldest: Vec<String> = self
             .index
             .in_order()

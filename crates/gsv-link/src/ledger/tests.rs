@@ -234,6 +234,36 @@ fn p7_beyond_256_mib_the_oldest_results_are_dropped_with_a_note() {
 }
 
 #[test]
+fn f75_p7_beyond_the_limit_only_acknowledged_calls_are_removed() {
+    let dir = TempDir::new().unwrap();
+    let mut ledger = open(&dir);
+    ledger.max_calls = 4;
+    ledger.accept(NOW, "accepted", "Bash", true).unwrap().lazily();
+    ledger.begin(NOW, "started", "Write", true).unwrap().lazily();
+    for call in ["one", "two", "three", "four", "five"] {
+        ledger.begin(NOW, call, "Write", true).unwrap().lazily();
+        finish(&mut ledger, call, &json!(call));
+    }
+    ledger.release(NOW, "two").unwrap();
+    ledger.release(NOW, "four").unwrap();
+    ledger.sweep(NOW);
+    let states = ["accepted", "started", "one", "two", "three", "four", "five"].map(|call| ledger.state(call));
+    assert_eq!(
+        states,
+        [
+            Some(CallState::Accepted),
+            Some(CallState::Started),
+            Some(CallState::Finished),
+            None,
+            Some(CallState::Finished),
+            None,
+            Some(CallState::Finished),
+        ]
+    );
+    assert_eq!(ledger.unreleased(), ["one", "three", "five"]);
+}
+
+#[test]
 fn events_wait_until_they_are_acknowledged_and_are_kept_once() {
     let dir = TempDir::new().unwrap();
     let mut ledger = open(&dir);
