@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gsv_link::ledger::{Ledger, LedgerError};
+use gsv_link::ledger::{Disk, Ledger, LedgerError, RealDisk};
 use gsv_link::{Link, Mode, Options};
 use gsv_protocol::types::{Capability, NodeRuntime, ToolDefinition};
 use gsv_tools::{Config, Supervisor, ToolBox, beneath::Scope};
@@ -44,6 +44,8 @@ pub struct NodeConfig {
     pub allow_outside: bool,
     pub version: String,
     pub supervisor: Supervisor,
+    /// Writes the ledger's files.
+    pub disk: Arc<dyn Disk>,
 }
 
 impl NodeConfig {
@@ -62,6 +64,7 @@ impl NodeConfig {
             allow_outside: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             supervisor: Supervisor::default(),
+            disk: Arc::new(RealDisk),
         }
     }
 }
@@ -104,7 +107,8 @@ async fn start(
 ) -> Result<(), NodeError> {
     let log = Arc::clone(&reporter.log);
     let ledger_dir = config.state_dir.join("ledger");
-    let opened = tokio::task::spawn_blocking(move || Ledger::open(&ledger_dir, now_ms())).await;
+    let disk = Arc::clone(&config.disk);
+    let opened = tokio::task::spawn_blocking(move || Ledger::open_on(&ledger_dir, now_ms(), disk)).await;
     let ledger = opened.unwrap_or_else(|error| {
         Err(LedgerError::Io {
             doing: "open",
