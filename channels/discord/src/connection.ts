@@ -39,6 +39,8 @@ export const CONNECTION = {
   retryMaxMs: 300_000,
   /** A connection that lasted this long resets the backoff. */
   goodMs: 30_000,
+  /** The wait before a reconnect that Discord asked for, when the connection was opened less than this ago. */
+  askedAgainMs: 2_000,
   /** The library itself times out earlier; these apply when its timers are lost. */
   connectingMs: 90_000,
   silentMs: 150_000,
@@ -62,6 +64,12 @@ const FATAL: ReadonlyMap<number, string> = new Map([
     "The bot may not read messages. Turn on Message Content Intent at https://discord.com/developers/applications (Bot, Privileged Gateway Intents), then start the channel.",
   ],
 ]);
+/**
+ * Discord asked for a reconnect: op 7 and a resumable op 9, for which the library closes with 4200, or a close with 1001 (a server is
+ * restarted). No failure, so it does not back off. The library closes with 4200 also after missed acknowledgements, but those take longer
+ * than a good connection.
+ */
+const ASKED: ReadonlySet<number> = new Set([4200, 1001]);
 /** Discord ended the session: the next connection starts a new one. */
 const SESSION_ENDED: ReadonlySet<number> = new Set([4003, 4007, 4009]);
 
@@ -124,9 +132,18 @@ function closed(state: Connection, code: number, invalidSession: boolean, now: n
       [{ do: "retire", code }, ...(code === 4004 ? [{ do: "forget-session" } as const] : []), { do: "tell" }],
     ];
   const forget: readonly ConnectionEffect[] = invalidSession || SESSION_ENDED.has(code) ? [{ do: "forget-session" }] : [];
+  if (state.at === "connected" && ASKED.has(code) && !invalidSession) return askedFor(state, code, now, random);
   // A socket that never opened closes with 1006: the network path is broken.
   const offline = state.at === "connecting" && code === 1006;
   return wait(attemptAfter(state, now), `the connection closed (${code})`, offline, now, random, [{ do: "retire", code }, ...forget]);
+}
+function askedFor(state: Extract<Connection, { at: "connected" }>, code: number, now: number, random: number): Step {
+  const afterMs = now - state.since < CONNECTION.askedAgainMs ? CONNECTION.askedAgainMs : retryWaitMs(1, random);
+  const attempt = now - state.since >= CONNECTION.goodMs ? 1 : state.attempt;
+  return [
+    { at: "waiting", until: now + afterMs, attempt, why: "Discord asked for a new connection", offline: false },
+    [{ do: "retire", code }, { do: "wake", afterMs }, { do: "tell" }],
+  ];
 }
 function failed(state: Connection, event: Extract<ConnectionEvent, { type: "failed" }>, now: number, random: number): Step {
   if (state.at !== "connecting") return [state, []];

@@ -93,6 +93,27 @@ test("[W25] backoff grows to five minutes and resets after a good connection", (
   assert.equal(after({ at: "connected", since: NOW - 100, attempt: 9 }), 128_000);
 });
 
+test("[F93] reconnects that Discord asks for do not back off, and failures between them do", () => {
+  const waits = (codes: readonly number[], openMs: number): number[] => {
+    let state: Connection = { at: "idle" };
+    let now = NOW;
+    return codes.map((code) => {
+      [state] = stepConnection(state, wanted(now), now, 0.5);
+      [state] = stepConnection(state, { type: "opened" }, now, 0.5);
+      now += openMs;
+      [state] = stepConnection(state, closed(code), now, 0.5);
+      assert.ok(state.at === "waiting");
+      const wait = state.until - now;
+      now = state.until;
+      return wait;
+    });
+  };
+  assert.deepEqual(new Set(waits(new Array(12).fill(4200), 5_000)), new Set([500]));
+  assert.deepEqual(new Set(waits(new Array(12).fill(1001), 5_000)), new Set([500]));
+  assert.deepEqual(new Set(waits(new Array(12).fill(4200), 0)), new Set([CONNECTION.askedAgainMs]));
+  assert.deepEqual(waits([1006, 4200, 1006, 4200, 1006], 5_000), [500, 500, 1_000, 500, 2_000]);
+});
+
 const budget = { total: 1_000, remaining: 900, resetAt: NOW + 3_600_000, gapMs: 5_000 };
 const budgets: readonly (readonly [what: string, waitMs: number, lastAt: number, change: Partial<typeof budget>])[] = [
   ["enough", 0, 0, {}],

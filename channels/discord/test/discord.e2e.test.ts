@@ -256,6 +256,21 @@ describe("commands and buttons", { concurrency: 2 }, () => {
 });
 
 describe("the connection", { concurrency: 8 }, () => {
+  it("[F93] [W25] reconnects that Discord asks for are no failures", async () => {
+    const bot = await (await world.bot("asked")).connected();
+    for (let n = 0; n < 3; n++) {
+      const resumed = count(bot, "gateway.resumed");
+      bot.discord.gateway.op(7);
+      await bot.discord.until(() => count(bot, "gateway.resumed") > resumed, "resume");
+    }
+    const waits = world.output
+      .split("\n")
+      .filter((line) => line.includes('"account":"asked"') && line.includes("gateway_waiting"))
+      .map((line) => (JSON.parse(line) as { why: string }).why);
+    assert.deepEqual(waits, new Array(3).fill("Discord asked for a new connection"));
+    assert.equal(count(bot, "gateway.identify"), 1);
+  });
+
   const survives: readonly (readonly [name: string, break_: (bot: Bot) => void])[] = [
     ["is told to reconnect (op 7)", (bot) => bot.discord.gateway.op(7)],
     ["is closed with 4000", (bot) => bot.discord.gateway.kick(4000)],
