@@ -42,6 +42,8 @@ export const LIMITS = {
   frameDepth: 32,
   /** Messages a day from one sender who is not the owner. */
   guestPerDay: 200,
+  /** A sender whose messages are queued gets at most one notice in this time. */
+  heldNoticeMs: 600000,
   /** Largest image that a tool may return. */
   imageBytes: 10485760,
   /** A larger workspace file is cut at this size in the prompt, with a note. */
@@ -90,6 +92,8 @@ export const LIMITS = {
   nodeQueuedCalls: 32,
   /** Tools that one node may offer. */
   nodeTools: 64,
+  /** The same for the owner. */
+  ownerPerMinute: 120,
   /** Bytes of one page of messages. */
   pageBytes: 524288,
   /** Items of one page of a list. */
@@ -124,7 +128,7 @@ export const LIMITS = {
   runMs: 1800000,
   /** Time that one search spends on indexing new text; the rest is indexed by the next search, with a note. */
   searchIndexMs: 10000,
-  /** Messages a minute from one sender on a channel; further ones are queued. */
+  /** Messages a minute from one sender in one conversation of a channel; further ones are queued. */
   senderPerMinute: 20,
   /** Largest SKILL.md. */
   skillBytes: 65536,

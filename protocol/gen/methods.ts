@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "089f079188491db6";
+export const PROTOCOL_FINGERPRINT = "f6aee68cddd9f93c";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -386,6 +386,8 @@ export type ChannelInboundOutcome = {
   /** At most 64 characters. */
   reaction?: string;
   unanswered?: Unanswered;
+  /** 0 to 300000. */
+  retryAfterMs?: number;
 };
 
 /** Parameters of `channel.inbound`. */

@@ -134,6 +134,8 @@ export const ChannelInboundOutcome = struct(
     reaction: t.optional(t.string(64)),
     /** With `accepted`. */
     unanswered: t.optional(Unanswered),
+    /** With `later`: ms until the message may be accepted. */
+    retryAfterMs: t.optional(t.int(0, 300000)),
   },
 );
 export const DeliveryState = enumOf("DeliveryState", "`unknown`: the outcome is unknown; the message is not sent again.", [

@@ -80,7 +80,9 @@ limit("pairsWaiting", 100, "Pending pairing requests; further unknown senders ge
 limit("pairNoticeMs", 3600000, "An unknown sender gets at most one notice in this time.");
 limit("pairWaitMs", 604800000, "A pairing request that is not approved in this time is deleted with its messages.");
 limit("pairMessages", 5, "Messages that are kept with a pairing request.");
-limit("senderPerMinute", 20, "Messages a minute from one sender on a channel; further ones are queued.");
+limit("senderPerMinute", 20, "Messages a minute from one sender in one conversation of a channel; further ones are queued.");
+limit("ownerPerMinute", 120, "The same for the owner.");
+limit("heldNoticeMs", 600000, "A sender whose messages are queued gets at most one notice in this time.");
 limit("guestPerDay", 200, "Messages a day from one sender who is not the owner.");
 limit("pageItems", 200, "Items of one page of a list.");
 limit("auditDays", 90, "How long audit entries are kept.");

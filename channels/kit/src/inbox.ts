@@ -30,6 +30,15 @@ export interface InboxPorts {
 export class FileRefused extends Error {
   override readonly name = "FileRefused";
 }
+/** The gateway did not take the message yet, and may have said when it will. */
+class AskedLater extends Error {
+  readonly afterMs: number | undefined;
+  constructor(afterMs: number | undefined) {
+    super("the gateway asked for a retry");
+    this.afterMs = afterMs;
+  }
+}
+const MIN_ASKED_MS = 100;
 const LATE = "inbox.late";
 const FLOODED = "inbox.flooded";
 
@@ -154,7 +163,7 @@ export class Inbox {
       inbound = await this.#files(row, inbound);
       const late = now() - row.received > KIT.retryMaxMs;
       outcome = await within(KIT.handOverMs, "handing a message over", after, handOver(late ? { ...inbound, backlog: true } : inbound));
-      if (outcome.outcome === "later") throw new Error("the gateway asked for a retry");
+      if (outcome.outcome === "later") throw new AskedLater(outcome.retryAfterMs);
       // One transaction: when the outbox is full, the message stays, and the gateway gives the same answer again.
       db.transaction(() => {
         db.query("DELETE FROM inbox WHERE id = ?", row.id);
@@ -167,7 +176,7 @@ export class Inbox {
       db.query(
         "UPDATE inbox SET attempts = ?, next_at = ?, last_error = ? WHERE id = ?",
         attempts,
-        now() + retryWait(attempts, this.#ports.random()),
+        now() + (askedWait(error) ?? retryWait(attempts, this.#ports.random())),
         errorText(error),
         row.id,
       );
@@ -253,6 +262,8 @@ export class Inbox {
   }
 }
 
+const askedWait = (error: unknown): number | undefined =>
+  error instanceof AskedLater && error.afterMs !== undefined ? Math.max(MIN_ASKED_MS, error.afterMs) : undefined;
 const describe = (file: InboundFile): Media => ({
   type: file.kind,
   mimeType: file.mimeType,

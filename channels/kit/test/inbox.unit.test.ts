@@ -146,3 +146,14 @@ test("[P19] a flood in one conversation does not fill the inbox of others; dropp
     ["anna"],
   );
 });
+
+test("[F94] a message that the gateway holds back is handed over when the gateway said, not after a growing wait", async () => {
+  const world = new World();
+  const open = world.now + 47_000;
+  world.holds = () => (world.now < open ? open - world.now : undefined);
+  world.host.take(world.item("anna", "1"));
+  await world.pass(46_900);
+  assert.deepEqual([world.accepted.length, world.handovers], [0, 1]);
+  await world.pass(200);
+  assert.deepEqual([world.accepted.length, world.handovers], [1, 2]);
+});

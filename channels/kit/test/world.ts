@@ -65,6 +65,8 @@ export class World {
   readonly reports: DeliveryReport[] = [];
   readonly acknowledged: unknown[] = [];
   outcomeOf: (inbound: ChannelInbound) => ChannelInboundOutcome = () => ({ outcome: "accepted" });
+  /** The gateway takes nothing for this many ms. */
+  holds: (() => number | undefined) | undefined;
   sendOutcome: ((part: OutboundPart) => SendOutcome | undefined) | undefined;
   /** Outcomes of the next messages that are posted or edited on the platform, before `faults` apply. */
   readonly nextPosts: (keyof Faults)[] = [];
@@ -177,6 +179,8 @@ export class World {
   }
   #takeIn(inbound: ChannelInbound): ChannelInboundOutcome {
     this.handovers += 1;
+    const retryAfterMs = this.holds?.();
+    if (retryAfterMs !== undefined) return { outcome: "later", retryAfterMs };
     const id = `${inbound.peer.id}/${inbound.message.id}`;
     if (this.#acceptedIds.has(id)) return { ...this.outcomeOf(inbound), outcome: "duplicate" };
     this.#acceptedIds.add(id);

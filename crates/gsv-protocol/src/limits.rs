@@ -62,6 +62,9 @@ pub const FRAME_DEPTH: u64 = 32;
 /// Messages a day from one sender who is not the owner.
 pub const GUEST_PER_DAY: u64 = 200;
 
+/// A sender whose messages are queued gets at most one notice in this time.
+pub const HELD_NOTICE_MS: u64 = 600_000;
+
 /// Largest image that a tool may return.
 pub const IMAGE_BYTES: u64 = 10_485_760;
 
@@ -134,6 +137,9 @@ pub const NODE_QUEUED_CALLS: u64 = 32;
 /// Tools that one node may offer.
 pub const NODE_TOOLS: u64 = 64;
 
+/// The same for the owner.
+pub const OWNER_PER_MINUTE: u64 = 120;
+
 /// Bytes of one page of messages.
 pub const PAGE_BYTES: u64 = 524_288;
 
@@ -185,7 +191,7 @@ pub const RUN_MS: u64 = 1_800_000;
 /// Time that one search spends on indexing new text; the rest is indexed by the next search, with a note.
 pub const SEARCH_INDEX_MS: u64 = 10_000;
 
-/// Messages a minute from one sender on a channel; further ones are queued.
+/// Messages a minute from one sender in one conversation of a channel; further ones are queued.
 pub const SENDER_PER_MINUTE: u64 = 20;
 
 /// Largest SKILL.md.

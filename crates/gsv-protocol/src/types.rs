@@ -587,6 +587,9 @@ pub struct ChannelInboundOutcome {
     pub reaction: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
+    /// 0 to 300000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u32>,
 }
 
 /// Parameters of `channel.inbound`.

@@ -25,6 +25,7 @@ import type { SessionSend } from "../../ports/session.ts";
 import type { Audit } from "../../kernel/audit-store.ts";
 import { Deliverer } from "./deliverer.ts";
 import { attachmentsOf, notice, originOf, routeOf, runIdOf, withoutMention } from "./inbound-message.ts";
+import { type Held, MessageRate } from "./message-rate.ts";
 import { Outgoing } from "./outgoing.ts";
 import { Pairing } from "./pairing.ts";
 import { Retention } from "./retention.ts";
@@ -64,10 +65,11 @@ type Allowed = Pick<Extract<Access, { kind: "allow" }>, "role" | "speaker">;
 const GUEST: Allowed = { role: "guest", speaker: "guest" };
 /** Ends the key of a message that waited with a pairing request. */
 const LET_IN = "/let-in";
+/** Ends the name of the notice for a message that waits. */
+const HELD = "/held";
 const CHANGED =
   "Your access changed while this message was on its way, and it is not known whether it was delivered. Send it again if you get no answer.";
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
-const MINUTE_MS = 60_000;
 /** Longer keys of messages are replaced by their hash. */
 const MAX_PLAIN_KEY = 100;
 
@@ -79,12 +81,12 @@ export class ChannelHub {
   readonly outgoing: Outgoing;
   readonly pairing: Pairing;
   readonly retention: Retention;
-  /** Times of each sender's last messages, for the limit per minute. In memory: a new instance starts at zero. */
-  readonly #lately = new Map<string, number[]>();
+  readonly #rate: MessageRate;
 
   constructor(ports: HubPorts) {
     this.#ports = ports;
     this.#router = new ChannelRouter(ports);
+    this.#rate = new MessageRate(ports.now);
     const { channels, pairings, deliveries, arm, background } = ports;
     this.retention = new Retention({ tables: [channels, pairings, deliveries], arm, background });
     this.deliverer = new Deliverer({ ...ports, ensureArmed: () => this.retention.ensureArmed() });
@@ -246,7 +248,8 @@ export class ChannelHub {
     const target = claimed === undefined || claimed === "" ? destination.value : this.#router.claimed(claimed, destination.value);
     if (target === undefined) return settle(refused(CHANGED));
     if (claimed === undefined) {
-      if (!this.#admitsThisMinute(ref, inbound)) return LATER;
+      const held = this.#rate.hold(ref, inbound, speaker);
+      if (held !== undefined) return this.#holdBack(ref, inbound, key, held);
       channels.claim(key, target.key, now());
       if (this.#ports.peers.wrote(ref.channel, ref.accountId, inbound, now()) > LIMITS.botMessagesInRow) {
         this.#ports.log.warn("programs_in_a_row", { channel: ref.channel });
@@ -315,15 +318,11 @@ export class ChannelHub {
     return { text, verbatim: true, ...(commands ? { command: withoutMention(inbound) } : {}) };
   }
 
-  /** Counts the message and returns whether it is within the limit per minute. The rest waits in the channel, in order. */
-  #admitsThisMinute({ channel, accountId }: ChannelRef, inbound: ChannelInbound): boolean {
-    const now = this.#ports.now();
-    const who = `${channel}/${accountId}/${senderIdOf(inbound) ?? ""}`;
-    const recent = (this.#lately.get(who) ?? []).filter((at) => now - at < MINUTE_MS && at <= now);
-    if (recent.length >= LIMITS.senderPerMinute) return false;
-    if (this.#lately.size > 1000) this.#lately.clear();
-    this.#lately.set(who, [...recent, now]);
-    return true;
+  /** The message waits in the channel. */
+  #holdBack(ref: ChannelRef, inbound: ChannelInbound, key: string, { retryAfterMs, text }: Held): ChannelInboundOutcome {
+    if (text !== undefined)
+      this.#ports.background("tell_held", this.deliverer.send({ ...ref, peer: inbound.peer }, notice(`${key}${HELD}`, inbound, text)));
+    return { ...LATER, retryAfterMs };
   }
   /** Counts the message and returns whether the sender's limit per day is exceeded. */
   #exceedsDay({ channel }: ChannelRef, inbound: ChannelInbound): boolean {

@@ -286,13 +286,36 @@ describe("one run, in the right session", () => {
     expect(handed()[0]?.verbatim).toBeUndefined();
   });
 
-  test("[TH16] a flood waits in the channel", async () => {
-    for (let n = 0; n < 20; n++) await take(dm("me", `message ${n}`));
-    const next = dm("me", "one too many");
-    expect(await take(next)).toEqual({ outcome: "later" });
-    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 61_000);
+  test("[TH16] [F94] [CH6] a flood waits in the channel, and its sender is told once", async () => {
+    await configure("channels.test.allowFrom", ["anna"]);
+    let at = FAR;
+    vi.spyOn(Date, "now").mockImplementation(() => at);
+    for (let n = 0; n < 20; n++) await take(dm("anna", `message ${n}`));
+    at += 13_000;
+    const next = dm("anna", "one too many");
+    expect(await take(next)).toEqual({ outcome: "later", retryAfterMs: 47_000 });
+    expect(await take(dm("anna", "and another"))).toMatchObject({ outcome: "later" });
+    await eventually(() => expect(sent).toHaveLength(1));
+    expect(sent[0]).toMatchObject({
+      kind: "notice",
+      peer: { id: "anna" },
+      text: expect.stringContaining("more than 20 messages in a minute"),
+    });
+    at += 47_000;
     expect((await take(next)).outcome).toBe("accepted");
     expect((await take(dm("stranger-2", "else"))).outcome).toBe("held");
+    expect(sent).toHaveLength(1);
+  });
+
+  test("[F94] [CH6] the owner may write six times as much, and one conversation holds back no other", async () => {
+    let at = FAR;
+    vi.spyOn(Date, "now").mockImplementation(() => at);
+    for (let n = 0; n < 120; n++) expect((await take(dm("me", `message ${n}`))).outcome).toBe("accepted");
+    expect(await take(dm("me", "one too many"))).toMatchObject({ outcome: "later" });
+    await eventually(() => expect(sent.map(({ text }) => text)).toEqual([expect.stringContaining("more than 120 messages")]));
+    expect((await take(group("me", "and here?", { wasMentioned: true }))).outcome).toBe("accepted");
+    at += 60_000;
+    expect((await take(dm("me", "later"))).outcome).toBe("accepted");
   });
 
   test("a guest over the daily limit is refused with a notice", async () => {
