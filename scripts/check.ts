@@ -6,8 +6,8 @@
  * Each finding comes with advice, often a command. `--fix` runs the commands that need no judgement, `--rust` adds clippy.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { circleFindings, circlesOf, type Graph, rustGraph, typescriptGraph } from "./check/circles.ts";
+import { join } from "node:path";
+import { circleFindings, type Graph, rustGraph, typescriptGraph } from "./check/circles.ts";
 import { type Finding, type RustPackage, rustFindings, type Sources, typescriptFindings } from "./check/dependency-rules.ts";
 import { languageFindings } from "./check/language.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
@@ -44,19 +44,6 @@ async function readSources(): Promise<Sources> {
   return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), "utf8")] as const).filter(([, text]) => !text.includes("\0")));
 }
 
-/** Files that still break a rule. `--fix` removes those that no longer do; only a person adds one. */
-const KNOWN_CIRCLES = join(ROOT, "scripts", "check", "known-circles.json");
-const KNOWN_LANGUAGE = join(ROOT, "scripts", "check", "known-language.json");
-const known = (list: string): string[] => JSON.parse(readFileSync(list, "utf8")) as string[];
-const shrink = (list: string, still: ReadonlySet<string>): void =>
-  writeFileSync(
-    list,
-    `${JSON.stringify(
-      known(list).filter((file) => still.has(file) || still.has(basename(file))),
-      null,
-      2,
-    )}\n`,
-  );
 async function graph(): Promise<Graph> {
   const files = await sources();
   return new Map([...typescriptGraph(files), ...rustGraph(files)]);
@@ -120,8 +107,7 @@ const checks: Check[] = [
   {
     name: "circles of imports",
     advice: "move what both need into a file of its own",
-    look: async () => shown(circleFindings(await graph(), known(KNOWN_CIRCLES))),
-    fix: async () => shrink(KNOWN_CIRCLES, new Set(circlesOf(await graph()).flat())),
+    look: async () => shown(circleFindings(await graph())),
   },
   {
     name: "every platform in the lock file",
@@ -145,8 +131,7 @@ const checks: Check[] = [
   {
     name: "language",
     advice: "say it in plain words (docs/glossary.md)",
-    look: async () => shown(languageFindings(await sources(), known(KNOWN_LANGUAGE))),
-    fix: async () => shrink(KNOWN_LANGUAGE, new Set(languageFindings(await sources(), []).map(({ file }) => basename(file)))),
+    look: async () => shown(languageFindings(await sources())),
   },
   {
     name: "names of machines and accounts",

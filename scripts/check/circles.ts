@@ -140,27 +140,9 @@ function wayRound(graph: Graph, circle: readonly string[]): string[] {
   return [...circle];
 }
 
-/**
- * `known`: files whose circles are still to be resolved. A circle with a file that is not known is a finding, and so is a known file
- * that is in no circle any more: the list only shrinks.
- */
-export function circleFindings(graph: Graph, known: readonly string[]): Finding[] {
-  const circles = circlesOf(graph);
-  const findings: Finding[] = [];
-  for (const circle of circles) {
-    if (circle.every((file) => known.includes(file))) continue;
+export const circleFindings = (graph: Graph): Finding[] =>
+  circlesOf(graph).map((circle) => {
     const way = wayRound(graph, circle).map((file) => posix.relative(posix.dirname(circle[0] ?? ""), file));
     const message = `${circle.length} files import each other in a circle, for example ${way.join(" -> ")}. Move what both need into a file of its own.`;
-    findings.push({ rule: "circles", file: circle[0] ?? "", line: 1, message });
-  }
-  const inCircles = new Set(circles.flat());
-  for (const file of known)
-    if (!inCircles.has(file))
-      findings.push({
-        rule: "circles",
-        file,
-        line: 1,
-        message: "It is in no circle any more. Run `npm run check -- --fix`, which removes it from the list.",
-      });
-  return findings;
-}
+    return { rule: "circles", file: circle[0] ?? "", line: 1, message };
+  });

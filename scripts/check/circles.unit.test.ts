@@ -32,17 +32,14 @@ describe("circles of imports", () => {
     );
   });
 
-  it("a finding shows the way round; a known circle passes; a list that has not shrunk is a finding", () => {
+  it("a finding shows the way round", () => {
     const graph = typescriptGraph(
       new Map([
         ["channels/kit/src/a.ts", 'import "./b.ts";'],
         ["channels/kit/src/b.ts", 'import "./a.ts";'],
       ]),
     );
-    const both = ["channels/kit/src/a.ts", "channels/kit/src/b.ts"];
-    assert.match(circleFindings(graph, [])[0]?.message ?? "", /a\.ts -> b\.ts -> a\.ts/);
-    assert.match(circleFindings(graph, ["channels/kit/src/a.ts"])[0]?.message ?? "", /2 files/);
-    assert.deepEqual(circleFindings(graph, both), []);
-    assert.match(circleFindings(new Map(), ["gone.ts"])[0]?.message ?? "", /no circle any more/);
+    assert.match(circleFindings(graph)[0]?.message ?? "", /2 files.* a\.ts -> b\.ts -> a\.ts/);
+    assert.deepEqual(circleFindings(new Map()), []);
   });
 });

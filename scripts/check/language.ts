@@ -27,31 +27,15 @@ const EXEMPT =
   /^(?:scripts\/check\/language\b|docs\/glossary\.md$|package-lock\.json$|LICENSE$|NOTICE$|protocol\/(?:golden|released)\/)|\.(?:gz|snap|lock)$/;
 const GENERATED = /(?:^|\/)gen\//;
 
-const nameOf = (file: string): string => file.split("/").at(-1) ?? file;
-
-/** `known`: files that still have findings. Names count without their folders, so that moving a file needs no change of the list. */
-export function languageFindings(sources: Sources, known: readonly string[]): Finding[] {
+export function languageFindings(sources: Sources): Finding[] {
   const findings: Finding[] = [];
-  const knownNames = new Set(known.map(nameOf));
-  const dirtyNames = new Set<string>();
   for (const [file, text] of sources) {
     if (EXEMPT.test(file) || GENERATED.test(file)) continue;
     for (const [index, line] of text.split("\n").entries())
       for (const [pattern, instead] of WORDS) {
         const match = pattern.exec(line);
-        if (!match) continue;
-        dirtyNames.add(nameOf(file));
-        if (!knownNames.has(nameOf(file)))
-          findings.push({ rule: "language", file, line: index + 1, message: `"${match[0]}": ${instead} (docs/glossary.md).` });
+        if (match) findings.push({ rule: "language", file, line: index + 1, message: `"${match[0]}": ${instead} (docs/glossary.md).` });
       }
   }
-  for (const file of known)
-    if (!dirtyNames.has(nameOf(file)))
-      findings.push({
-        rule: "language",
-        file,
-        line: 1,
-        message: "It is clean now. Run `npm run check -- --fix`, which removes it from the list.",
-      });
   return findings;
 }
