@@ -1,6 +1,6 @@
 /** Emit the lookups: functions from any string to a value of an enum, in TypeScript and Rust. */
 import type { LookupSpec, Model } from "./model.ts";
-import { BANNER, docLines, pascal, snake } from "./names.ts";
+import { BANNER, pascal, rustDoc, snake } from "./names.ts";
 import { comment } from "./typescript.ts";
 
 const ABOUT = "Functions from any string to a value of an enum.";
@@ -22,9 +22,8 @@ export function emitLookups(model: Model): string {
 
 function rust({ name, doc, result, rows, otherwise }: LookupSpec): string {
   const arms = Object.entries(rows).map(([key, value]) => `${JSON.stringify(key)} => ${result}::${pascal(value)},\n`);
-  const lines = docLines(doc).map((line) => `${`/// ${line}`.trimEnd()}\n`);
   return (
-    `\n${lines.join("")}#[must_use]\npub fn ${snake(name)}(name: &str) -> ${result} {\nmatch name {\n${arms.join("")}` +
+    `\n${rustDoc(doc)}#[must_use]\npub fn ${snake(name)}(name: &str) -> ${result} {\nmatch name {\n${arms.join("")}` +
     `_ => ${result}::${pascal(otherwise)},\n}\n}\n`
   );
 }

@@ -42,6 +42,14 @@ export const docLines = (doc: string): string[] =>
     .split("\n")
     .map((line) => line.trim());
 
+/** A doc comment in Rust. */
+export const rustDoc = (doc: string | undefined): string =>
+  doc === undefined || doc.trim() === ""
+    ? ""
+    : docLines(doc)
+        .map((line) => `${`/// ${line}`.trimEnd()}\n`)
+        .join("");
+
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 /** A property key in TypeScript, quoted only when needed. */
 export const tsKey = (name: string): string => (IDENTIFIER.test(name) ? name : JSON.stringify(name));

@@ -1,7 +1,7 @@
 /** Emit the Rust of the contract: serde types, `Request` and `Event`, the method, error and limit tables. `codec.rs` and the traits are written by hand. */
 import type { Arm, EnumDef, Field, Model, Node, StructDef, TaggedDef, TypeDef } from "./model.ts";
 import { ContractError, fieldsOf } from "./model.ts";
-import { BANNER, docLines, isSecretField, pascal, screaming, serdeCamel, snake } from "./names.ts";
+import { BANNER, isSecretField, pascal, rustDoc, screaming, serdeCamel, snake } from "./names.ts";
 import { fieldDoc } from "./typescript.ts";
 
 const KEYWORDS = new Set(
@@ -14,13 +14,6 @@ const NOT_RAW = new Set(["self", "super", "crate", "Self"]);
 
 const header = (about: string): string => `// ${BANNER}\n//! ${about}\n`;
 const str = (text: string): string => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
-
-function doc(text: string | undefined): string {
-  if (text === undefined || text.trim() === "") return "";
-  return docLines(text)
-    .map((line) => `${`/// ${line}`.trimEnd()}\n`)
-    .join("");
-}
 
 function fieldName(name: string): string {
   const base = snake(name);
@@ -126,7 +119,7 @@ class TypeWriter {
       type = `Option<${type}>`;
     }
     const serde = attributes.length === 0 ? "" : `#[serde(${attributes.join(", ")})]\n`;
-    return `${doc(fieldDoc(field.node))}${serde}${visibility}${name}: ${type},\n`;
+    return `${rustDoc(fieldDoc(field.node))}${serde}${visibility}${name}: ${type},\n`;
   }
 
   fields(fields: readonly Field[], owner: string, root: string, visibility: string): string {
@@ -148,8 +141,8 @@ class TypeWriter {
   }
 
   struct(type: StructDef): string {
-    if (type.fields.length === 0) return `${doc(type.doc)}${this.derives(type)}pub struct ${type.name} {}\n`;
-    return `${doc(type.doc)}${this.derives(type)}#[serde(rename_all = "camelCase")]\npub struct ${type.name} {\n${this.fields(type.fields, type.name, type.name, "pub ")}}\n${hasSecret(type) ? maskedDebug(type) : ""}`;
+    if (type.fields.length === 0) return `${rustDoc(type.doc)}${this.derives(type)}pub struct ${type.name} {}\n`;
+    return `${rustDoc(type.doc)}${this.derives(type)}#[serde(rename_all = "camelCase")]\npub struct ${type.name} {\n${this.fields(type.fields, type.name, type.name, "pub ")}}\n${hasSecret(type) ? maskedDebug(type) : ""}`;
   }
 
   tagged(type: TaggedDef): string {
@@ -164,7 +157,7 @@ class TypeWriter {
       return `#[serde(rename = ${str(value)})]\n${variant}${body},\n`;
     };
     return (
-      `${doc(type.doc)}${this.derives(type)}#[serde(tag = ${str(type.tag)}, rename_all_fields = "camelCase")]\n` +
+      `${rustDoc(type.doc)}${this.derives(type)}#[serde(tag = ${str(type.tag)}, rename_all_fields = "camelCase")]\n` +
       `pub enum ${type.name} {\n${type.arms.map(arm).join("")}}\n${this.sharedFields(type, [...variants.values()])}`
     );
   }
@@ -180,7 +173,7 @@ class TypeWriter {
       const target = this.node(field.node, type.name, field.name);
       const arms = variants.map((variant) => `Self::${variant} { ${name}, .. }`).join(" | ");
       const [result, value] = field.required ? [`&${target}`, name] : [`Option<&${target}>`, `${name}.as_ref()`];
-      return `${doc(fieldDoc(field.node))}#[must_use]\npub fn ${name}(&self) -> ${result} {\nmatch self { ${arms} => ${value} }\n}\n`;
+      return `${rustDoc(fieldDoc(field.node))}#[must_use]\npub fn ${name}(&self) -> ${result} {\nmatch self { ${arms} => ${value} }\n}\n`;
     });
     return readers.length === 0 ? "" : `\nimpl ${type.name} {\n${readers.join("\n")}}\n`;
   }
@@ -189,7 +182,7 @@ class TypeWriter {
     switch (type.kind) {
       case "newtype":
         return (
-          `${doc(type.doc)}#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]\n#[serde(transparent)]\n` +
+          `${rustDoc(type.doc)}#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]\n#[serde(transparent)]\n` +
           `pub struct ${type.name}(pub String);\nimpl_newtype!(${type.name});\n`
         );
       case "enum":
@@ -231,7 +224,7 @@ function stringEnum(type: Pick<EnumDef, "name" | "doc" | "values">, isDefault = 
     .join("");
   const arms = [...variants].map(([value, variant]) => `${variant} => ${str(value)}`).join(", ");
   return (
-    `${doc(type.doc)}#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ${isDefault ? "Default, " : ""}Serialize, Deserialize)]\n` +
+    `${rustDoc(type.doc)}#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ${isDefault ? "Default, " : ""}Serialize, Deserialize)]\n` +
     `pub enum ${type.name} {\n${list}}\nimpl_string_enum!(${type.name} { ${arms} });\n`
   );
 }
@@ -328,7 +321,7 @@ export function emitRustMethods(model: Model, print: string): string {
   out += METHOD_TRAIT;
   for (const method of model.methods) {
     const unit = units.get(method.name) ?? "";
-    out += `\n${doc(method.doc)}#[derive(Debug, Clone, Copy, PartialEq, Eq)]\npub struct ${unit};\n`;
+    out += `\n${rustDoc(method.doc)}#[derive(Debug, Clone, Copy, PartialEq, Eq)]\npub struct ${unit};\n`;
     out += `impl Method for ${unit} {\nconst NAME: &'static str = ${str(method.name)};\nconst DEFERRED: bool = ${method.deferred};\nconst IDEMPOTENT: bool = ${method.idempotent};\n`;
     out += `type Params = ${paramsOf(method.params)};\ntype Result = types::${method.result};\n\n`;
     out += `fn request(params: Self::Params) -> Request {\nRequest::${unit}(params)\n}\n}\n`;
@@ -347,7 +340,7 @@ export function emitRustEvents(model: Model): string {
   out += `${PROSE_ALLOWS}\nuse serde::{Deserialize, Serialize};\n\nuse crate::json::Json;\nuse crate::types;\nuse crate::unread_event::{MalformedEvent, UnknownEvent};\n`;
   out += `\n${stringEnum({ name: "EventName", doc: "The name of an event of the contract.", values: [...units.keys()] })}`;
   out += "\n/// An event as it came in.\n#[derive(Debug, Clone, PartialEq)]\npub enum Event {\n";
-  for (const event of model.events) out += `${doc(event.doc)}${units.get(event.name) ?? ""}(Box<types::${event.payload}>),\n`;
+  for (const event of model.events) out += `${rustDoc(event.doc)}${units.get(event.name) ?? ""}(Box<types::${event.payload}>),\n`;
   out += "/// The payload does not fit the contract that this program knows.\nMalformed(MalformedEvent<EventName>),\n";
   out += "/// A newer peer knows this event.\nUnknown(UnknownEvent),\n}\n\nimpl Event {\n";
   out +=
@@ -368,7 +361,7 @@ export function emitRustErrors(model: Model): string {
   );
   out += `${PROSE_ALLOWS}\nuse crate::error_table::{Blame, ErrorReason};\n`;
   for (const error of model.errors) {
-    out += `\n${doc(error.text)}pub const ${screaming(error.reason)}: ErrorReason = ErrorReason {\nreason: ${str(error.reason)},\ncode: ${error.code},\nblame: Blame::${blames.get(error.blame) ?? ""},\n`;
+    out += `\n${rustDoc(error.text)}pub const ${screaming(error.reason)}: ErrorReason = ErrorReason {\nreason: ${str(error.reason)},\ncode: ${error.code},\nblame: Blame::${blames.get(error.blame) ?? ""},\n`;
     out += `retryable: ${error.retryable},\nhttp: ${error.http},\nexit: ${error.exit},\ntext: ${str(error.text)},\nhint: ${str(error.hint)},\n};\n`;
   }
   out += `\n/// Every error, sorted by reason.\npub const ERRORS: &[ErrorReason] = &[\n${[...names.keys()].map((reason) => `${screaming(reason)},\n`).join("")}];\n`;
@@ -382,7 +375,7 @@ const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+(
 export function emitRustLimits(model: Model): string {
   let out = header("The one table of limits; the unit is the last word of the name.");
   out += PROSE_ALLOWS;
-  for (const limit of model.limits) out += `\n${doc(limit.doc)}pub const ${screaming(limit.name)}: u64 = ${grouped(limit.value)};\n`;
+  for (const limit of model.limits) out += `\n${rustDoc(limit.doc)}pub const ${screaming(limit.name)}: u64 = ${grouped(limit.value)};\n`;
   return out;
 }
 
