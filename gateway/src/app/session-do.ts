@@ -3,30 +3,13 @@
  * the writes before it are on disk. The constructor reads nothing; the first use does.
  */
 import { DurableObject } from "cloudflare:workers";
-import type {
-  ChatAbortResult,
-  ChatSendResult,
-  NodeExecEventParams,
-  SessionCompactResult,
-  SessionGetResult,
-  SessionHistoryResult,
-  SessionMessagesResult,
-  SessionPatchParams,
-  SessionPreviewResult,
-  SessionPromptResult,
-  SessionResetResult,
-  SessionStatsResult,
-  SessionSubscribeResult,
-  ToolResultParams,
-} from "../../../protocol/gen/types.ts";
+import type { NodeExecEventParams, SessionPatchParams, ToolResultParams } from "../../../protocol/gen/types.ts";
 import type { Env } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayPort } from "../platform/stubs.ts";
-import type { Result } from "../ports/result.ts";
-import type { SearchRows } from "../ports/search.ts";
-import type { NodeChange, RunEnd, SessionIdentity, SessionNote, SessionPort, SessionSend, ToolResultTaken } from "../ports/session.ts";
+import type { NodeChange, SessionIdentity, SessionNote, SessionPort, SessionSend } from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
@@ -65,61 +48,61 @@ export class Session extends DurableObject<Env> implements SessionPort {
     await this.#driver.alarm();
   }
 
-  send(input: SessionSend): Promise<Result<ChatSendResult>> {
+  send(input: SessionSend) {
     return this.#service.send(input);
   }
-  abort(runId: string | undefined): Promise<Result<ChatAbortResult>> {
+  abort(runId: string | undefined) {
     return this.#service.abort(runId);
   }
-  toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken> {
+  toolResult(nodeId: string, result: ToolResultParams) {
     return this.#service.toolResult(nodeId, result);
   }
-  nodeChanged(change: NodeChange): Promise<readonly string[]> {
+  nodeChanged(change: NodeChange) {
     return this.#service.nodeChanged(change);
   }
-  execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown"> {
+  execEvent(nodeId: string, event: NodeExecEventParams) {
     return this.#service.execEvent(nodeId, event);
   }
-  get(): Promise<Result<SessionGetResult>> {
+  get() {
     return this.#service.get();
   }
-  stats(): Promise<Result<SessionStatsResult>> {
+  stats() {
     return this.#service.stats();
   }
-  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>> {
+  patch(patch: Omit<SessionPatchParams, "sessionKey">) {
     return this.#service.patch(patch);
   }
-  reset(): Promise<Result<SessionResetResult>> {
+  reset() {
     return this.#service.reset();
   }
-  compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>> {
+  compact(keepMessages: number | undefined) {
     return this.#service.compact(keepMessages);
   }
-  history(): Promise<Result<SessionHistoryResult>> {
+  history() {
     return this.#service.history();
   }
-  preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
+  preview(limit: number | undefined) {
     return this.#service.preview(limit);
   }
-  messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>> {
+  messages(offset: number | undefined, limit: number | undefined) {
     return this.#service.messages(offset, limit);
   }
-  prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
+  prompt(identity: SessionIdentity) {
     return this.#service.prompt(identity);
   }
-  events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
+  events(afterSeq: number | undefined) {
     return this.#service.events(afterSeq);
   }
-  searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>> {
+  searchRows(afterSeq: number, limit: number) {
     return this.#service.searchRows(afterSeq, limit);
   }
-  runEnd(runId: string): Promise<RunEnd> {
+  runEnd(runId: string) {
     return this.#service.runEnd(runId);
   }
-  note(input: SessionNote): Promise<void> {
+  note(input: SessionNote) {
     return this.#service.note(input);
   }
-  resume(): Promise<{ busy: boolean }> {
+  resume() {
     return this.#service.resume();
   }
 }

@@ -3,6 +3,7 @@
  * params, handler. A caller that may not call a method learns nothing about its params. A failing handler becomes an error answer.
  */
 
+import type { Failure } from "../ports/result.ts";
 import { isMethodName, METHODS, type MethodInfo, type MethodName, type ParamsOf } from "../../../protocol/gen/methods.ts";
 import type { TypeName } from "../../../protocol/gen/explain-table.ts";
 import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
@@ -14,7 +15,7 @@ import type { Connection } from "./connections.ts";
 import { type Caller, LATER, type Outcome } from "./feature.ts";
 import type { FeatureSet } from "./feature-set.ts";
 import { peekId } from "./frames.ts";
-import { type Failure, fail } from "./outcome.ts";
+import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
 export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "background" | "closeToken" | "ids" | "log" | "now"> & {

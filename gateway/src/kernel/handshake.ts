@@ -2,6 +2,7 @@
  * The handshake (wire rules H1 to H8): turns a new socket into a connection with a principal, or answers with an error and closes it.
  * The identity comes from the token's record; the frame only chooses among what the record allows.
  */
+import { succeed } from "../ports/result.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -15,7 +16,7 @@ import { peekId, UNKNOWN_ID } from "./frames.ts";
 import { type Admission, TOO_MANY_ATTEMPTS } from "./admission.ts";
 import type { Connection, OpenConnection } from "./connections.ts";
 import type { FeatureSet } from "./feature-set.ts";
-import { fail, succeed } from "./outcome.ts";
+import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
 export type HandshakePorts = Pick<KernelPorts, "connections" | "tokens" | "audit" | "background" | "arm" | "now"> & {

@@ -1,10 +1,7 @@
-/** Failures as values. PURE. */
+/** Failures with the texts of the contract's table. PURE. */
 import { ERRORS, type ErrorReason } from "../../../protocol/gen/errors.ts";
-import type { GsvError, Result } from "../ports/result.ts";
+import type { Failure } from "../ports/result.ts";
 
-export type Failure = { readonly ok: false; readonly error: Pick<GsvError, "reason" | "message" | "hint"> };
-
-export const succeed = <T>(value: T): Result<T> => ({ ok: true, value });
 /** Without a message, both texts of the contract's table. `hint` is what to do next, where the table's hint is not specific enough. */
 export function fail(reason: ErrorReason, message?: string, hint?: string): Failure {
   const told = message === undefined ? ERRORS[reason].hint : hint;

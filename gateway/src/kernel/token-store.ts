@@ -6,8 +6,8 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asTokenId, type TokenEntry, type TokenKind, type TokensCreateParams } from "../../../protocol/gen/types.ts";
 import { randomHex, randomName, sameDigest, sha256Hex } from "../platform/ids.ts";
 import { all, type Database, one, run } from "../platform/sql.ts";
-import type { Result } from "../ports/result.ts";
-import { fail, succeed } from "./outcome.ts";
+import { type Result, succeed } from "../ports/result.ts";
+import { fail } from "./outcome.ts";
 
 /** What a token's record grants. */
 export interface TokenGrant {

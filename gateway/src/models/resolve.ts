@@ -3,7 +3,7 @@
  * PURE. Its errors say what to set when something is missing; they never contain a key or a header's value.
  */
 import type { ModelPrice, ModelRef, ModelWire } from "../../../protocol/gen/types.ts";
-import type { GsvError, Result } from "../ports/result.ts";
+import { failure, type Result } from "../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../ports/run-context.ts";
 import { adviceFor, type ModelInfo, modelInfo, providerInfo } from "./catalog.ts";
 
@@ -24,7 +24,6 @@ export interface Target {
 const DEMO = "demo";
 export const isDemo = (ref: ModelRef): boolean => ref.provider === DEMO;
 
-const fail = <T>(reason: GsvError["reason"], message: string): Result<T> => ({ ok: false, error: { reason, message } });
 const own = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
   map && Object.hasOwn(map, key) ? map[key] : undefined;
 const guessWire = (provider: string): ModelWire => (provider === "anthropic" ? "anthropic-messages" : "openai-completions");
@@ -101,8 +100,8 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
       },
     };
   const advice = adviceFor(ref.provider);
-  if (advice !== undefined) return fail("model.unknown", `The provider "${ref.provider}" is not built in. ${advice}`);
-  return fail(
+  if (advice !== undefined) return failure("model.unknown", `The provider "${ref.provider}" is not built in. ${advice}`);
+  return failure(
     "model.unknown",
     `Unknown provider "${ref.provider}". Set \`providers.${ref.provider}.baseUrl\` and \`providers.${ref.provider}.wire\`, or \`model.baseUrl\` for your own server; OpenRouter (\`model.provider openrouter\`) has most models.`,
   );
@@ -112,7 +111,7 @@ function id(ref: ModelRef): Result<string> {
   if (ref.id !== DEMO) return { ok: true, value: ref.id };
   const preset = providerInfo(ref.provider)?.defaultModel;
   if (preset !== undefined) return { ok: true, value: preset };
-  return fail(
+  return failure(
     "model.not_configured",
     `No model is set for ${providerInfo(ref.provider)?.name ?? ref.provider}. Run \`gsv config set model.id <id>\`.`,
   );
@@ -166,7 +165,7 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   const { wire, name, custom, keyless } = at.value;
   const baseUrl = normalizeBaseUrl(at.value.baseUrl, wire);
   if (baseUrl === undefined)
-    return fail(
+    return failure(
       "model.not_configured",
       `The address of ${name} is invalid. Set \`model.baseUrl\` (or \`providers.${ref.provider}.baseUrl\`) to something like \`http://127.0.0.1:11434/v1\`, with no user, query or fragment in it.`,
     );
@@ -175,13 +174,13 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   const apiKey = own(access.apiKeys, ref.provider)?.trim();
   const authenticated = Object.keys(headers).some((header) => AUTH_HEADERS.has(header.toLowerCase()));
   if (!apiKey && !keyless && !authenticated) {
-    return fail(
+    return failure(
       "model.not_configured",
       `No key is set for ${name}. Run \`gsv config set apiKeys.${ref.provider} <key>\`, or try the built-in demo model: \`gsv config set model.provider demo\`.`,
     );
   }
   if (wire === "anthropic-messages" && apiKey?.startsWith("sk-ant-oat")) {
-    return fail(
+    return failure(
       "model.auth",
       `The key of ${name} is a subscription's login token, which other programs may not use. Create an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} <key>\`.`,
     );

@@ -1,7 +1,17 @@
 /** Messages in the format of pi-ai. The session log and the archives (JSON Lines) store them unchanged. */
 import type { Usage } from "../../../protocol/gen/types.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 
 export type TextBlock = { readonly type: "text"; readonly text: string };
+
+/** All text of a message's content, which may come from a stored row or from the wire. */
+export const textOf = (content: unknown): string =>
+  typeof content === "string"
+    ? content
+    : Array.isArray(content)
+      ? content.map((block: unknown) => (isText(block) ? block.text : "")).join("")
+      : "";
+const isText = (block: unknown): block is TextBlock => isJsonObject(block) && block["type"] === "text" && typeof block["text"] === "string";
 
 export type ImageBlock = { readonly type: "image"; readonly data: string; readonly mimeType: string };
 

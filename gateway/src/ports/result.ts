@@ -12,6 +12,11 @@ export interface GsvError {
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
 
+export type Failure = { readonly ok: false; readonly error: GsvError };
+
+export const succeed = <T>(value: T): Result<T> => ({ ok: true, value });
+export const failure = (reason: ErrorReason, message: string): Failure => ({ ok: false, error: { reason, message } });
+
 /** For readers that get one text: the message and, when the error has one of its own, the hint. */
 export const sentence = ({ message, hint }: Pick<GsvError, "message" | "hint">): string =>
   hint === undefined ? message : `${message} ${hint}`;

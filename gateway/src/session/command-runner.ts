@@ -2,7 +2,7 @@
 import type { ChatSendResult } from "../../../protocol/gen/types.ts";
 import { modelNamed } from "../models/choose.ts";
 import { resolveModelId } from "../models/resolve.ts";
-import type { Result } from "../ports/result.ts";
+import { type Result, succeed } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
 import type { Applied } from "./apply.ts";
 import { type Command, HELP_TEXT, statusText } from "./commands.ts";
@@ -10,12 +10,10 @@ import type { SessionDriver } from "./driver.ts";
 import type { Answer, EventBody } from "./machine/event.ts";
 import { activeRun, shownState } from "./machine/state.ts";
 
-const ok = <T>(value: T): Result<T> => ({ ok: true, value });
-
 /** The answer to a repeated command, which is not executed again. */
 export function repeated(answer: Answer | undefined): Result<ChatSendResult> {
   if (!answer) throw new Error("the session answered a message with something else");
-  return ok({ status: "command", command: answer.type, response: "This was done before." });
+  return succeed({ status: "command", command: answer.type, response: "This was done before." });
 }
 
 export class CommandRunner {
@@ -26,7 +24,7 @@ export class CommandRunner {
   }
 
   async run(input: SessionSend, command: Command): Promise<Result<ChatSendResult>> {
-    const answered = (response: string): Result<ChatSendResult> => ok({ status: "command", command: command.name, response });
+    const answered = (response: string): Result<ChatSendResult> => succeed({ status: "command", command: command.name, response });
     const once = (event: EventBody): Applied =>
       this.#driver.apply(event, { key: `m:${input.messageId}`, birth: { identity: input.identity } });
     switch (command.name) {
@@ -43,7 +41,7 @@ export class CommandRunner {
       case "model": {
         const { named, clear } = command;
         const meant = named === undefined ? undefined : modelNamed(named, await this.#driver.presentModel());
-        if (meant?.ok === false) return ok({ status: "command", command: command.name, error: meant.message });
+        if (meant?.ok === false) return succeed({ status: "command", command: command.name, error: meant.message });
         const model = meant?.model ?? command.model;
         if (model === undefined && clear === undefined) return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
         const name = model && `${model.provider}/${model.id}`;
@@ -70,20 +68,20 @@ export class CommandRunner {
     }
   }
   async #archiveCommand(command: string, { answer, duplicate }: Applied): Promise<Result<ChatSendResult>> {
-    if (answer?.type === "refused") return ok({ status: "command", command, error: answer.error.message });
+    if (answer?.type === "refused") return succeed({ status: "command", command, error: answer.error.message });
     if (answer?.type !== "archiving") return repeated(answer);
-    if (duplicate) return ok({ status: "command", command, response: "This was requested before." });
+    if (duplicate) return succeed({ status: "command", command, response: "This was requested before." });
     if (answer.waits)
-      return ok({ status: "command", command, response: "The conversation will be compacted when the present answer is complete." });
+      return succeed({ status: "command", command, response: "The conversation will be compacted when the present answer is complete." });
     const end = await this.#driver.waits.archiveEnd(answer.requestId);
-    if (!end.ok) return ok({ status: "command", command, error: end.error.message });
+    if (!end.ok) return succeed({ status: "command", command, error: end.error.message });
     const response =
       end.kind === "reset"
         ? `A fresh conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${end.archived} messages) is archived.`}`
         : end.trimmed === 0
           ? `There is nothing to archive: ${end.kept} messages stay.`
           : `${end.trimmed} messages were archived${end.summarized ? " and summarised" : ""}, ${end.kept} stay.`;
-    return ok({ status: "command", command, response });
+    return succeed({ status: "command", command, response });
   }
 
   #modelName(): string | undefined {

@@ -1,9 +1,10 @@
 /** Turns rows of the log into `chat` and `session` events for clients, the same ones each time. Pure. */
+import { textOf } from "../ports/messages.ts";
 import { asCallId, asRunId, asSessionKey, type ChatEvent, type ChatMessage, type SessionEventKind } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../ports/gateway.ts";
 import { EVENT_ARGS_CHARS, PREVIEW_CHARS } from "./machine/limits.ts";
 import type { AssistantRow, LogRow, NoticeKind, NoticeRow, ToolResultRow } from "./machine/log.ts";
-import { head, textOf } from "./machine/text.ts";
+import { head } from "./machine/text.ts";
 
 /** In order; each with a `sessionSeq` of its own. */
 export function rowEvents(sessionKey: string, row: LogRow): readonly SessionNews[] {

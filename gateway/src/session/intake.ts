@@ -1,13 +1,13 @@
 /** Turns what callers send into messages for the machine, and checks their sizes. Pure. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ModelRef, NodeExecEventParams, SessionPatchParams, SessionSettings } from "../../../protocol/gen/types.ts";
-import type { ContentBlock, MediaBlock, TextBlock, UserMessage } from "../ports/messages.ts";
-import type { GsvError, Result } from "../ports/result.ts";
+import { type MediaBlock, type TextBlock, textOf } from "../ports/messages.ts";
+import { failure, type Result } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
 import { type Command, type Parsed, parseMessage } from "./commands.ts";
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";
-import { jsonBytes, tail, textOf, utf8Bytes } from "./machine/text.ts";
+import { jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
 import type { Directives } from "../../../protocol/gen/types.ts";
 
 export interface IntakeMessage {
@@ -22,20 +22,18 @@ export type Intake =
   | { readonly kind: "directive-only"; readonly directives: Directives; readonly status: boolean }
   | IntakeMessage;
 
-const refuse = (reason: GsvError["reason"], message: string): Result<never> => ({ ok: false, error: { reason, message } });
-
 /** `current` is the present model, as far as it is known. */
 export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Result<Intake> {
   const bytes = utf8Bytes(input.text);
   if (bytes > LIMITS.messageBytes)
-    return refuse(
+    return failure(
       "chat.too_long",
       `The message has ${bytes} bytes; at most ${LIMITS.messageBytes} are accepted. Put it into a file and name the file.`,
     );
   const attachments = input.attachments ?? [];
-  if (input.text.trim() === "" && attachments.length === 0) return refuse("chat.empty", "The message is empty.");
+  if (input.text.trim() === "" && attachments.length === 0) return failure("chat.empty", "The message is empty.");
   const parsed = parsedOf(input, current);
-  if (parsed.kind === "bad-directive") return refuse("chat.bad_directive", parsed.message);
+  if (parsed.kind === "bad-directive") return failure("chat.bad_directive", parsed.message);
   if (parsed.kind === "command" || parsed.kind === "bad-command") return { ok: true, value: parsed };
   if (parsed.kind === "directive-only" && attachments.length === 0) return { ok: true, value: parsed };
   const text = parsed.kind === "message" ? parsed.text : "";
@@ -58,7 +56,7 @@ function parsedOf({ text, verbatim, command, quiet }: SessionSend, current: Mode
 function sized(message: IntakeMessage): Result<IntakeMessage> {
   const bytes = jsonBytes(message.incoming);
   if (bytes > MESSAGE_ROW_BYTES)
-    return refuse(
+    return failure(
       "chat.too_long",
       `The message has ${bytes} bytes; at most ${MESSAGE_ROW_BYTES} are accepted. Put it into a file and send the file.`,
     );
@@ -70,15 +68,11 @@ export function withFiles(
   { blocks, notes }: { readonly blocks: readonly MediaBlock[]; readonly notes: readonly string[] },
 ): Result<IntakeMessage> {
   const { incoming } = message;
-  const text = [textOf(contentBlocks(incoming.message.content)), ...notes.map((note) => `[${note}]`)]
-    .filter((part) => part !== "")
-    .join("\n\n");
+  const text = [textOf(incoming.message.content), ...notes.map((note) => `[${note}]`)].filter((part) => part !== "").join("\n\n");
   const words: TextBlock[] = text === "" ? [] : [{ type: "text", text }];
   const content = blocks.length === 0 ? text : [...words, ...blocks];
   return sized({ ...message, incoming: { ...incoming, message: { ...incoming.message, content } } });
 }
-const contentBlocks = (content: UserMessage["content"]): readonly ContentBlock[] =>
-  typeof content === "string" ? [{ type: "text", text: content }] : content;
 
 const TAIL_CHARS = 8_000;
 /** The message that wakes the agent when a background process has ended. */
@@ -126,7 +120,10 @@ export type SettingsChange = Omit<SessionPatchParams, "sessionKey" | "settings">
 export function describePatch(patch: SettingsChange): Result<string> {
   const unknown = (patch.clear ?? []).find((name) => !CLEARABLE.some((known) => known === name));
   if (unknown !== undefined)
-    return refuse("protocol.invalid_params", `There is no setting "${unknown.slice(0, 64)}" to clear. Use one of ${CLEARABLE.join(", ")}.`);
+    return failure(
+      "protocol.invalid_params",
+      `There is no setting "${unknown.slice(0, 64)}" to clear. Use one of ${CLEARABLE.join(", ")}.`,
+    );
   const { settings = {}, label, resetPolicy } = patch;
   const parts = [
     ...(settings.model === undefined ? [] : [`model ${settings.model.provider}/${settings.model.id}`]),

@@ -4,11 +4,11 @@
  */
 import type { CompactionConfig } from "../../../protocol/gen/types.ts";
 import { tokensOfChars } from "../models/estimate.ts";
-import type { ContentBlock } from "../ports/messages.ts";
+import { type ContentBlock, textOf } from "../ports/messages.ts";
 import { LIMITS, TASK_CHARS } from "./machine/limits.ts";
 import { type MessageRow, seqSpan } from "./machine/log.ts";
 import type { CutPlan } from "./machine/state.ts";
-import { cutMiddle, textOf } from "./machine/text.ts";
+import { cutMiddle } from "./machine/text.ts";
 
 export interface ContextBudget {
   readonly window: number;
@@ -99,8 +99,4 @@ function cutBefore(items: readonly Weighed[], at: number): CutPlan | undefined {
   };
 }
 const quoted = (content: string | readonly ContentBlock[]): string =>
-  cutMiddle(
-    typeof content === "string" ? content : textOf(content),
-    TASK_CHARS,
-    (missing) => `[... ${missing} characters are in the archive ...]`,
-  );
+  cutMiddle(textOf(content), TASK_CHARS, (missing) => `[... ${missing} characters are in the archive ...]`);

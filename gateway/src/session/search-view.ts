@@ -1,10 +1,10 @@
 /** Views for the search index and for other sessions: messages as text, and the end of a run. Changes nothing. */
+import { textOf } from "../ports/messages.ts";
 import { searchable } from "../storage/searchable.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type { RunEnd } from "../ports/session.ts";
 import { isMessageRow, type LogRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
-import { textOf } from "./machine/text.ts";
 import type { SessionStore } from "./store/session-store.ts";
 
 /** Texts of one page; the index asks for the next. */

@@ -1,4 +1,5 @@
 /** The services that a session uses. Interfaces only. */
+import type { ArchiveStore } from "../ports/archives.ts";
 import type { ModelRef } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionMedia } from "../ports/media.ts";
@@ -7,7 +8,6 @@ import type { ModelClient } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { PromptSource } from "../ports/prompt.ts";
 import type { EffectiveConfig } from "../ports/run-context.ts";
-import type { ArchiveStore } from "./effects/archive.ts";
 import type { ResultFiles } from "./effects/store-result.ts";
 
 /** Created in app/session-wiring.ts, replaced in tests. */

@@ -22,7 +22,7 @@ import {
   type ToolResultParams,
 } from "../../../protocol/gen/types.ts";
 import type { ContentBlock } from "../ports/messages.ts";
-import type { GsvError, Result } from "../ports/result.ts";
+import { type GsvError, type Result, succeed } from "../ports/result.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type { NodeChange, RunEnd, SessionIdentity, SessionNote, SessionPort, SessionSend, ToolResultTaken } from "../ports/session.ts";
 import { nodeOf } from "../calls/open-call.ts";
@@ -52,7 +52,6 @@ const NOT_FOUND: Result<never> = {
   ok: false,
   error: { reason: "session.not_found", message: "There is no such session: it has no messages yet." },
 };
-const ok = <T>(value: T): Result<T> => ({ ok: true, value });
 const fail = (error: GsvError): Result<never> => ({ ok: false, error });
 const bug = (what: string): Error => new Error(`the session answered ${what} with something else`);
 
@@ -84,9 +83,9 @@ export class SessionService implements SessionPort {
     const intake = taken.value;
     switch (intake.kind) {
       case "bad-command":
-        return ok({ status: "command", command: intake.name, error: intake.message });
+        return succeed({ status: "command", command: intake.name, error: intake.message });
       case "directive-only":
-        return ok({
+        return succeed({
           status: "directive-only",
           response: intake.status ? this.#commands.statusText(input) : directiveOnlyText(intake.directives),
           directives: intake.directives,
@@ -119,7 +118,7 @@ export class SessionService implements SessionPort {
     }
   }
   async #message(input: SessionSend, given: IntakeMessage): Promise<Result<ChatSendResult>> {
-    const whole = (input.attachments?.length ?? 0) === 0 ? ok(given) : await this.#stored(input, given);
+    const whole = (input.attachments?.length ?? 0) === 0 ? succeed(given) : await this.#stored(input, given);
     if (!whole.ok) return whole;
     const intake = whole.value;
     await this.#refreshPolicy();
@@ -139,7 +138,7 @@ export class SessionService implements SessionPort {
     const { identity, messageId, attachments = [], badFilesAsNotes } = input;
     const state = this.#driver.state;
     const isFull = state !== undefined && state.run.phase !== "idle" && state.queue.count >= LIMITS.queueMessages;
-    if (isFull || this.#driver.store.seen(`m:${messageId}`)) return ok(intake);
+    if (isFull || this.#driver.store.seen(`m:${messageId}`)) return succeed(intake);
     const taken = await this.#driver.media.takeAttachments({
       sessionKey: identity.key,
       messageId,
@@ -153,7 +152,7 @@ export class SessionService implements SessionPort {
     if (answer?.type === "refused") return fail(answer.error);
     if (answer?.type !== "accepted") return repeated(answer);
     const directives = intake?.incoming.directives ?? {};
-    return ok({
+    return succeed({
       status: "started",
       runId: asRunId(answer.runId),
       queued: answer.queued,
@@ -191,7 +190,7 @@ export class SessionService implements SessionPort {
     const { answer } = this.#driver.apply({ type: "Abort", ...(runId === undefined ? {} : { runId }) });
     if (answer !== undefined && answer.type !== "aborted") throw bug("an abort");
     return Promise.resolve(
-      ok({
+      succeed({
         ok: true,
         wasRunning: answer?.wasRunning ?? false,
         ...(answer?.runId === undefined ? {} : { runId: asRunId(answer.runId) }),
@@ -278,13 +277,13 @@ export class SessionService implements SessionPort {
       return Promise.resolve(
         afterSeq !== undefined && afterSeq > 0
           ? fail({ reason: "session.snapshot_required", message: "There is nothing to replay here. Follow from the beginning." })
-          : ok({ sessionKey: asSessionKey(""), seq: 0, events: [], state: "idle" }),
+          : succeed({ sessionKey: asSessionKey(""), seq: 0, events: [], state: "idle" }),
       );
     return Promise.resolve(eventsView(state, this.#driver.store, afterSeq, this.#driver.live));
   }
   #look<T>(view: (state: State) => T): Promise<Result<T>> {
     const state = this.#driver.state;
-    return Promise.resolve(state ? ok(view(state)) : NOT_FOUND);
+    return Promise.resolve(state ? succeed(view(state)) : NOT_FOUND);
   }
 
   // ---------------------------------------------------------------- changing
@@ -304,18 +303,18 @@ export class SessionService implements SessionPort {
       ...(resetPolicy ? { resetPolicy } : {}),
       ...(clear ? { clear } : {}),
     });
-    return ok({ ok: true });
+    return succeed({ ok: true });
   }
   /** Half a model's name gets the other half from the present model. */
   async #withWholeModel({ settings, ...patch }: Omit<SessionPatchParams, "sessionKey">): Promise<Result<SettingsChange>> {
-    if (settings === undefined) return ok(patch);
+    if (settings === undefined) return succeed(patch);
     const { model: half, ...others } = settings;
-    if (half === undefined) return ok({ ...patch, settings: others });
+    if (half === undefined) return succeed({ ...patch, settings: others });
     const isWhole = half.provider !== undefined && half.id !== undefined;
     const model = patchedModel(half, isWhole ? undefined : await this.#driver.presentModel());
     if (model === undefined)
       return fail({ reason: "protocol.invalid_params", message: "The present model is not known. Name `model.provider` and `model.id`." });
-    return ok({ ...patch, settings: { ...others, model } });
+    return succeed({ ...patch, settings: { ...others, model } });
   }
   async reset(): Promise<Result<SessionResetResult>> {
     const end = await this.#archived({ type: "Reset" });
@@ -323,7 +322,7 @@ export class SessionService implements SessionPort {
     if (end.value.kind !== "reset") throw bug("a reset");
     const { oldSessionId, newSessionId, archived, key, tokens, memoriesTo, mediaEffect } = end.value;
     const mediaDeleted = await this.#driver.waits.filesDeleted(mediaEffect, MEDIA_WAIT_MS);
-    return ok({
+    return succeed({
       ok: true,
       sessionKey: asSessionKey(this.#driver.state?.identity.key ?? ""),
       oldSessionId,
@@ -340,7 +339,7 @@ export class SessionService implements SessionPort {
     if (!end.ok) return end;
     if (end.value.kind !== "compact") throw bug("a compaction");
     const { trimmed, kept, key, summarized, memoriesTo } = end.value;
-    return ok({
+    return succeed({
       ok: true,
       trimmedMessages: trimmed,
       keptMessages: kept,
@@ -355,7 +354,7 @@ export class SessionService implements SessionPort {
     if (answer.type === "refused") return fail(answer.error);
     if (answer.type !== "archiving") throw bug("an archive");
     const end = await this.#driver.waits.archiveEnd(answer.requestId);
-    return end.ok ? ok(end) : fail(end.error);
+    return end.ok ? succeed(end) : fail(end.error);
   }
 
   searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>> {

@@ -3,9 +3,9 @@
  * model follows nothing that is said in it. The answer is data too, and can't imitate a section of a daily file.
  */
 import { tokensOfText } from "../models/estimate.ts";
-import type { Message } from "../ports/messages.ts";
+import { type Message, textOf } from "../ports/messages.ts";
 import { fence } from "../prompt/fence.ts";
-import { cutMiddle, head, textOf } from "./machine/text.ts";
+import { cutMiddle, head } from "./machine/text.ts";
 
 export interface SummaryAsk {
   /** `summary`: of a compaction. `memories`: before a reset. */

@@ -3,8 +3,8 @@
  * page, and reports damage with the readable part. Must not write, and must not trust the content.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { Result } from "../ports/result.ts";
-import { type Bucket, failure, guarded, hasBody } from "./bucket.ts";
+import { failure, type Result } from "../ports/result.ts";
+import { type Bucket, guarded, hasBody } from "./bucket.ts";
 import { gunzipLines, type LinesEnd } from "./gunzip-lines.ts";
 import {
   type ArchiveName,

@@ -3,32 +3,17 @@
  * read back with the right size and checksum (promises P17). Storing is idempotent and must never overwrite different
  * content.
  */
+import type { ArchiveInput, ArchiveReceipt, ArchiveStore } from "../ports/archives.ts";
 import type { Message } from "../ports/messages.ts";
-import type { Result } from "../ports/result.ts";
-import { type Bucket, failure, hasBody } from "./bucket.ts";
+import { failure, type Result } from "../ports/result.ts";
+import { type Bucket, hasBody } from "./bucket.ts";
 import { archiveKey, partArchiveKey } from "./keys.ts";
 
-export interface ArchiveInput {
-  readonly agentId: string;
-  readonly sessionKey: string;
-  readonly sessionId: string;
-  /** A compaction's part, by the time (epoch ms) of its intent; absent for a whole session. */
-  readonly part?: number;
-  /** Epoch ms. */
-  readonly archivedAt: number;
-  readonly messages: Iterable<Message>;
-  readonly tokens: { readonly input: number; readonly output: number; readonly total: number };
-}
-export interface ArchiveReceipt {
-  readonly key: string;
-  /** Of the stored bytes, in hex. */
-  readonly sha256: string;
+export interface StoredArchive extends ArchiveReceipt {
   readonly sizeBytes: number;
-  readonly count: number;
 }
-/** The session's store for transcripts (session/effects/archive.ts declares the same shape). */
-export interface Archives {
-  put(input: ArchiveInput): Promise<Result<ArchiveReceipt>>;
+export interface Archives extends ArchiveStore {
+  put(input: ArchiveInput): Promise<Result<StoredArchive>>;
   read(key: string): Promise<Result<readonly Message[]>>;
 }
 const MAX_UNPACKED_BYTES = 256 * 1024 * 1024;

@@ -1,14 +1,9 @@
 /**
  * The bucket's interface for the workspace, with its failures as values. Must not know any path.
  */
-import type { GsvError, Result } from "../ports/result.ts";
+import { failure, type Result } from "../ports/result.ts";
 
 export type Bucket = Pick<R2Bucket, "get" | "put" | "head" | "delete" | "list">;
-
-export const failure = (reason: GsvError["reason"], message: string): { ok: false; error: GsvError } => ({
-  ok: false,
-  error: { reason, message },
-});
 
 /** Runs one operation on the bucket. An exception becomes `storage.failed`; its text is not shown to people. */
 export async function guarded<T>(what: string, work: () => Promise<T>): Promise<Result<T>> {

@@ -12,7 +12,7 @@
  *   media/{sessionKey}/{uuid}.{ext}
  *   versions/{agentId}/{path}/@{time}-{etag}                   an earlier version of a workspace file (versions.ts)
  */
-import type { GsvError, Result } from "../ports/result.ts";
+import { failure, type Failure, type Result } from "../ports/result.ts";
 
 /** A checked path inside an agent's workspace: no leading slash, no empty, `.` or `..` segments. */
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
@@ -24,7 +24,7 @@ const MAX_SEGMENT_BYTES = 200;
 const AGENT_ID = /^[a-z0-9_-]{1,64}$/;
 const encoder = new TextEncoder();
 const bytes = (text: string): number => encoder.encode(text).length;
-const invalid = (message: string): { ok: false; error: GsvError } => ({ ok: false, error: { reason: "path.invalid", message } });
+const invalid = (message: string): Failure => failure("path.invalid", message);
 
 /** The folder of an agent, with its slash. The gateway's edge checks the id, so an invalid id here is a bug. */
 export function agentFolder(agentId: string): string {

@@ -1,7 +1,7 @@
 /** A session's media: stored with metadata under the layout's keys, deleted when the session is reset. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { Result } from "../ports/result.ts";
-import { type Bucket, failure, guarded } from "./bucket.ts";
+import { failure, type Result } from "../ports/result.ts";
+import { type Bucket, guarded } from "./bucket.ts";
 import { mediaKey, mediaPrefix } from "./keys.ts";
 
 export interface MediaInput {

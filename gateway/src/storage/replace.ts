@@ -9,8 +9,9 @@
  * Operations: a new file 2 (get, put); a change 3 (get, keep, put), every eighth 1 or 2 more (list, delete); a deletion 4 to 6.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { GsvError, Result } from "../ports/result.ts";
-import { type Bucket, failure, guarded } from "./bucket.ts";
+import type { FileWritten } from "../ports/agent-files.ts";
+import { failure, type GsvError, type Result } from "../ports/result.ts";
+import { type Bucket, guarded } from "./bucket.ts";
 import { contentTypeOf, fileKey, type WorkspacePath } from "./keys.ts";
 import { byMetadata, MAX_KEPT_BYTES, PRUNE_EVERY, type Versions } from "./versions.ts";
 
@@ -26,11 +27,6 @@ const CALLS = "calls";
 const KEPT = "kept";
 const MARK = "deleting";
 
-export interface WorkspaceWritten {
-  readonly path: string;
-  readonly size: number;
-  readonly etag: string;
-}
 /** A file's current state. */
 export interface Current {
   readonly object: R2Object;
@@ -52,7 +48,7 @@ export type BeforeChange = (path: WorkspacePath, content: Uint8Array<ArrayBuffer
 
 export interface Replacer {
   /** `once`: a concurrent change is a conflict and is not retried. */
-  replace(agentId: string, path: WorkspacePath, decide: Decide, once: boolean, before?: BeforeChange): Promise<Result<WorkspaceWritten>>;
+  replace(agentId: string, path: WorkspacePath, decide: Decide, once: boolean, before?: BeforeChange): Promise<Result<FileWritten>>;
   /** False when there was no such file. */
   remove(agentId: string, path: WorkspacePath): Promise<Result<boolean>>;
 }

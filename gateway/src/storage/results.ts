@@ -1,7 +1,7 @@
 /** Stores the full texts of long tool results (gateway rule G4). Repeating a write is safe. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { Result } from "../ports/result.ts";
-import { type Bucket, failure, guarded } from "./bucket.ts";
+import { failure, type Result } from "../ports/result.ts";
+import { type Bucket, guarded } from "./bucket.ts";
 import { contentTypeOf, fileKey, parsePath } from "./keys.ts";
 
 export interface ResultFiles {

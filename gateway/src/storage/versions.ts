@@ -4,8 +4,8 @@
  * the files themselves.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { Result } from "../ports/result.ts";
-import { type Bucket, failure, guarded, hasBody } from "./bucket.ts";
+import { failure, type Result } from "../ports/result.ts";
+import { type Bucket, guarded, hasBody } from "./bucket.ts";
 import {
   contentTypeOf,
   type VersionId,

@@ -1,10 +1,10 @@
 /** Reads a tool's arguments as a model wrote them, one by one. PURE. The messages say what to write instead. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { GsvError, Result } from "../ports/result.ts";
+import { failure, type Failure, type Result } from "../ports/result.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 
 export type Arguments = Readonly<Record<string, unknown>>;
-export const bad = (message: string): { ok: false; error: GsvError } => ({ ok: false, error: { reason: "tool.bad_args", message } });
+export const bad = (message: string): Failure => failure("tool.bad_args", message);
 
 type Field<T> = (name: string, value: unknown) => Result<T>;
 /** How each argument is read; one that is not `optional` is required. */

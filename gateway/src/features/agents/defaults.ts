@@ -3,8 +3,8 @@
  * before and "made" after, so that interrupted work is completed and completed work is not repeated. A folder that a person filled
  * by hand gets no marker and no files.
  */
-import type { Result } from "../../ports/result.ts";
-import { type Bucket, failure, hasBody } from "../../storage/bucket.ts";
+import { failure, type Result } from "../../ports/result.ts";
+import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { cacheOf } from "../../storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "./default-files.ts";
 import { contentTypeOf, fileKey, MARKER, parsePath } from "../../storage/keys.ts";

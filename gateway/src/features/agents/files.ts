@@ -2,8 +2,8 @@
  * An agent's folder: reports which of the prompt's files exist, and creates the default ones for a new agent. Must not overwrite
  * files.
  */
-import type { Result } from "../../ports/result.ts";
-import { type Bucket, failure } from "../../storage/bucket.ts";
+import { failure, type Result } from "../../ports/result.ts";
+import type { Bucket } from "../../storage/bucket.ts";
 import { PROMPT_FILES } from "../../storage/workspace/cache.ts";
 import { makeDefaults } from "./defaults.ts";
 import { agentFolder } from "../../storage/keys.ts";

@@ -3,10 +3,10 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AgentConfig, AgentEntry } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { withAgent } from "../../kernel/routing/agents.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionDirectory } from "../../ports/sessions.ts";
 import type { AgentFilesStore } from "./files.ts";
 

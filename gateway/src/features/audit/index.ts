@@ -1,7 +1,7 @@
 /** Reads the audit log. The kernel writes and prunes it. */
+import { succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
-import { succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 
 export const auditFeature: FeatureDefinition<Pick<KernelPorts, "audit">, object> = {

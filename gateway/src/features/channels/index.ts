@@ -1,9 +1,9 @@
 /** Channels: messages from platforms to sessions and back, who may talk over them, and messages that the agent sends on its own. */
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
-import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../../protocol/gen/types.ts";
+import type { DeliveryReport } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { ChannelRef, ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "../../ports/channels.ts";
+import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { Channels } from "./account-store.ts";
@@ -25,14 +25,9 @@ export interface ChannelPorts
 }
 /** What channels' Workers and sessions may call. */
 export interface ChannelsRpc {
-  inbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome>;
-  /** Where a file of a message is stored; undefined: it is not wanted. */
-  mediaKey(
-    account: ChannelRef,
-    inbound: ChannelInbound,
-    file: { readonly mimeType: string; readonly index: number },
-  ): Promise<string | undefined>;
-  status(account: ChannelRef, state: ChannelAccount): Promise<void>;
+  readonly inbound: ChannelPort["channelInbound"];
+  readonly mediaKey: ChannelPort["channelMediaKey"];
+  readonly status: ChannelPort["channelStatus"];
   delivered(account: ChannelRef, report: DeliveryReport): void;
   reply(call: ReplyCall): Promise<Result<void>>;
   places(query: string, limit: number): ChannelPlaces;

@@ -2,10 +2,10 @@
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelAccount, ChannelLogin } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { normaliseId } from "../../kernel/routing/session-keys.ts";
-import { type Result, sentence } from "../../ports/result.ts";
+import { type Result, sentence, succeed } from "../../ports/result.ts";
 import type { ChannelHub } from "./hub.ts";
 
 interface Target {

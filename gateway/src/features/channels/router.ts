@@ -3,10 +3,10 @@
  * to another person.
  */
 import type { ChannelInbound, DmScope, PairRole } from "../../../../protocol/gen/types.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { NamedSession, SessionDirectory } from "../../ports/sessions.ts";
 import { routeInbound } from "../../kernel/routing/bindings.ts";

@@ -1,6 +1,6 @@
 /** Reads and changes the configuration. A change applies from the next model call on, because runs compare its version. */
+import { succeed } from "../../ports/result.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
-import { succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 

@@ -2,14 +2,13 @@
  * Takes files out of messages and results, stores them in the bucket, and leaves references. A reference must name an existing file of
  * the same session. Must not change the session.
  */
-import { sentence } from "../../ports/result.ts";
+import { failure, type Result, sentence } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
 import type { Attachment } from "../../../../protocol/gen/types.ts";
 import { type ContentBlock, isMediaBlock, type ImageBlock, type MediaBlock, type TextBlock } from "../../ports/messages.ts";
-import type { Result } from "../../ports/result.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
-import { type Bucket, failure, guarded } from "../../storage/bucket.ts";
+import { type Bucket, guarded } from "../../storage/bucket.ts";
 import { putMedia } from "../../storage/media-objects.ts";
 import { decodeBase64, decodedBytes } from "./base64.ts";
 import { cleanName, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";

@@ -5,9 +5,9 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SpeechAi } from "../../ports/media.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
-import type { Result } from "../../ports/result.ts";
+import { failure, type Result } from "../../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
-import { failure, guarded } from "../../storage/bucket.ts";
+import { guarded } from "../../storage/bucket.ts";
 import { extensionFor } from "../../storage/keys.ts";
 import { encodeBase64 } from "./base64.ts";
 

@@ -4,11 +4,11 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { UploadAsked, UploadPlace } from "../../ports/http.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import { scopesOf } from "../../kernel/authorise.ts";
 import { FailureWindow } from "../../kernel/limits.ts";
 import { writableSession } from "../../kernel/naming.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { TokenGrant } from "../../kernel/token-store.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";

@@ -3,8 +3,8 @@
  * file under a name stays, and a repeated upload gets the same answer.
  */
 import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
-import type { Result } from "../../ports/result.ts";
-import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
+import { failure, type Result } from "../../ports/result.ts";
+import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { cleanName, HEAD_BYTES, isShownImage, typeOf } from "../../storage/media-kinds.ts";
 import { keyFor, type MediaOrigin } from "../../storage/media-names.ts";
 

@@ -2,8 +2,8 @@
 import { ERRORS, type ErrorReason } from "../../../../protocol/gen/errors.ts";
 import { asCallId, asNodeId, type LogsResultParams, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { Closing } from "../../calls/open-call.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
-import type { GsvError, Result } from "../../ports/result.ts";
+import { fail } from "../../kernel/outcome.ts";
+import { type GsvError, type Result, succeed } from "../../ports/result.ts";
 import type { ClientCall } from "./call-store.ts";
 
 export const closingAnswer = ({ reason, text }: Closing): Result<never> => fail(reason, text);

@@ -7,9 +7,9 @@ import { interrupted, neverStarted, notConnected } from "../../calls/closings.ts
 import { type CallPlan, nodeOf, planCall } from "../../calls/open-call.ts";
 import { expired, handingOver, mayReport, nodeConnected, nodeDisconnected, type Ruling } from "../../calls/rules.ts";
 import type { Connections } from "../../kernel/connections.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import { clientCallId } from "../../kernel/routing/call-ids.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import { closingAnswer } from "./call-answers.ts";
 import { type CallStore, type ClientCall, tokenOf } from "./call-store.ts";
 import type { CallEvent, NodeDispatch } from "./dispatch.ts";

@@ -2,9 +2,9 @@
 import { asCallId } from "../../../../protocol/gen/types.ts";
 import type { Connections } from "../../kernel/connections.ts";
 import { type Handlers, LATER } from "../../kernel/feature.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { Origin } from "../../ports/origin.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import { logsAnswer } from "./call-answers.ts";
 import type { Waiter } from "./call-store.ts";
 import type { AskedCall, ClientCalls } from "./client-calls.ts";

@@ -1,7 +1,8 @@
 /** `nodes.list`, `node.forget`, `node.exec.event`: known machines, and the ends of their background processes. */
+import { succeed } from "../../ports/result.ts";
 import type { Connections } from "../../kernel/connections.ts";
 import type { Handlers } from "../../kernel/feature.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { NodeLinks } from "./links.ts";

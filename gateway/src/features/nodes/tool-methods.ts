@@ -2,13 +2,13 @@
 import { asCallId, asNodeId } from "../../../../protocol/gen/types.ts";
 import type { Connection } from "../../kernel/connections.ts";
 import { type Handlers, LATER } from "../../kernel/feature.ts";
-import { type Failure, fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { isClientCallName, ownerOf } from "../../kernel/routing/call-ids.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { SessionDirectory } from "../../ports/sessions.ts";
 import type { ToolEntry } from "../../ports/tool-entry.ts";
 import { callTimes } from "../../tools/call-times.ts";

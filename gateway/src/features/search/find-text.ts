@@ -4,12 +4,12 @@
  */
 import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
 import { asSessionKey, type SearchHit, type SearchSource, SearchSourceValues } from "../../../../protocol/gen/types.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import type { SearchAnswer, SearchInput, SearchPlace, SearchPort } from "../../ports/search.ts";
 import { DEFAULT_HITS, MAX_HITS, MAX_NOTE_CHARS } from "./limits.ts";
 import { parseQuery } from "./query.ts";
 import { SNIPPET_CHARS, snippetOf } from "./text.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";

@@ -3,12 +3,12 @@
  * `OR`, `-word` and `word*`; everything else is text. Each word becomes a quoted string, so no input is ever read as FTS5's
  * own syntax.
  */
-import type { Result } from "../../ports/result.ts";
+import { failure, type Failure, type Result } from "../../ports/result.ts";
 import { hasWord, segment } from "./text.ts";
 
 /** Words and phrases of one query. */
 export const MAX_TERMS = 64;
-const bad = (message: string): Result<never> => ({ ok: false, error: { reason: "search.bad_query", message } });
+const bad = (message: string): Failure => failure("search.bad_query", message);
 const NOTHING = "The query has no word. Name at least one word.";
 
 interface Term {

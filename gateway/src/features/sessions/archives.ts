@@ -1,9 +1,8 @@
-/** `archives.*`: archived transcripts. Reading and its checks are in `storage/archive-reader.ts`. */
+import { succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asSessionKey } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { keyedSession, namedSession } from "../../kernel/naming.ts";
-import { succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { ArchiveInfo, ArchiveReader } from "../../storage/archive-reader.ts";

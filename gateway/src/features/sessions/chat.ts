@@ -1,9 +1,10 @@
 /** `chat.send` and `chat.abort`: handed to the session, which alone decides and stores (gateway rule D1). */
+import { succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/codec.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { namedSession, writableSession } from "../../kernel/naming.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 

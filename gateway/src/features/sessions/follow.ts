@@ -4,10 +4,10 @@
  */
 import { asSessionKey, type SessionSubscribeResult } from "../../../../protocol/gen/types.ts";
 import type { EventName } from "../../../../protocol/gen/methods.ts";
-import { type Result, sentence } from "../../ports/result.ts";
+import { type Result, sentence, succeed } from "../../ports/result.ts";
 import type { Connection } from "../../kernel/connections.ts";
 import { LATER, type Outcome } from "../../kernel/feature.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NewEvent } from "../../kernel/subscriptions.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";

@@ -2,6 +2,7 @@
  * Waits for the end of a run: a subscription that ends with the event of that very run. In memory only: a caller also looks into the
  * session, before and after, because the object may be evicted in between. Has no clock.
  */
+import { textOf } from "../../ports/messages.ts";
 import type { NewEvent, Sink, Subscriptions } from "../../kernel/subscriptions.ts";
 import type { RunEnd } from "../../ports/session.ts";
 import type { ChatEvent } from "../../../../protocol/gen/types.ts";
@@ -50,10 +51,3 @@ function endOf({ event, payload }: NewEvent, runId: string): Ended | undefined {
       return undefined;
   }
 }
-function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content.map((block: unknown) => (isText(block) ? block.text : "")).join("");
-}
-const isText = (block: unknown): block is { readonly text: string } =>
-  typeof block === "object" && block !== null && "text" in block && typeof block.text === "string";

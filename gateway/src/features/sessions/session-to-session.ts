@@ -4,12 +4,12 @@
  * sessions that write to each other end after MAX_HOPS. The caller (tools/) has decided whether the session may write to others.
  */
 import type { Origin } from "../../ports/origin.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import type { RunEnd } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
 import { fence } from "../../prompt/fence.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";

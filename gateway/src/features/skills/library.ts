@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillFile } from "../../../../protocol/gen/types.ts";
-import type { Result } from "../../ports/result.ts";
-import { asText, type Bucket, failure, guarded } from "../../storage/bucket.ts";
+import { failure, type Result } from "../../ports/result.ts";
+import { asText, type Bucket, guarded } from "../../storage/bucket.ts";
 import { cacheOf } from "../../storage/workspace/cache.ts";
 import { agentFolder, contentTypeOf } from "../../storage/keys.ts";
 import { createWorkspaceStore } from "../../storage/workspace/store.ts";

@@ -1,7 +1,8 @@
 /** `skills.*`. The rules are in `service.ts`. */
+import { succeed } from "../../ports/result.ts";
 import type { Caller, Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SkillService } from "./service.ts";
 

@@ -6,7 +6,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillEntry, SkillFile, SkillsReport } from "../../../../protocol/gen/types.ts";
 import { asAgentId, asCapability } from "../../../../protocol/gen/types.ts";
-import type { Result } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import type { SeenSkill, SkillWriting } from "../../ports/skills.ts";
 import { standing } from "./eligibility.ts";
 import {
@@ -26,7 +26,7 @@ import type { SkillLibrary, SkillView } from "./library.ts";
 import type { SkillRoot } from "../../storage/skills/load.ts";
 import { approvalOf, pinOf, unreported } from "./pins.ts";
 import { Turns } from "../../storage/turns.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import { ownerOf, type PinRecord, type SkillPins } from "./pin-store.ts";

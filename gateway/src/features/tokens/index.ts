@@ -1,6 +1,6 @@
 /** Tokens: create, list and revoke them. Revoking a token closes its connections immediately. The kernel owns the table. */
+import { succeed } from "../../ports/result.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
-import { succeed } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 
 type Ports = Pick<KernelPorts, "tokens" | "arm" | "closeToken">;

@@ -1,8 +1,9 @@
 /** `workspace.*`: the agent's files. Paths are checked by the store. */
+import { succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Caller, Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
-import { fail, succeed } from "../../kernel/outcome.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SkillApprovals } from "../../ports/skill-approvals.ts";
 import { MAX_RESULT_BYTES } from "../../storage/results.ts";

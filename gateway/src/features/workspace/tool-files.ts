@@ -8,10 +8,10 @@ import { cleanName, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../../stor
 import { uuidFor } from "../../storage/media-names.ts";
 import type { AgentFiles } from "../../ports/agent-files.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
-import type { Result } from "../../ports/result.ts";
+import { failure, type Result } from "../../ports/result.ts";
 import { sha256Of, skillPath } from "../../storage/skills/folder.ts";
 import { Turns } from "../../storage/turns.ts";
-import { type Bucket, failure, guarded, hasBody } from "../../storage/bucket.ts";
+import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { contentTypeOf, fileKey, isOwnKey, parsePath } from "../../storage/keys.ts";
 import { putMedia } from "../../storage/media-objects.ts";
 import { type ChangeOptions, createWorkspaceStore } from "../../storage/workspace/store.ts";

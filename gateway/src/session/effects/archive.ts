@@ -2,6 +2,7 @@
  * Archive: stores the transcript in the bucket and verifies it. The content follows from the intent in the state and from rows that never
  * change, so a repetition writes the same object. Removes nothing.
  */
+import type { ArchiveStore } from "../../ports/archives.ts";
 import type { Message } from "../../ports/messages.ts";
 import type { GsvError, Result } from "../../ports/result.ts";
 import type { EffectOf } from "../machine/effect.ts";
@@ -10,20 +11,6 @@ import type { MessageRow } from "../machine/log.ts";
 import { archiveEffectId, type State } from "../machine/state.ts";
 import { summaryMessage } from "../view.ts";
 
-export interface ArchiveInput {
-  readonly agentId: string;
-  readonly sessionKey: string;
-  readonly sessionId: string;
-  /** A compaction's part, by the time of its intent; absent: the whole session. */
-  readonly part?: number;
-  readonly archivedAt: number;
-  readonly messages: readonly Message[];
-  readonly tokens: { readonly input: number; readonly output: number; readonly total: number };
-}
-export interface ArchiveStore {
-  /** Stores the archive and reads it back: when the result is ok, size, checksum and count are right. */
-  put(input: ArchiveInput): Promise<Result<{ readonly key: string; readonly sha256: string; readonly count: number }>>;
-}
 export interface ArchivePorts {
   readonly state: () => State | undefined;
   /** The conversation's messages in order. */

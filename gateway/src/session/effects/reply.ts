@@ -4,12 +4,11 @@
  */
 import type { Media, OutboundKind } from "../../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
-import type { MediaBlock } from "../../ports/messages.ts";
+import { type MediaBlock, textOf } from "../../ports/messages.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
 import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
-import { textOf } from "../machine/text.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 export interface ReplyPorts {

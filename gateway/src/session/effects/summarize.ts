@@ -2,6 +2,7 @@
  * Summarize: plans the cut of a requested compaction, or asks the model to summarise the next chunk, or to pick memories from it before a
  * reset. Makes at most one model call and reports one event. Never retries and removes nothing: the machine does.
  */
+import { textOf } from "../../ports/messages.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { EffectiveConfig, RunContext } from "../../ports/run-context.ts";
@@ -13,7 +14,6 @@ import type { EventBody } from "../machine/event.ts";
 import { LIMITS } from "../machine/limits.ts";
 import { seqSpan } from "../machine/log.ts";
 import { archiveEffectId, type Archiving, type CutPlan, type MemoryDay, type State } from "../machine/state.ts";
-import { textOf } from "../machine/text.ts";
 import { keepBeside, planCut, planTrim, contextBudget, summaryChars } from "../pressure.ts";
 import type { Flight } from "../pump.ts";
 import type { RunContexts } from "../run-context.ts";
@@ -171,7 +171,7 @@ const worthIt = (items: readonly Item[]): boolean =>
   items.reduce((sum, { row }) => {
     if (row.kind !== "user") return sum;
     const { content } = row.message;
-    return sum + (typeof content === "string" ? content.length : textOf(content).length);
+    return sum + textOf(content).length;
   }, 0) >= LEAST_SAID_CHARS;
 const dayOf = (at: number, timezone: string): MemoryDay => ({ date: localDay(at, timezone).today, time: localTime(at, timezone) });
 

@@ -1,5 +1,12 @@
 /** Measuring and cutting text so that everything fits its row and the model's window. Pure; never splits a surrogate pair. */
-import type { AssistantMessage, ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock } from "../../ports/messages.ts";
+import {
+  type AssistantMessage,
+  type ContentBlock,
+  type TextBlock,
+  textOf,
+  type ThinkingBlock,
+  type ToolCallBlock,
+} from "../../ports/messages.ts";
 
 /** Bytes of the text as UTF-8. */
 export function utf8Bytes(text: string): number {
@@ -39,13 +46,6 @@ export function cutMiddle(text: string, chars: number, note: (missing: number) =
   const last = tail(text, Math.floor(chars / 2));
   return `${first}\n${note(text.length - first.length - last.length)}\n${last}`;
 }
-
-/** All text of a message's blocks. */
-export const textOf = (content: readonly { readonly type: string }[]): string =>
-  content
-    .filter((block): block is TextBlock => block.type === "text")
-    .map((block) => block.text)
-    .join("");
 
 const CUT_NOTE = (missing: number): string => `[... ${missing} characters were left out ...]`;
 

@@ -2,9 +2,10 @@
  * Loads skills from the bucket and caches them in memory per folder, checked by etag. A fresh entry needs no operation; an older one
  * needs one list and reads of the files with a changed etag. A digest must come from the bytes that were read, never from an etag.
  */
+import { BoundedCache } from "../bounded-cache.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { Result } from "../../ports/result.ts";
-import { asText, type Bucket, failure, hasBody } from "../bucket.ts";
+import { failure, type Result } from "../../ports/result.ts";
+import { asText, type Bucket, hasBody } from "../bucket.ts";
 import { agentFolder } from "../keys.ts";
 import { digestOf, digestsOf, type HashedFile, isSkillName, NAME_RULE, sha256Of, SKILL_FILE, type SkillFolder } from "./folder.ts";
 import { readHead, type SkillHead } from "./front-matter.ts";
@@ -77,7 +78,7 @@ async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): P
 
 export class SkillFolders {
   readonly #bucket: Bucket;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new BoundedCache<Entry>(MAX_ROOTS, MAX_BYTES);
   readonly #generations = new Map<string, number>();
 
   constructor(bucket: Bucket) {
@@ -109,7 +110,7 @@ export class SkillFolders {
       const current = generation === (this.#generations.get(prefix) ?? 0) ? now : Number.NEGATIVE_INFINITY;
       // An unchanged list stays the same object, so that values derived from it stay valid.
       const entry: Entry = { skills: same ? known.skills : skills, checkedAt: current, bytes: sizeOf(skills) };
-      this.#keep(prefix, entry);
+      this.#entries.keep(prefix, entry);
       return { ok: true, value: { skills: entry.skills, checkedAt: now } };
     } catch {
       // Recent cached skills may be used for reading, but not when the answer must be fresh.
@@ -172,18 +173,6 @@ export class SkillFolders {
     if (text === null) problems.push(`${SKILL_FILE} is not text.`);
     const sha256 = await digestOf(digestsOf(files));
     return { scope, name, files, sha256, head: typeof text === "string" ? readHead(text) : BROKEN, problems, mark };
-  }
-
-  #keep(prefix: string, entry: Entry): void {
-    this.#entries.delete(prefix);
-    this.#entries.set(prefix, entry);
-    let bytes = 0;
-    for (const { bytes: own } of this.#entries.values()) bytes += own;
-    for (const [oldest, { bytes: own }] of this.#entries) {
-      if (this.#entries.size <= MAX_ROOTS && bytes <= MAX_BYTES) break;
-      this.#entries.delete(oldest);
-      bytes -= own;
-    }
   }
 }
 const sizeOf = (skills: readonly CachedFolder[]): number =>

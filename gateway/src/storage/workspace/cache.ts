@@ -3,11 +3,12 @@
  * older than MAX_AGE_MS, or after our own write, is checked with one list and two conditional reads, and only changed files
  * are read again. When the bucket fails, the earlier content is used. Shared by the whole isolate.
  */
+import { BoundedCache } from "../bounded-cache.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LocalDay } from "../../prompt/dates.ts";
-import type { Result } from "../../ports/result.ts";
+import { failure, type Result } from "../../ports/result.ts";
 import { SkillFolders } from "../skills/load.ts";
-import { type Bucket, decodeStart, failure, hasBody, readStart } from "../bucket.ts";
+import { type Bucket, decodeStart, hasBody, readStart } from "../bucket.ts";
 import { agentFolder, dailyPath, fileKey, MARKER, MEMORY_FOLDER } from "../keys.ts";
 
 export const MAX_AGE_MS = 15_000;
@@ -84,7 +85,7 @@ export class WorkspaceCache {
   readonly #bucket: Bucket;
   /** The skills, checked separately from the files, because few writes change them. */
   readonly skills: SkillFolders;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new BoundedCache<Entry>(MAX_AGENTS, MAX_BYTES);
   /** Rises with each write, so that a load that began earlier does not count as fresh. */
   readonly #generations = new Map<string, number>();
 
@@ -142,23 +143,12 @@ export class WorkspaceCache {
         marked: listed.objects.some(({ key }) => key === marker),
         bytes: [...files.values(), today, yesterday].reduce((sum, file) => sum + (file?.text.length ?? 0) * 2, 0),
       };
-      this.#keep(agentId, entry);
+      this.#entries.keep(agentId, entry);
       return { ok: true, value: entry };
     } catch {
       // A run with slightly old files is better than a failed run.
       if (known && known.day === day.today) return { ok: true, value: known };
       return failure("storage.failed", "The agent's workspace could not be read. Try again.");
-    }
-  }
-  #keep(agentId: string, entry: Entry): void {
-    this.#entries.delete(agentId);
-    this.#entries.set(agentId, entry);
-    let bytes = 0;
-    for (const { bytes: own } of this.#entries.values()) bytes += own;
-    for (const [oldest, { bytes: own }] of this.#entries) {
-      if (this.#entries.size <= MAX_AGENTS && bytes <= MAX_BYTES) break;
-      this.#entries.delete(oldest);
-      bytes -= own;
     }
   }
 }

@@ -4,45 +4,18 @@
  * records the call's id, so that a repeated call changes nothing (promises P8). Never throws for external failures.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { Result } from "../../ports/result.ts";
-import { asText, type Bucket, failure, guarded } from "../bucket.ts";
+import type { FileChange, FileContent, FileListing, FileWritten } from "../../ports/agent-files.ts";
+import { failure, type Result } from "../../ports/result.ts";
+import { asText, type Bucket, guarded } from "../bucket.ts";
 import { cacheOf, isCached } from "./cache.ts";
 import { fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, parseVersionId, versionId, type WorkspacePath } from "../keys.ts";
 import { refusal } from "./protection.ts";
 import { builtinFile, builtinPaths } from "../skills/builtin/index.ts";
-import {
-  type BeforeChange,
-  CAS_TRIES,
-  CLOCK,
-  type Clock,
-  conflict,
-  createReplacer,
-  isMark,
-  sameBytes,
-  type WorkspaceWritten,
-} from "../replace.ts";
+import { type BeforeChange, CAS_TRIES, CLOCK, type Clock, conflict, createReplacer, isMark, sameBytes } from "../replace.ts";
 import { byOf, createVersions, idOf, type Version } from "../versions.ts";
 
-export { type BeforeChange, CAS_TRIES, type WorkspaceWritten };
+export { type BeforeChange, CAS_TRIES };
 
-export interface WorkspaceListing {
-  /** "" for the workspace itself. */
-  readonly path: string;
-  /** Paths relative to the workspace, sorted. */
-  readonly files: readonly string[];
-  readonly directories: readonly string[];
-  /** The list is incomplete. */
-  readonly truncated: boolean;
-}
-export interface WorkspaceFile {
-  readonly path: string;
-  readonly content: string;
-  /** Bytes. */
-  readonly size: number;
-  /** ISO 8601. */
-  readonly lastModified: string;
-  readonly etag: string;
-}
 /** The writer of a change: `client:<id>`, `agent:<session>`. Stored with the file. */
 export interface ChangeOptions {
   readonly by?: string;
@@ -59,22 +32,19 @@ export interface WorkspaceLog {
   /** Newest first, without the current content. */
   readonly versions: readonly Version[];
 }
-/** Computes the new content from the current one (undefined: no file). An error stops the change, and nothing is written. */
-export type Change = (current: string | undefined) => Result<string>;
-
 export interface WorkspaceStore {
-  list(agentId: string, path: string | undefined): Promise<Result<WorkspaceListing>>;
+  list(agentId: string, path: string | undefined): Promise<Result<FileListing>>;
   /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
-  read(agentId: string, path: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
-  write(agentId: string, path: string, content: string, options?: WriteOptions): Promise<Result<WorkspaceWritten>>;
+  read(agentId: string, path: string, maxBytes?: number): Promise<Result<FileContent>>;
+  write(agentId: string, path: string, content: string, options?: WriteOptions): Promise<Result<FileWritten>>;
   /** Reads, changes and writes back, with up to CAS_TRIES tries. Applies at most once per callId. */
-  update(agentId: string, path: string, change: Change, callId: string, options?: ChangeOptions): Promise<Result<WorkspaceWritten>>;
+  update(agentId: string, path: string, change: FileChange, callId: string, options?: ChangeOptions): Promise<Result<FileWritten>>;
   /** The deleted content stays as a version. */
   delete(agentId: string, path: string, options?: ChangeOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
-  readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<WorkspaceFile>>;
+  readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<FileContent>>;
   /** Restores a version; the current content becomes a version. */
-  restore(agentId: string, path: string, version: string, options?: WriteOptions): Promise<Result<WorkspaceWritten>>;
+  restore(agentId: string, path: string, version: string, options?: WriteOptions): Promise<Result<FileWritten>>;
 }
 
 const MAX_LIST_ENTRIES = 5_000;
@@ -108,13 +78,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     return failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
   };
 
-  async function textOf(
-    path: WorkspacePath,
-    found: R2ObjectBody,
-    maxBytes: number,
-    etag: string,
-    at: Date,
-  ): Promise<Result<WorkspaceFile>> {
+  async function textOf(path: WorkspacePath, found: R2ObjectBody, maxBytes: number, etag: string, at: Date): Promise<Result<FileContent>> {
     if (found.size > maxBytes) {
       await guarded("be closed", () => found.body.cancel());
       return failure("file.too_large", `\`${path}\` has ${found.size} bytes; at most ${maxBytes} can be read at once.`);

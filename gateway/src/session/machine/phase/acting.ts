@@ -11,7 +11,7 @@ import {
   nodeDisconnected,
   type Ruling,
 } from "../../../calls/rules.ts";
-import type { ContentBlock, MediaBlock } from "../../../ports/messages.ts";
+import { type ContentBlock, type MediaBlock, textOf } from "../../../ports/messages.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES } from "../limits.ts";
@@ -25,7 +25,7 @@ import {
   resultPath,
   storeEffectId,
 } from "../state.ts";
-import { cutMiddle, fitImages, jsonBytes, textOf } from "../text.ts";
+import { cutMiddle, fitImages, jsonBytes } from "../text.ts";
 import { cancelOnNodes, closeCall } from "./ending.ts";
 import type { TransitionName } from "../transitions.ts";
 import { nextStep } from "./steps.ts";

@@ -1,10 +1,10 @@
 /** Accepts messages and starts runs: one run per message, in order of arrival. Pure. */
+import { textOf } from "../../../ports/messages.ts";
 import { type Draft, append, appendNotice, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
 import { LIMITS } from "../limits.ts";
 import type { IncomingMessage, QueuedMessage } from "../state.ts";
-import { textOf } from "../text.ts";
 import type { TransitionName } from "../transitions.ts";
 import { beginArchive } from "./archive-stages.ts";
 import { think } from "./steps.ts";
@@ -53,7 +53,7 @@ export function execEnded(d: Draft, event: EventOf<"ExecEnded">): void {
   else {
     take(d, "processEndNoted");
     const { content } = event.incoming.message;
-    const text = typeof content === "string" ? content : textOf(content);
+    const text = textOf(content);
     appendNotice(d, { notice: "note", runId: "", text, forModel: text });
   }
 }

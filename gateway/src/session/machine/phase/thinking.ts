@@ -1,6 +1,6 @@
 /** The phase `thinking`, with a model call: its answers, failures and lost calls. Pure. */
 import { isRepeatable, type OpenCall, planCall } from "../../../calls/open-call.ts";
-import type { AssistantMessage, ToolCallBlock } from "../../../ports/messages.ts";
+import { type AssistantMessage, textOf, type ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import type { ToolTarget } from "../../../ports/tool-target.ts";
 import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status, take } from "../draft.ts";
@@ -18,7 +18,7 @@ import {
   providerCallId,
   type Thinking,
 } from "../state.ts";
-import { fitAssistant, head, jsonBytes, textOf } from "../text.ts";
+import { fitAssistant, head, jsonBytes } from "../text.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { nextStep, runBase, sameStep, think } from "./steps.ts";
@@ -255,13 +255,7 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
   if (over) return endWithError(d, "budgetUsedUp", run, over);
   const again: Thinking = { ...run, overflows };
   if (failure.plan && makeHeadroom(d, again, failure.plan, "overflow")) return;
-  think(d, "contextShortened", runBase(run), {
-    ...sameStep(again),
-    attempt: run.attempt + 1,
-    tries: run.tries,
-    compactionTried: true,
-    waitMs: 0,
-  });
+  shortened(d, again);
 }
 /** No headroom for an answer: compacts the oldest messages, then the run continues. */
 export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
@@ -270,13 +264,12 @@ export function contextFull(d: Draft, event: EventOf<"ContextFull">): void {
   settle(d, event.effectId);
   const known: Thinking = { ...run, budget: event.budget };
   if (makeHeadroom(d, known, event.plan, "pressure")) return;
-  think(d, "contextShortened", runBase(known), {
-    ...sameStep(known),
-    attempt: run.attempt + 1,
-    tries: run.tries,
-    compactionTried: true,
-    waitMs: 0,
-  });
+  shortened(d, known);
+}
+/** The same step with what fits, when nothing more can be compacted. */
+function shortened(d: Draft, run: Thinking): void {
+  const { attempt, tries } = run;
+  think(d, "contextShortened", runBase(run), { ...sameStep(run), attempt: attempt + 1, tries, compactionTried: true, waitMs: 0 });
 }
 /** Measures missing progress from a step's first failure, because a good answer may take longer than the limit. */
 const firstTrouble = (d: Draft, run: Thinking): Thinking =>
