@@ -1,44 +1,17 @@
 /** The pure parts of compaction: what a window allows, where to cut, what the model is shown, what is asked and how answers are read. */
+import { assistant, user } from "../../test/session/rows.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { tokensOfChars, tokensOfMessage, tokensOfMessages } from "../models/estimate.ts";
 import type { Message } from "../ports/messages.ts";
 import { History } from "./history.ts";
-import { type AssistantRow, type MessageRow, seqSpan, type ToolResultRow, type UserRow } from "./machine/log.ts";
+import { type MessageRow, seqSpan, type ToolResultRow } from "./machine/log.ts";
 import type { CutPlan } from "./machine/state.ts";
 import { keepBeside, planCut, planTrim, contextBudget, summaryChars, type Weighed } from "./pressure.ts";
 import { asMemories, nextChunk, readAnswer, summaryPrompt } from "./summary.ts";
 import { fitView } from "./view.ts";
 
-const user = (seq: number, content = `u${seq}`): UserRow => ({
-  seq,
-  at: 0,
-  runId: "r",
-  kind: "user",
-  messageId: `m${seq}`,
-  origin: { kind: "client", clientId: "o" },
-  message: { role: "user", content, timestamp: 0 },
-});
-const assistant = (seq: number, calls = 0): AssistantRow => ({
-  seq,
-  at: 0,
-  runId: "r",
-  kind: "assistant",
-  step: 1,
-  attempt: 0,
-  calls: Array.from({ length: calls }, (_, n) => ({ callId: `c${seq}/${n}`, providerId: "p", name: "t" })),
-  message: {
-    role: "assistant",
-    content: [{ type: "text", text: `a${seq}` }],
-    api: "a",
-    provider: "p",
-    model: "m",
-    usage: { input: 0, output: 0, total: 0 },
-    stopReason: "stop",
-    timestamp: 0,
-  },
-});
 const result = (seq: number): ToolResultRow => ({
   seq,
   at: 0,

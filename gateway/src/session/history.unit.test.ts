@@ -1,38 +1,11 @@
+import { assistant, user } from "../../test/session/rows.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { History } from "./history.ts";
-import type { AssistantRow, LogRow, NoticeRow, UserRow } from "./machine/log.ts";
+import type { LogRow, NoticeRow } from "./machine/log.ts";
 import { cutMiddle, fitImages, head, jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
 import { advance, CLOCK_SLACK_MS } from "./clock.ts";
 
-const user = (seq: number, content = `u${seq}`): UserRow => ({
-  seq,
-  at: 0,
-  runId: "r",
-  kind: "user",
-  messageId: `m${seq}`,
-  origin: { kind: "client", clientId: "o" },
-  message: { role: "user", content, timestamp: 0 },
-});
-const assistant = (seq: number, calls = 0): AssistantRow => ({
-  seq,
-  at: 0,
-  runId: "r",
-  kind: "assistant",
-  step: 1,
-  attempt: 0,
-  calls: Array.from({ length: calls }, (_, n) => ({ callId: `c${seq}/${n}`, providerId: "p", name: "t" })),
-  message: {
-    role: "assistant",
-    content: [{ type: "text", text: `a${seq}` }],
-    api: "a",
-    provider: "p",
-    model: "m",
-    usage: { input: 0, output: 0, total: 0 },
-    stopReason: "stop",
-    timestamp: 0,
-  },
-});
 const notice = (seq: number, forModel?: string): NoticeRow => ({
   seq,
   at: 0,

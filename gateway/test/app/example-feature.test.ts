@@ -2,6 +2,7 @@
  * The example of features/README.md: a capability is one definition, and one line adds it to a gateway. It has its own table, a
  * method, an alarm, a part of the version of run contexts, and a native tool.
  */
+import { succeed } from "../../src/ports/result.ts";
 import { reset, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, expect, test } from "vitest";
@@ -9,7 +10,6 @@ import { composeGateway } from "../../src/app/compose.ts";
 import { FEATURES } from "../../src/app/features.ts";
 import { composeNativeTools } from "../../src/app/native-tools.ts";
 import type { FeatureDefinition } from "../../src/kernel/feature.ts";
-import { succeed } from "../../src/kernel/outcome.ts";
 import type { KernelPorts } from "../../src/kernel/ports.ts";
 import { all, one, run } from "../../src/platform/sql.ts";
 import type { SessionsPort } from "../../src/ports/sessions.ts";

@@ -3,7 +3,7 @@ import type { Origin } from "../../src/ports/origin.ts";
 import type { SessionMedia } from "../../src/ports/media.ts";
 import type { ModelOutcome } from "../../src/ports/model.ts";
 import type { RunContext } from "../../src/ports/run-context.ts";
-import { newborn, type State } from "../../src/session/machine/state.ts";
+import { type Archiving, newborn, type State } from "../../src/session/machine/state.ts";
 import { History } from "../../src/session/history.ts";
 import type { Flight } from "../../src/session/pump.ts";
 
@@ -74,3 +74,27 @@ export const replied = (text: string): ModelOutcome => ({
     timestamp: 0,
   },
 });
+
+export const archiving: Archiving = {
+  phase: "archiving",
+  kind: "reset",
+  requestId: "q",
+  cause: "asked",
+  stage: "archive",
+  ordinal: 1,
+  attempt: 0,
+  failures: 0,
+  restarts: 0,
+  from: 1,
+  upto: 1,
+  count: 1,
+  kept: 0,
+  firstAt: 0,
+  lastAt: 0,
+  cursor: 1,
+  chunks: 0,
+  plain: false,
+  archivedAt: 5,
+  newSessionId: "s2",
+  deadline: 0,
+};

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { Usage } from "../../../protocol/gen/types.ts";
-import type { AssistantMessage } from "../../src/ports/messages.ts";
+import { type AssistantMessage, textOf } from "../../src/ports/messages.ts";
 import type { SessionIdentity } from "../../src/ports/session.ts";
 import type { ToolTarget } from "../../src/ports/tool-target.ts";
 import type { Step } from "../../src/session/machine/draft.ts";
@@ -21,7 +21,7 @@ import {
   type State,
   type Thinking,
 } from "../../src/session/machine/state.ts";
-import { jsonBytes, textOf } from "../../src/session/machine/text.ts";
+import { jsonBytes } from "../../src/session/machine/text.ts";
 import { transitionProblem } from "../../src/session/machine/transitions.ts";
 
 export const IDENTITY: SessionIdentity = { key: "agent:main:main", ref: "ref0000000", agentId: "main", isOwnersSession: true };

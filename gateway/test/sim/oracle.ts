@@ -1,9 +1,8 @@
 /** What must be true of any history: checked on the disk after each commit, and on everything once the world has come to rest. */
 import { sessionSeqOf } from "../../src/ports/gateway.ts";
-import { isMediaBlock, type Message } from "../../src/ports/messages.ts";
+import { isMediaBlock, type Message, textOf } from "../../src/ports/messages.ts";
 import { rowEvents } from "../../src/session/events.ts";
 import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
-import { textOf } from "../../src/session/machine/text.ts";
 import { historyProblem } from "./history.ts";
 import type { World } from "./world.ts";
 import { IDENTITY, LIMITS_OF_RUN } from "./world.ts";

@@ -10,7 +10,7 @@ import type { RunContext } from "../../src/ports/run-context.ts";
 import type { NodeChange, ReplyRoute, SessionIdentity } from "../../src/ports/session.ts";
 import { type DriverHost, SessionDriver } from "../../src/session/driver.ts";
 import type { SessionParts } from "../../src/session/session-parts.ts";
-import type { ArchiveInput } from "../../src/session/effects/archive.ts";
+import type { ArchiveInput } from "../../src/ports/archives.ts";
 import { SessionService } from "../../src/session/session-service.ts";
 import { SUMMARY_SYSTEM } from "../../src/session/summary.ts";
 import { tokensOfMessages } from "../../src/models/estimate.ts";
@@ -400,7 +400,7 @@ export class World {
   }
   #putArchive(input: ArchiveInput): Awaited<ReturnType<SessionParts["archives"]["put"]>> {
     const key = `agents/${input.agentId}/sessions/${input.sessionId}${input.part === undefined ? "" : `-part${input.part}`}.jsonl.gz`;
-    const messages: Message[] = input.messages.map((message) => JSON.parse(JSON.stringify(message)));
+    const messages: Message[] = [...input.messages].map((message) => JSON.parse(JSON.stringify(message)));
     if (this.faulty && this.rng.chance(0.15)) {
       if (this.rng.chance(0.5)) return { ok: false, error: { reason: "storage.failed", message: "The bucket is away." } };
       // Torn: what is there is not what was put. The store may say so, or a count that is wrong.

@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../../src/ports/messages.ts";
-import { type ArchiveInput, createArchives } from "../../src/storage/archives.ts";
+import type { ArchiveInput } from "../../src/ports/archives.ts";
+import { createArchives } from "../../src/storage/archives.ts";
 import { deleteMedia, putMedia } from "../../src/storage/media-objects.ts";
 import { createResultFiles } from "../../src/storage/results.ts";
 import { newAgent, reason, textAt, value, watched } from "../support/workspace.ts";

@@ -1,4 +1,5 @@
 /** Versions: no written content is lost, after any failure and with concurrent writers. */
+import type { Bucket } from "../../src/storage/bucket.ts";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -164,17 +165,22 @@ describe("[S10] versions", () => {
   }
 });
 
+/** A bucket in which another writer is a moment faster than the first put. */
+function withTheirsFirst(agent: string): Bucket {
+  const { bucket, interfere } = watched();
+  let once = true;
+  interfere(async (operation, key) => {
+    if (operation !== "put" || !key.startsWith("agents/") || !once) return;
+    once = false;
+    value(await store.write(agent, PATH, "theirs"));
+  });
+  return bucket;
+}
 describe("[WF2][P8] concurrent writes lose nothing", () => {
   it("a write between read and put is kept as a version, and ours is the current content", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one");
-    const { bucket, interfere } = watched();
-    let once = true;
-    interfere(async (operation, key) => {
-      if (operation !== "put" || !key.startsWith("agents/") || !once) return;
-      once = false;
-      value(await store.write(agent, PATH, "theirs"));
-    });
+    const bucket = withTheirsFirst(agent);
     value(await createWorkspaceStore(bucket).write(agent, PATH, "ours"));
     expect([await now(agent), await contents(agent)]).toEqual(["ours", ["theirs", "one"]]);
   });
@@ -211,13 +217,7 @@ describe("[WF2][P8] concurrent writes lose nothing", () => {
   it("a write just before a deletion's marker is kept too", async () => {
     const agent = newAgent();
     await store.write(agent, PATH, "one");
-    const { bucket, interfere } = watched();
-    let once = true;
-    interfere(async (operation, key) => {
-      if (operation !== "put" || !key.startsWith("agents/") || !once) return;
-      once = false;
-      value(await store.write(agent, PATH, "theirs"));
-    });
+    const bucket = withTheirsFirst(agent);
     value(await createWorkspaceStore(bucket).delete(agent, PATH));
     expect([await now(agent), await contents(agent)]).toEqual([undefined, ["theirs", "one"]]);
   });

@@ -1,4 +1,5 @@
 /** Shared by the workspace tests: a bucket that counts operations and can fail, and unique names. */
+import type { EffectiveConfig } from "../../src/ports/run-context.ts";
 import { env } from "cloudflare:workers";
 import type { GatewayPort } from "../../src/ports/gateway.ts";
 import type { SkillPin } from "../../src/ports/skills.ts";
@@ -76,3 +77,12 @@ export function firstUse(pins: SkillPin[] = []): Pick<GatewayPort, "skillsSeen">
     },
   };
 }
+
+/** The least that a run's configuration has. */
+export const config: EffectiveConfig = {
+  model: { provider: "demo", id: "demo" },
+  timeouts: { llmMs: 1, toolMs: 1 },
+  limits: { stepsPerRun: 1, runMs: 1, runCostUsd: 1 },
+  session: { mainKey: "main" },
+  userTimezone: "UTC",
+};

@@ -7,7 +7,7 @@ import type { State } from "../machine/state.ts";
 import { archive } from "./archive.ts";
 import { cancelTool } from "./cancel-tool.ts";
 import { storeResult } from "./store-result.ts";
-import { flight, ORIGIN, base } from "../../../test/session/effect-bench.ts";
+import { archiving, base, flight, ORIGIN } from "../../../test/session/effect-bench.ts";
 
 describe("the small effects", () => {
   test("CancelTool is given up after five tries", async () => {
@@ -35,30 +35,7 @@ describe("the small effects", () => {
     assert.deepEqual(events, []);
   });
   test("[P17] Archive reports the store's result, and a hanging store as a failure", async () => {
-    const run = {
-      phase: "archiving",
-      kind: "reset",
-      requestId: "q",
-      cause: "asked",
-      stage: "archive",
-      ordinal: 1,
-      attempt: 0,
-      failures: 0,
-      from: 1,
-      upto: 1,
-      count: 1,
-      restarts: 0,
-      kept: 0,
-      firstAt: 0,
-      lastAt: 0,
-      cursor: 1,
-      chunks: 0,
-      plain: false,
-      archivedAt: 5,
-      newSessionId: "s2",
-      deadline: 0,
-    } as const;
-    const state: State = { ...base, run };
+    const state: State = { ...base, run: archiving };
     const rows = [
       { seq: 1, at: 0, runId: "r", kind: "user", messageId: "m", origin: ORIGIN, message: { role: "user", content: "x", timestamp: 0 } },
     ] as const;

@@ -1,15 +1,13 @@
 /** Whether a model call is made or room first, and who is asked for summaries: the interpreters against far ends that the test plays. */
+import { archiving, base, flight, media, ORIGIN, replied, RUN as RUN_BASE } from "../../../test/session/effect-bench.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
-import type { Origin } from "../../ports/origin.ts";
-import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
 import type { RunContext } from "../../ports/run-context.ts";
 import { History } from "../history.ts";
 import type { EventBody } from "../machine/event.ts";
-import { type Archiving, type KnownContext, newborn, type State, type Thinking } from "../machine/state.ts";
-import type { Flight } from "../pump.ts";
+import type { Archiving, KnownContext, State, Thinking } from "../machine/state.ts";
 import { RunContexts } from "../run-context.ts";
 import { SUMMARY_SYSTEM } from "../summary.ts";
 import { appendMemory, PARKED_TRIES } from "./append-memory.ts";
@@ -17,46 +15,7 @@ import { ModelCaller } from "./call-model.ts";
 import { deleteMedia } from "./delete-media.ts";
 import { summarize } from "./summarize.ts";
 
-const flight = (tries = 0): Flight => ({ signal: new AbortController().signal, inherited: false, tries });
-const ORIGIN: Origin = { kind: "client", clientId: "o" };
-const BASE = newborn({
-  identity: { key: "agent:main:main", ref: "ref", agentId: "main", isOwnersSession: true },
-  sessionId: "s1",
-  wall: 0,
-});
-const RUN: Thinking = {
-  phase: "thinking",
-  ordinal: 1,
-  runId: "run",
-  messageId: "m",
-  origin: ORIGIN,
-  directives: {},
-  startedAt: 0,
-  progressAt: 0,
-  step: 1,
-  modelIndex: 0,
-  spent: { input: 0, output: 0, total: 0 },
-  attempt: 0,
-  tries: 0,
-  restarts: 0,
-  deadline: 0,
-};
-const USAGE = { input: 1, output: 1, total: 2 };
-const replied = (text: string): ModelOutcome => ({
-  kind: "replied",
-  calls: [],
-  usage: USAGE,
-  message: {
-    role: "assistant",
-    content: [{ type: "text", text }],
-    api: "a",
-    provider: "p",
-    model: "m",
-    usage: USAGE,
-    stopReason: "stop",
-    timestamp: 0,
-  },
-});
+const RUN: Thinking = { ...RUN_BASE, phase: "thinking", attempt: 0, tries: 0, restarts: 0, deadline: 0 };
 type Compaction = RunContext["config"]["compaction"];
 const contextOf = (compaction?: Compaction, provider = "p"): RunContext => ({
   version: "v1",
@@ -104,13 +63,6 @@ const contexts = (context: RunContext): RunContexts =>
     },
     () => "k",
   );
-const media: SessionMedia = {
-  takeAttachments: () => Promise.reject(new Error("no files here")),
-  takeResult: () => Promise.reject(new Error("no files here")),
-  hydrate: (messages) => Promise.resolve(messages),
-  transcribe: () => Promise.reject(new Error("no files here")),
-  delete: () => Promise.reject(new Error("no files here")),
-};
 const never = (): Promise<void> => new Promise(() => {});
 
 interface Asked {
@@ -128,7 +80,7 @@ async function callModel(over: {
 }): Promise<Asked> {
   const history = talk(over.exchanges ?? 20);
   const requests: ModelRequest[] = [];
-  const state: State = { ...BASE, run: { ...RUN, ...over.run }, ...(over.known ? { context: over.known } : {}), ...over.state };
+  const state: State = { ...base, run: { ...RUN, ...over.run }, ...(over.known ? { context: over.known } : {}), ...over.state };
   const caller = new ModelCaller({
     state: () => state,
     history: () => history,
@@ -202,29 +154,7 @@ describe("[R7] before a model call", () => {
   });
 });
 
-const ARCHIVING: Archiving = {
-  phase: "archiving",
-  kind: "compact",
-  requestId: "q",
-  cause: "asked",
-  stage: "summarize",
-  ordinal: 1,
-  attempt: 0,
-  failures: 0,
-  restarts: 0,
-  from: 1,
-  upto: 20,
-  count: 20,
-  kept: 1,
-  firstAt: 0,
-  lastAt: 0,
-  cursor: 1,
-  chunks: 0,
-  plain: false,
-  archivedAt: 5,
-  newSessionId: "s2",
-  deadline: 0,
-};
+const ARCHIVING: Archiving = { ...archiving, kind: "compact", stage: "summarize", upto: 20, count: 20, kept: 1 };
 async function ask(
   over: Partial<Archiving>,
   more: {
@@ -237,9 +167,9 @@ async function ask(
 ): Promise<Asked> {
   const history = talk(10);
   const requests: ModelRequest[] = [];
-  const identity = { ...BASE.identity, isOwnersSession: more.isOwnersSession ?? true };
+  const identity = { ...base.identity, isOwnersSession: more.isOwnersSession ?? true };
   const state: State = {
-    ...BASE,
+    ...base,
     identity,
     run: { ...ARCHIVING, ...over },
     work: { summary: "", memories: "" },
@@ -307,12 +237,12 @@ describe("[K27] effects that are never given up", () => {
   test("a daily file that can't be written is retried, reported once, and never given up", async () => {
     const events: EventBody[] = [];
     const ports = {
-      state: () => BASE,
+      state: () => base,
       text: () => "- tea",
       memory: { append: () => Promise.resolve({ ok: false as const, error: { reason: "storage.failed" as const, message: "away" } }) },
       commit: (event: EventBody) => void events.push(event),
     };
-    for (let tries = 0; tries < 3 * PARKED_TRIES; tries++) assert.notEqual(await appendMemory(effect, flight(tries), ports), "done");
+    for (let tries = 0; tries < 3 * PARKED_TRIES; tries++) assert.notEqual(await appendMemory(effect, flight({ tries }), ports), "done");
     assert.deepEqual(
       events.map(({ type }) => type),
       ["Parked"],
@@ -327,7 +257,7 @@ describe("[K27] effects that are never given up", () => {
     const kept: string[][] = [];
     const events: string[] = [];
     const ports = (hangs: boolean) => ({
-      state: () => BASE,
+      state: () => base,
       rows: (from: number) =>
         from > 7
           ? []

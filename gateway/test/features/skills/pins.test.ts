@@ -16,7 +16,7 @@ import { SKILLS_MAX_AGE_MS } from "../../../src/storage/skills/load.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { composePromptSource } from "../../../src/app/prompt-source.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed, token } from "../../support/gateway.ts";
-import { firstUse, value, watched } from "../../support/workspace.ts";
+import { config, firstUse, value, watched } from "../../support/workspace.ts";
 
 let peer: Peer;
 beforeAll(async () => {
@@ -62,13 +62,6 @@ const run = (
     gateway: port(),
   });
 const reasonOf = (outcome: Awaited<ReturnType<typeof run>>): string => (outcome.ok ? "ok" : outcome.error.reason);
-const config: EffectiveConfig = {
-  model: { provider: "demo", id: "demo" },
-  timeouts: { llmMs: 1, toolMs: 1 },
-  limits: { stepsPerRun: 1, runMs: 1, runCostUsd: 1 },
-  session: { mainKey: "main" },
-  userTimezone: "UTC",
-};
 const NOON = Date.UTC(2026, 1, 19, 12);
 const input = (agentId: string, now: number, skillPins?: readonly SkillPin[]): PromptInput => ({
   identity: identity(agentId),

@@ -2,22 +2,14 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
 import type { PromptInput } from "../../../src/ports/prompt.ts";
-import type { EffectiveConfig } from "../../../src/ports/run-context.ts";
 import { isMeaningful } from "../../../src/prompt/heartbeat.ts";
 import { MAX_AGE_MS } from "../../../src/storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "../../../src/features/agents/default-files.ts";
 import { composePromptSource } from "../../../src/app/prompt-source.ts";
 import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
-import { firstUse, newAgent, reason, textAt, value, watched } from "../../support/workspace.ts";
+import { config, firstUse, newAgent, reason, textAt, value, watched } from "../../support/workspace.ts";
 
 const NOON = Date.UTC(2026, 1, 19, 12);
-const config: EffectiveConfig = {
-  model: { provider: "demo", id: "demo" },
-  timeouts: { llmMs: 1, toolMs: 1 },
-  limits: { stepsPerRun: 1, runMs: 1, runCostUsd: 1 },
-  session: { mainKey: "main" },
-  userTimezone: "UTC",
-};
 const input = (agentId: string, now = NOON, more: Partial<PromptInput> = {}): PromptInput => ({
   identity: { key: `agent:${agentId}:main`, ref: "r", agentId, isOwnersSession: true },
   config,

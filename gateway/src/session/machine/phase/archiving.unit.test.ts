@@ -6,6 +6,15 @@ import { ARCHIVE_ATTEMPTS, SUMMARY_ATTEMPTS } from "../limits.ts";
 import type { IncomingMessage } from "../state.ts";
 import { Bench, call, IDENTITY } from "../../../../test/session/machine-bench.ts";
 
+/** The first message of a day. */
+const incoming: IncomingMessage = {
+  messageId: "b",
+  runId: "run-b",
+  origin: { kind: "client", clientId: "o" },
+  message: { role: "user", content: "morning", timestamp: 0 },
+  directives: {},
+};
+
 describe("reset and compaction", () => {
   const talked = (): Bench => {
     const b = new Bench();
@@ -96,13 +105,6 @@ describe("reset and compaction", () => {
   });
   test("[W18] [R5] the message that triggers a daily reset is durable before it, and starts the new conversation", () => {
     const b = talked();
-    const incoming: IncomingMessage = {
-      messageId: "b",
-      runId: "run-b",
-      origin: { kind: "client", clientId: "o" },
-      message: { role: "user", content: "morning", timestamp: 0 },
-      directives: {},
-    };
     b.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes: 50, resetDue: "daily" });
     assert.equal(b.queue.length, 1);
     assert.equal(b.state.run.phase, "archiving");
@@ -113,13 +115,6 @@ describe("reset and compaction", () => {
   });
   test("[R5] when the bucket fails, the message is answered in the old conversation", () => {
     const b = talked();
-    const incoming: IncomingMessage = {
-      messageId: "b",
-      runId: "run-b",
-      origin: { kind: "client", clientId: "o" },
-      message: { role: "user", content: "morning", timestamp: 0 },
-      directives: {},
-    };
     b.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes: 50, resetDue: "daily" });
     for (let n = 0; n < ARCHIVE_ATTEMPTS; n++)
       b.apply({ type: "ArchiveFailed", effectId: b.effect("Archive").id, error: { reason: "storage.failed", message: "away" } });
