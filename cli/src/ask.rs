@@ -41,6 +41,14 @@ pub fn declined(unchanged: &str) -> Failure {
     Failure::new(Exit::Interrupted, unchanged, "Run it again when you are ready.")
 }
 
+/// Whether a setting of this name is a secret.
+pub fn is_secret(key: &str) -> bool {
+    let mut key = key.to_ascii_lowercase();
+    key.retain(|c| c.is_ascii_alphanumeric());
+    let words = ["token", "secret", "passw", "apikey", "privatekey", "credential"];
+    words.iter().any(|word| key.contains(word))
+}
+
 /// A secret without its line end: typed without being shown, or all of stdin if that is not a terminal. An empty one means
 /// what `if_empty` says.
 pub fn secret(out: Output, what: &str, if_empty: &str) -> Outcome<String> {
@@ -148,6 +156,23 @@ mod tests {
             let failure = check(wrong.to_vec(), "token").unwrap_err();
             assert_eq!(failure.exit, Exit::Usage);
             assert!(!format!("{failure:?}").contains("two") && !format!("{failure:?}").contains("xxx"));
+        }
+    }
+
+    #[test]
+    fn s5_secrets_are_recognized_by_name() {
+        for key in [
+            "token",
+            "botToken",
+            "webhook_secret",
+            "API-Key",
+            "Password",
+            "private_key",
+        ] {
+            assert!(is_secret(key), "{key}");
+        }
+        for key in ["selfChat", "apiBase", "callbackUrl", "keyboard"] {
+            assert!(!is_secret(key), "{key}");
         }
     }
 }

@@ -143,6 +143,7 @@ mod tests {
     use super::*;
     use clap::Parser;
     use clap::error::ErrorKind;
+    use gsv_link::LinkError;
     use gsv_protocol::errors;
 
     #[test]
@@ -175,23 +176,69 @@ mod tests {
         assert_eq!(Failure::from_wire(&answer).next, errors::NODE_OFFLINE.hint);
     }
 
+    /// What the contract's table and the link say to a person.
+    fn texts() -> Vec<String> {
+        let (url, cause, method) = ("ws://h/ws".to_owned(), "refused".to_owned(), "chat.send".to_owned());
+        let link = [
+            LinkError::TooLarge {
+                method: method.clone(),
+                bytes: 2,
+                limit: 1,
+            },
+            LinkError::OutcomeUnknown { method },
+            LinkError::Unreachable { url, cause },
+        ];
+        let table = errors::ERRORS.iter().flat_map(|row| [row.text, row.hint]);
+        table
+            .map(str::to_owned)
+            .chain(link.map(|error| error.to_string()))
+            .collect()
+    }
+
+    /// The commands in a text.
+    fn commands(text: &str) -> impl Iterator<Item = &str> {
+        text.split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|command| command.starts_with("gsv "))
+    }
+
     #[test]
-    fn p10_every_command_that_a_hint_names_exists() {
+    fn f3_p10_every_command_and_variable_that_an_error_names_exists() {
+        let variables = include_str!("../../gateway/src/platform/env.ts");
         let mut checked = 0;
-        for row in errors::ERRORS {
-            for command in row.hint.split('`').skip(1).step_by(2) {
-                if !command.starts_with("gsv ") {
-                    continue;
-                }
+        for text in texts() {
+            for command in commands(&text) {
                 let words = command.split(' ').map(|word| word.trim_matches(['<', '>']));
                 if let Err(error) = crate::args::Cli::try_parse_from(words) {
                     let shown = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-                    assert!(shown, "{}: `{command}`: {error}", row.reason);
+                    assert!(shown, "`{command}`: {error}");
                 }
                 checked += 1;
             }
+            let is_variable =
+                |word: &&str| word.contains('_') && word.chars().all(|c| c == '_' || c.is_ascii_uppercase());
+            for word in text
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .filter(is_variable)
+            {
+                assert!(variables.contains(&format!(" {word}?:")), "{word}: {text}");
+            }
         }
         assert!(checked > 20, "{checked}");
+    }
+
+    #[test]
+    fn f4_no_error_advises_typing_a_secret_as_an_argument() {
+        let mut checked = 0;
+        for text in texts() {
+            for command in commands(&text) {
+                let sets_secret = command.contains(" set apiKeys.") || command.contains(" set token ");
+                assert!(!sets_secret || command.ends_with(" -"), "{command}");
+                checked += usize::from(sets_secret);
+            }
+        }
+        assert!(checked >= 3, "{checked}");
     }
 
     #[test]

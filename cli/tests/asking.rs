@@ -175,6 +175,27 @@ fn s5_a_typed_token_is_not_shown_and_the_terminal_is_restored() {
     terminal.ends_with(130);
 }
 
+#[test]
+fn f4_a_key_that_is_typed_is_not_shown() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let mut terminal = Terminal::gsv(&home, &["config", "set", "apiKeys.anthropic", "-"]);
+    terminal.shows("apiKeys.anthropic (it is not shown): ");
+    assert!(!terminal.echoes());
+    terminal.types("sk-secret\r");
+    let mut connection = gateway.accept();
+    let params = answers(
+        &mut connection,
+        "config.set",
+        &json!({"ok": true, "path": "apiKeys.anthropic"}),
+    );
+    assert_eq!(params, json!({"path": "apiKeys.anthropic", "value": "sk-secret"}));
+    drop(connection);
+    let shown = terminal.shows("apiKeys.anthropic is set");
+    assert!(!shown.contains("sk-secret"), "{shown:?}");
+    terminal.ends_with(0);
+}
+
 /// Asks the same twice: a no does nothing, a yes does it.
 fn asks(args: &[&str], question: &str, look: (&str, &Value), act: (&str, &Value, &str)) {
     let gateway = FakeGateway::new();

@@ -37,7 +37,7 @@ fn config_values_are_json_first_and_strings_else() {
 }
 
 #[test]
-fn s5_a_secret_can_come_from_stdin() {
+fn f4_s5_a_key_comes_from_stdin() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     thread::scope(|scope| {

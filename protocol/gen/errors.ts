@@ -77,7 +77,7 @@ export const ERRORS = {
     http: 503,
     exit: 3,
     text: "No token is configured, so the gateway accepts no connection.",
-    hint: "Run `gsv up`, or set the GSV_BOOTSTRAP_TOKEN secret of the deployment.",
+    hint: "Run `gsv up`, or set the secret BOOTSTRAP_TOKEN_HASH of the deployment: the sha256 of a token, in hex.",
   },
   "auth.origin": {
     code: 404,
@@ -95,7 +95,7 @@ export const ERRORS = {
     http: 401,
     exit: 3,
     text: "Token rejected.",
-    hint: "Set a valid token: `gsv local-config set token <token>`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
+    hint: "Set a valid token: `gsv local-config set token -`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
   },
   "budget.cost": {
     code: 462,
@@ -383,7 +383,7 @@ export const ERRORS = {
     http: 502,
     exit: 1,
     text: "The model provider rejected the key.",
-    hint: "Set a valid key: `gsv config set apiKeys.<provider> <key>`.",
+    hint: "Set a valid key: `gsv config set apiKeys.<provider> -`.",
   },
   "model.bad_answer": {
     code: 458,
@@ -410,7 +410,7 @@ export const ERRORS = {
     http: 400,
     exit: 1,
     text: "No model key is set.",
-    hint: "Run `gsv config set apiKeys.<provider> <key>`, or use the built-in demo model: `gsv config set model.provider demo`.",
+    hint: "Run `gsv config set apiKeys.<provider> -`, or use the built-in demo model: `gsv config set model.provider demo`.",
   },
   "model.overloaded": {
     code: 453,

@@ -80,13 +80,13 @@ row(
   "auth.required",
   { code: 401, blame: "caller", http: 401, exit: 3 },
   "Token rejected.",
-  "Set a valid token: `gsv local-config set token <token>`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
+  "Set a valid token: `gsv local-config set token -`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
 );
 row(
   "auth.not_configured",
   { code: 503, blame: "platform", http: 503, exit: 3 },
   "No token is configured, so the gateway accepts no connection.",
-  "Run `gsv up`, or set the GSV_BOOTSTRAP_TOKEN secret of the deployment.",
+  "Run `gsv up`, or set the secret BOOTSTRAP_TOKEN_HASH of the deployment: the sha256 of a token, in hex.",
 );
 row(
   "auth.forbidden",
@@ -170,7 +170,7 @@ row(
   "model.not_configured",
   { code: 450, blame: "caller", http: 400, exit: 1 },
   "No model key is set.",
-  "Run `gsv config set apiKeys.<provider> <key>`, or use the built-in demo model: `gsv config set model.provider demo`.",
+  "Run `gsv config set apiKeys.<provider> -`, or use the built-in demo model: `gsv config set model.provider demo`.",
 );
 row(
   "model.unknown",
@@ -182,7 +182,7 @@ row(
   "model.auth",
   { code: 452, blame: "peer", http: 502, exit: 1 },
   "The model provider rejected the key.",
-  "Set a valid key: `gsv config set apiKeys.<provider> <key>`.",
+  "Set a valid key: `gsv config set apiKeys.<provider> -`.",
 );
 row(
   "model.overloaded",

@@ -8,7 +8,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
 /// Commands of the gateway and of this program.
-const COMMANDS: [(&str, &str); 13] = [
+const COMMANDS: [(&str, &str); 11] = [
     ("/help", "show all commands"),
     ("/status", "show status"),
     ("/stop", "stop the run"),
@@ -17,8 +17,6 @@ const COMMANDS: [(&str, &str); 13] = [
     ("/compact ", "archive older messages and keep the last ones"),
     ("/model ", "show or change the model"),
     ("/think ", "set how long the model thinks"),
-    ("/approve", "allow the call that waits"),
-    ("/deny", "refuse the call that waits"),
     ("/attach ", "send a file with the next message"),
     ("/quit", "leave"),
     ("/exit", "leave"),
@@ -112,9 +110,21 @@ mod tests {
         assert_eq!(names("/st"), ["/status", "/stop"]);
         assert_eq!(names("/think m"), ["/think minimal", "/think medium"]);
         assert_eq!(names("hello /st"), Vec::<String>::new());
-        assert_eq!(names("/").len(), 13);
+        assert_eq!(names("/").len(), 11);
         assert!(is_command("/compact 5") && is_command("/help"));
         assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
+    }
+
+    #[test]
+    fn f3_every_command_that_is_offered_exists() {
+        let gateway = include_str!("../../../gateway/src/session/commands.ts");
+        let help = gateway.split("HELP_TEXT = [").nth(1).unwrap();
+        let help = help.split("].join").next().unwrap();
+        let here = ["/attach", "/quit", "/exit"];
+        for (name, _) in COMMANDS {
+            let name = name.trim_end();
+            assert!(here.contains(&name) || help.contains(name), "{name}");
+        }
     }
 
     #[test]

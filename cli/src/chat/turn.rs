@@ -291,7 +291,7 @@ impl<'a> Turn<'a> {
             ChatSendResult::Paused { response, .. } => Err(Failure::new(
                 Exit::TryLater,
                 response,
-                "Decide with `/approve` or `/deny`, then send the message again.",
+                "Stop the run that waits with `gsv chat /stop`, then send the message again.",
             )),
         }
     }

@@ -125,7 +125,7 @@ fn settings(out: Output, args: &Args) -> Outcome<Map<String, Value>> {
                 ));
             }
             Value::String(given(ask::secret(out, key, "")?, key)?)
-        } else if is_secret(key) && !value.is_empty() && value != "null" {
+        } else if ask::is_secret(key) && !value.is_empty() && value != "null" {
             return Err(Failure::usage(
                 format!("`{key}` is a secret, and all users of this machine can read arguments. Nothing was sent."),
                 format!("Write `--config {key}=-` and type it or pipe it in, or give a token with --token-file FILE."),
@@ -166,13 +166,6 @@ fn given(secret: String, what: &str) -> Outcome<String> {
     Ok(secret)
 }
 
-fn is_secret(key: &str) -> bool {
-    let mut key = key.to_ascii_lowercase();
-    key.retain(|c| c.is_ascii_alphanumeric());
-    let words = ["token", "secret", "passw", "apikey", "privatekey", "credential"];
-    words.iter().any(|word| key.contains(word))
-}
-
 fn token_of(out: Output, path: &Path) -> Outcome<String> {
     let doing = format!("read {}", path.display());
     let next = "Give a file that contains only the token.";
@@ -195,26 +188,4 @@ fn token_of(out: Output, path: &Path) -> Outcome<String> {
         .read_to_end(&mut bytes)
         .or_fail(&doing, next)?;
     ask::check(bytes, &path.display().to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn s5_secrets_are_recognized_by_name() {
-        for key in [
-            "token",
-            "botToken",
-            "webhook_secret",
-            "API-Key",
-            "Password",
-            "private_key",
-        ] {
-            assert!(is_secret(key), "{key}");
-        }
-        for key in ["selfChat", "apiBase", "callbackUrl", "keyboard"] {
-            assert!(!is_secret(key), "{key}");
-        }
-    }
 }

@@ -7,6 +7,7 @@ use gsv_protocol::types::SessionKey;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::Global;
+use crate::ask;
 use crate::client::{Account, Client, DEFAULT_SESSION};
 use crate::config::{Config, Key};
 use crate::exit::{Exit, Failure, OrFail, Outcome};
@@ -81,10 +82,14 @@ impl Context {
         String::from_utf8(bytes).map_err(|_| Failure::usage("The input on stdin is not UTF-8 text.", convert))
     }
 
-    /// A value from the command line, or from stdin when it is `-`: without the line end that `echo` adds.
-    pub fn value_or_stdin(&self, value: String) -> Outcome<String> {
+    /// The value of a setting, or stdin when it is `-`: without the line end that `echo` adds. A secret is typed without
+    /// being shown.
+    pub fn value_or_stdin(&self, name: &str, value: String) -> Outcome<String> {
         if value != "-" {
             return Ok(value);
+        }
+        if ask::is_possible(self.out) && ask::is_secret(name) {
+            return ask::secret(self.out, name, "");
         }
         let text = self.read_stdin("the value")?;
         let line = text

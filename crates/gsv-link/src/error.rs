@@ -42,7 +42,7 @@ pub enum LinkError {
     Unreachable { url: String, cause: String },
     /// The request does not fit a frame.
     #[error(
-        "The request `{method}` has {bytes} bytes; a frame holds at most {limit}. Send less, or use `gsv cp` for files."
+        "The request `{method}` has {bytes} bytes; a frame holds at most {limit}. Send less; `gsv chat --attach FILE` sends a file."
     )]
     TooLarge { method: String, bytes: usize, limit: usize },
     /// Too many calls wait for an answer.

@@ -85,7 +85,7 @@ pub const AUTH_NOT_CONFIGURED: ErrorReason = ErrorReason {
     http: 503,
     exit: 3,
     text: "No token is configured, so the gateway accepts no connection.",
-    hint: "Run `gsv up`, or set the GSV_BOOTSTRAP_TOKEN secret of the deployment.",
+    hint: "Run `gsv up`, or set the secret BOOTSTRAP_TOKEN_HASH of the deployment: the sha256 of a token, in hex.",
 };
 
 /// This browser origin is not allowed.
@@ -109,7 +109,7 @@ pub const AUTH_REQUIRED: ErrorReason = ErrorReason {
     http: 401,
     exit: 3,
     text: "Token rejected.",
-    hint: "Set a valid token: `gsv local-config set token <token>`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
+    hint: "Set a valid token: `gsv local-config set token -`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
 };
 
 /// The run reached its cost limit.
@@ -493,7 +493,7 @@ pub const MODEL_AUTH: ErrorReason = ErrorReason {
     http: 502,
     exit: 1,
     text: "The model provider rejected the key.",
-    hint: "Set a valid key: `gsv config set apiKeys.<provider> <key>`.",
+    hint: "Set a valid key: `gsv config set apiKeys.<provider> -`.",
 };
 
 /// The model's answer was incomplete or not valid.
@@ -529,7 +529,7 @@ pub const MODEL_NOT_CONFIGURED: ErrorReason = ErrorReason {
     http: 400,
     exit: 1,
     text: "No model key is set.",
-    hint: "Run `gsv config set apiKeys.<provider> <key>`, or use the built-in demo model: `gsv config set model.provider demo`.",
+    hint: "Run `gsv config set apiKeys.<provider> -`, or use the built-in demo model: `gsv config set model.provider demo`.",
 };
 
 /// The model is overloaded.

@@ -14,7 +14,7 @@ import type { Timers } from "./watchdog.ts";
 
 const WORD_MS = 200;
 export const DEMO_NOTE =
-  "(This is the built-in demo model: it only follows a few phrases. For a real one: `gsv config set model.provider anthropic` and `gsv config set apiKeys.anthropic <key>`; `openai`, `openrouter`, `ollama` and others work the same way.)";
+  "(This is the built-in demo model: it only follows a few phrases. For a real one: `gsv config set model.provider anthropic` and `gsv config set apiKeys.anthropic -`; `openai`, `openrouter`, `ollama` and others work the same way.)";
 const HELP = [
   "I am GSV's demo model. I don't understand language; I follow these phrases:",
   "",
@@ -23,10 +23,14 @@ const HELP = [
   "- `read: PATH`, `write: PATH <- TEXT`, `search: PATTERN`, `glob: PATTERN` - files on your machine",
   "- `read: gsv:PATH`, `write: gsv:PATH <- TEXT`, `ls: PATH` - the agent's own files",
   "- `remember: TEXT` - adds a line to MEMORY.md",
-  "- `delegate: AGENT TASK` - hands a task to another agent",
   "- `who are you?`, `who am I?` - what IDENTITY.md and USER.md say",
   "- `think: TEXT`, `slow: N`, `tools`",
 ].join("\n");
+const DELEGATE = "- `delegate: AGENT TASK` - hands a task to another agent";
+
+/** Only phrases that work now: delegation is offered as tools. */
+const helpFor = (tools: readonly ToolDefinition[]): string =>
+  tools.some((tool) => tool.name.startsWith("delegate_to_")) ? `${HELP}\n${DELEGATE}` : HELP;
 
 type Step =
   | { readonly text: string; readonly thinking?: string; readonly pace?: number }
@@ -133,12 +137,12 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
     case "help":
       return {
         text: isCommissioning(systemPrompt)
-          ? `${HELP}\n\nWe have not met yet (BOOTSTRAP.md). Say who we are: \`your name is Ada and I am Sam\`.`
-          : HELP,
+          ? `${helpFor(tools)}\n\nWe have not met yet (BOOTSTRAP.md). Say who we are: \`your name is Ada and I am Sam\`.`
+          : helpFor(tools),
       };
     default: {
       const text = fromIdentity(words, systemPrompt);
-      return text === undefined ? (meeting ?? { text: HELP }) : { text };
+      return text === undefined ? (meeting ?? { text: helpFor(tools) }) : { text };
     }
   }
 }

@@ -44,6 +44,9 @@ describe("[P4.2] demo model", () => {
     assert.deepEqual([calls, usage.costUsd], [[], 0]);
     assert.match(DEMO_NOTE, /demo model.*gsv config set model\.provider anthropic/);
   });
+  it("[F4] the note does not advise typing a key as an argument", () => {
+    assert.match(DEMO_NOTE, /`gsv config set apiKeys\.anthropic -`/);
+  });
   it("any other message gets the list of phrases and the note", async () => {
     for (const text of ["hello", "what can you do?", "run away", "", "read the room"]) {
       const { text: answer, calls } = await ask(text);
@@ -107,6 +110,10 @@ describe("[P4.2] demo model", () => {
       ["delegate_to_helper", { instructions: "do it" }],
     ]);
     assert.match((await ask("hi", native, "## Commissioning (BOOTSTRAP.md)\n\nMeet.")).text, /BOOTSTRAP\.md/);
+  });
+  it("[F3] lists only phrases that work", async () => {
+    assert.doesNotMatch((await ask("help")).text, /delegate/);
+    assert.match((await ask("help", [tool("delegate_to_helper")])).text, /`delegate: AGENT TASK`/);
   });
   it("streams slowly and stops immediately when it is aborted", async () => {
     const time = manualTime();

@@ -132,7 +132,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
     case 403:
       return failed(
         "model.auth",
-        `${who} refused the key (HTTP ${status}). Check \`apiKeys.${target.provider}\`: \`gsv config set apiKeys.${target.provider} <key>\`.${status === 403 ? quote : ""}`,
+        `${who} refused the key (HTTP ${status}). Check \`apiKeys.${target.provider}\`: \`gsv config set apiKeys.${target.provider} -\`.${status === 403 ? quote : ""}`,
         false,
       );
     case 402:

@@ -176,13 +176,13 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   if (!apiKey && !keyless && !authenticated) {
     return failure(
       "model.not_configured",
-      `No key is set for ${name}. Run \`gsv config set apiKeys.${ref.provider} <key>\`, or try the built-in demo model: \`gsv config set model.provider demo\`.`,
+      `No key is set for ${name}. Run \`gsv config set apiKeys.${ref.provider} -\`, or try the built-in demo model: \`gsv config set model.provider demo\`.`,
     );
   }
   if (wire === "anthropic-messages" && apiKey?.startsWith("sk-ant-oat")) {
     return failure(
       "model.auth",
-      `The key of ${name} is a subscription's login token, which other programs may not use. Create an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} <key>\`.`,
+      `The key of ${name} is a subscription's login token, which other programs may not use. Create an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} -\`.`,
     );
   }
   return {

@@ -31,7 +31,7 @@ describe("resolving a model's server", () => {
   it("[P4.4] a missing key names the exact command", () => {
     const { reason, message } = error(get({ provider: "openai", id: "gpt-4.1" }, undefined, none));
     assert.equal(reason, "model.not_configured");
-    assert.match(message, /`gsv config set apiKeys\.openai <key>`/);
+    assert.match(message, /`gsv config set apiKeys\.openai -`/);
   });
   it("[P5.6] image support comes from the settings first, then from the table", () => {
     const own = { provider: "custom", id: "m", baseUrl: "http://127.0.0.1:8080" };
