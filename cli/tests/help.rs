@@ -79,6 +79,14 @@ fn wrong_use_exits_with_2_and_says_what_is_meant() {
 }
 
 #[test]
+fn f7_the_help_says_that_the_workspace_does_not_confine_commands() {
+    let help = Home::new().gsv(["node", "--help"]).ok().stdout;
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("commands that it runs are not confined to it"), "{help}");
+    assert!(words.contains("the workspace never confines commands"), "{help}");
+}
+
+#[test]
 fn version_is_quick_and_reads_nothing() {
     let home = Home::new();
     home.write_config("not a config");

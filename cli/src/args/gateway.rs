@@ -30,10 +30,10 @@ pub struct Node {
     /// Name of this machine, the prefix of its tools [default: `node.id` of the local config]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// Folder that the agent works in [default: `node.workspace` of the local config, else the current folder]
+    /// Folder that the agent works in; commands that it runs are not confined to it [default: `node.workspace` of the local config, else the current folder]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Let the tools use files outside the workspace
+    /// Let the file tools use files outside the workspace too; the workspace never confines commands
     #[arg(long)]
     pub allow_outside: bool,
 }
