@@ -53,8 +53,7 @@ export function planFor(config: EffectiveConfig, access: ModelAccess, ai: Speech
   const url = addressOf(baseUrl ?? OPENAI_URL);
   if (url === undefined)
     return unset("`transcription.baseUrl` is not a valid address. Set it to something like `http://127.0.0.1:9000/v1`.");
-  if (key === undefined && baseUrl === undefined)
-    return unset("No key is set for transcription. Run `gsv config set apiKeys.openai -`.");
+  if (key === undefined && baseUrl === undefined) return unset("No key is set for transcription. Run `gsv config set apiKeys.openai -`.");
   // The OpenAI key is only sent to OpenAI and to the configured server.
   return {
     ok: true,
