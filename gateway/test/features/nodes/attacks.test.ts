@@ -3,6 +3,7 @@ import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type Asked, ADMIN, client, fakeSessions, gateway, last, node, type Peer, seed, token, until } from "../../support/gateway.ts";
+import { crash, later } from "./support.ts";
 
 let sessions: { readonly asked: Asked[]; of(what: string): Asked[] };
 let admin: Peer;
@@ -22,19 +23,9 @@ async function refOf(sessionKey: string): Promise<string> {
 }
 const dispatched = (callId: string, nodeId = "lap") =>
   gateway().dispatchTool({ callId, sessionKey: "agent:main:main", nodeId, tool: "Bash", args: {}, timeoutMs: 1000 });
-/** Everything in memory and every socket is lost, as when the process is killed. */
-const crash = (): Promise<void> => evictDurableObject(gateway(), { webSockets: "close" });
 const callIdOf = async (peer: Peer, at = 0): Promise<string> =>
   ((await until("the call", () => peer.events("tool.invoke")[at])).payload as { callId: string }).callId;
 const told = (): unknown[] => sessions.of("nodeChanged").map(({ args }) => args[0]);
-async function later(ms: number): Promise<void> {
-  const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + ms);
-  try {
-    await runInDurableObject(gateway(), (object) => object.alarm());
-  } finally {
-    now.mockRestore();
-  }
-}
 
 describe("[T4] [G3] a machine without a ledger connects again before its old link was seen to break", () => {
   test("a session hears that the link broke, then that the machine is there", async () => {
