@@ -6,13 +6,18 @@
  * Each finding comes with advice, often a command. `--fix` runs the commands that need no judgement, `--rust` adds clippy.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { NOT_SERVED_PATHS } from "../protocol/gen/config.ts";
+import type { TypeName } from "../protocol/gen/explain-table.ts";
+import { resolveCell } from "../protocol/runtime/cells.ts";
 import { circleFindings, type Graph, rustGraph, typescriptGraph } from "./check/circles.ts";
 import { type Finding, type RustPackage, rustFindings, type Sources, typescriptFindings } from "./check/dependency-rules.ts";
 import { languageFindings } from "./check/language.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
 import { privateNameFindings } from "./check/private-names.ts";
 import { documentFindings, ruleFindings } from "./check/rule-ids.ts";
+import { lineOfField, settingFindings, settingsOf } from "./check/settings.ts";
+import { startLanguageServer } from "./lib/language-server.ts";
 import { ROOT } from "./lib/root.ts";
 import { run } from "./lib/run.ts";
 
@@ -47,6 +52,31 @@ async function readSources(): Promise<Sources> {
 async function graph(): Promise<Graph> {
   const files = await sources();
   return new Map([...typescriptGraph(files), ...rustGraph(files)]);
+}
+
+/** Who reads which setting, by the type checker's own references. */
+async function unreadSettings(): Promise<Finding[]> {
+  const types = join(ROOT, "protocol", "gen", "types.ts");
+  const text = readFileSync(types, "utf8");
+  const settings = settingsOf("GsvConfig", (type) => resolveCell(["ref", type as TypeName]));
+  const server = await startLanguageServer(ROOT, bin("tsc"));
+  try {
+    // The gateway's project is loaded with one of its files.
+    server.open(join(ROOT, "gateway", "src", "app", "worker.ts"));
+    server.open(types);
+    const files = new Map<string, readonly string[]>();
+    for (const setting of settings) {
+      const line = lineOfField(text, setting);
+      const places = line === undefined ? [] : await server.references({ file: types, line, character: 2 });
+      files.set(
+        setting.path,
+        places.map(({ file }) => relative(ROOT, file).replaceAll("\\", "/")),
+      );
+    }
+    return settingFindings(settings, NOT_SERVED_PATHS, ({ path }) => files.get(path) ?? []);
+  } finally {
+    server.stop();
+  }
 }
 
 async function rustPackages(): Promise<RustPackage[]> {
@@ -122,6 +152,11 @@ const checks: Check[] = [
     name: "rules and their tests",
     advice: "write the rule or the test, or mark the rule (planned) (docs/promises.md, gateway/SPEC.md, protocol/SPEC.md)",
     look: async () => shown(ruleFindings(await sources())),
+  },
+  {
+    name: "settings and their readers",
+    advice: "read the setting, or list it as not served (protocol/src/config.ts)",
+    look: async () => shown(await unreadSettings()),
   },
   {
     name: "documents that are mentioned",

@@ -45,22 +45,9 @@ export const CONFIG_DEFAULTS = {
   "skills": {
     "entries": {}
   },
-  "toolApproval": {
-    "defaultDecision": "allow",
-    "rules": []
-  },
   "agents": {
     "list": [],
-    "bindings": [],
-    "defaultHeartbeat": {
-      "every": "30m",
-      "prompt": "Read HEARTBEAT.md and do what it says is due. If nothing needs attention, answer HEARTBEAT_OK.",
-      "target": "last",
-      "activeHours": {
-        "start": "08:00",
-        "end": "23:00"
-      }
-    }
+    "bindings": []
   },
   "compaction": {
     "enabled": true,
@@ -68,14 +55,11 @@ export const CONFIG_DEFAULTS = {
     "keepRecentTokens": 20000,
     "extractMemories": true
   },
-  "cron": {
-    "enabled": true,
-    "maxJobs": 200,
-    "maxRunsPerJobHistory": 200,
-    "maxConcurrentRuns": 4
-  },
   "userTimezone": "UTC"
 } as const;
 
 /** Dot form, `*` for one segment. */
 export const SECRET_PATHS = ["apiKeys.*","model.headers.*"] as const;
+
+/** Settings that nothing reads, with all below them. */
+export const NOT_SERVED_PATHS = ["toolApproval","cron","agents.defaultHeartbeat","agents.list.*.heartbeat"] as const;

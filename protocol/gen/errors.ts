@@ -178,6 +178,15 @@ export const ERRORS = {
     text: "The value is not valid for this setting.",
     hint: "Show the present value for comparison: `gsv config get <path>`.",
   },
+  "config.not_served": {
+    code: 513,
+    blame: "caller",
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "This version of GSV does not use this setting, so it was not stored.",
+    hint: "Show the settings that are in force: `gsv config get`.",
+  },
   "config.too_large": {
     code: 512,
     blame: "caller",

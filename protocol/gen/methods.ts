@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "f6aee68cddd9f93c";
+export const PROTOCOL_FINGERPRINT = "d5499ec2ed422cef";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -350,14 +350,14 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Sets one path. An unknown path or an invalid value is refused; the error names the nearest valid path or value. */
+  /** Sets one path. An unknown path, an invalid value and a setting that nothing reads are refused; the error names the nearest valid path or value. */
   "config.set": {
     params: "ConfigSetParams",
     result: "ConfigSetResult",
     callers: ["client"],
     scope: "admin",
     audit: { target: "path" },
-    errors: ["config.invalid", "config.too_large", "config.unknown_path"],
+    errors: ["config.invalid", "config.not_served", "config.too_large", "config.unknown_path"],
     deferred: false,
     idempotent: true,
   },

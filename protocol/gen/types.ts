@@ -857,6 +857,8 @@ export type ConfigGetResult = {
   path?: string;
   value?: unknown;
   config?: unknown;
+  /** At most 64 items. */
+  notInForce?: string[];
 };
 
 /** Parameters of `config.set`. */

@@ -200,28 +200,28 @@ export const CONFIG_DEFAULTS = {
   channels: { whatsapp: { dmPolicy: "pairing", allowFrom: [] }, discord: { dmPolicy: "pairing", allowFrom: [] } },
   session: { defaultResetPolicy: { mode: "daily", atHour: 4 }, mainKey: "main", dmScope: "main", identityLinks: {} },
   skills: { entries: {} },
-  toolApproval: { defaultDecision: "allow", rules: [] },
-  agents: {
-    list: [],
-    bindings: [],
-    defaultHeartbeat: {
-      every: "30m",
-      prompt: "Read HEARTBEAT.md and do what it says is due. If nothing needs attention, answer HEARTBEAT_OK.",
-      target: "last",
-      activeHours: { start: "08:00", end: "23:00" },
-    },
-  },
+  agents: { list: [], bindings: [] },
   compaction: { enabled: true, reserveTokens: 20000, keepRecentTokens: 20000, extractMemories: true },
-  cron: { enabled: true, maxJobs: 200, maxRunsPerJobHistory: 200, maxConcurrentRuns: 4 },
   userTimezone: "UTC",
 } as const;
 /** Paths (dot form, `*` for one segment) whose values are never shown. */
 export const SECRET_PATHS = ["apiKeys.*", "model.headers.*"] as const;
+/**
+ * Settings that no part of GSV reads yet, with all below them. They cannot be set; stored ones are kept and are not in force.
+ * `npm run check` compares this list with the readers.
+ */
+export const NOT_SERVED_PATHS = ["toolApproval", "cron", "agents.defaultHeartbeat", "agents.list.*.heartbeat"] as const;
 
 method("config.get", {
   doc: "Returns the effective configuration, or one path of it. Secrets are masked.",
   params: { path: t.optional(t.string(512)) },
-  result: { path: t.optional(t.string(512)), value: t.optional(t.json()), config: t.optional(t.json()) },
+  result: {
+    path: t.optional(t.string(512)),
+    value: t.optional(t.json()),
+    config: t.optional(t.json()),
+    /** Stored settings, at the path or below it, that this gateway does not read. They are no part of `config`. */
+    notInForce: t.optional(t.array(t.string(512), 64)),
+  },
   callers: ["client"],
   scope: "operate",
   audit: "none",
@@ -229,13 +229,13 @@ method("config.get", {
   idempotent: true,
 });
 method("config.set", {
-  doc: "Sets one path. An unknown path or an invalid value is refused; the error names the nearest valid path or value.",
+  doc: "Sets one path. An unknown path, an invalid value and a setting that nothing reads are refused; the error names the nearest valid path or value.",
   params: { path: t.string(512, { minLength: 1 }), value: t.json() },
   result: { ok: t.literal(true), path: t.string(512) },
   callers: ["client"],
   scope: "admin",
   audit: { target: "path" },
-  errors: ["config.unknown_path", "config.invalid", "config.too_large"],
+  errors: ["config.unknown_path", "config.not_served", "config.invalid", "config.too_large"],
   idempotent: true,
 });
 method("config.unset", {

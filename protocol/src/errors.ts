@@ -378,6 +378,12 @@ row(
   "The configuration would become too large.",
   "Remove settings that you do not need: `gsv config unset <path>`.",
 );
+row(
+  "config.not_served",
+  { code: 513, blame: "caller", http: 400, exit: 2 },
+  "This version of GSV does not use this setting, so it was not stored.",
+  "Show the settings that are in force: `gsv config get`.",
+);
 row("token.not_found", { code: 520, blame: "caller", http: 404, exit: 1 }, "There is no such token.", "List the tokens: `gsv token list`.");
 row(
   "token.limit",

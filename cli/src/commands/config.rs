@@ -15,6 +15,12 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
         ConfigCommand::Get { path } => {
             let one = path.is_some();
             let result = context.ask::<ConfigGet>(ConfigGetParams { path }).await?;
+            for setting in result.not_in_force.iter().flatten() {
+                let setting = one_line(setting, 200);
+                out.note(&format!(
+                    "{setting} is stored, but this version of GSV does not use it. Remove it: gsv config unset {setting}"
+                ));
+            }
             let all = result.config.filter(|_| !one);
             match all.or(result.value).unwrap_or(Value::Null) {
                 // A plain value is most useful without quotes.

@@ -220,6 +220,18 @@ pub const CONFIG_INVALID: ErrorReason = ErrorReason {
     hint: "Show the present value for comparison: `gsv config get <path>`.",
 };
 
+/// This version of GSV does not use this setting, so it was not stored.
+pub const CONFIG_NOT_SERVED: ErrorReason = ErrorReason {
+    reason: "config.not_served",
+    code: 513,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "This version of GSV does not use this setting, so it was not stored.",
+    hint: "Show the settings that are in force: `gsv config get`.",
+};
+
 /// The configuration would become too large.
 pub const CONFIG_TOO_LARGE: ErrorReason = ErrorReason {
     reason: "config.too_large",
@@ -1260,6 +1272,7 @@ pub const ERRORS: &[ErrorReason] = &[
     CHAT_EMPTY,
     CHAT_TOO_LONG,
     CONFIG_INVALID,
+    CONFIG_NOT_SERVED,
     CONFIG_TOO_LARGE,
     CONFIG_UNKNOWN_PATH,
     EDIT_AMBIGUOUS,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "f6aee68cddd9f93c";
+pub const PROTOCOL_FINGERPRINT: &str = "d5499ec2ed422cef";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -488,7 +488,7 @@ impl Method for ConfigGet {
     }
 }
 
-/// Sets one path. An unknown path or an invalid value is refused; the error names the nearest valid path or value.
+/// Sets one path. An unknown path, an invalid value and a setting that nothing reads are refused; the error names the nearest valid path or value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfigSet;
 impl Method for ConfigSet {

@@ -1249,6 +1249,9 @@ pub struct ConfigGetResult {
     pub value: Option<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub not_in_force: Option<Vec<String>>,
 }
 
 /// Parameters of `config.set`.

@@ -2,7 +2,7 @@
  * Resolves a model's name and the configuration to what a call needs: address, wire, key, headers, limits, price.
  * PURE. Its errors say what to set when something is missing; they never contain a key or a header's value.
  */
-import type { ModelPrice, ModelRef, ModelWire } from "../../../protocol/gen/types.ts";
+import type { ModelPrice, ModelRef, ModelWire, ProviderConfig } from "../../../protocol/gen/types.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../ports/run-context.ts";
 import { adviceFor, type ModelInfo, modelInfo, providerInfo } from "./catalog.ts";
@@ -64,7 +64,7 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
   const model = config.model;
   const mine = own(config.providers, ref.provider);
   const known = providerInfo(ref.provider);
-  const limits = (from: { images?: boolean; contextWindow?: number; maxTokens?: number; price?: ModelPrice } | undefined) => ({
+  const limits = (from: ProviderConfig | undefined) => ({
     ...(from?.images === undefined ? {} : { images: from.images }),
     ...(from?.contextWindow === undefined ? {} : { contextWindow: from.contextWindow }),
     ...(from?.maxTokens === undefined ? {} : { maxTokens: from.maxTokens }),

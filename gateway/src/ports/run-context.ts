@@ -1,5 +1,13 @@
 /** What a run gets from the gateway before it starts. */
-import type { AgentConfig, GsvConfig, NodeEntry } from "../../../protocol/gen/types.ts";
+import type {
+  AgentConfig,
+  GsvConfig,
+  LimitsConfig,
+  ModelConfig,
+  NodeEntry,
+  SessionConfig,
+  TimeoutsConfig,
+} from "../../../protocol/gen/types.ts";
 import type { SkillPin } from "./skills.ts";
 import type { ToolEntry } from "./tool-entry.ts";
 
@@ -25,9 +33,9 @@ export interface ModelAccess {
 
 /** GsvConfig with every default filled in (config/effective.ts) and every secret removed. */
 export interface EffectiveConfig extends GsvConfig {
-  readonly model: NonNullable<GsvConfig["model"]> & { readonly provider: string; readonly id: string };
-  readonly timeouts: { readonly llmMs: number; readonly toolMs: number };
-  readonly limits: { readonly stepsPerRun: number; readonly runMs: number; readonly runCostUsd: number };
-  readonly session: NonNullable<GsvConfig["session"]> & { readonly mainKey: string };
+  readonly model: ModelConfig & Required<Pick<ModelConfig, "provider" | "id">>;
+  readonly timeouts: Required<TimeoutsConfig>;
+  readonly limits: Required<LimitsConfig>;
+  readonly session: SessionConfig & Required<Pick<SessionConfig, "mainKey">>;
   readonly userTimezone: string;
 }

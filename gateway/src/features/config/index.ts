@@ -12,13 +12,17 @@ export const configFeature: FeatureDefinition<Ports, object> = {
   create: (ports) => ({ offers: {}, methods: configMethods(ports) }),
 };
 
+/** As many as the contract allows. */
+const MAX_LISTED = 64;
+
 const configMethods = ({ config }: Ports): Handlers => ({
   "config.get": (_caller, params) => {
     const read = config.read(params.path);
     if (!read.ok) return read;
-    const { path, value } = read.value;
-    if (path === undefined) return succeed({ config: value });
-    return succeed({ path, ...(value === undefined ? {} : { value }) });
+    const { path, value, notInForce } = read.value;
+    const idle = notInForce.length === 0 ? {} : { notInForce: notInForce.slice(0, MAX_LISTED) };
+    if (path === undefined) return succeed({ config: value, ...idle });
+    return succeed({ path, ...(value === undefined ? {} : { value }), ...idle });
   },
   "config.set": (_caller, params) => {
     const change = config.set(params.path, params.value);

@@ -7,9 +7,9 @@ import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError } from "../../ports/result.ts";
 import { fail } from "../outcome.ts";
-import { effective, MASK, masked } from "./effective.ts";
+import { effective, MASK, masked, notInForce } from "./effective.ts";
 import { formatPath, parsePath } from "./paths.ts";
-import { fit, isSecretPath, locate } from "./schema.ts";
+import { fit, isSecretPath, locate, notServedAt } from "./schema.ts";
 import { getAt, leavesOf, setAt, unsetAt } from "./tree.ts";
 
 type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
@@ -29,14 +29,24 @@ function find(text: string): Outcome<{ readonly segments: readonly string[]; rea
   return located.ok ? { ok: true, value: { segments, cell: located.cell } } : fail("config.unknown_path", located.problem);
 }
 
-/** The effective value at a path, masked; without a path the whole configuration. `undefined` where a setting has no value. */
-export function readPath(set: Readonly<GsvConfig>, path: string | undefined): Outcome<{ readonly path?: string; readonly value: unknown }> {
+/** The effective value at a path, masked; the whole without one. `value` is undefined where a setting has none. */
+export interface ConfigReading {
+  readonly path?: string;
+  readonly value: unknown;
+  /** Stored settings at the path or below it that nothing reads. */
+  readonly notInForce: readonly string[];
+}
+export function readPath(set: Readonly<GsvConfig>, path: string | undefined): Outcome<ConfigReading> {
   const shown = masked(effective(set));
-  if (path === undefined || path.trim() === "") return { ok: true, value: { value: shown } };
+  const idle = notInForce(set);
+  if (path === undefined || path.trim() === "") return { ok: true, value: { value: shown, notInForce: idle.map(formatPath) } };
   const found = find(path);
   if (!found.ok) return found;
   const { segments } = found.value;
-  return { ok: true, value: { path: formatPath(segments), value: getAt(shown, segments) } };
+  const own = notServedAt(segments);
+  const here = own === undefined ? idle.filter((setting) => segments.every((name, at) => name === setting[at])) : [own];
+  const value = getAt(own === undefined ? shown : masked(set), segments);
+  return { ok: true, value: { path: formatPath(segments), value, notInForce: value === undefined ? [] : here.map(formatPath) } };
 }
 
 export interface Change {
@@ -52,11 +62,25 @@ export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown):
   const name = formatPath(segments);
   const fitted = fit(cell, value, segments);
   if (!fitted.ok) return fail(fitted.kind === "unknown" ? "config.unknown_path" : "config.invalid", fitted.problem);
+  const idle = broughtIdle(set, segments, fitted.value);
+  if (idle !== undefined)
+    return fail("config.not_served", `This version of GSV does not use ${formatPath(idle)}, so it was not stored.`, IDLE_HINT);
   const kept = keepMasked(set, segments, fitted.value);
   if (!kept.ok) return kept;
   const next = setAt(set, segments, kept.value, emptyAt);
   if (next === undefined) return fail("config.invalid", `${name} would leave a gap in a list.`, "Use the position after the last item.");
   return settle(set, next, name);
+}
+
+const IDLE_HINT = "Show the settings that are in force: `gsv config get`.";
+/** A setting that nothing reads, and that the value would bring or change. An editor may send back what it was shown. */
+function broughtIdle(set: Readonly<GsvConfig>, at: readonly string[], value: unknown): readonly string[] | undefined {
+  for (const [below, leaf] of leavesOf(value)) {
+    const path = [...at, ...below];
+    const idle = notServedAt(path);
+    if (idle !== undefined && JSON.stringify(getAt(set, path)) !== JSON.stringify(leaf)) return idle;
+  }
+  return undefined;
 }
 
 const emptyAt = (path: readonly string[]): unknown => {
@@ -100,13 +124,8 @@ function settle(before: Readonly<GsvConfig>, next: unknown, path: string): Outco
 }
 
 function contradiction(config: Readonly<GsvConfig>): string | undefined {
-  const zones = [
-    config.userTimezone,
-    config.agents?.defaultHeartbeat?.activeHours?.timezone,
-    ...(config.agents?.list ?? []).map((agent) => agent.heartbeat?.activeHours?.timezone),
-  ];
-  const badZone = zones.find((zone) => zone !== undefined && !isTimezone(zone));
-  if (badZone !== undefined) return `${badZone.slice(0, 64)} is not a time zone; name one such as Europe/Berlin or UTC.`;
+  const zone = config.userTimezone;
+  if (zone !== undefined && !isTimezone(zone)) return `${zone} is not a time zone; name one such as Europe/Berlin or UTC.`;
   const ids = (config.agents?.list ?? []).map((agent) => agent.id);
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
   if (twice !== undefined) return `There are two agents with the id ${twice}.`;

@@ -3,12 +3,12 @@ import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import type { EffectiveConfig } from "../../ports/run-context.ts";
-import { isSecretPath } from "./schema.ts";
-import { getAt, leavesOf, mapLeaves, merge, unsetAt } from "./tree.ts";
+import { isSecretPath, notServedAt } from "./schema.ts";
+import { getAt, leavesOf, mapLeaves, merge, unsetAt, withoutAt } from "./tree.ts";
 
 /** The effective configuration, secrets included. Never leaves the Gateway object. */
 export function effective(set: Readonly<GsvConfig>): EffectiveConfig {
-  const merged = merge(CONFIG_DEFAULTS, set);
+  const merged = merge(CONFIG_DEFAULTS, inForce(set));
   if (!isEffective(merged)) throw new Error("the stored configuration does not fit the contract");
   return merged;
 }
@@ -16,6 +16,17 @@ export function effective(set: Readonly<GsvConfig>): EffectiveConfig {
 /** The defaults have every required field of EffectiveConfig, and no setting removes one. */
 const isEffective = (value: unknown): value is EffectiveConfig =>
   checkGsvConfig(value) && getAt(value, ["model", "provider"]) !== undefined;
+
+/** Stored settings that nothing reads, such as those of an earlier version. */
+export function notInForce(set: Readonly<GsvConfig>): readonly (readonly string[])[] {
+  const found = new Map<string, readonly string[]>();
+  for (const [path] of leavesOf(set)) {
+    const setting = notServedAt(path);
+    if (setting !== undefined) found.set(JSON.stringify(setting), setting);
+  }
+  return [...found.values()];
+}
+const inForce = (set: Readonly<GsvConfig>): unknown => notInForce(set).reduce<unknown>((rest, path) => withoutAt(rest, path), set);
 
 /** Shown instead of a secret. As a new value it means: keep the secret. */
 export const MASK = "********";

@@ -3,7 +3,7 @@
  * value. The contract decides and explains whether a value fits (`protocol/runtime/explain.ts`). A name from outside never reaches a
  * JavaScript prototype. PURE.
  */
-import { SECRET_PATHS } from "../../../../protocol/gen/config.ts";
+import { NOT_SERVED_PATHS, SECRET_PATHS } from "../../../../protocol/gen/config.ts";
 import { type Cell, fieldsOf, resolveCell } from "../../../../protocol/runtime/cells.ts";
 import { explainCell, problemText } from "../../../../protocol/runtime/explain.ts";
 import { isJsonObject, type JsonObject } from "../../../../protocol/runtime/json-object.ts";
@@ -68,12 +68,13 @@ const shown = (segments: readonly string[]): string => {
 };
 
 let allLeaves: readonly { readonly path: string; readonly name: string }[] | undefined;
-/** Every setting that can be named without knowing a map's keys or a list's length. */
+/** Every setting in use that can be named without knowing a map's keys or a list's length. */
 function leaves(): readonly { readonly path: string; readonly name: string }[] {
   if (allLeaves !== undefined) return allLeaves;
   const found: { path: string; name: string }[] = [];
   const visit = (cell: Cell, path: readonly string[]): void => {
     const here = resolveCell(cell);
+    if (notServedAt(path) !== undefined) return;
     if (here[0] === "struct" && path.length < 6) for (const field of fieldsOf(here[1])) visit(field.cell, [...path, field.name]);
     else if (path.length > 0) found.push({ path: formatPath(path), name: path.at(-1) ?? "" });
   };
@@ -150,9 +151,19 @@ function coerceEntries(cell: Cell, entries: JsonObject, path: readonly string[])
   return accept(Object.fromEntries(out));
 }
 
-const secretPatterns = SECRET_PATHS.map((path) => path.split("."));
+const patternsOf = (paths: readonly string[]): readonly (readonly string[])[] => paths.map((path) => path.split("."));
+/** Whether a pattern stands for the beginning of a path, or for all of it. */
+const begins = (pattern: readonly string[], path: readonly string[]): boolean =>
+  pattern.length <= path.length && pattern.every((name, index) => name === "*" || name === path[index]);
+
+const secrets = patternsOf(SECRET_PATHS);
 /** Whether the value at exactly this path is a secret. */
 export const isSecretPath = (segments: readonly string[]): boolean =>
-  secretPatterns.some(
-    (pattern) => pattern.length === segments.length && pattern.every((name, index) => name === "*" || name === segments[index]),
-  );
+  secrets.some((pattern) => pattern.length === segments.length && begins(pattern, segments));
+
+const notServed = patternsOf(NOT_SERVED_PATHS);
+/** The setting that contains this path and that nothing reads, if there is one. */
+export function notServedAt(segments: readonly string[]): readonly string[] | undefined {
+  const pattern = notServed.find((candidate) => begins(candidate, segments));
+  return pattern && segments.slice(0, pattern.length);
+}

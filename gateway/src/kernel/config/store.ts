@@ -1,6 +1,6 @@
 /** Stores the configuration: the settings, the effective values, and a version that changes with each change. Only `access` gives secrets. */
 import { type AgentConfig, asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
-import { type Change, readPath, setPath, unsetPath } from "./change.ts";
+import { type Change, type ConfigReading, readPath, setPath, unsetPath } from "./change.ts";
 import { effective, secretValues, withoutSecrets } from "./effective.ts";
 import { persistedObject, snapshot } from "../../platform/persisted-object.ts";
 import type { Database } from "../../platform/sql.ts";
@@ -66,8 +66,8 @@ export class Config {
     return this.effective().agents?.list?.find((agent) => agent.id === agentId) ?? { id: asAgentId(agentId) };
   }
 
-  /** For display: secrets are masked. */
-  read(path: string | undefined): Result<{ readonly path?: string; readonly value: unknown }> {
+  /** What may be shown: secrets masked. */
+  read(path: string | undefined): Result<ConfigReading> {
     return readPath(this.#load().set, path);
   }
 

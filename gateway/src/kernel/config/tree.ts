@@ -53,6 +53,14 @@ export function unsetAt(root: unknown, segments: readonly string[]): unknown {
   return Object.keys(tree).length === 0 ? undefined : tree;
 }
 
+/** The tree without one property; what this leaves empty stays, so that lists keep their positions. */
+export function withoutAt(root: unknown, segments: readonly string[]): unknown {
+  const [name, ...rest] = segments;
+  if (name === undefined || typeof root !== "object" || root === null || !Object.hasOwn(root, name)) return root;
+  if (rest.length > 0) return setAt(root, [name], withoutAt(getAt(root, [name]), rest), () => undefined);
+  return Object.fromEntries(Object.entries(root).filter(([key]) => key !== name));
+}
+
 /** `over` laid on `base`: objects merge, everything else (lists too) replaces. */
 export function merge(base: unknown, over: unknown): unknown {
   if (over === undefined) return base;

@@ -1,0 +1,61 @@
+/** Settings that nothing reads: refused when they are set, kept and shown as not in force when an earlier version stored them. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+import { asAgentId } from "../../../../protocol/gen/types.ts";
+import { readPath, setPath, unsetPath } from "./change.ts";
+import { effective } from "./effective.ts";
+
+const reasonOf = (outcome: ReturnType<typeof setPath>): string => (outcome.ok ? "ok" : outcome.error.reason);
+const MAIN = asAgentId("main");
+
+describe("[F1] a setting that nothing reads", () => {
+  test("is refused with a reason of its own, alone and inside a larger value", () => {
+    const refused = setPath({}, "toolApproval.defaultDecision", "deny");
+    assert.ok(!refused.ok);
+    assert.equal(refused.error.reason, "config.not_served");
+    assert.match(refused.error.message, /does not use toolApproval, so it was not stored/);
+    assert.equal(reasonOf(setPath({}, "toolApproval", { rules: [] })), "config.not_served");
+    assert.equal(reasonOf(setPath({}, "toolApproval", {})), "config.not_served");
+  });
+
+  test("has no default, so that the settings in force do not show it", () => {
+    assert.ok(!Object.hasOwn(effective({}), "toolApproval"));
+  });
+
+  const stored: GsvConfig = {
+    userTimezone: "Europe/Berlin",
+    toolApproval: { defaultDecision: "deny" },
+    agents: { list: [{ id: MAIN, description: "the first", heartbeat: { every: "1h" } }] },
+  };
+
+  test("of an earlier version is kept, and no run gets it", () => {
+    const inForce = effective(stored);
+    assert.equal(inForce.userTimezone, "Europe/Berlin");
+    assert.ok(!Object.hasOwn(inForce, "toolApproval"));
+    assert.deepEqual(inForce.agents?.list, [{ id: MAIN, description: "the first" }]);
+  });
+
+  test("of an earlier version is shown as not in force", () => {
+    const whole = readPath(stored, undefined);
+    assert.ok(whole.ok);
+    assert.deepEqual(whole.value.notInForce, ["toolApproval", "agents.list.0.heartbeat"]);
+    assert.ok(!JSON.stringify(whole.value.value).includes("deny"));
+    const part = readPath(stored, "toolApproval.defaultDecision");
+    assert.ok(part.ok);
+    assert.deepEqual([part.value.value, part.value.notInForce], ["deny", ["toolApproval"]]);
+    const other = readPath(stored, "userTimezone");
+    assert.ok(other.ok);
+    assert.deepEqual(other.value.notInForce, []);
+  });
+
+  test("of an earlier version blocks no other change, may be sent back unchanged, and can be removed", () => {
+    const other = setPath(stored, "model.provider", "openai");
+    assert.ok(other.ok);
+    assert.deepEqual(other.value.config.toolApproval, stored.toolApproval);
+    assert.equal(reasonOf(setPath(stored, "agents.list", stored.agents?.list)), "ok");
+    assert.equal(reasonOf(setPath(stored, "agents.list[0].heartbeat.every", "2h")), "config.not_served");
+    const removed = unsetPath(stored, "toolApproval");
+    assert.ok(removed.ok && removed.value.wasSet && removed.value.config.toolApproval === undefined);
+  });
+});
