@@ -18,6 +18,7 @@ type Role = keyof typeof ROLES;
 const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, name);
 const methods = Object.keys(METHODS).filter(isMethod);
 const NOT_SERVED: ReadonlySet<string> = new Set([
+  "heartbeat.status",
   "heartbeat.start",
   "heartbeat.trigger",
   "transfer.meta",

@@ -97,6 +97,22 @@ describe("the first frame", () => {
     expect(features.events).toEqual(["chat", "presence", "session", "tool.progress"]);
   });
 
+  test("[F2] hello-ok lists no method of heartbeats and schedules, they are not served, and their settings are refused", async () => {
+    const peer = await open();
+    const { features } = await peer.ok<{ features: { methods: string[] } }>("connect", connectParams("client", "one", ADMIN));
+    expect(features.methods.filter((name) => /^(heartbeat|cron)\./.test(name))).toEqual([]);
+    expect((await peer.refused("heartbeat.status")).reason).toBe("method.not_served");
+    await peer.ok("config.set", { path: "agents.list", value: [{ id: "main" }] });
+    for (const [path, value] of [
+      ["cron.enabled", true],
+      ["cron.maxJobs", 3],
+      ["agents.defaultHeartbeat.every", "5m"],
+      ["agents.list[0].heartbeat.every", "5m"],
+      ["agents.list", [{ id: "main", heartbeat: { every: "5m" } }]],
+    ] as const)
+      expect((await peer.refused("config.set", { path, value })).reason, path).toBe("config.not_served");
+  });
+
   test("[H1][S1] any other first request is an error and closes the socket", async () => {
     for (const first of [
       { type: "req", id: "a", method: "sessions.list" },

@@ -115,7 +115,6 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       const done = await hub.pairing.reject(channel.toLowerCase(), senderId, `client:${connection.principal.id}`);
       return done ? succeed({ rejected: true, senderId: done.senderId }) : noRequest(senderId);
     },
-    "heartbeat.status": () => succeed({ agents: {} }),
   };
 }
 
