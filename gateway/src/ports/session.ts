@@ -64,6 +64,9 @@ export interface ReplyRoute {
 
 export type ToolResultTaken = "taken" | "duplicate" | "late" | "unknown";
 
+/** `early`: the result of the process's call is not here yet, and the event may be sent again. */
+export type ExecEventTaken = "taken" | "duplicate" | "early" | "unknown";
+
 export interface NodeChange {
   readonly nodeId: string;
   readonly online: boolean;
@@ -80,7 +83,7 @@ export interface SessionPort {
   toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken>;
   /** Answers the ids of the session's open calls on that node. */
   nodeChanged(change: NodeChange): Promise<readonly string[]>;
-  execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown">;
+  execEvent(nodeId: string, event: NodeExecEventParams): Promise<ExecEventTaken>;
   get(): Promise<Result<SessionGetResult>>;
   stats(): Promise<Result<SessionStatsResult>>;
   patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>>;

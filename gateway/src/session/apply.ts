@@ -76,7 +76,10 @@ export class Applier {
       };
       const step = reduce(state, { ...body, ...stamp });
       const { answer } = step;
-      const seen = key === undefined || answer === undefined || answer.type === "refused" ? undefined : { key, answer, at: wall };
+      const seen =
+        key === undefined || answer === undefined || answer.type === "refused" || answer.type === "unknown"
+          ? undefined
+          : { key, answer, at: wall };
       if (step.state !== state) {
         checkStep(state, step);
         store.write(before, step, seen);

@@ -83,7 +83,7 @@ export function execMessage(nodeId: string, event: NodeExecEventParams, runId: s
     failed:
       event.signal === undefined
         ? `failed${event.exitCode === undefined ? "" : ` with exit code ${event.exitCode}`}`
-        : `was ended by ${event.signal}`,
+        : `was ended by ${/^[A-Z0-9+-]{1,32}$/.test(event.signal) ? event.signal : "a signal"}`,
     timed_out: "was ended because it took too long",
   }[event.event];
   const took =

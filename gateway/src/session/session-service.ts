@@ -24,8 +24,19 @@ import {
 import type { ContentBlock } from "../ports/messages.ts";
 import { type GsvError, type Result, succeed } from "../ports/result.ts";
 import type { SearchRows } from "../ports/search.ts";
-import type { NodeChange, RunEnd, SessionIdentity, SessionNote, SessionPort, SessionSend, ToolResultTaken } from "../ports/session.ts";
-import { nodeOf } from "../calls/open-call.ts";
+import type {
+  ExecEventTaken,
+  NodeChange,
+  RunEnd,
+  SessionIdentity,
+  SessionNote,
+  SessionPort,
+  SessionSend,
+  ToolResultTaken,
+} from "../ports/session.ts";
+import { nodeOf, sameTarget } from "../calls/open-call.ts";
+import { isProcessId } from "../calls/processes.ts";
+import { mayReport } from "../calls/rules.ts";
 import type { Applied } from "./apply.ts";
 import { CommandRunner, repeated } from "./command-runner.ts";
 import { directiveOnlyText } from "./commands.ts";
@@ -237,17 +248,20 @@ export class SessionService implements SessionPort {
     const open = run?.phase === "acting" ? run.calls.filter((call) => nodeOf(call) === nodeId) : [];
     return Promise.resolve(open.map(({ callId }) => callId));
   }
-  execEvent(nodeId: string, event: NodeExecEventParams): Promise<"taken" | "duplicate" | "unknown"> {
+  execEvent(nodeId: string, event: NodeExecEventParams): Promise<ExecEventTaken> {
     const state = this.#driver.state;
-    if (!state || (event.callId !== undefined && !isOwnCallId(state, event.callId))) return Promise.resolve("unknown");
+    if (!state || !isProcessId(event.sessionId) || (event.callId !== undefined && !isOwnCallId(state, event.callId)))
+      return Promise.resolve("unknown");
     // The call's own result has already told of the start.
     if (event.event === "started") return Promise.resolve("taken");
     const incoming = execMessage(nodeId, event, `exec-${this.#ports.freshId()}`, this.#driver.wall());
-    const { duplicate } = this.#driver.apply(
-      { type: "ExecEnded", incoming, bytes: jsonBytes(incoming) },
+    const { answer, duplicate } = this.#driver.apply(
+      { type: "ExecEnded", nodeId, processId: event.sessionId, incoming, bytes: jsonBytes(incoming) },
       { key: `e:${nodeId}:${event.eventId}` },
     );
-    return Promise.resolve(duplicate ? "duplicate" : "taken");
+    if (duplicate) return Promise.resolve("duplicate");
+    if (answer?.type !== "unknown") return Promise.resolve("taken");
+    return Promise.resolve(event.callId !== undefined && mayStillReport(state, nodeId, event.callId) ? "early" : "unknown");
   }
 
   // ---------------------------------------------------------------- looking
@@ -377,3 +391,9 @@ export class SessionService implements SessionPort {
   }
 }
 const noop = (): void => {};
+/** The node has the call, and its result is not here yet. */
+function mayStillReport({ run, closed }: State, nodeId: string, callId: string): boolean {
+  const from = { kind: "node", nodeId } as const;
+  const isOpen = run.phase === "acting" && run.calls.some((call) => call.callId === callId && mayReport(call, from));
+  return isOpen || closed.some((call) => call.callId === callId && sameTarget(call.target, from));
+}

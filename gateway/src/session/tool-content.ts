@@ -4,6 +4,7 @@ import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
 import { ToolOutcomeValues } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import { runningProcess } from "../calls/processes.ts";
 import { sentence } from "../ports/result.ts";
 import type { ContentBlock } from "../ports/messages.ts";
 import type { GsvError } from "../ports/result.ts";
@@ -13,6 +14,8 @@ export interface ToolReport {
   readonly content: readonly Block[];
   readonly outcome: ToolOutcome;
   readonly reason?: string;
+  /** The call's command goes on in the background, under this name. */
+  readonly processId?: string;
 }
 
 /** Text as it is; `{content: [blocks]}` and lists of blocks as blocks; anything else as JSON. */
@@ -42,7 +45,8 @@ function asBlock(value: unknown): Block | undefined {
 export function fromNode(result: ToolResultParams): ToolReport {
   const outcome = ToolOutcomeValues.find((known) => known === result.outcome) ?? (result.error === undefined ? "ok" : "error");
   const reason = result.reason === undefined ? {} : { reason: result.reason };
-  if (outcome === "ok") return { content: toContent(result.result), outcome, ...reason };
+  const processId = outcome === "ok" ? runningProcess(result.result) : undefined;
+  if (outcome === "ok") return { content: toContent(result.result), outcome, ...reason, ...(processId === undefined ? {} : { processId }) };
   const known = result.result === undefined ? [] : toContent(result.result);
   return { content: [{ type: "text", text: result.error ?? explain(outcome) }, ...known], outcome, ...reason };
 }

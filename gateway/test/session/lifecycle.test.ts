@@ -374,14 +374,18 @@ describe("reads and settings", () => {
   });
   it("the end of a background process wakes the agent, once", async () => {
     const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
     const s = newSession();
-    stage.auto = () => says("fine");
+    stage.auto = (request) => (request.messages.at(-1)?.role === "user" ? says("", [{ name: "lap__Bash", arguments: {} }]) : says("fine"));
     await s.send("a");
+    const { callId } = await until("the dispatch", () => stage.dispatches[0]);
+    stage.auto = () => says("fine");
+    await s.port.toolResult("lap", { callId: asCallId(callId), outcome: "ok", result: { status: "running", sessionId: "build" } });
     await stage.ended("run-a");
     const event = { eventId: "e1", sessionId: "build", event: "finished", exitCode: 0, outputTail: "ok" } as const;
     expect([await s.port.execEvent("lap", event), await s.port.execEvent("lap", event)]).toEqual(["taken", "duplicate"]);
-    await until("the agent's word", async () => value(await s.port.preview(10)).messages.length === 4);
-    expect(JSON.stringify(value(await s.port.preview(10)).messages[2])).toContain("background process build on lap");
+    await until("the agent's word", async () => value(await s.port.preview(10)).messages.length === 6);
+    expect(JSON.stringify(value(await s.port.preview(10)).messages[4])).toContain("background process build on lap");
   });
   it("[G4] a long result is kept whole in the agent's folder", async () => {
     const stage = new Stage().open();

@@ -1,6 +1,7 @@
 /** Runs whose message came over a platform: their end is sent there once, and people see that the agent is typing. */
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { asCallId } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../../src/ports/gateway.ts";
 import type { ReplyCall } from "../../src/ports/channels.ts";
 import type { ReplyRoute } from "../../src/ports/session.ts";
@@ -140,9 +141,12 @@ describe("[P9] [P10] the end of a run", () => {
   it("the end of a background process is sent to the platform that started it", async () => {
     const stage = new Stage().open();
     stage.tools = [onNode("lap", "Bash")];
-    stage.auto = () => says("Done");
+    stage.auto = (request) => (request.messages.at(-1)?.role === "user" ? says("", [{ name: "lap__Bash", arguments: {} }]) : says("Done"));
     const s = newSession();
     await over(s, "a");
+    const { callId } = await until("the dispatch", () => stage.dispatches[0]);
+    stage.auto = () => says("Done");
+    await s.port.toolResult("lap", { callId: asCallId(callId), outcome: "ok", result: { status: "running", sessionId: "x1" } });
     await until("the answer", () => sent(stage).length === 1);
     await quiet(s);
     await s.port.execEvent("lap", { eventId: "x1", sessionId: "x1", event: "finished", exitCode: 0 });

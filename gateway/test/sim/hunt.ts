@@ -79,7 +79,7 @@ export async function random(from: number, seeds: number, sum: Tally): Promise<v
 /** What seldom happens by chance: a full queue, runs that get nowhere, a channel that is gone, notes beside everything else. */
 export async function corners(from: number, seeds: number, sum: Tally): Promise<void> {
   for (let seed = from; seed < from + seeds; seed++) {
-    await one({ seed, messages: 1, flood: true }, sum);
+    await one({ seed, messages: 4, flood: true }, sum);
     await one({ seed, messages: 3, crashRate: 0.6, faults: true, actions: true, turnover: true }, sum);
     await one({ seed, messages: 4, channelGone: true }, sum);
     await one({ seed, messages: 6, notes: true, actions: true, faults: true, turnover: seed % 2 === 0 }, sum);

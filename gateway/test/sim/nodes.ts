@@ -32,6 +32,12 @@ export interface Ended {
   readonly outcome: ToolOutcome;
   readonly text: string;
 }
+/** A command that goes on in the background after its call has ended. */
+export interface Background {
+  readonly callId: string;
+  readonly processId: string;
+}
+const processOf = (callId: string): string => `p.${callId.replaceAll("/", ".")}`;
 
 export class FakeNode {
   readonly id: string;
@@ -41,6 +47,8 @@ export class FakeNode {
   readonly starts = new Map<string, number>();
   /** What really happened, for the oracle. */
   readonly ended: Ended[] = [];
+  /** Processes whose end has not been told. */
+  readonly background: Background[] = [];
   readonly #ports: NodePorts;
   readonly #calls = new Map<string, Call>();
   /** A new one after each crash of the node's process. */
@@ -106,10 +114,18 @@ export class FakeNode {
     call.outcome = outcome;
     call.text = text;
     this.ended.push({ callId: call.callId, outcome, text });
+    if (this.#inBackground(call)) this.background.push({ callId: call.callId, processId: processOf(call.callId) });
     this.#report(call);
     if (this.#ports.faulty() && this.#ports.rng.chance(0.1)) this.#report(call);
   }
 
+  #inBackground({ outcome, tool }: Call): boolean {
+    return this.ledger && outcome === "ok" && tool === "Bash";
+  }
+  #resultOf(call: Call): unknown {
+    if (!this.#inBackground(call)) return call.text;
+    return { content: [{ type: "text", text: call.text }], status: "running", sessionId: processOf(call.callId) };
+  }
   #report(call: Call): void {
     const link = this.#link;
     const { rng, time } = this.#ports;
@@ -121,7 +137,7 @@ export class FakeNode {
       }
       const result: ToolResultParams =
         call.outcome === "ok"
-          ? { callId: asCallId(call.callId), outcome: "ok", result: call.text }
+          ? { callId: asCallId(call.callId), outcome: "ok", result: this.#resultOf(call) }
           : { callId: asCallId(call.callId), outcome: call.outcome, error: call.text };
       this.#ports.result(this.id, result).then(
         () => {

@@ -138,14 +138,38 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   };
   const plan = (work: () => void): void => at(rng.int(0, busyMs), work);
 
-  const processEnds = (eventId: string): void => {
-    const once = (): Promise<string> =>
-      world.call((service) => service.execEvent("lap", { eventId, sessionId: eventId, event: "finished", exitCode: 0 }));
+  const processEnds = (): void => {
+    const process = world.nodes.flatMap(({ background }) => background.splice(0, 1))[0];
+    if (process === undefined) return;
+    const { callId, processId } = process;
+    const once = async (): Promise<string> => {
+      const event = {
+        eventId: processId,
+        sessionId: processId,
+        callId: asCallId(callId),
+        event: "finished",
+        exitCode: 0,
+      } as const;
+      const answer = await world.call((service) => service.execEvent("lap", event));
+      if (answer === "early") throw new Error("the result of the call is still on its way");
+      return answer;
+    };
     insist(once, (answer) => {
-      // Before the first message there is no session that a process could belong to.
-      if (answer === "unknown") return;
-      execs.push(eventId);
+      // The session gave the call up long ago, and the result that named the process came to nothing.
+      if (answer === "unknown") {
+        const isNamed = world.disk.everything.some((row) => row.kind === "toolResult" && row.callId === callId && row.outcome === "ok");
+        if (isNamed) world.problem(`the end of ${processId} was dropped, and the result of its call named it`);
+        return;
+      }
+      execs.push(processId);
       if (rng.chance(0.3)) insist(once, () => {});
+      insist(
+        () =>
+          world.call((service) => service.execEvent("lap", { eventId: `${processId}-forged`, sessionId: processId, event: "finished" })),
+        (second) => {
+          if (second !== "unknown") world.problem(`a second end of ${processId} was ${second}`);
+        },
+      );
     });
   };
 
@@ -176,10 +200,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     if (rng.chance(0.5))
       plan(() => void world.call((service) => service.compact(rng.chance(0.5) ? rng.int(1, 6) : undefined)).catch(() => {}));
     if (rng.chance(0.2)) plan(() => void world.call((service) => service.patch({ label: "sim" })).catch(() => {}));
-    for (let count = rng.int(0, 2); count > 0; count--) {
-      const eventId = `x${count}`;
-      plan(() => processEnds(eventId));
-    }
+    for (let count = rng.int(0, 2); count > 0; count--) plan(processEnds);
   }
   if (notes) {
     for (let count = rng.int(1, 4); count > 0; count--) {
@@ -197,13 +218,21 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     }
   }
   if (flood) {
-    for (const [index, extraChars] of FLOOD_CHARS.entries())
-      at(index, () => {
-        const message: Sent = { messageId: `f${index}`, runId: `run-f${index}`, extraChars, state: "pending" };
-        sent.push(message);
-        send(message);
-      });
-    at(FLOOD_CHARS.length + 1, () => processEnds("flooded"));
+    const fill = (): void => {
+      for (const [index, extraChars] of FLOOD_CHARS.entries())
+        at(index, () => {
+          const message: Sent = { messageId: `f${index}`, runId: `run-f${index}`, extraChars, state: "pending" };
+          sent.push(message);
+          send(message);
+        });
+      at(FLOOD_CHARS.length + 1, processEnds);
+    };
+    // The end of a process is to find the queue full: there must be one, and its call's result must have arrived.
+    const begin = (tries: number): void => {
+      if (tries === 0 || world.nodes.some(({ background }) => background.length > 0)) at(1000, fill);
+      else at(200, () => begin(tries - 1));
+    };
+    begin(100);
   }
   if (turnover) {
     plan(() => void world.call((service) => service.compact(undefined)).catch(() => {}));

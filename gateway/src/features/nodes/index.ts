@@ -9,6 +9,7 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import type { Result } from "../../ports/result.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import { isOpenedFor, machinesFor } from "../../tools/guest-tools.ts";
+import { runningProcess } from "../../calls/processes.ts";
 import type { ToolAccess } from "../../tools/registry.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { CallStore } from "./call-store.ts";
@@ -18,6 +19,7 @@ import { logMethods, NodeLogs } from "./logs.ts";
 import { NODE_HISTORY, NODE_MIGRATIONS } from "./migrations.ts";
 import { nodeMethods } from "./node-methods.ts";
 import { nodeProblem, Nodes } from "./store.ts";
+import { ProcessStore } from "./process-store.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { toolMethods } from "./tool-methods.ts";
 import { NODE_TOOLS } from "./tools.ts";
@@ -49,6 +51,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
   create(ports) {
     const { arm, background, config, connections, database, ids, now, sessions, ask } = ports;
     const nodes = new Nodes(database);
+    const processes = new ProcessStore(database);
     const dispatch = new NodeDispatch({ connections, now, arm });
     const calls = new ClientCalls({ store: new CallStore(database), dispatch, connections, now, arm, freshName: ids.name });
     const links = new NodeLinks({ connections, nodes, sessions, calls, dispatch, ask, now, background });
@@ -67,6 +70,10 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
       ask,
       audit: ports.audit,
       access: (sessionKey) => access(named(sessionKey)),
+      reported: (nodeId, ref, { result }) => {
+        const processId = nodes.offer(nodeId)?.ledger === false ? runningProcess(result) : undefined;
+        if (processId !== undefined) processes.started(nodeId, processId, ref, now());
+      },
       arrival: (nodeId) => links.arrival(nodeId),
     });
     const logs = new NodeLogs({ calls, connections, nodes });
@@ -86,7 +93,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
         },
       },
       methods: {
-        ...nodeMethods({ connections, nodes, links, sessions, ask }),
+        ...nodeMethods({ connections, nodes, processes, links, sessions, ask }),
         ...logMethods(logs),
         ...toolMethods({ ...ports, nodes, links, calls, sessionCalls }),
       },

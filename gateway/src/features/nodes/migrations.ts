@@ -100,4 +100,12 @@ export const NODE_MIGRATIONS: readonly Migration[] = [
       sql.exec("DROP TABLE pending_calls");
     },
   },
+  {
+    name: "background processes of nodes that do not name their calls",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE node_processes(
+        node TEXT NOT NULL, process TEXT NOT NULL, ref TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY(node, process)
+      ) STRICT, WITHOUT ROWID`);
+    },
+  },
 ];

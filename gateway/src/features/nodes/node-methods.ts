@@ -6,15 +6,17 @@ import { fail } from "../../kernel/outcome.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { NodeLinks } from "./links.ts";
+import type { ProcessStore } from "./process-store.ts";
 import type { Nodes } from "./store.ts";
 
 export interface NodeMethodPorts extends SessionsPort {
   readonly connections: Connections;
   readonly nodes: Nodes;
+  readonly processes: ProcessStore;
   readonly links: NodeLinks;
 }
 
-export const nodeMethods = ({ connections, nodes, links, sessions, ask }: NodeMethodPorts): Handlers => ({
+export const nodeMethods = ({ connections, nodes, processes, links, sessions, ask }: NodeMethodPorts): Handlers => ({
   "nodes.list": () => {
     const list = [...nodes.list((nodeId) => connections.isOnline(nodeId))];
     return succeed({ nodes: list, count: list.length });
@@ -28,13 +30,19 @@ export const nodeMethods = ({ connections, nodes, links, sessions, ask }: NodeMe
     return succeed({ ok: true, nodeId, removed: nodes.forget(nodeId), disconnected: node !== undefined });
   },
   "node.exec.event": async ({ connection, now }, params) => {
+    const nodeId = connection.principal.id;
     const owner = params.callId === undefined ? undefined : ownerOf(params.callId);
-    const key = owner?.kind === "session" ? sessions.keyOf(owner.ref) : undefined;
+    const named = owner?.kind === "session" ? owner.ref : undefined;
+    const ref = params.callId === undefined ? processes.refOf(nodeId, params.sessionId) : named;
+    const key = ref === undefined ? undefined : sessions.keyOf(ref);
     // A process that a client started has no session to wake.
     if (key === undefined) return succeed({ ok: true, dropped: true });
-    // The event may start a run, so the session counts as active.
+    const taken = await ask(key, (session) => session.execEvent(nodeId, params));
+    if (taken === "early") return fail("session.busy", "The call that started this process has no result yet.", "Send the result first.");
+    if (taken === "unknown") return succeed({ ok: true, dropped: true });
+    // The event may have started a run, so the session counts as active.
     sessions.touch(key, now);
-    const taken = await ask(key, (session) => session.execEvent(connection.principal.id, params));
-    return succeed(taken === "unknown" ? { ok: true, dropped: true } : { ok: true });
+    if (params.event !== "started") processes.ended(nodeId, params.sessionId);
+    return succeed({ ok: true });
   },
 });

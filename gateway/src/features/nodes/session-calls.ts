@@ -16,6 +16,8 @@ export interface SessionCallPorts {
   readonly audit: Pick<KernelPorts["audit"], "append">;
   /** What a session may use now, by its key. */
   readonly access: (sessionKey: string) => ToolAccess;
+  /** A result came for a session's call; the session has not looked at it yet. */
+  readonly reported: (nodeId: string, ref: string, result: ToolResultParams) => void;
   /** Resolves when it is known whether a machine that is about to come back did. */
   readonly arrival: (nodeId: string) => Promise<void>;
 }
@@ -44,6 +46,8 @@ export class SessionCalls {
   async result(nodeId: string, ref: string, result: ToolResultParams): Promise<boolean> {
     const key = this.#ports.sessions.keyOf(ref);
     if (key === undefined) return false;
+    // Before the session answers: the node may tell the end of the process at once.
+    this.#ports.reported(nodeId, ref, result);
     const taken = await this.#ports.ask(key, (session) => session.toolResult(nodeId, result));
     // Only now has the session the result. After a failure before this, the machine keeps the result and sends it again (W6).
     this.#ports.dispatch.ended(nodeId, result.callId);

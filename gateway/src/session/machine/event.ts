@@ -67,8 +67,14 @@ export type EventBody =
       readonly bytes: number;
       readonly resetDue?: "daily" | "idle";
     }
-  /** A background process ended; the agent is woken with a message. A full queue turns it into a note. */
-  | { readonly type: "ExecEnded"; readonly incoming: IncomingMessage; readonly bytes: number }
+  /** A background process ended; the agent is woken with a message. A full queue, or too many of them, turns it into a note. */
+  | {
+      readonly type: "ExecEnded";
+      readonly nodeId: string;
+      readonly processId: string;
+      readonly incoming: IncomingMessage;
+      readonly bytes: number;
+    }
   | {
       readonly type: "ModelReplied";
       readonly effectId: string;
@@ -127,6 +133,8 @@ export type EventBody =
       readonly durationMs?: number;
       /** Files that the tool attaches to the run's answer. */
       readonly files?: readonly MediaBlock[];
+      /** The call ended, and a process that it started goes on under this name. */
+      readonly processId?: string;
     }
   /** Recordings of a message were turned into text: the message's row, with the transcripts in it. Only before a model call. */
   | { readonly type: "Transcribed"; readonly effectId: string; readonly row: UserRow }

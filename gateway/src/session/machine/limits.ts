@@ -34,6 +34,10 @@ export const CALL_NAME_CHARS = 192;
 export const PROVIDER_ID_CHARS = 128;
 /** Largest state row. Growing data has tables of its own; this limit catches a bug before the platform does. */
 export const STATE_ROW_BYTES = 524_288;
+/** Background processes whose end may wake the session; of more the oldest are not awaited any more. */
+export const PROCESSES = 64;
+/** Processes that wake the session in an hour; the ends of further ones are notes. */
+export const WAKES_PER_HOUR = 60;
 /** Calls that one cancel names. */
 export const CANCEL_CALLS = 256;
 /** Open effects at once: a step's calls, and the few others. */

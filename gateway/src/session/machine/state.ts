@@ -181,6 +181,14 @@ export interface ClosedCall {
   readonly outcome: ToolOutcome;
 }
 
+/** A process that a call's result reported as running. Its end is taken once. */
+export interface RunningProcess {
+  readonly nodeId: string;
+  /** As the node names it. */
+  readonly processId: string;
+  readonly callId: string;
+}
+
 /** Raised when earlier programs can no longer read the state. */
 export const STATE_VERSION = 2;
 
@@ -216,6 +224,10 @@ export interface State {
   readonly outbox: readonly Effect[];
   /** The newest `CLOSED_CALLS` of them. */
   readonly closed: readonly ClosedCall[];
+  /** The newest `PROCESSES` of them. Absent: stored by a program that did not record them. */
+  readonly processes?: readonly RunningProcess[];
+  /** Processes that have woken the session since `from`, on its own clock. */
+  readonly wakes?: { readonly from: number; readonly count: number };
   /** A compaction that waits for the end of the run. */
   readonly afterRun?: ArchiveIntent;
   /** The platform's conversation of the last message; the ends of its background processes are sent there too. */
@@ -277,6 +289,7 @@ export const newborn = ({ identity, sessionId, wall }: Birth): State => ({
   run: { phase: "idle" },
   outbox: [],
   closed: [],
+  processes: [],
   autoResetAfter: 0,
   compactions: 0,
 });

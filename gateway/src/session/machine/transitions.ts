@@ -30,7 +30,7 @@ export const TRANSITIONS = {
   messageBringsReset: { from: ["idle"], on: ["UserMessage"], to: "archiving" },
   processEndStartsRun: { from: ["idle"], on: ["ExecEnded"], to: "thinking" },
   processEndWaits: { from: BUSY, on: ["ExecEnded"] },
-  processEndNoted: { from: BUSY, on: ["ExecEnded"] },
+  processEndNoted: { from: ANY, on: ["ExecEnded"] },
 
   // Model calls.
   answered: { from: ["thinking"], on: ["ModelReplied"], to: "next" },

@@ -8,6 +8,7 @@ import type { Answer } from "../machine/event.ts";
 import type { QueueOp, ResultOp, Step } from "../machine/draft.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../machine/state.ts";
+import { processesIn } from "./upgrade.ts";
 import {
   decodeMessage,
   decodeRow,
@@ -67,12 +68,18 @@ export class SqlStore implements SessionStore {
 
   load(): State | undefined {
     this.#front = undefined;
-    return decodeState(
+    const state = decodeState(
       new Map(
         this.#all<{ id: number; body: string }>("SELECT id, body FROM parts").map(({ id, body }) => [STATE_PARTS[id - 1] ?? "", body]),
       ),
       (runId) => this.#originOf(runId),
     );
+    return state === undefined || state.processes !== undefined ? state : { ...state, processes: processesIn(this.#runningResults()) };
+  }
+  /** A program of before did not record processes. Its log says which were running. */
+  #runningResults(): readonly LogRow[] {
+    const statement = `SELECT seq, kind, run, at, body FROM log WHERE kind = 'toolResult' AND instr(body, '\\"status\\":\\"running\\"') > 0 ORDER BY seq`;
+    return this.#all<StoredRow & Record<string, SqlStorageValue>>(statement).map(decodeRow);
   }
   #originOf(runId: string): Origin | undefined {
     const rows = this.#all<StoredRow & Record<string, SqlStorageValue>>(

@@ -11,6 +11,10 @@ import { NewerStateError } from "../../ports/newer-state.ts";
 import type { ChannelOrigin, Origin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import { isRepeatable, type OpenCall } from "../../calls/open-call.ts";
+import { runningProcess } from "../../calls/processes.ts";
+import type { LogRow } from "../machine/log.ts";
+import { PROCESSES } from "../machine/limits.ts";
+import { textOf } from "../../ports/messages.ts";
 import type { DispatchTool, Effect } from "../machine/effect.ts";
 import {
   type Acting,
@@ -19,6 +23,7 @@ import {
   type ClosedCall,
   type Idle,
   type IncomingMessage,
+  type RunningProcess,
   type State,
   STATE_VERSION,
   type Thinking,
@@ -131,6 +136,27 @@ function restarted(state: State, { resume: _none, ...run }: ArchivingV1): State 
   const effect = { type: kind === "reset" ? "Archive" : "Summarize", id: archiveEffectId(again), notBefore: 0 } as const;
   const outbox = [...state.outbox.filter(({ type }) => type !== "Archive"), effect];
   return { ...state, run: again, outbox, work: { summary: "", memories: "" } };
+}
+
+// ---------------------------------------------------------------- processes
+
+/** Background processes by the results of their calls, for a state that was stored without them. */
+export function processesIn(rows: readonly LogRow[]): readonly RunningProcess[] {
+  const found = rows.flatMap((row): readonly RunningProcess[] => {
+    if (row.kind !== "toolResult" || row.outcome !== "ok") return [];
+    const nodeId = row.message.toolName.slice(0, Math.max(0, row.message.toolName.lastIndexOf("__")));
+    const processId = runningProcess(parsed(textOf(row.message.content)));
+    return nodeId === "" || processId === undefined ? [] : [{ nodeId, processId, callId: row.callId }];
+  });
+  const ofId = new Map(found.map((entry) => [`${entry.nodeId}/${entry.processId}`, entry]));
+  return [...ofId.values()].slice(-PROCESSES);
+}
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 // ---------------------------------------------------------------- origins

@@ -14,7 +14,7 @@ import {
 import { type ContentBlock, type MediaBlock, textOf } from "../../../ports/messages.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
-import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES } from "../limits.ts";
+import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES, PROCESSES } from "../limits.ts";
 import {
   type Acting,
   callsDeadline,
@@ -47,6 +47,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
         return;
       }
       settle(d, dispatchEffectId(run, call));
+      awaitProcess(d, event);
       const { files, leftOut } = attached(run, event.files);
       appendMessage(d, {
         kind: "toolResult",
@@ -82,6 +83,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
       return;
     }
     state.closed = state.closed.filter((entry) => entry !== closed);
+    awaitProcess(d, event);
     lateNote(d, closed, event);
     d.answer = { type: "late" };
     return;
@@ -99,6 +101,15 @@ function attached(
   const over = all.length - LIMITS.attachments;
   const note = `[An answer can have ${LIMITS.attachments} files at most: ${over} of these were left out.]`;
   return { files: all.slice(0, LIMITS.attachments), leftOut: over > 0 ? [{ type: "text", text: note }] : [] };
+}
+
+/** Only a process that a result names may wake the session, and only its own node may tell the end. */
+function awaitProcess(d: Draft, { callId, from, processId }: EventOf<"ToolResult">): void {
+  if (from.kind !== "node" || processId === undefined) return;
+  const { nodeId } = from;
+  const known = d.state.processes ?? [];
+  if (known.some((entry) => entry.nodeId === nodeId && entry.processId === processId)) return;
+  d.state.processes = [...known, { nodeId, processId, callId }].slice(-PROCESSES);
 }
 
 /** The result of a call that the session had closed: kept as a late note, never as the call's result. Starts no run. */

@@ -3,7 +3,7 @@ import { textOf } from "../../../ports/messages.ts";
 import { type Draft, append, appendNotice, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
-import { LIMITS } from "../limits.ts";
+import { LIMITS, WAKES_PER_HOUR } from "../limits.ts";
 import type { IncomingMessage, QueuedMessage } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { beginArchive } from "./archive-stages.ts";
@@ -45,18 +45,36 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   else beginArchive(d, "messageBringsReset", { kind: "reset", requestId: d.at.freshId, cause: reset });
 }
 
-/** A background process ended: the agent is woken. Never refused, because no sender would send it again. */
+/** A background process ended: the agent is woken, once for each process that a result named. Never refused: no sender would send it again. */
 export function execEnded(d: Draft, event: EventOf<"ExecEnded">): void {
-  d.answer = { type: "taken" };
-  if (d.state.run.phase === "idle") startRun(d, "processEndStartsRun", event.incoming);
-  else if (enqueue(d, event.incoming, event.bytes)) take(d, "processEndWaits");
-  else {
-    take(d, "processEndNoted");
-    const { content } = event.incoming.message;
-    const text = textOf(content);
-    appendNotice(d, { notice: "note", runId: "", text, forModel: text });
+  const { processes = [] } = d.state;
+  const ended = processes.find(({ nodeId, processId }) => nodeId === event.nodeId && processId === event.processId);
+  if (ended === undefined) {
+    d.answer = { type: "unknown" };
+    return;
   }
+  d.state.processes = processes.filter((entry) => entry !== ended);
+  d.answer = { type: "taken" };
+  if (!mayWake(d)) note(d, event);
+  else if (d.state.run.phase === "idle") startRun(d, "processEndStartsRun", event.incoming);
+  else if (enqueue(d, event.incoming, event.bytes)) take(d, "processEndWaits");
+  else note(d, event);
 }
+function note(d: Draft, { incoming }: EventOf<"ExecEnded">): void {
+  take(d, "processEndNoted");
+  const { content } = incoming.message;
+  const text = textOf(content);
+  appendNotice(d, { notice: "note", runId: "", text, forModel: text });
+}
+/** Each wake costs a model call, and a node decides when processes end: an hour has a limited number of them. */
+function mayWake(d: Draft): boolean {
+  const { wakes } = d.state;
+  const recent = wakes !== undefined && d.at.now - wakes.from < HOUR_MS ? wakes : { from: d.at.now, count: 0 };
+  if (recent.count >= WAKES_PER_HOUR) return false;
+  d.state.wakes = { ...recent, count: recent.count + 1 };
+  return true;
+}
+const HOUR_MS = 3_600_000;
 
 function enqueue(d: Draft, incoming: IncomingMessage, bytes: number): boolean {
   const { count, bytes: waiting } = d.state.queue;

@@ -1,7 +1,7 @@
 /** Messages: taken in, queued, and started in order. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { LIMITS } from "../limits.ts";
+import { LIMITS, WAKES_PER_HOUR } from "../limits.ts";
 import type { IncomingMessage } from "../state.ts";
 import { Bench, IDENTITY } from "../../../../test/session/machine-bench.ts";
 
@@ -104,10 +104,45 @@ describe("messages", () => {
       message: { role: "user", content: "process p ended", timestamp: 0 },
       directives: {},
     };
-    b.apply({ type: "ExecEnded", incoming, bytes: 100 });
+    const p1 = { type: "ExecEnded", nodeId: "lap", processId: "p1", incoming, bytes: 100 } as const;
+    assert.equal(b.apply(p1).answer?.type, "unknown", "no result has named the process");
+    started(b, "p1", "p2");
+    assert.equal(b.apply({ ...p1, nodeId: "evil" }).answer?.type, "unknown");
+    b.apply(p1);
     assert.equal(b.state.run.phase, "thinking");
+    assert.equal(b.apply(p1).answer?.type, "unknown", "a process ends once");
     for (let n = 0; n < LIMITS.queueMessages; n++) b.say(`m${n}`);
-    assert.equal(b.apply({ type: "ExecEnded", incoming: { ...incoming, messageId: "exec:lap:2" }, bytes: 100 }).answer?.type, "taken");
+    assert.equal(b.apply({ ...p1, processId: "p2", incoming: { ...incoming, messageId: "exec:lap:2" } }).answer?.type, "taken");
     assert.deepEqual(b.notices(), ["note:"]);
   });
+  test("[F11] [G8] more processes than an hour may wake the agent for end as notes", () => {
+    const b = new Bench();
+    const names = Array.from({ length: WAKES_PER_HOUR + 2 }, (_, n) => `p${n}`);
+    const end = (processId: string): void => {
+      started(b, processId);
+      const incoming: IncomingMessage = {
+        messageId: `exec:lap:${processId}`,
+        runId: `run-${processId}`,
+        origin: { kind: "node_event", nodeId: "lap" },
+        message: { role: "user", content: `process ${processId} ended`, timestamp: 0 },
+        directives: {},
+      };
+      assert.equal(b.apply({ type: "ExecEnded", nodeId: "lap", processId, incoming, bytes: 100 }).answer?.type, "taken");
+    };
+    for (const name of names.slice(0, WAKES_PER_HOUR)) {
+      end(name);
+      b.reply("fine");
+    }
+    end(names.at(-2) ?? "");
+    assert.deepEqual([b.state.run.phase, b.notices()], ["idle", ["note:"]]);
+    b.now += 3_600_000;
+    end(names.at(-1) ?? "");
+    assert.equal(b.state.run.phase, "thinking");
+  });
 });
+
+/** Results have named these processes on `lap`. */
+function started(b: Bench, ...names: readonly string[]): void {
+  const processes = names.map((processId, index) => ({ nodeId: "lap", processId, callId: `ref0000000/r1/1/${index}` }));
+  b.state = { ...b.state, processes: [...(b.state.processes ?? []), ...processes] };
+}
