@@ -1,4 +1,4 @@
-//! The command line's own configuration. `keys` are the settings, `file` is `config.toml`.
+//! The command line's own configuration. `keys` are the settings, `file` has `config.toml` and `gsv.toml`.
 
 mod file;
 mod keys;

@@ -119,6 +119,23 @@ pub fn check_private_file(path: &Path, meta: &Metadata) -> Outcome<()> {
     Ok(())
 }
 
+/// Refuses a file without secrets that others can change.
+pub fn check_unchangeable_file(path: &Path, meta: &Metadata) -> Outcome<()> {
+    check_owner(path, meta)?;
+    let mode = meta.permissions().mode();
+    if mode & OTHERS_WRITE == 0 {
+        return Ok(());
+    }
+    Err(Failure::failed(
+        format!(
+            "{} can be changed by other users (mode {:04o}).",
+            path.display(),
+            mode & 0o7777
+        ),
+        format!("Check that its content is yours, then run `chmod 600 {}`.", shell(path)),
+    ))
+}
+
 fn check_owner(path: &Path, meta: &Metadata) -> Outcome<()> {
     let me = rustix::process::geteuid().as_raw();
     if meta.uid() == me {

@@ -1,6 +1,6 @@
 //! Small private files of the state and configuration folders: written whole, read with a limit.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -20,6 +20,15 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
 /// The text of a file that may hold secrets, or `None` when it does not exist. Fails when other users can read the file.
 /// `repair` tells the user what to do about a file that cannot be used.
 pub fn read_private(path: &Path, repair: &str) -> Outcome<Option<String>> {
+    read_checked(path, repair, |meta, _| paths::check_private_file(path, meta))
+}
+
+/// As `read_private`, with another check of the file's owner and permissions, which may depend on its text.
+pub fn read_checked(
+    path: &Path,
+    repair: &str,
+    check: impl FnOnce(&Metadata, &str) -> Outcome,
+) -> Outcome<Option<String>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.or_fail(format_args!("open {}", path.display()), repair)?,
@@ -30,7 +39,6 @@ pub fn read_private(path: &Path, repair: &str) -> Outcome<Option<String>> {
     if !meta.is_file() {
         return Err(unusable(path, "it is not a file", repair));
     }
-    paths::check_private_file(path, &meta)?;
     let mut text = String::new();
     file.take(MAX_BYTES + 1)
         .read_to_string(&mut text)
@@ -38,6 +46,7 @@ pub fn read_private(path: &Path, repair: &str) -> Outcome<Option<String>> {
     if text.len() as u64 > MAX_BYTES {
         return Err(unusable(path, &format!("it has more than {MAX_BYTES} bytes"), repair));
     }
+    check(&meta, &text)?;
     Ok(Some(text))
 }
 

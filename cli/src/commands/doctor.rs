@@ -146,10 +146,7 @@ pub async fn run(context: &Context) -> Outcome {
 fn check_config(report: &mut Report) -> Option<Config> {
     match Config::load() {
         Ok(config) => {
-            let path = Config::path()
-                .map(|path| path.display().to_string())
-                .unwrap_or_default();
-            report.ok("config", format!("{path} is private and valid"));
+            report.ok("config", format!("{} is private and valid", config.file().display()));
             Some(config)
         }
         Err(failure) => {

@@ -47,7 +47,11 @@ pub fn run(context: &Context, command: LocalConfigCommand) -> Outcome {
             let words = if was_set { "is removed" } else { "was not set" };
             out.aside(&format!("{} {words}", key.name()));
         }
-        LocalConfigCommand::Path => out.line(&Config::path()?.display().to_string()),
+        LocalConfigCommand::Path => {
+            // A file that cannot be read is the one to look at.
+            let path = Config::load().map_or_else(|_| Config::path(), |config| Ok(config.file().to_owned()))?;
+            out.line(&path.display().to_string());
+        }
     }
     Ok(())
 }

@@ -1,5 +1,9 @@
-//! The file `config.toml`. Refuses a file that others can read and settings that do not exist. Comments and order survive a
-//! change. Secrets are shown only masked.
+//! The files `config.toml` and `gsv.toml`. Refuses a file with secrets that others can read, and settings that do not exist.
+//! Comments and order survive a change. Secrets are shown only masked.
+//!
+//! The reference's command line uses `config.toml` too, and drops from it what it does not know. So `gsv.toml`, which it never
+//! touches, has all of GSV's settings: a setting that `config.toml` lacks is read from there. A `config.toml` with sections of
+//! the reference belongs to the reference: GSV reads `[node]` from it and moves its own settings out of it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +15,17 @@ use crate::{paths, private_file};
 
 const REPAIR: &str = "Fix it with an editor, or move it away and run `gsv up` again.";
 
+/// Tables of the reference's file. `session` is a string in a file of GSV.
+const FOREIGN_TABLES: [&str; 6] = ["gateway", "cloudflare", "release", "r2", "session", "channels"];
+/// Settings that the reference's file cannot have, or that only GSV reads.
+const NEVER_FOREIGN: [Key; 4] = [Key::Url, Key::Token, Key::Session, Key::NodeToken];
+
 #[derive(Debug, Clone)]
 pub struct Config {
-    path: PathBuf,
-    document: DocumentMut,
+    shared: Settings,
+    own: Settings,
+    /// `config.toml` belongs to the reference's command line.
+    is_foreign: bool,
 }
 
 impl Config {
@@ -25,8 +36,9 @@ impl Config {
     /// Without a file: all settings come from flags.
     pub fn empty() -> Self {
         Self {
-            path: PathBuf::new(),
-            document: DocumentMut::new(),
+            shared: Settings::default(),
+            own: Settings::default(),
+            is_foreign: false,
         }
     }
 
@@ -36,12 +48,133 @@ impl Config {
     }
 
     pub fn load_from(path: PathBuf) -> Outcome<Self> {
-        let text = private_file::read_private(&path, REPAIR)?.unwrap_or_default();
+        let own_path = path.with_file_name("gsv.toml");
+        let own = private_file::read_private(&own_path, REPAIR)?.unwrap_or_default();
+        let own = Settings::parse(own_path, own)?;
+        own.check()?;
+        let text = private_file::read_checked(&path, REPAIR, |meta, text| {
+            let is_open = Settings::parse(path.clone(), text.to_owned())
+                .is_ok_and(|settings| settings.is_foreign() && !settings.has_secrets());
+            if is_open {
+                paths::check_unchangeable_file(&path, meta)
+            } else {
+                paths::check_private_file(&path, meta)
+            }
+        })?;
+        let shared = Settings::parse(path, text.unwrap_or_default())?;
+        let is_foreign = shared.is_foreign();
+        if !is_foreign {
+            shared.check()?;
+        }
+        Ok(Self {
+            shared,
+            own,
+            is_foreign,
+        })
+    }
+
+    /// The file for a person to edit.
+    pub fn file(&self) -> &Path {
+        if self.is_foreign {
+            &self.own.path
+        } else {
+            &self.shared.path
+        }
+    }
+
+    pub fn get(&self, key: Key) -> Option<&str> {
+        let shared = self.shared.get(key);
+        if self.is_foreign {
+            // A value of the reference that GSV does not accept is no setting of GSV.
+            self.own
+                .get(key)
+                .or_else(|| shared.filter(|value| key.check(value).is_ok()))
+        } else {
+            shared.or_else(|| self.own.get(key))
+        }
+    }
+
+    /// The value to show: a secret keeps only its kind, its public id and its last four characters.
+    pub fn show(&self, key: Key) -> Option<String> {
+        let value = self.get(key)?;
+        Some(if key.is_secret() { mask(value) } else { value.to_owned() })
+    }
+
+    pub fn set(&mut self, key: Key, value: &str) -> Outcome {
+        key.check(value)?;
+        self.own.set(key, value);
+        if !self.is_foreign {
+            self.shared.set(key, value);
+        }
+        Ok(())
+    }
+
+    /// Whether it was set.
+    pub fn unset(&mut self, key: Key) -> bool {
+        let was_shared = self.shared.unset(key);
+        self.own.unset(key) || was_shared
+    }
+
+    /// Copies the present content to a file beside it.
+    pub fn back_up(&self) -> Outcome<PathBuf> {
+        let settings = if self.is_foreign { &self.own } else { &self.shared };
+        let backup = settings.path.with_extension("toml.old");
+        private_file::write(&backup, settings.document.to_string())?;
+        Ok(backup)
+    }
+
+    pub fn save(&mut self) -> Outcome {
+        for key in Key::ALL {
+            if let Some(value) = self.get(key).map(str::to_owned) {
+                self.own.set(key, &value);
+            }
+        }
+        // The reference cannot read a `config.toml` whose `session` is a string.
+        self.shared.unset(Key::Session);
+        if self.is_foreign {
+            for key in NEVER_FOREIGN {
+                self.shared.unset(key);
+            }
+        }
+        paths::ensure_private_dir(self.shared.path.parent().unwrap_or(Path::new("/")))?;
+        self.own.write()?;
+        if self.is_foreign && !self.shared.is_changed() {
+            return Ok(());
+        }
+        self.shared.write()
+    }
+}
+
+/// The settings in one file.
+#[derive(Debug, Clone, Default)]
+struct Settings {
+    path: PathBuf,
+    document: DocumentMut,
+    /// The file's text when it was read.
+    read: String,
+}
+
+impl Settings {
+    fn parse(path: PathBuf, text: String) -> Outcome<Self> {
         let document = text.parse::<DocumentMut>();
         let document = document.map_err(|error| malformed(&path, &one_line(&error)))?;
-        let config = Self { path, document };
-        config.check()?;
-        Ok(config)
+        Ok(Self {
+            path,
+            document,
+            read: text,
+        })
+    }
+
+    fn is_foreign(&self) -> bool {
+        FOREIGN_TABLES
+            .iter()
+            .any(|name| self.document.get(name).is_some_and(Item::is_table_like))
+    }
+
+    fn has_secrets(&self) -> bool {
+        Key::ALL
+            .into_iter()
+            .any(|key| key.is_secret() && self.get(key).is_some())
     }
 
     fn check(&self) -> Outcome {
@@ -74,21 +207,14 @@ impl Config {
         })
     }
 
-    pub fn get(&self, key: Key) -> Option<&str> {
+    fn get(&self, key: Key) -> Option<&str> {
         match key.place() {
             (Some(table), name) => self.document.get(table)?.get(name)?.as_str(),
             (None, name) => self.document.get(name)?.as_str(),
         }
     }
 
-    /// The value to show: a secret keeps only its kind, its public id and its last four characters.
-    pub fn show(&self, key: Key) -> Option<String> {
-        let value = self.get(key)?;
-        Some(if key.is_secret() { mask(value) } else { value.to_owned() })
-    }
-
-    pub fn set(&mut self, key: Key, value: &str) -> Outcome {
-        key.check(value)?;
+    fn set(&mut self, key: Key, value: &str) {
         let (table, name) = key.place();
         let slot = match table {
             Some(table) => &mut self.document.entry(table).or_insert_with(|| Item::Table(Table::new()))[name],
@@ -103,11 +229,13 @@ impl Config {
             }
             None => *slot = toml_edit::value(value),
         }
-        Ok(())
     }
 
-    /// Whether it was set.
-    pub fn unset(&mut self, key: Key) -> bool {
+    /// Whether it was set. A table with the name of a setting is not that setting.
+    fn unset(&mut self, key: Key) -> bool {
+        if self.get(key).is_none() {
+            return false;
+        }
         let (table, name) = key.place();
         let root: Option<&mut dyn TableLike> = match table {
             Some(table) => self.document.get_mut(table).and_then(Item::as_table_like_mut),
@@ -116,20 +244,12 @@ impl Config {
         root.and_then(|table| table.remove(name)).is_some()
     }
 
-    /// Copies the present content to a file beside it.
-    pub fn back_up(&self) -> Outcome<PathBuf> {
-        let backup = self.path.with_extension("toml.old");
-        self.write_to(&backup)?;
-        Ok(backup)
+    fn is_changed(&self) -> bool {
+        self.document.to_string() != self.read
     }
 
-    pub fn save(&self) -> Outcome {
-        paths::ensure_private_dir(self.path.parent().unwrap_or(Path::new("/")))?;
-        self.write_to(&self.path)
-    }
-
-    fn write_to(&self, path: &Path) -> Outcome {
-        private_file::write(path, self.document.to_string())
+    fn write(&self) -> Outcome {
+        private_file::write(&self.path, self.document.to_string())
     }
 }
 
@@ -197,5 +317,75 @@ mod tests {
         assert!(!config.unset(Key::NodeToken));
         config.save().unwrap();
         assert_eq!(Config::load_from(path).unwrap().get(Key::NodeToken), None);
+    }
+
+    /// As the reference's command line writes it.
+    const FOREIGN: &str = "[gateway]\nurl = \"wss://theirs.example/ws\"\ntoken = \"theirs\"\n\n[cloudflare]\n\n[node]\nid = \"node-box\"\n\n[session]\ndefault_key = \"agent:main:cli:dm:main\"\n\n[channels.whatsapp]\n";
+
+    #[test]
+    fn f38_a_file_of_the_reference_is_read_and_stays_as_it_is() {
+        let (_dir, path) = file(FOREIGN, 0o644);
+        let mut config = Config::load_from(path.clone()).unwrap();
+        assert_eq!(
+            (config.get(Key::Url), config.get(Key::Token), config.get(Key::Session)),
+            (None, None, None)
+        );
+        assert_eq!(config.get(Key::NodeId), Some("node-box"));
+        config.set(Key::Url, "ws://a/ws").unwrap();
+        config.set(Key::Token, "ours").unwrap();
+        config.set(Key::NodeId, "box").unwrap();
+        config.save().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), FOREIGN);
+        let config = Config::load_from(path.clone()).unwrap();
+        assert_eq!(
+            (config.get(Key::Url), config.get(Key::Token), config.get(Key::NodeId)),
+            (Some("ws://a/ws"), Some("ours"), Some("box"))
+        );
+        assert_eq!(config.file(), path.with_file_name("gsv.toml"));
+        assert_eq!(fs::metadata(config.file()).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn f38_settings_that_the_reference_drops_are_kept() {
+        let (_dir, path) = file(
+            "url = \"ws://a/ws\"\nsession = \"notes\"\n[node]\nid = \"box\"\n",
+            0o600,
+        );
+        let mut config = Config::load_from(path.clone()).unwrap();
+        config.set(Key::Token, "ours").unwrap();
+        config.set(Key::NodeToken, "ours-too").unwrap();
+        config.save().unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains("session"));
+        // `local-config set` of the reference writes only what it knows.
+        fs::write(&path, FOREIGN).unwrap();
+        let mut config = Config::load_from(path.clone()).unwrap();
+        for (key, value) in [
+            (Key::Url, "ws://a/ws"),
+            (Key::Token, "ours"),
+            (Key::Session, "notes"),
+            (Key::NodeId, "box"),
+            (Key::NodeToken, "ours-too"),
+        ] {
+            assert_eq!(config.get(key), Some(value), "{key:?}");
+        }
+        assert!(config.unset(Key::Token));
+        config.save().unwrap();
+        assert_eq!(Config::load_from(path).unwrap().get(Key::Token), None);
+    }
+
+    #[test]
+    fn f38_settings_move_out_of_a_file_that_the_reference_has_taken() {
+        let mixed = format!("token = \"ours\" # old\n{FOREIGN}");
+        let (_dir, path) = file(&mixed, 0o644);
+        let refused = Config::load_from(path.clone()).unwrap_err();
+        assert!(refused.next.contains("chmod 600"), "{refused:?}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let mut config = Config::load_from(path.clone()).unwrap();
+        assert_eq!(config.get(Key::Token), Some("ours"));
+        config.save().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), FOREIGN);
+        assert_eq!(Config::load_from(path.clone()).unwrap().get(Key::Token), Some("ours"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(Config::load_from(path).is_err());
     }
 }
