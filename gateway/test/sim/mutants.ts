@@ -19,7 +19,7 @@ export const MUTANTS: readonly Mutant[] = [
     put: "if (earlier && false) return",
   },
   {
-    name: "[P12] [W1] what an earlier life left open is not started again",
+    name: "[P12] [W1] what an earlier incarnation left open is not started again",
     file: "src/session/pump.ts",
     find: "for (const effect of this.#ports.outbox()) if (this.#isDue",
     put: "for (const effect of this.#ports.outbox()) if (!this.#inherited.has(effect.id) && this.#isDue",

@@ -1,6 +1,6 @@
 /**
- * A machine at the far end: with a ledger it starts a call at most once, keeps results until they are acknowledged and can say what
- * it knows; without one it does what it is told each time, and forgets. Counts every start.
+ * A node at the far end. With a ledger it starts a call at most once, keeps each result until it is acknowledged and can report what
+ * it knows; without one it starts whatever it is sent and forgets. Counts every start.
  */
 import type { ToolDispatch } from "../../src/ports/dispatch.ts";
 import type { NodeChange } from "../../src/ports/session.ts";
@@ -20,7 +20,7 @@ export interface NodePorts {
 interface Call {
   readonly callId: string;
   state: "accepted" | "started" | "finished" | "lost";
-  /** The life of the node that accepted it last. */
+  /** The process of the node that accepted it last. */
   process: number;
   readonly tool: string;
   outcome: ToolOutcome;
@@ -43,7 +43,7 @@ export class FakeNode {
   readonly id: string;
   readonly ledger: boolean;
   online = true;
-  /** Starts of each call: the whole point. */
+  /** How often each call was started; the oracle allows one with a ledger. */
   readonly starts = new Map<string, number>();
   /** What really happened, for the oracle. */
   readonly ended: Ended[] = [];
@@ -144,7 +144,7 @@ export class FakeNode {
           call.released = true;
         },
         () => {
-          // The answer was lost with the session's life: a node with a ledger says it again.
+          // The answer was lost with the session's incarnation: a node with a ledger says it again.
           if (this.ledger) time.after(1_000, () => !call.released && this.#report(call));
         },
       );
@@ -180,7 +180,7 @@ export class FakeNode {
       }
     }
   }
-  /** Nothing is left to tell. */
+  /** Every result has been delivered. */
   get quiet(): boolean {
     return [...this.#calls.values()].every((call) => call.released || (!this.ledger && call.state !== "started"));
   }

@@ -212,7 +212,7 @@ function checkArchives(world: World, rows: readonly LogRow[]): void {
   if (new Set(used.map(({ key }) => key)).size !== used.length) world.problem("two turns of the conversation name the same archive");
   const archived: string[] = [];
   for (const { key, count } of used) {
-    const whole = world.archives.get(key) ?? [];
+    const whole = world.bucket.archives.get(key) ?? [];
     // A session's own transcript may begin with the summary of what earlier parts have.
     const own = whole.filter((message, index) => index > 0 || !isSummary(message));
     if (own.length !== count) world.problem(`${key} has ${own.length} messages and should have ${count}`);
@@ -235,13 +235,13 @@ function checkMedia(world: World, rows: readonly LogRow[]): void {
   for (const row of rows) {
     if (row.kind !== "user" || typeof row.message.content === "string") continue;
     for (const block of row.message.content)
-      if (isMediaBlock(block) && !world.media.has(block.r2Key)) world.problem(`the file ${block.r2Key} of ${row.messageId} is gone`);
+      if (isMediaBlock(block) && !world.bucket.media.has(block.r2Key)) world.problem(`the file ${block.r2Key} of ${row.messageId} is gone`);
   }
 }
 
 /** [K27] [W17] What was learnt is in the daily files, each of it exactly once, and nothing else is. */
 function checkMemories(world: World): void {
-  let whole = [...world.memoryFiles.values()].map(({ text }) => text).join("");
+  let whole = [...world.bucket.memoryFiles.values()].map(({ text }) => text).join("");
   for (const text of world.disk.memories) {
     const at = whole.indexOf(text);
     if (at === -1) world.problem(`what was learnt is not in a daily file: ${text}`);

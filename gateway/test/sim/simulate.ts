@@ -281,7 +281,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   return {
     borders: world.borders,
     kills: world.kills,
-    modelCalls: world.modelCalls,
+    modelCalls: world.model.calls,
     rows: world.disk.everything,
     simMs: time.now,
     transitions: world.disk.taken,

@@ -1,23 +1,20 @@
 /**
- * The world around one session: its disk, its lives, the model, two machines, clients, the bucket, and everything that can go wrong
- * with them. Runs the real driver, pump, publisher and service; only the platform and the far ends are made up.
+ * The world around one session: its disk, its incarnations, and the far ends that it talks to, with everything that can go wrong
+ * between them. Runs the real driver, pump, publisher and service; only the platform and the far ends are made up.
  */
 import { asAgentId, type OutboundMessage, type ToolResultParams } from "../../../protocol/gen/types.ts";
 import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
-import { isMediaBlock, type Message } from "../../src/ports/messages.ts";
-import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
 import type { RunContext } from "../../src/ports/run-context.ts";
 import type { NodeChange, ReplyRoute, SessionIdentity } from "../../src/ports/session.ts";
 import { type DriverHost, SessionDriver } from "../../src/session/driver.ts";
 import type { SessionParts } from "../../src/session/session-parts.ts";
-import type { ArchiveInput } from "../../src/ports/archives.ts";
 import { SessionService } from "../../src/session/session-service.ts";
-import { SUMMARY_SYSTEM } from "../../src/session/summary.ts";
-import { tokensOfMessages } from "../../src/models/estimate.ts";
 import type { SessionStore } from "../../src/session/store/session-store.ts";
 import type { ToolEntry } from "../../src/ports/tool-entry.ts";
 import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
+import { FakeBucket } from "./bucket.ts";
 import { MemoryStore } from "./memory-store.ts";
+import { FakeModel } from "./model.ts";
 import { FakeNode, type NodePorts } from "./nodes.ts";
 import { type Rng, rng } from "./rng.ts";
 import { VirtualTime } from "./time.ts";
@@ -38,10 +35,6 @@ export interface WorldOptions {
   /** The channel that answers go to does not exist any more. */
   readonly channelGone?: boolean;
 }
-const isUntranscribed = (message: Message): boolean =>
-  message.role === "user" &&
-  typeof message.content !== "string" &&
-  message.content.some((block) => isMediaBlock(block) && block.transcript !== `said in ${block.r2Key}`);
 /** The session's incarnation ended while a caller waited for it. */
 class Died extends Error {}
 class NetworkError extends Error {}
@@ -53,7 +46,7 @@ export const LIMITS_OF_RUN = { stepsPerRun: 5, runMs: 1_800_000, runCostUsd: 1 }
 const TOOL_MS = 20_000;
 const LLM_MS = 15_000;
 
-interface Life {
+interface Incarnation {
   dead: boolean;
   readonly driver: SessionDriver;
   readonly service: SessionService;
@@ -66,12 +59,8 @@ export class World {
   readonly rng: Rng;
   readonly disk = new MemoryStore();
   readonly nodes: readonly FakeNode[];
-  readonly archives = new Map<string, readonly Message[]>();
-  /** Daily files, and what each remembers of who wrote to it. */
-  readonly memoryFiles = new Map<string, { text: string; readonly keys: Set<string> }>();
-  /** Media in the bucket: when each object was stored. */
-  readonly media = new Map<string, number>();
-  summaries = 0;
+  readonly model: FakeModel;
+  readonly bucket: FakeBucket;
   readonly results = new Map<string, string>();
   /** What one faithful client got, in order, doubles included. */
   readonly received: SessionNews[] = [];
@@ -84,10 +73,9 @@ export class World {
   readonly channelGone: boolean;
   kills = 0;
   borders = 0;
-  modelCalls = 0;
   jumped = false;
   readonly #options: WorldOptions;
-  #life: Life | undefined;
+  #incarnation: Incarnation | undefined;
   #ids = 0;
   #alarmAt: number | undefined;
   #cancelAlarm: () => void = () => {};
@@ -98,37 +86,44 @@ export class World {
     this.rng = rng(options.seed);
     this.faulty = options.faults;
     this.channelGone = options.channelGone ?? false;
+    const shared = { time: this.time, rng: this.rng, faulty: () => this.faulty };
     const ports: NodePorts = {
-      time: this.time,
-      rng: this.rng,
-      faulty: () => this.faulty,
+      ...shared,
       result: (nodeId, result) => this.toolResult(nodeId, result),
       changed: (change) => this.#nodeChanged(change),
     };
     this.nodes = [new FakeNode("lap", true, ports), new FakeNode("old", false, ports)];
+    this.bucket = new FakeBucket(shared);
+    this.model = new FakeModel({
+      ...shared,
+      disk: this.disk,
+      ...(options.window === undefined ? {} : { window: options.window }),
+      border: () => this.border(),
+      problem: (what) => this.problem(what),
+    });
   }
   problem(what: string): void {
     if (this.problems.length < 20) this.problems.push(what);
   }
 
-  // ---------------------------------------------------------------- the session's lives
+  // ---------------------------------------------------------------- the session's incarnations
 
-  get life(): Life {
-    this.#life ??= this.#newLife();
-    return this.#life;
+  get incarnation(): Incarnation {
+    this.#incarnation ??= this.#newIncarnation();
+    return this.#incarnation;
   }
   get alive(): boolean {
-    return this.#life !== undefined;
+    return this.#incarnation !== undefined;
   }
-  #newLife(): Life {
+  #newIncarnation(): Incarnation {
     let kill: () => void = () => {};
     const died = new Promise<never>((_resolve, reject) => {
       kill = () => reject(new Died());
     });
     died.catch(() => {});
-    // The host's closures look at the life that they belong to.
-    const self: { life?: Life } = {};
-    const isDead = (): boolean => self.life?.dead ?? false;
+    // The host's closures look at the incarnation that they belong to.
+    const self: { incarnation?: Incarnation } = {};
+    const isDead = (): boolean => self.incarnation?.dead ?? false;
     const host: DriverHost = {
       store: this.#guarded(isDead),
       wall: () => this.time.wall(),
@@ -146,18 +141,18 @@ export class World {
     };
     const driver = new SessionDriver(host, this.#parts(isDead));
     const service = new SessionService(driver, { after: host.after, freshId: host.freshId, sha256: async (text) => text });
-    const life: Life = { dead: false, driver, service, died, kill };
-    self.life = life;
-    return life;
+    const incarnation: Incarnation = { dead: false, driver, service, died, kill };
+    self.incarnation = incarnation;
+    return incarnation;
   }
   /** The process ends here and now. Someone or something brings it back within 35 s. */
   kill(): void {
-    const life = this.#life;
-    if (!life) return;
+    const incarnation = this.#incarnation;
+    if (!incarnation) return;
     this.kills += 1;
-    life.dead = true;
-    this.#life = undefined;
-    life.kill();
+    incarnation.dead = true;
+    this.#incarnation = undefined;
+    incarnation.kill();
     this.#alarmRunning = false;
     const alarm = this.#alarmAt;
     this.#cancelAlarm();
@@ -230,31 +225,32 @@ export class World {
     }
     this.#alarmAt = undefined;
     this.#alarmRunning = true;
-    const life = this.life;
+    const incarnation = this.incarnation;
     const ended = (): void => {
-      if (!life.dead) this.#alarmRunning = false;
+      if (!incarnation.dead) this.#alarmRunning = false;
       // The handler did not end, its process did: the platform tries again.
       else if (this.#alarmAt === undefined) this.#setAlarm(this.time.wall() + 2_000);
     };
-    Promise.race([life.driver.alarm(), life.died]).then(ended, ended);
+    Promise.race([incarnation.driver.alarm(), incarnation.died]).then(ended, ended);
   }
   jump(ms: number): void {
     this.jumped = true;
     this.time.wallOffset += ms;
   }
 
-  /** A call of one of the session's methods. Rejects when the life that took it ended first. */
+  /** A call of one of the session's methods. Rejects when the incarnation that took it ended first. */
   async call<T>(work: (service: SessionService) => Promise<T>): Promise<T> {
-    const life = this.life;
+    const incarnation = this.incarnation;
     const asked = Promise.resolve()
-      .then(() => work(life.service))
+      .then(() => work(incarnation.service))
       .catch((error: unknown) => {
         // Nothing that a caller asks makes a session throw.
-        if (!life.dead) this.problem(`a caller was given ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+        if (!incarnation.dead)
+          this.problem(`a caller was given ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
         throw error;
       });
-    const answer = await Promise.race([asked, life.died]);
-    if (life.dead) throw new Died();
+    const answer = await Promise.race([asked, incarnation.died]);
+    if (incarnation.dead) throw new Died();
     return answer;
   }
   toolResult(nodeId: string, result: ToolResultParams): Promise<unknown> {
@@ -263,7 +259,7 @@ export class World {
   #nodeChanged(change: NodeChange): void {
     const tell = (): void => {
       void this.call((service) => service.nodeChanged(change)).catch(() => {
-        // The gateway tells the next life too, most of the time.
+        // The gateway tells the next incarnation too, most of the time.
         if (!this.faulty || this.rng.chance(0.8)) this.time.after(100, () => this.#stillTrue(change) && tell());
       });
     };
@@ -342,7 +338,7 @@ export class World {
     };
     return {
       gateway,
-      model: { takesImages: () => true, call: (request) => this.#model(isDead, request) },
+      model: { takesImages: () => true, call: (request) => this.model.call(isDead, request) },
       prompts: {
         assemble: () =>
           remote(() =>
@@ -360,8 +356,8 @@ export class World {
           }),
       },
       contextWindow: () => this.#options.window ?? 1_000_000,
-      archives: { put: (input) => this.#remote(isDead, () => this.#putArchive(input)) },
-      memory: { append: (_agent, date, text, key) => remote(() => this.#appendMemory(date, text, key)) },
+      archives: { put: (input) => this.#remote(isDead, () => this.bucket.putArchive(input)) },
+      memory: { append: (_agent, date, text, key) => remote(() => this.bucket.appendMemory(date, text, key)) },
       files: {
         put: (_agent, path, text) =>
           remote(() => {
@@ -379,7 +375,7 @@ export class World {
               r2Key: `media/s/${messageId}-${index}`,
               mimeType,
             }));
-            for (const { r2Key } of blocks) this.media.set(r2Key, now);
+            for (const { r2Key } of blocks) this.bucket.media.set(r2Key, now);
             return { ok: true as const, value: { blocks, notes: [] } };
           }).catch((error: unknown) => {
             if (!(error instanceof NetworkError)) throw error;
@@ -394,45 +390,10 @@ export class World {
             throw error;
           });
         },
-        delete: (_key, before, keep) => remote(() => this.#deleteMedia(before, keep)),
+        delete: (_key, before, keep) => remote(() => this.bucket.deleteMedia(before, keep)),
       },
     };
   }
-  #putArchive(input: ArchiveInput): Awaited<ReturnType<SessionParts["archives"]["put"]>> {
-    const key = `agents/${input.agentId}/sessions/${input.sessionId}${input.part === undefined ? "" : `-part${input.part}`}.jsonl.gz`;
-    const messages: Message[] = [...input.messages].map((message) => JSON.parse(JSON.stringify(message)));
-    if (this.faulty && this.rng.chance(0.15)) {
-      if (this.rng.chance(0.5)) return { ok: false, error: { reason: "storage.failed", message: "The bucket is away." } };
-      // Torn: what is there is not what was put. The store may say so, or a count that is wrong.
-      if (messages.length > 1) return { ok: true, value: { key, sha256: "", count: messages.length - 1 } };
-    }
-    // Never overwritten with something else, as the real one.
-    let name = key;
-    for (let more = 1; ; more++) {
-      const there = this.archives.get(name);
-      if (!there || JSON.stringify(there) === JSON.stringify(messages)) break;
-      name = `${key}-${more}`;
-    }
-    this.archives.set(name, messages);
-    return { ok: true, value: { key: name, sha256: "", count: messages.length } };
-  }
-  #appendMemory(date: string, text: string, key: string): Awaited<ReturnType<SessionParts["memory"]["append"]>> {
-    if (this.faulty && this.rng.chance(0.2))
-      return { ok: false, error: { reason: "workspace.conflict", message: "The file was changed meanwhile." } };
-    const path = `memory/${date}.md`;
-    const file = this.memoryFiles.get(path) ?? { text: "", keys: new Set<string>() };
-    this.memoryFiles.set(path, file);
-    if (!file.keys.has(key)) file.text += text;
-    file.keys.add(key);
-    return { ok: true, value: { path } };
-  }
-  #deleteMedia(before: number, keep: ReadonlySet<string>): Awaited<ReturnType<SessionParts["media"]["delete"]>> {
-    if (this.faulty && this.rng.chance(0.2)) return { ok: false, error: { reason: "storage.failed", message: "The bucket is away." } };
-    const gone = [...this.media].filter(([key, at]) => at < before && !keep.has(key));
-    for (const [key] of gone) this.media.delete(key);
-    return { ok: true, value: gone.length };
-  }
-
   context(): RunContext {
     const { idleMinutes } = this.#options;
     const entry = (nodeId: string, tool: string, ledger: boolean, idempotent: boolean): ToolEntry =>
@@ -458,165 +419,4 @@ export class World {
       skillPins: [],
     };
   }
-
-  #model(isDead: () => boolean, request: ModelRequest): Promise<ModelOutcome> {
-    this.modelCalls += 1;
-    if (request.systemPrompt === SUMMARY_SYSTEM) return this.#summary(isDead, request);
-    if (!isDead() && request.messages.some(isUntranscribed)) this.problem("the model was asked before a recording was turned into text");
-    const problem = requestProblem(request.messages);
-    if (problem !== undefined) this.problem(`the model was asked with a broken history: ${problem}`);
-    const state = this.disk.load();
-    if (!isDead() && this.#options.window === undefined) this.#checkNotes(request, state?.contextFrom ?? 0);
-    if (!isDead() && state?.summary && state.compactions === 0) this.problem("the model was shown the summary of another conversation");
-    const said = state && state.messageCount + (state.summary ? 1 : 0);
-    if (!isDead() && said !== request.messages.length)
-      this.problem(`the model was shown ${request.messages.length} messages of a conversation of ${said}`);
-    return new Promise((resolve) => {
-      if (isDead()) return;
-      try {
-        this.border();
-      } catch {
-        return;
-      }
-      const hangs = this.faulty && this.rng.chance(0.02);
-      const takes = hangs ? 600_000 : this.rng.int(5, this.faulty && this.rng.chance(0.1) ? 40_000 : 2_000);
-      this.time.after(takes / 2, () => !isDead() && request.onText("Working "));
-      this.time.after(takes, () => {
-        if (isDead() || request.signal.aborted) return;
-        try {
-          this.border();
-        } catch {
-          return;
-        }
-        resolve(this.#outcome(request));
-      });
-    });
-  }
-  /** What the model is to know is in front of the next message of the user. */
-  #checkNotes({ messages }: ModelRequest, contextFrom: number): void {
-    const rows = this.disk.everything.filter(({ seq }) => seq >= contextFrom);
-    const shown = JSON.stringify(messages);
-    for (const [index, row] of rows.entries()) {
-      if (row.kind !== "notice" || row.forModel === undefined || !rows.slice(index).some(({ kind }) => kind === "user")) continue;
-      if (!shown.includes(JSON.stringify(row.forModel).slice(1, -1))) this.problem(`the model was not shown the note "${row.forModel}"`);
-    }
-  }
-  /** A call for a summary or memories: slow, failing, wordy or mute, like any other. Each fact is told once. */
-  #summary(isDead: () => boolean, request: ModelRequest): Promise<ModelOutcome> {
-    this.summaries += 1;
-    if (request.messages.length !== 1 || request.tools.length !== 0) this.problem("a summary was asked for as a conversation");
-    const number = this.summaries;
-    return new Promise((resolve) => {
-      if (isDead()) return;
-      try {
-        this.border();
-      } catch {
-        return;
-      }
-      const takes = this.faulty && this.rng.chance(0.03) ? 400_000 : this.rng.int(5, 2_000);
-      this.time.after(takes, () => {
-        if (isDead() || request.signal.aborted) return;
-        try {
-          this.border();
-        } catch {
-          return;
-        }
-        if (this.faulty && this.rng.chance(0.25)) {
-          const retryable = this.rng.chance(0.8);
-          resolve({ kind: "failed", error: { reason: "model.overloaded", message: "The model is overloaded." }, retryable });
-          return;
-        }
-        const memories = this.rng.chance(0.7) ? `- fact-${number}.` : "";
-        const text = `<summary>gist-${number}</summary><memories>${memories}</memories>`;
-        const said = this.faulty && this.rng.chance(0.05) ? (this.rng.chance(0.5) ? "" : "no tags") : text;
-        resolve(this.#said(said, [], tokensOfMessages(request.messages)));
-      });
-    });
-  }
-  #outcome(request: ModelRequest): ModelOutcome {
-    const { rng: random } = this;
-    const tokens = tokensOfMessages(request.messages);
-    if (this.#options.window !== undefined && (tokens > this.#options.window || random.chance(this.faulty ? 0.03 : 0)))
-      return { kind: "failed", error: { reason: "model.context_overflow", message: "Too long." }, retryable: false };
-    if (this.faulty && random.chance(0.12)) {
-      const retryable = random.chance(0.85);
-      return {
-        kind: "failed",
-        error: retryable
-          ? { reason: "model.overloaded", message: "The model is overloaded." }
-          : { reason: "model.rejected", message: "The provider refused the request." },
-        retryable,
-        ...(random.chance(0.2) ? { retryAfterMs: random.int(1_000, 90_000) } : {}),
-      };
-    }
-    const depth = request.messages
-      .slice(request.messages.findLastIndex((message) => message.role === "user") + 1)
-      .filter((message) => message.role === "assistant").length;
-    const wantsTools = random.chance(depth === 0 ? 0.6 : depth < 3 ? 0.4 : 0.15);
-    const many = this.faulty && random.chance(0.03);
-    const count = wantsTools ? (many ? random.int(33, 40) : random.int(1, 3)) : 0;
-    const names = ["lap__Bash", "lap__Read", "old__Bash", "old__Read", "gsv__ReadFile", "gsv__WriteFile"];
-    const calls = Array.from({ length: count }, () => ({
-      providerId: random.chance(0.3) ? "call_0" : `p${random.int(0, 1_000)}`,
-      name:
-        this.faulty && random.chance(0.05)
-          ? random.pick(["nope__Bash", "lap__Nope", "Bash", "gsv__Nope"])
-          : many
-            ? "gsv__ReadFile"
-            : random.pick(names),
-      arguments: { n: random.int(0, 9) },
-    }));
-    const text =
-      count === 0
-        ? this.faulty && random.chance(0.02)
-          ? ""
-          : `answer ${this.modelCalls}`
-        : random.chance(0.5)
-          ? `step ${this.modelCalls}`
-          : "";
-    return this.#said(text, calls, tokens);
-  }
-  #said(text: string, calls: Extract<ModelOutcome, { kind: "replied" }>["calls"], tokens: number): ModelOutcome {
-    const usage = { input: tokens, output: 5, total: tokens + 5, costUsd: 0.001 };
-    return {
-      kind: "replied",
-      calls,
-      usage,
-      message: {
-        role: "assistant",
-        content: [
-          ...(text === "" ? [] : [{ type: "text" as const, text }]),
-          ...calls.map((call) => ({ type: "toolCall" as const, id: call.providerId, name: call.name, arguments: call.arguments })),
-        ],
-        api: "sim",
-        provider: "sim",
-        model: "sim",
-        usage,
-        stopReason: calls.length > 0 ? "toolUse" : "stop",
-        timestamp: this.time.wall(),
-      },
-    };
-  }
-}
-
-/** What any provider would refuse: a call without its one result, a result without a call. */
-function requestProblem(messages: readonly Message[]): string | undefined {
-  const open = new Set<string>();
-  for (const message of messages) {
-    if (message.role === "toolResult") {
-      if (!open.delete(message.toolCallId)) return `a result for ${message.toolCallId}, which is not open`;
-      continue;
-    }
-    if (open.size > 0) return `${message.role} while ${[...open].join(", ")} have no result`;
-    if (message.role === "assistant") {
-      for (const block of message.content) {
-        if (block.type !== "toolCall") continue;
-        if (open.has(block.id)) return `two calls with the id ${block.id}`;
-        open.add(block.id);
-      }
-    }
-  }
-  if (open.size > 0) return `asked while ${[...open].join(", ")} have no result`;
-  if (messages[0]?.role !== "user") return "it does not begin with the user";
-  return messages.at(-1)?.role === "assistant" ? "the last word was the model's own" : undefined;
 }

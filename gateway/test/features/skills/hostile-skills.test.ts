@@ -1,5 +1,5 @@
 /**
- * Suite R: valid and hostile skills. Each is in the bucket or is installed over the wire, and the gateway must reach
+ * Valid and hostile skills. Each is in the bucket or is installed over the wire, and the gateway must reach
  * one state and give the reason. Nothing in a skill may run: only texts are returned.
  */
 import { env } from "cloudflare:workers";
@@ -273,8 +273,8 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe("[SK1][S10][TH14][X21] suite R: files in a skill's folder", () => {
-  test("has the documented number of cases", () => {
+describe("[SK1][S10][TH14][X21] files in a skill's folder", () => {
+  test("there are at least 60 cases, each with its own title", () => {
     expect(CASES.length).toBeGreaterThanOrEqual(60);
     expect(new Set(CASES.map(({ title }) => title)).size).toBe(CASES.length);
   });
@@ -293,7 +293,7 @@ describe("[SK1][S10][TH14][X21] suite R: files in a skill's folder", () => {
   });
 });
 
-describe("[SK1] suite R: folders and names", () => {
+describe("[SK1] folders and names", () => {
   test("invalid names are shown escaped and not used", async () => {
     const agent = newAgent();
     for (const name of [".hidden", "a b", "-dash", "x\u202ey", "n".repeat(65), "ünï"]) await put(agent, `${name}/SKILL.md`, good);
@@ -336,7 +336,7 @@ describe("[SK1] suite R: folders and names", () => {
   });
 });
 
-describe("[SK5] suite R: installation over the wire", () => {
+describe("[SK5] installation over the wire", () => {
   const install = (agent: string, name: string, files: readonly { path: string; content: string }[], more: Record<string, unknown> = {}) =>
     peer.call("skills.install", { agentId: agent, name, files, ...more });
   const manual = { path: "SKILL.md", content: good };

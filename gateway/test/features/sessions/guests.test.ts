@@ -37,7 +37,7 @@ const last = (): SessionIdentity | undefined => identities().at(-1);
 
 describe("session ownership", () => {
   test.each(["per-peer", "per-channel-peer", "per-account-channel-peer"])(
-    "[S8][X8] the owner's own under %s, from every side",
+    "[S8][X8] under %s, the owner's direct chat is an owner's session, from any client and after a restart",
     async (scope) => {
       await configure("session.dmScope", scope);
       await configure("channels.test.owners", ["me"]);
@@ -168,7 +168,7 @@ describe("what guests may use", () => {
     }
   });
 
-  test("[CH14][X7] a tool that the owner opens on a channel, and closes again during a run", async () => {
+  test("[CH14][X7] a tool that the owner opens to a channel's guests can be used until the owner closes it, also during a run", async () => {
     await configure("channels.test", { allowFrom: ["anna"], guestTools: ["lap__R*"] });
     await take(dm("anna"));
     await node("lap");

@@ -1,5 +1,5 @@
 /**
- * Suite C of the promises: faults of a provider, over both wires, against real HTTP. Each case checks what the
+ * Faults of a provider, over both wires, against real HTTP. Each case checks what the
  * session gets (reason, whether to retry) and that a broken answer never gives a tool call.
  */
 import assert from "node:assert/strict";
