@@ -109,7 +109,7 @@ async function main(): Promise<void> {
       const problem = overBudget(worker.name, size, worker.budgetBytes);
       if (problem !== null) problems.push(problem);
     });
-    const [r2] = await Promise.all([bundleBucket(fresh), inTurns(2, work)]);
+    const [r2] = await Promise.all([bundleBucket(fresh), runAtMost(2, work)]);
     symlinkSync(relative(fresh, workerdPath()), join(fresh, "workerd"));
     const sizeOfWorker = ({ name }: Worker): Size => sizes.get(name) ?? { bytes: 0, gzipBytes: 0 };
     const { bytes, gzipBytes } = sizeOfWorker(GATEWAY);
@@ -140,7 +140,7 @@ async function main(): Promise<void> {
 }
 
 /** Runs at most `atOnce` at a time: each is a process that takes a core and some hundred megabytes. */
-async function inTurns(atOnce: number, work: readonly (() => Promise<void>)[]): Promise<void> {
+async function runAtMost(atOnce: number, work: readonly (() => Promise<void>)[]): Promise<void> {
   const waiting = [...work];
   const lane = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();

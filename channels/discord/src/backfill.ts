@@ -129,7 +129,7 @@ export class Backfill {
       return [{ channelId, after: later(last, oldest), ...(guildId === undefined ? {} : { guildId }) }];
     });
     const unread = directory.unread().flatMap(({ channelId, newest }) => {
-      const guildId = directory.place(channelId)?.guildId;
+      const guildId = directory.channel(channelId)?.guildId;
       return isNewerId(newest, since) ? [{ channelId, after: later(since, oldest), ...(guildId === undefined ? {} : { guildId }) }] : [];
     });
     return [...known, ...unread];

@@ -3,7 +3,7 @@
  * account, so that a resumed session has it after a restart. Bounded; never asks Discord.
  */
 import type { PlatformHost } from "../../kit/src/platform.ts";
-import { isThread, type Mapped, type Place } from "./map-inbound.ts";
+import { isThread, type Mapped, type KnownChannel } from "./map-inbound.ts";
 import { asArray, asId, asNumber, asObject, cleanName, type Fields, isNewerId } from "./map-reading.ts";
 
 const MAX_CHANNELS = 2_000;
@@ -49,7 +49,7 @@ export class Directory {
   get guildCount(): number {
     return this.#guilds.size;
   }
-  place(channelId: string): Place | undefined {
+  channel(channelId: string): KnownChannel | undefined {
     const guildId = this.#guildOf.get(channelId);
     const entry = guildId === undefined ? undefined : this.#guilds.get(guildId)?.channels[channelId];
     if (guildId === undefined || !entry) return undefined;

@@ -26,8 +26,8 @@ test("[P7] a server's data is known, also after a restart", () => {
   const directory = new Directory(host.kv);
   assert.equal(directory.hear("GUILD_CREATE", server, BOT), true);
   for (const known of [directory, new Directory(host.kv)]) {
-    assert.deepEqual(known.place(CHANNEL), { type: 0, guildId: GUILD, name: "general" });
-    assert.deepEqual(known.place(THREAD), { type: 11, guildId: GUILD, name: "plans" });
+    assert.deepEqual(known.channel(CHANNEL), { type: 0, guildId: GUILD, name: "general" });
+    assert.deepEqual(known.channel(THREAD), { type: 11, guildId: GUILD, name: "plans" });
     assert.deepEqual([...known.botRoles(GUILD)].toSorted(), ["600000000000000001", "600000000000000003"]);
     assert.equal(known.guildCount, 1);
   }
@@ -37,13 +37,13 @@ test("[P7] channels are added, changed and removed; an unavailable server stays 
   const directory = new Directory(host.kv);
   directory.hear("GUILD_CREATE", server, BOT);
   directory.hear("CHANNEL_UPDATE", { id: CHANNEL, guild_id: GUILD, type: 0, name: "lobby\u202e" }, BOT);
-  assert.equal(directory.place(CHANNEL)?.name, "lobby");
+  assert.equal(directory.channel(CHANNEL)?.name, "lobby");
   directory.hear("THREAD_DELETE", { id: THREAD, guild_id: GUILD }, BOT);
-  assert.equal(directory.place(THREAD), undefined);
+  assert.equal(directory.channel(THREAD), undefined);
   directory.hear("GUILD_DELETE", { id: GUILD, unavailable: true }, BOT);
   assert.equal(directory.guildCount, 1);
   directory.hear("GUILD_DELETE", { id: GUILD }, BOT);
-  assert.deepEqual([directory.guildCount, directory.place(CHANNEL), host.kv.keys("guild.")], [0, undefined, []]);
+  assert.deepEqual([directory.guildCount, directory.channel(CHANNEL), host.kv.keys("guild.")], [0, undefined, []]);
 });
 test("[P7] read positions only grow", () => {
   const directory = new Directory(new MemoryHost().kv);

@@ -18,11 +18,11 @@ export function readable(
   {
     botId,
     users,
-    place,
+    channel,
   }: {
     readonly botId: string;
     readonly users: readonly Sender[];
-    readonly place: (channelId: string) => { readonly name?: string } | undefined;
+    readonly channel: (channelId: string) => { readonly name?: string } | undefined;
   },
 ): string {
   const names = new Map(users.map((user) => [user.id, user.name ?? user.handle]));
@@ -30,7 +30,7 @@ export function readable(
   return addressed
     .replaceAll(/<@!?(\d{5,20})>/g, (whole, id: string) => (names.get(id) === undefined ? whole : `@${names.get(id)}`))
     .replaceAll(/<#(\d{5,20})>/g, (whole, id: string) => {
-      const name = place(id)?.name;
+      const name = channel(id)?.name;
       return name === undefined ? whole : `#${name}`;
     })
     .replaceAll(/<a?:(\w{1,32}):\d{5,20}>/g, ":$1:")

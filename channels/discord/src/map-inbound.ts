@@ -9,7 +9,7 @@ import { describeExtras, filesOf, readable } from "./map-content.ts";
 import { asArray, asId, asNumber, asObject, asTime, cleanName, cleanText, type Fields, timeOfId } from "./map-reading.ts";
 
 /** The channel of a message, as far as it is known. */
-export interface Place {
+export interface KnownChannel {
   readonly type: number;
   readonly name?: string;
   readonly guildId?: string;
@@ -17,7 +17,7 @@ export interface Place {
 export interface Surroundings {
   readonly botId: string;
   readonly now: number;
-  readonly place: (channelId: string) => Place | undefined;
+  readonly channel: (channelId: string) => KnownChannel | undefined;
   /** The bot's own roles in a server: mentioning one mentions the bot. */
   readonly botRoles: (guildId: string) => ReadonlySet<string>;
   /** The other person in a direct channel. */
@@ -90,7 +90,7 @@ export function mapMessage(fields: Fields, around: Surroundings, late = false): 
   const forwarded = reference?.["type"] === 1;
   const snapshot = forwarded ? asObject(asObject(asArray(fields["message_snapshots"], 1)[0])?.["message"]) : undefined;
   const source = snapshot ?? fields;
-  const own = readable(cleanText(source["content"], MAX_TEXT), { botId: around.botId, users, place: around.place });
+  const own = readable(cleanText(source["content"], MAX_TEXT), { botId: around.botId, users, channel: around.channel });
   const { files, refused } = filesOf(source, around.fileOrigin);
   const text = [own, ...describeExtras(source, own), ...refused].filter((part) => part !== "").join("\n\n");
 
@@ -120,12 +120,12 @@ export function mapMessage(fields: Fields, around: Surroundings, late = false): 
     ...(late ? { backlog: true } : {}),
     receivedAt: around.now,
   };
-  const place = { channelId, messageId: id, ...where.found };
-  if (!silent) return { item: { key: id, inbound, files }, ...place };
+  const origin = { channelId, messageId: id, ...where.found };
+  if (!silent) return { item: { key: id, inbound, files }, ...origin };
   // A mention without text is a valid message; no content at all means a missing permission.
-  if (named || byRole) return { item: { key: id, inbound, files }, ...place };
+  if (named || byRole) return { item: { key: id, inbound, files }, ...origin };
   const contentMissing = where.peer.kind !== "dm" && fields["content"] === "" && !forwarded;
-  return contentMissing ? { item: { key: id, inbound, files }, ...place, contentMissing } : undefined;
+  return contentMissing ? { item: { key: id, inbound, files }, ...origin, contentMissing } : undefined;
 }
 
 /** An edit by a person. Discord also reports previews that it adds itself, which change no text. */
@@ -256,7 +256,7 @@ interface Where {
   readonly found: Pick<Mapped, "dmUserId" | "guildId">;
 }
 function whereIs(fields: Fields, channelId: string, sender: Sender | undefined, around: Surroundings): Where | undefined {
-  const known = around.place(channelId);
+  const known = around.channel(channelId);
   const guildId = asId(fields["guild_id"]) ?? known?.guildId;
   const type = known?.type ?? asNumber(fields["channel_type"], 0, 1000);
   if (guildId === undefined) {
@@ -287,7 +287,7 @@ function quoteOf(
   if (!id) return undefined;
   const quoted = asObject(fields["referenced_message"]);
   const senderId = asId(asObject(quoted?.["author"])?.["id"]);
-  const own = quoted ? readable(cleanText(quoted["content"], MAX_QUOTE), { botId: "", users, place: around.place }) : "";
+  const own = quoted ? readable(cleanText(quoted["content"], MAX_QUOTE), { botId: "", users, channel: around.channel }) : "";
   const text = quoted
     ? [own, ...describeExtras(quoted, own), ...filesOf(quoted, undefined).names].filter((part) => part !== "").join("\n")
     : "";

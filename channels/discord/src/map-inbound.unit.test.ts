@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { checkChannelInbound } from "../../../protocol/gen/validators/checks.js";
 import { isFileAddress } from "./map-content.ts";
-import { type Mapped, mapDispatch, mapMessage, type Place, type Surroundings } from "./map-inbound.ts";
+import { type Mapped, mapDispatch, mapMessage, type KnownChannel, type Surroundings } from "./map-inbound.ts";
 
 const BOT = "100000000000000001";
 const ALICE = "400000000000000001";
@@ -16,14 +16,14 @@ const OWN = "700000000000000001";
 const ID = "1300000000000000000";
 const NOW = 1_800_000_000_000;
 
-const places = new Map<string, Place>([
+const places = new Map<string, KnownChannel>([
   [CHANNEL, { type: 0, name: "general", guildId: GUILD }],
   [THREAD, { type: 11, name: "plans", guildId: GUILD }],
 ]);
 const around: Surroundings = {
   botId: BOT,
   now: NOW,
-  place: (id) => places.get(id),
+  channel: (id) => places.get(id),
   botRoles: (id) => new Set(id === GUILD ? [ROLE] : []),
   dmUser: (id) => (id === DM ? ALICE : undefined),
   isOwnMessage: (id) => id === OWN,

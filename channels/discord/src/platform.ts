@@ -233,7 +233,7 @@ class DiscordPlatform implements Platform {
     return {
       botId: this.#bot?.id ?? "",
       now: this.#host.now(),
-      place: (channelId) => directory.place(channelId),
+      channel: (channelId) => directory.channel(channelId),
       botRoles: (id) => directory.botRoles(id),
       dmUser: (channelId) => directory.dmUser(channelId),
       isOwnMessage: (messageId) => directory.isOwnMessage(messageId),

@@ -15,7 +15,7 @@ import { failureOf } from "./rest-client.ts";
 const MAX_ECHOES = 200;
 const ECHO_MS = 1_000;
 
-interface Place {
+interface Target {
   readonly channelId: string;
   readonly answer?: { readonly interaction: string; readonly token: string; readonly applicationId: string };
   readonly replaces?: string;
@@ -53,10 +53,10 @@ export class Sender {
     const arrived = part.attempt > 1 ? this.#echoes.get(part.nonce) : undefined;
     if (arrived !== undefined) return { kind: "sent", messageId: arrived };
     let loaded: Awaited<ReturnType<typeof loadFile>>;
-    let place: Place;
+    let target: Target;
     try {
       loaded = await loadFile(this.#ports.host.bucket, part);
-      place = await this.#placeOf(loaded.part);
+      target = await this.#targetOf(loaded.part);
     } catch (error) {
       if (error instanceof FileGone || error instanceof NoSuchPeer) return { kind: "failed", error: error.message };
       const outcome = this.#failed(error);
@@ -64,7 +64,7 @@ export class Sender {
       return outcome.kind === "unsure" ? { kind: "retry", error: outcome.error } : outcome;
     }
     try {
-      const messageId = await this.#post(place, loaded);
+      const messageId = await this.#post(target, loaded);
       this.#ports.directory.rememberOwn(messageId);
       return { kind: "sent", messageId };
     } catch (error) {
@@ -77,7 +77,7 @@ export class Sender {
     return outcomeOf(failure);
   }
   /** The destination: a command's answer slot, the live text to replace, or the channel. */
-  async #placeOf(part: OutboundPart): Promise<Place> {
+  async #targetOf(part: OutboundPart): Promise<Target> {
     const interaction = interactionOf(part.replyToId);
     const token = await this.#ports.interactions.placeFor(interaction, part.partId);
     const applicationId = this.#ports.applicationId();
@@ -91,7 +91,7 @@ export class Sender {
       ...(replaces === undefined ? {} : { replaces }),
     };
   }
-  async #post({ channelId, answer, replaces }: Place, { part, files, filename }: Awaited<ReturnType<typeof loadFile>>): Promise<string> {
+  async #post({ channelId, answer, replaces }: Target, { part, files, filename }: Awaited<ReturnType<typeof loadFile>>): Promise<string> {
     const { run } = this.#ports;
     const edit = { ...toEdit(part, filename), files: [...files] };
     if (answer) {

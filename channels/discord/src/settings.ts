@@ -30,10 +30,10 @@ export function readSettings(
       why: "The bot token is not valid: a token has three parts with dots between them. Copy it again (Bot, Reset Token).",
     };
   const api = config["apiBase"] ?? secrets.api ?? DISCORD;
-  if (typeof api !== "string" || !URL.canParse(api)) return { ok: false, why: "`apiBase` is no address." };
+  if (typeof api !== "string" || !URL.canParse(api)) return { ok: false, why: "`apiBase` is not a URL." };
   const url = new URL(api);
   const loopback = url.protocol === "http:" && /^(?:127\.0\.0\.1|localhost|\[::1\])$/.test(url.hostname);
-  if (url.protocol !== "https:" && !loopback) return { ok: false, why: "`apiBase` has to begin with https://." };
+  if (url.protocol !== "https:" && !loopback) return { ok: false, why: "`apiBase` must begin with https://." };
   const base = api.replace(/\/+$/, "");
   return { ok: true, settings: { token, api: base, ...(base === DISCORD ? {} : { origin: url.origin }) } };
 }

@@ -13,7 +13,7 @@ const rows: readonly (readonly [what: string, config: Record<string, unknown>, w
   ["another address", { token: TOKEN, apiBase: "https://proxy.example/api" }, undefined],
   ["an address on this machine", { token: TOKEN, apiBase: "http://127.0.0.1:9/api" }, undefined],
   ["an address that anybody can read along", { token: TOKEN, apiBase: "http://proxy.example/api" }, /https/],
-  ["an address that is none", { token: TOKEN, apiBase: "discord" }, /no address/],
+  ["an address that is not a URL", { token: TOKEN, apiBase: "discord" }, /not a URL/],
 ];
 for (const [what, config, why] of rows) {
   test(`[S5] settings: ${what}`, () => {

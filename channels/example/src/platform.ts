@@ -34,7 +34,7 @@ export function readSettings({ secret, callbackUrl }: Readonly<Record<string, un
   if (typeof secret !== "string" || secret.length < 16) return "Give the channel a `secret` of at least 16 characters when you start it.";
   if (callbackUrl === undefined) return { secret };
   const url = typeof callbackUrl === "string" ? URL.parse(callbackUrl) : null;
-  if (url?.protocol !== "https:" && url?.hostname !== "127.0.0.1") return "`callbackUrl` has to begin with https://, or be on 127.0.0.1.";
+  if (url?.protocol !== "https:" && url?.hostname !== "127.0.0.1") return "`callbackUrl` must begin with https://, or be on 127.0.0.1.";
   return { secret, callbackUrl: url.href };
 }
 

@@ -231,7 +231,7 @@ export class FakeWhatsApp {
       case "receipt": {
         const ids = [attrs["id"] ?? "", ...getBinaryNodeChildren(children(node)[0], "item").map((item) => item.attrs["id"] ?? "")];
         for (const id of ids) if (attrs["type"] !== "retry") this.#unconfirmed.delete(id);
-        if (attrs["type"] === "retry") await this.#sayAnew(attrs["id"] ?? "");
+        if (attrs["type"] === "retry") await this.#resend(attrs["id"] ?? "");
         this.note("receipt", { ids, to: attrs["to"], type: attrs["type"] ?? "delivery", participant: attrs["participant"] });
         const type: Record<string, string> = attrs["type"] === undefined ? {} : { type: attrs["type"] };
         this.send(connection, { tag: "ack", attrs: { class: "receipt", id: attrs["id"] ?? "", from: attrs["to"] ?? "", ...type } });
@@ -419,7 +419,7 @@ export class FakeWhatsApp {
     return id;
   }
   /** The device could not decrypt it: the sender starts a new session and sends it again. */
-  async #sayAnew(id: string): Promise<void> {
+  async #resend(id: string): Promise<void> {
     const said = this.#said.get(id);
     if (!said) return;
     const [pn, message, options] = said;

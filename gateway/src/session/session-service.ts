@@ -77,8 +77,8 @@ export class SessionService implements SessionPort {
   readonly #ports: ServicePorts;
   readonly #commands: CommandRunner;
   /** Messages whose files are being stored, and those behind them. */
-  #turns = 0;
-  #turn: Promise<void> = Promise.resolve();
+  #accepting = 0;
+  #lastAccepted: Promise<void> = Promise.resolve();
 
   constructor(driver: SessionDriver, ports: ServicePorts) {
     this.#driver = driver;
@@ -102,29 +102,29 @@ export class SessionService implements SessionPort {
           directives: intake.directives,
         });
       case "command":
-        if (this.#turns > 0 && AFTER_FILES.has(intake.command.name)) await this.#turn;
+        if (this.#accepting > 0 && AFTER_FILES.has(intake.command.name)) await this.#lastAccepted;
         return this.#commands.run(input, intake.command);
       case "message":
         return (input.attachments?.length ?? 0) > 0
-          ? this.#inTurn(true, () => this.#driver.waits.withFiles(() => this.#message(input, intake)))
-          : this.#inTurn(false, () => this.#message(input, intake));
+          ? this.#acceptInOrder(true, () => this.#driver.waits.withFiles(() => this.#message(input, intake)))
+          : this.#acceptInOrder(false, () => this.#message(input, intake));
     }
   }
 
   /** Files are stored before their message is accepted. Later messages wait meanwhile, so that order is kept (promise P3). */
-  async #inTurn<T>(slow: boolean, work: () => Promise<T>): Promise<T> {
-    if (!slow && this.#turns === 0) return work();
-    const before = this.#turn;
+  async #acceptInOrder<T>(slow: boolean, work: () => Promise<T>): Promise<T> {
+    if (!slow && this.#accepting === 0) return work();
+    const before = this.#lastAccepted;
     let done = (): void => {};
-    this.#turn = new Promise((resolve) => {
+    this.#lastAccepted = new Promise((resolve) => {
       done = resolve;
     });
-    this.#turns += 1;
+    this.#accepting += 1;
     await before;
     try {
       return await work();
     } finally {
-      this.#turns -= 1;
+      this.#accepting -= 1;
       done();
     }
   }

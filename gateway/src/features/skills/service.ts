@@ -25,7 +25,7 @@ import { visible } from "../../prompt/hidden.ts";
 import type { SkillLibrary, SkillView } from "./library.ts";
 import type { SkillRoot } from "../../storage/skills/load.ts";
 import { approvalOf, pinOf, unreported } from "./pins.ts";
-import { Turns } from "../../storage/turns.ts";
+import { KeyedLock } from "../../storage/keyed-lock.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
@@ -48,20 +48,20 @@ const noSkill = (name: string) =>
 
 export class SkillService {
   readonly #ports: SkillServicePorts;
-  readonly #turns = new Turns();
+  readonly #locks = new KeyedLock();
 
   constructor(ports: SkillServicePorts) {
     this.#ports = ports;
   }
 
   /** Serialises changes, because comparing, approving and writing belong together. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.take("", work);
+  #exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return this.#locks.run("", work);
   }
   /** Serialises the clients' writes to one skill, because each announces the digest of the whole skill. */
   whileWriting<T>(agentId: string, path: string, work: () => Promise<T>): Promise<T> {
     const asked = skillPath(path.replace(/^\.\//, ""));
-    return asked === undefined ? work() : this.#turns.take(`${agentId}/${asked.name}`, work);
+    return asked === undefined ? work() : this.#locks.run(`${agentId}/${asked.name}`, work);
   }
 
   // ---------------------------------------------------------------- reading
@@ -105,7 +105,7 @@ export class SkillService {
     replace: boolean,
     by: string,
   ): Promise<Result<{ skill: SkillEntry }>> {
-    return this.#inTurn(async () => {
+    return this.#exclusively(async () => {
       const problems = installProblems(name, files);
       if (problems.length > 0) return fail("skill.invalid", `The skill can't be installed: ${problems.join(" ")}`);
       const { library, pins, now } = this.#ports;
@@ -141,7 +141,7 @@ export class SkillService {
     name: string,
     scope: "agent" | "global" | "builtin" | undefined,
   ): Promise<Result<{ removed: true; scope: "agent" | "global" }>> {
-    return this.#inTurn(async () => {
+    return this.#exclusively(async () => {
       if (scope === "builtin") return fail("skill.builtin");
       const view = await this.#ports.library.view(agentId, this.#ports.now(), true);
       if (!view.ok) return view;
@@ -163,7 +163,7 @@ export class SkillService {
   }
 
   approve(agentId: string, name: string, sha256: string, by: string): Promise<Result<{ skill: SkillEntry }>> {
-    return this.#inTurn(async () => {
+    return this.#exclusively(async () => {
       const found = await this.#find(agentId, name);
       if (!found.ok) return found;
       const { folder } = found.value;
@@ -180,7 +180,7 @@ export class SkillService {
 
   /** Announces that a file of the agent's own skill will become `sha256`. Refuses `agent:` writers when the skill is not approved. */
   writing({ agentId, path, sha256, by }: SkillWriting): Promise<Result<void>> {
-    return this.#inTurn(async () => {
+    return this.#exclusively(async () => {
       const done: Result<void> = { ok: true, value: undefined };
       const asked = skillPath(path);
       if (asked === undefined) return done;

@@ -10,7 +10,7 @@ import type { AgentFiles } from "../../ports/agent-files.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import { failure, type Result } from "../../ports/result.ts";
 import { sha256Of, skillPath } from "../../storage/skills/folder.ts";
-import { Turns } from "../../storage/turns.ts";
+import { KeyedLock } from "../../storage/keyed-lock.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { contentTypeOf, fileKey, isOwnKey, parsePath } from "../../storage/keys.ts";
 import { putMedia } from "../../storage/media-objects.ts";
@@ -20,9 +20,9 @@ import { type ChangeOptions, createWorkspaceStore } from "../../storage/workspac
 export type ReadSkill = (path: string, context: NativeToolContext) => Promise<Result<string> | undefined>;
 
 export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill): AgentFiles {
-  const turns = new Turns();
+  const locks = new KeyedLock();
   const store = createWorkspaceStore(bucket);
-  /** A change with the session as the writer. Changes of one skill are serialised. */
+  /** A change with the session as the writer. Changes of one skill are serialised, so that what was announced is still true when it is written. */
   const change = <T>(given: string, { identity, gateway }: NativeToolContext, work: (options: ChangeOptions) => Promise<T>): Promise<T> => {
     const by = `agent:${identity.key}`;
     const options: ChangeOptions = {
@@ -35,7 +35,7 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill): AgentFil
     };
     const path = parsePath(given);
     const asked = path.ok ? skillPath(path.value) : undefined;
-    return asked === undefined ? work(options) : turns.take(asked.name, () => work(options));
+    return asked === undefined ? work(options) : locks.run(asked.name, () => work(options));
   };
   return {
     list: store.list,
