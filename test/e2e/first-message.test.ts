@@ -123,3 +123,39 @@ describe("the first message", () => {
     assert.equal(existsSync(join(machine.home, "workspace", "agents", "main", "NOTES.md")), true);
   });
 });
+
+describe("[Q5] [P5.2] the size of the prompt", () => {
+  const machine = new Machine();
+  let fake: FakeModel;
+  before(async () => {
+    fake = await startFakeModel();
+    await machine.up();
+    await machine.useModel(fake);
+  });
+  after(async () => {
+    await machine.end();
+    await fake.close();
+  });
+  interface Request {
+    readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+    readonly tools: readonly { readonly function: { readonly name: string; readonly description: string; readonly parameters: object } }[];
+  }
+  /** Prompt and tools of the newest request, in tokens of four characters. */
+  function tokens(): number {
+    const { messages, tools } = fake.requests.at(-1)?.body as unknown as Request;
+    const prompt = messages.find(({ role }) => role === "system" || role === "developer");
+    assert.ok(typeof prompt?.content === "string" && tools.length > 5);
+    const chars = tools.map(
+      ({ function: { name, description, parameters } }) => `${name}${description}${JSON.stringify(parameters)}`.length,
+    );
+    return Math.ceil(chars.reduce((sum, size) => sum + size, prompt.content.length) / 4);
+  }
+  it("a plain message costs at most 2,500 tokens in a new workspace, before and after the first meeting", async () => {
+    await machine.ok("chat", "hello");
+    const first = tokens();
+    await machine.ok("workspace", "rm", "BOOTSTRAP.md");
+    await machine.ok("chat", "hello");
+    const later = tokens();
+    assert.ok(first <= 2_500 && later <= 2_500, `${first} and ${later} tokens`);
+  });
+});

@@ -130,15 +130,12 @@ describe("[P5.2] base and runtime", () => {
     assert.match(base({ config }), /CONFIG$/);
     assert.match(base({ config, systemPromptOverride: "x" }), /^You are an agent of GSV/, "the built-in part stays");
   });
-  it("names the machines, their connection state and their tools, independent of the input's order", () => {
+  it("names the machines and their connection state, independent of the input's order; a request has its tools already", () => {
     const nodes = [node("nas", { online: false }), node("laptop", { clientPlatform: "linux\n## Fake", hostCapabilities: [] })];
     const tools = [tool("laptop__Bash"), tool("gsv__ReadFile"), tool("laptop__Read")];
     const text = system({}, { nodes, tools });
     assert.equal(system({}, { nodes: nodes.toReversed(), tools: tools.toReversed() }), text);
-    assert.match(
-      text,
-      /Machine `laptop`: connected, linux ## Fake\n- Machine `nas`: not connected now\n- Tools `gsv__\*`: ReadFile\n- Tools `laptop__\*`: Bash, Read$/,
-    );
+    assert.match(text, /Machine `laptop`: connected, linux ## Fake\n- Machine `nas`: not connected now$/);
   });
   it("[P4.2] the bytes stay the same all day, independent of the machines' clocks", () => {
     const at = (now: number, seen: number) => system(ALL, { now, nodes: [node("laptop", { lastSeenAt: seen })] });

@@ -28,8 +28,8 @@ export interface ToolSpec<S extends Fields> {
   /** Absent: `none`. A tool that guests may use must be harmless to the owner in a guest's session. */
   readonly guests?: "always";
   readonly timeoutMs?: number;
-  /** JSON Schema by argument. */
-  readonly properties: Readonly<Record<keyof S, object>>;
+  /** JSON Schema by argument. An argument without one is read and not advertised: another argument says the same. */
+  readonly properties: Readonly<Partial<Record<keyof S, object>>>;
 }
 /** A native tool. All of them are safe to run again with the same call id (promises P8), so their definitions are idempotent. */
 export function tool<S extends Fields>(

@@ -23,10 +23,7 @@ function targetOf({ to, channel, account, peerKind, peerId }: Where): Result<Tar
   const apart = [channel, account, peerKind, peerId].some((part) => part !== undefined);
   if (to !== undefined && apart) return bad("The place is named twice. Use either `to`, or `channel`, `peerKind` and `peerId`.");
   const target = parseTarget(to ?? `${channel ?? ""}/${account ?? "-"}/${peerKind ?? ""}/${peerId ?? ""}`);
-  if (!target)
-    return bad(
-      "The place is missing. Use `to` as gsv__Channels shows it, or `channel`, `peerKind` (dm, group, channel or thread) and `peerId`.",
-    );
+  if (!target) return bad("The place is missing. Use `to` as gsv__Channels shows it.");
   if (to !== undefined || account !== undefined) return { ok: true, value: target };
   return { ok: true, value: { channel: target.channel, peer: target.peer } };
 }
@@ -36,11 +33,11 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
     {
       name: "gsv__Channels",
       description:
-        "Lists the people and groups on WhatsApp, Discord and other channels that you may write to with gsv__Message, the last active first. The names are chosen by those people themselves.",
+        "Lists the people and groups on WhatsApp, Discord and other channels that gsv__Message may write to, the last active first. They chose their names themselves.",
       policyClass: "read_private",
       properties: {
-        query: { type: "string", description: "Only places with this text in their name, id or channel." },
-        limit: { type: "integer", description: `Maximum number of places, up to ${MAX_PLACES}; default ${PLACES}.` },
+        query: { type: "string", description: "Part of a name, id or channel." },
+        limit: { type: "integer", description: `Up to ${MAX_PLACES}; default ${PLACES}.` },
       },
     },
     { query: optional(text(MAX_ID_CHARS)), limit: optional(integer(1, MAX_PLACES)) },
@@ -57,21 +54,17 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
     {
       name: "gsv__Message",
       description:
-        "Sends a message to one person or group on a channel, when your human asks for it or has agreed to it. Only places that gsv__Channels lists are allowed. `queued` means that the message is on its way; if it cannot be delivered, you are told later. Do not use it to answer in the conversation that you are in; gsv__Attach sends files there.",
+        "Sends a message to one person or group on a channel, when your human asks for it or has agreed to it. `queued` means that it is on its way; you are told if it cannot be delivered. Not for answers in this conversation; gsv__Attach sends files there.",
       policyClass: "egress",
       properties: {
-        to: { type: "string", description: "The place, as gsv__Channels shows it." },
-        channel: { type: "string", description: "Instead of `to`, with `peerKind` and `peerId`." },
-        account: { type: "string", description: "Needed only when the channel has several accounts." },
-        peerKind: { type: "string", enum: ["dm", "group", "channel", "thread"] },
-        peerId: { type: "string" },
+        to: { type: "string", description: "As gsv__Channels shows it." },
         text: { type: "string", description: "Markdown." },
         files: {
           type: "array",
           items: { type: "string" },
           description: FILE_NAMES,
         },
-        replyTo: { type: "string", description: "The platform's id of the message that you reply to." },
+        replyTo: { type: "string", description: "The platform's id of a message." },
       },
     },
     {

@@ -8,7 +8,7 @@ export const CONFIG_TOOLS: readonly Tool[] = [
       name: "gsv__ConfigGet",
       description: "Shows GSV's configuration, or one path of it. Secrets are masked.",
       policyClass: "read_private",
-      properties: { path: { type: "string", description: "For example `model.provider`. Without it you get the whole configuration." } },
+      properties: { path: { type: "string", description: "For example `model.provider`." } },
     },
     { path: optional(text(512)) },
     async ({ path }, { gateway }) => outcome(await gateway.configGet(path)),

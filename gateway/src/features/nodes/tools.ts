@@ -9,8 +9,8 @@ export const NODE_TOOLS: readonly Tool[] = [
       description: "Shows the last lines of the node log of a machine.",
       policyClass: "read_private",
       properties: {
-        nodeId: { type: "string", description: "The machine. May be left out when only one machine is connected." },
-        lines: { type: "integer", description: "Number of lines; default 100." },
+        nodeId: { type: "string", description: "Needed with several machines." },
+        lines: { type: "integer", description: "Default 100." },
       },
     },
     { nodeId: optional(text(64)), lines: optional(integer(1, 5000)) },

@@ -19,7 +19,7 @@ export const SESSION_TOOLS: readonly Tool[] = [
       name: "gsv__SessionsList",
       description: "Lists conversations, the last active first.",
       policyClass: "read_private",
-      properties: { limit: { type: "integer", description: "Maximum number of conversations; default 20." } },
+      properties: { limit: { type: "integer", description: "Default 20." } },
     },
     { limit: optional(integer(1, LIMITS.pageItems)) },
     async ({ limit }, { gateway }) => ({ ok: true, result: { sessions: await gateway.sessionsList(limit ?? 20) } }),
@@ -28,14 +28,14 @@ export const SESSION_TOOLS: readonly Tool[] = [
     {
       name: "gsv__SessionSend",
       description:
-        "Sends a message to another conversation of yours. It is answered there as a message from you, not from the user. With `waitSeconds` the call returns the answer; without it, the call returns as soon as the message is accepted.",
+        "Sends a message from you to another conversation of yours, which answers it there. With `waitSeconds` the call returns the answer.",
       policyClass: "egress",
       properties: {
-        sessionKey: { type: "string", description: "The key, as gsv__SessionsList shows it." },
+        sessionKey: { type: "string", description: "As gsv__SessionsList shows it." },
         message: { type: "string" },
         waitSeconds: {
           type: "integer",
-          description: `How long to wait for the answer, at most ${MAX_WAIT_S}. Without it the call does not wait.`,
+          description: `At most ${MAX_WAIT_S}.`,
         },
       },
       timeoutMs: SEND_TIMEOUT_MS,

@@ -9,7 +9,7 @@ import { denied, MAX_PATH_CHARS, type Outcome, outcome, type Tool, tool } from "
 
 const path = text(MAX_PATH_CHARS);
 const content = text(LIMITS.workspaceFileBytes);
-const PATH = { type: "string", description: "Path in your workspace, such as `MEMORY.md` or `memory/2026-01-31.md`." } as const;
+const PATH = { type: "string", description: "In your workspace: `memory/2026-01-31.md`." } as const;
 const notReadable = (): Outcome => denied("This file is private to your human. Only your human's own conversation may read it.");
 const blocks = ({ text, note }: Part): readonly object[] =>
   [text, ...(note === undefined ? [] : [note])].map((text) => ({ type: "text", text }));
@@ -18,8 +18,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__ReadFile",
-      description:
-        "Reads a text file of your own workspace, not of a machine. A long file comes in parts: continue at the line that the result names.",
+      description: "Reads a text file of your own workspace, not of a machine.",
       policyClass: "read_private",
       // access.ts limits what a guest's session can read.
       guests: "always",
@@ -27,7 +26,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
         path: PATH,
         offset: { type: "integer", description: "First line, from 1." },
         limit: { type: "integer", description: "Maximum number of lines." },
-        column: { type: "integer", description: "Where to begin inside the first line, in characters from 0. For very long lines." },
+        column: { type: "integer", description: "First character of that line, from 0." },
       },
     },
     { path, offset: optional(integer(1, 1e9)), limit: optional(integer(1, 1e6)), column: optional(integer(0, 1e9)) },
@@ -51,8 +50,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__WriteFile",
-      description:
-        "Writes a text file of your own workspace: creates it, or replaces its whole content. With `append` the text is added at the end; use that for memory files.",
+      description: "Writes a text file of your own workspace: replaces its content, or adds to its end with `append`.",
       policyClass: "write_workspace",
       properties: { path: PATH, content: { type: "string" }, append: { type: "boolean" } },
     },
@@ -69,8 +67,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__EditFile",
-      description:
-        "Replaces exact text in a file of your own workspace. `oldString` must occur in the file exactly once, unless you set `replaceAll`.",
+      description: "Replaces exact text in a file of your own workspace. `oldString` must occur exactly once, unless `replaceAll` is set.",
       policyClass: "write_workspace",
       properties: {
         path: PATH,
@@ -116,11 +113,11 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__ListFiles",
-      description: "Lists the files and folders directly in a folder of your own workspace.",
+      description: "Lists a folder of your own workspace.",
       policyClass: "read_private",
       // access.ts limits what a guest's session can list.
       guests: "always",
-      properties: { path: { type: "string", description: "The folder. Without it: the workspace itself." } },
+      properties: { path: { type: "string", description: "Default: the workspace itself." } },
     },
     { path: optional(path) },
     async ({ path }, { identity }, files) => {

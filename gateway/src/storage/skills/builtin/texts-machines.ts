@@ -2,7 +2,7 @@
 
 export const CODING = `---
 name: coding
-description: Work in a source repository on a machine - understand it, change it, test it, commit it. Use it for any request to write, fix, review or explain code that lives on a node.
+description: Work in a source repository on a machine. Use it to write, fix, review or explain code.
 metadata:
   gsv:
     emoji: "🛠️"
@@ -39,7 +39,7 @@ If a call's outcome is unknown, check (\`git status\`, \`git diff\`) before you 
 
 export const WEB_RESEARCH = `---
 name: web-research
-description: Find something out on the web with a machine's shell and report it with sources. Use it for questions about the present, about products, releases, prices, documentation or opening hours.
+description: Find something out on the web with a machine's shell and report it with sources. Use it for present facts, products, prices or documentation.
 metadata:
   gsv:
     emoji: "🔎"
@@ -73,7 +73,7 @@ Results worth keeping go in a file of the workspace (\`notes/TOPIC.md\`, by \`gs
 
 export const SYSTEM_CARE = `---
 name: system-care
-description: Look after a machine - disk space, memory, updates, services, logs. Use it when a machine is slow, full, misbehaving, or when a check-up is asked for.
+description: Look after a machine. Use it when a machine is slow, full or misbehaving, or for a check-up.
 metadata:
   gsv:
     emoji: "🩺"
@@ -111,7 +111,7 @@ Afterwards run the same checks again, and note in \`TOOLS.md\` what is special a
 
 export const MEETING_NOTES = `---
 name: meeting-notes
-description: Turn a conversation, a recording's transcript or loose notes into minutes, a summary or a letter. Use it when something was discussed and must become a text that others read.
+description: Turn a conversation, a transcript or notes into minutes, a summary or a letter.
 metadata:
   gsv:
     emoji: "📝"

@@ -2,7 +2,7 @@
 
 export const SKILL_CREATOR = `---
 name: skill-creator
-description: Write, change or check a skill (a SKILL.md). Use it when your human wants you to remember how to do something, or when you have done the same kind of work for the third time.
+description: Write, change or check a skill. Use it when your human wants you to remember how to do something.
 metadata:
   gsv:
     emoji: "🧩"
@@ -46,7 +46,7 @@ metadata:
 
 export const DAILY_REVIEW = `---
 name: daily-review
-description: Keep memory in order. Use it at the end of a day or week, when asked for a review, or when MEMORY.md has become long, stale or contradicts itself.
+description: Keep memory in order. Use it for a review, or when MEMORY.md has become long, stale or contradicts itself.
 metadata:
   gsv:
     emoji: "📓"
@@ -71,7 +71,7 @@ Never write down passwords, keys or tokens, nor what others said in confidence a
 
 export const WORKSPACE_UNDO = `---
 name: workspace-undo
-description: Get back an earlier version of one of your own files, or keep a copy of the workspace. Use it when a file was overwritten, damaged or deleted by mistake, or when your human asks for a backup.
+description: Get back an earlier version of one of your own files, or copy the workspace.
 metadata:
   gsv:
     emoji: "⏪"
