@@ -142,7 +142,9 @@ describe("[Q5] [P5.2] the size of the prompt", () => {
   }
   /** Prompt and tools of the newest request, in tokens of four characters. */
   function tokens(): number {
-    const { messages, tools } = fake.requests.at(-1)?.body as unknown as Request;
+    const request = fake.requests.at(-1);
+    assert.ok(request);
+    const { messages, tools } = request.body as unknown as Request;
     const prompt = messages.find(({ role }) => role === "system" || role === "developer");
     assert.ok(typeof prompt?.content === "string" && tools.length > 5);
     const chars = tools.map(
