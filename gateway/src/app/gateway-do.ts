@@ -38,10 +38,11 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   override async fetch(request: Request): Promise<Response> {
     // Cloudflare's edge sets this header; on an embedded gateway a caller could write anything into it.
     const address = isEmbedded(this.env) ? "" : (request.headers.get("CF-Connecting-IP") ?? "");
-    const refused = this.#kernel.server.refusal(request, address);
+    const caller = await this.#kernel.server.caller(request, address);
+    const refused = this.#kernel.server.refusal(request, caller);
     if (refused !== undefined) return problemResponse(refused.reason, refused.message);
     const { 0: client, 1: server } = new WebSocketPair();
-    this.#kernel.server.accept(server, address);
+    this.#kernel.server.accept(server, caller);
     return new Response(null, { status: 101, webSocket: client });
   }
   override async webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): Promise<void> {

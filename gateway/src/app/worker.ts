@@ -9,6 +9,7 @@ import { route } from "./http/routes.ts";
 import { uploadResponse } from "./http/upload.ts";
 import { hostAllowed } from "./http/hosts.ts";
 import { Webhooks } from "./http/webhook.ts";
+import { bearerToken } from "../kernel/bearer.ts";
 import { systemClock } from "../platform/clock.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayStub } from "../platform/stubs.ts";
@@ -82,17 +83,13 @@ async function webhook(request: Request, env: Env): Promise<Response> {
 }
 
 function askerOf(request: Request, env: Env): HttpCaller {
-  const token = bearer(request.headers.get("Authorization"));
+  const token = bearerToken(request.headers.get("Authorization"));
   const origin = request.headers.get("Origin");
   return {
     ...(token === undefined ? {} : { token }),
     ...(origin === null ? {} : { origin }),
     address: isEmbedded(env) ? "" : (request.headers.get("CF-Connecting-IP") ?? ""),
   };
-}
-function bearer(header: string | null): string | undefined {
-  const match = /^Bearer ([\x21-\x7e]{1,512})$/i.exec(header?.trim() ?? "");
-  return match?.[1];
 }
 
 /** `POST /media`. Uploads need other rights than reads, so they have an admission of their own. */

@@ -7,7 +7,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Admitted, HttpCaller } from "../ports/http.ts";
 import type { Result } from "../ports/result.ts";
 import { scopesOf } from "./authorise.ts";
-import { FailureWindow } from "./limits.ts";
+import { addressGroup, FailureWindow } from "./limits.ts";
 import { fail } from "./outcome.ts";
 import type { TokenGrant, Tokens } from "./token-store.ts";
 
@@ -15,9 +15,12 @@ export interface UpgradeFacts {
   readonly method: string;
   readonly upgrade: string | null;
   readonly origin: string | null;
-  /** Sockets without a hello: all, and those from the same address. */
-  readonly openSockets: number;
-  readonly openFromAddress: number;
+  /** The request carries a valid token. */
+  readonly vouched: boolean;
+  /** Sockets without a hello that were closed here and are not gone yet: all, and those from the same address. */
+  readonly closingSockets: number;
+  readonly closingFromAddress: number;
+  /** Sockets with a hello, and those that a token vouches for. */
   readonly readySockets: number;
 }
 export interface HttpRefusal {
@@ -25,11 +28,14 @@ export interface HttpRefusal {
   readonly message: string;
 }
 export interface AdmissionPorts {
-  readonly tokens: Tokens;
+  readonly tokens: Pick<Tokens, "configured" | "verify">;
   readonly now: () => number;
   /** Origins of browsers that may connect. */
   readonly allowedOrigins: () => readonly string[];
 }
+
+/** Sockets without a hello that are closing at once, beside `unauthSockets` that are open. */
+const MAX_CLOSING = LIMITS.unauthSockets / 2;
 
 const refuse = (reason: ErrorReason, message: string = ERRORS[reason].text): HttpRefusal => ({ reason, message });
 
@@ -48,11 +54,18 @@ export class Admission {
       return refuse("protocol.unsupported", "This address speaks WebSocket: send a GET request with `Upgrade: websocket`.");
     if (!originAllowed(facts.origin, allowedOrigins())) return refuse("auth.origin");
     if (!tokens.configured(now())) return refuse("auth.not_configured");
-    const crowded =
-      facts.openSockets >= LIMITS.unauthSockets ||
-      facts.openFromAddress >= LIMITS.unauthSocketsPerAddress ||
-      facts.readySockets >= LIMITS.authSockets;
-    return crowded ? refuse("limit.sockets") : undefined;
+    // A socket that was closed holds memory until its peer has answered. One that only waits is closed for a newer one instead.
+    const flooded = facts.closingSockets >= MAX_CLOSING || facts.closingFromAddress >= LIMITS.unauthSocketsPerAddress;
+    return facts.readySockets >= LIMITS.authSockets || (flooded && !facts.vouched) ? refuse("limit.sockets") : undefined;
+  }
+
+  /** Whether the upgrade itself carries a valid token (H9). A wrong one counts as a failure; `connect` is what refuses it. */
+  async vouches({ token, address }: Pick<HttpCaller, "token" | "address">): Promise<boolean> {
+    if (token === undefined) return false;
+    const { tokens, now } = this.#ports;
+    const grant = await tokens.verify(token, now());
+    if (grant === undefined) this.failed(address);
+    return grant !== undefined;
   }
 
   /** The scopes of a bearer token over HTTP, or a refusal. */
@@ -75,7 +88,7 @@ export class Admission {
 
   /** Counts a failed attempt. True: the address has had too many. */
   failed(address: string): boolean {
-    return this.#failures.failed(address, this.#ports.now());
+    return this.#failures.failed(addressGroup(address), this.#ports.now());
   }
 }
 

@@ -16,7 +16,14 @@ import { errorShape, eventBody } from "./frames.ts";
 
 /** Stored with the socket. After a change of its shape raise `v`: sockets of another version are closed and reconnect. */
 type Kept =
-  | { readonly v: 1; readonly phase: "open"; readonly conn: string; readonly address: string; readonly openedAt: number }
+  | {
+      readonly v: 1;
+      readonly phase: "open";
+      readonly conn: string;
+      readonly address: string;
+      readonly openedAt: number;
+      readonly vouched?: boolean;
+    }
   | {
       readonly v: 1;
       readonly phase: "ready";
@@ -39,6 +46,8 @@ export interface OpenConnection {
   readonly socket: WebSocket;
   readonly address: string;
   readonly openedAt: number;
+  /** A valid token came with the upgrade. */
+  readonly vouched: boolean;
   /** Its `connect` is being checked. */
   greeting: boolean;
   /** Frames that came meanwhile, in order; handled after hello-ok. */
@@ -69,6 +78,8 @@ export type AnyConnection = OpenConnection | Connection;
 
 /** Characters of call ids: with the other fields they must fit the platform's limit for a socket's state. */
 const MAX_CALL_CHARS = 8192;
+/** The platform ends a socket whose peer does not answer the close within this time. */
+const LINGER_MS = 30_000;
 /** A reader that is this far behind is disconnected; it reconnects and asks for the missed events. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 /** A link that answers pings and has been silent for this long is dead (FR6: two missed pings and the round trip). */
@@ -83,6 +94,8 @@ export class Connections {
   readonly #byConn = new Map<string, Connection>();
   readonly #byIdentity = new Map<string, Connection>();
   readonly #changed = new Set<Connection>();
+  /** Sockets that were closed here before they said hello: until they are gone they hold memory. */
+  readonly #closing = new Map<WebSocket, { readonly address: string; readonly closedAt: number }>();
   /** A connection has a principal, or was restored after a sleep. */
   onReady: (connection: Connection) => void = () => undefined;
   /** A connection with a principal has ended. */
@@ -104,7 +117,7 @@ export class Connections {
       return undefined;
     }
     if (kept.phase === "closed") return undefined;
-    if (kept.phase === "open") return { ...kept, socket, greeting: false, early: [] };
+    if (kept.phase === "open") return { ...kept, vouched: kept.vouched === true, socket, greeting: false, early: [] };
     return { ...freshState(), dialect: "current", ...kept, socket, follows: new Set(kept.follows), calls: new Map(kept.calls) };
   }
   #restore(socket: WebSocket): AnyConnection | undefined {
@@ -123,18 +136,19 @@ export class Connections {
 
   // ------------------------------------------------------------ opening and closing
 
-  open(socket: WebSocket, address: string): OpenConnection {
+  open(socket: WebSocket, address: string, vouched: boolean): OpenConnection {
     const connection: OpenConnection = {
       phase: "open",
       conn: randomName(16),
       socket,
       address,
       openedAt: this.#clock.now(),
+      vouched,
       greeting: false,
       early: [],
     };
     this.#host.acceptWebSocket(socket, [connection.conn]);
-    remember(socket, { v: 1, phase: "open", conn: connection.conn, address, openedAt: connection.openedAt } satisfies Kept);
+    remember(socket, { v: 1, phase: "open", conn: connection.conn, address, openedAt: connection.openedAt, vouched } satisfies Kept);
     this.#bySocket.set(socket, connection);
     return connection;
   }
@@ -184,7 +198,14 @@ export class Connections {
   /** Closes a socket and forgets it. Returns its connection, the first time. */
   close(socket: WebSocket, code: number, reason: string): AnyConnection | undefined {
     const connection = this.gone(socket);
+    if (connection?.phase === "open") this.#closing.set(socket, { address: connection.address, closedAt: this.#clock.now() });
     closeSocket(socket, code, reason);
+    return connection;
+  }
+  /** The platform says that the socket is gone: its memory is free. */
+  ended(socket: WebSocket): AnyConnection | undefined {
+    const connection = this.gone(socket);
+    this.#closing.delete(socket);
     return connection;
   }
 
@@ -198,14 +219,22 @@ export class Connections {
   *opening(): Generator<OpenConnection> {
     for (const connection of this.#bySocket.values()) if (connection.phase === "open") yield connection;
   }
-  openCount(address: string): { readonly total: number; readonly sameAddress: number } {
-    let total = 0;
-    let sameAddress = 0;
-    for (const connection of this.opening()) {
-      total++;
-      if (connection.address === address) sameAddress++;
-    }
-    return { total, sameAddress };
+  /** The oldest socket without a hello that must make way for one more from this address. A token vouches for the others. */
+  surplus(address: string): OpenConnection | undefined {
+    const waiting = [...this.opening()].filter(({ vouched }) => !vouched);
+    const same = address === "" ? [] : waiting.filter((connection) => connection.address === address);
+    const crowd = same.length >= LIMITS.unauthSocketsPerAddress ? same : waiting.length >= LIMITS.unauthSockets ? waiting : [];
+    return crowd.toSorted((left, right) => left.openedAt - right.openedAt)[0];
+  }
+  vouchedCount(): number {
+    return [...this.opening()].filter(({ vouched }) => vouched).length;
+  }
+  /** Sockets that were closed here before they said hello, and are not gone. */
+  closingCount(address: string): { readonly total: number; readonly sameAddress: number } {
+    const now = this.#clock.now();
+    for (const [socket, { closedAt }] of this.#closing) if (now - closedAt >= LINGER_MS) this.#closing.delete(socket);
+    const addresses = [...this.#closing.values()].map((closing) => closing.address);
+    return { total: addresses.length, sameAddress: address === "" ? 0 : addresses.filter((other) => other === address).length };
   }
   readyCount(): number {
     return this.#byConn.size;

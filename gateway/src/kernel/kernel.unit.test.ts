@@ -8,7 +8,9 @@ import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { asRunId, asSessionKey, type SessionSubscribeResult } from "../../../protocol/gen/types.ts";
 import { isNewerThan } from "../features/sessions/follow.ts";
 import { errorShape, eventBody, peekId } from "./frames.ts";
-import { FailureWindow, MAX_ADDRESSES } from "./limits.ts";
+import { Admission } from "./admission.ts";
+import type { Tokens } from "./token-store.ts";
+import { addressGroup, FailureWindow, MAX_ADDRESSES } from "./limits.ts";
 import { fail } from "./outcome.ts";
 
 describe("[FR1] the id of a broken frame", () => {
@@ -67,6 +69,40 @@ test("[C5] of the held events only those that the answer does not contain are se
     [false, false, true, false, true, true, true],
   );
   assert.equal(news({ event: "tool.progress", payload: { phase: "output" } }), true);
+});
+
+test("[X6] [F13] [H9] sockets that are closing keep strangers out, and never a caller whose token vouches for it", () => {
+  const tokens: Pick<Tokens, "configured" | "verify"> = { configured: () => true, verify: () => Promise.resolve(undefined) };
+  const admission = new Admission({ tokens, now: () => 1, allowedOrigins: () => [] });
+  const calm = {
+    method: "GET",
+    upgrade: "websocket",
+    origin: null,
+    vouched: false,
+    closingSockets: 0,
+    closingFromAddress: 0,
+    readySockets: 0,
+  };
+  const refused = (facts: Partial<typeof calm>): string | undefined => admission.upgradeRefusal({ ...calm, ...facts })?.reason;
+  assert.equal(refused({}), undefined);
+  assert.equal(refused({ closingSockets: LIMITS.unauthSockets }), "limit.sockets");
+  assert.equal(refused({ closingFromAddress: LIMITS.unauthSocketsPerAddress }), "limit.sockets");
+  assert.equal(refused({ vouched: true, closingSockets: 1000, closingFromAddress: 1000 }), undefined);
+  assert.equal(refused({ vouched: true, readySockets: LIMITS.authSockets }), "limit.sockets");
+});
+
+test("[X6] [F13] the addresses of an IPv6 /64 count as one, and no others do", () => {
+  const groups: readonly (readonly [string, string])[] = [
+    ["192.0.2.1", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["2001:db8:1:2::1", "2001:db8:1:2::/64"],
+    ["2001:0DB8:0001:0002:ffff:0:0:1", "2001:db8:1:2::/64"],
+    ["2001:db8:1:3::1", "2001:db8:1:3::/64"],
+    ["2001:db8::1", "2001:db8:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["", ""],
+  ];
+  for (const [address, group] of groups) assert.equal(addressGroup(address), group, address);
 });
 
 test("[S4] failures are counted by address and minute", () => {

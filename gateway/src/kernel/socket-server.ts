@@ -4,12 +4,22 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Admission, HttpRefusal } from "./admission.ts";
+import { bearerToken } from "./bearer.ts";
 import type { Connection, OpenConnection } from "./connections.ts";
 import { dispatch, type DispatchPorts } from "./dispatcher.ts";
 import type { FeatureSet } from "./feature-set.ts";
 import { CLOSE, handshake, type HandshakePorts } from "./handshake.ts";
+import { addressGroup } from "./limits.ts";
 
 export type SocketPorts = DispatchPorts & HandshakePorts & { readonly admission: Admission; readonly features: Pick<FeatureSet, "gone"> };
+
+/** The sender of an upgrade. */
+export interface UpgradeCaller {
+  /** What counts as one address; empty where it is not known. */
+  readonly address: string;
+  /** The request carries a valid token. */
+  readonly vouched: boolean;
+}
 
 export class SocketServer {
   readonly #ports: SocketPorts;
@@ -24,21 +34,35 @@ export class SocketServer {
     for (const open of this.#ports.connections.opening()) this.#expectHello(open);
   }
 
-  /** Why this request gets no socket; undefined when it gets one. `address` is empty where it is not known. */
-  refusal(request: Request, address: string): HttpRefusal | undefined {
+  /** Who asks for a socket. `address` is empty where it is not known. */
+  async caller(request: Request, address: string): Promise<UpgradeCaller> {
+    const token = bearerToken(request.headers.get("Authorization"));
+    const vouched = await this.#ports.admission.vouches({ ...(token === undefined ? {} : { token }), address });
+    return { address: addressGroup(address), vouched };
+  }
+  /** Why this request gets no socket; undefined when it gets one. */
+  refusal(request: Request, { address, vouched }: UpgradeCaller): HttpRefusal | undefined {
     const { connections, admission } = this.#ports;
-    const { total, sameAddress } = connections.openCount(address);
+    const closing = connections.closingCount(address);
     return admission.upgradeRefusal({
       method: request.method,
       upgrade: request.headers.get("Upgrade"),
       origin: request.headers.get("Origin"),
-      openSockets: total,
-      openFromAddress: address === "" ? 0 : sameAddress,
-      readySockets: connections.readyCount(),
+      vouched,
+      closingSockets: closing.total,
+      closingFromAddress: closing.sameAddress,
+      readySockets: connections.readyCount() + connections.vouchedCount(),
     });
   }
-  accept(socket: WebSocket, address: string): void {
-    this.#expectHello(this.#ports.connections.open(socket, address));
+  /** The oldest socket without a hello makes way: sockets that only wait must not keep newer ones out. */
+  accept(socket: WebSocket, { address, vouched }: UpgradeCaller): void {
+    const { connections } = this.#ports;
+    const surplus = vouched ? undefined : connections.surplus(address);
+    if (surplus !== undefined) {
+      connections.close(surplus.socket, CLOSE.tryLater, "too many connections without a hello");
+      this.#settleHello(surplus.socket);
+    }
+    this.#expectHello(connections.open(socket, address, vouched));
   }
 
   async message(socket: WebSocket, message: string | ArrayBuffer): Promise<void> {
@@ -53,7 +77,7 @@ export class SocketServer {
 
   /** The socket is gone. */
   gone(socket: WebSocket, reason: string): void {
-    const connection = this.#ports.connections.gone(socket);
+    const connection = this.#ports.connections.ended(socket);
     this.#settleHello(socket);
     if (connection?.phase === "ready") this.#ports.features.gone(connection, reason);
   }

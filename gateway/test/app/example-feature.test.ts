@@ -70,7 +70,7 @@ test("one definition and one line add a capability: table, method, alarm, tool, 
   await runInDurableObject(gateway(), async (instance, state) => {
     const { kernel, ports } = composeGateway(state, env, instance, WITH_REMINDERS);
     const { 0: near, 1: far } = new WebSocketPair();
-    kernel.server.accept(far, "");
+    kernel.server.accept(far, { address: "", vouched: false });
     const peer = new Peer(near);
     const ask = async (id: string, method: string, params: unknown) => {
       await kernel.server.message(far, JSON.stringify({ type: "req", id, method, params }));

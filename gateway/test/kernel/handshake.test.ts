@@ -58,24 +58,62 @@ describe("before a socket", () => {
     expect((await upgrade({ Origin: "https://good.example:8443" })).status).toBe(403);
   });
 
-  test("[X6] sockets without hello are capped, and the cap frees up", async () => {
-    const peers = await Promise.all(
-      Array.from({ length: LIMITS.unauthSocketsPerAddress }, () => open({ "CF-Connecting-IP": "192.0.2.1" })),
-    );
-    const refused = await upgrade({ "CF-Connecting-IP": "192.0.2.1" });
-    expect(refused.status).toBe(503);
-    expect(await refused.json()).toMatchObject({ reason: "limit.sockets", retryable: true });
-    expect((await upgrade({ "CF-Connecting-IP": "192.0.2.2" })).status).toBe(101);
-    peers[0]?.socket.close(1000);
-    await until("the close to arrive", () => peers[0]?.closed);
-    expect((await upgrade({ "CF-Connecting-IP": "192.0.2.1" })).status).toBe(101);
+  test("[X6] [F13] sockets without hello are capped for each address: the oldest makes way for a newer one", async () => {
+    const at = { "CF-Connecting-IP": "192.0.2.1" };
+    const other = await open({ "CF-Connecting-IP": "192.0.2.2" });
+    const peers: Peer[] = [];
+    for (let count = 0; count < LIMITS.unauthSocketsPerAddress; count++) peers.push(await open(at));
+    const newest = await open(at);
+    expect((await peers[0]?.ended())?.code).toBe(1013);
+    await newest.ok("connect", connectParams("client", "newest", ADMIN));
+    for (const peer of [other, ...peers.slice(1)]) expect(peer.closed).toBeUndefined();
   });
 
-  test("[X6] the total number of sockets is bounded", async () => {
+  test("[X6] [F13] addresses of one IPv6 /64 count as one", async () => {
+    const first = await open({ "CF-Connecting-IP": "2001:db8:1:2::1" });
+    for (let at = 0; at < LIMITS.unauthSocketsPerAddress; at++) await open({ "CF-Connecting-IP": `2001:db8:1:2:${at}::9` });
+    expect((await first.ended()).code).toBe(1013);
+  });
+
+  test("[X6] the total number of sockets is bounded: the oldest makes way", async () => {
     const peers: Peer[] = [];
     for (let at = 0; at < LIMITS.unauthSockets; at++) peers.push(await open({ "CF-Connecting-IP": `192.0.2.${at}` }));
     expect(peers.every((peer) => peer.closed === undefined)).toBe(true);
-    expect((await upgrade({ "CF-Connecting-IP": "198.51.100.1" })).status).toBe(503);
+    await open({ "CF-Connecting-IP": "198.51.100.1" });
+    expect((await peers[0]?.ended())?.code).toBe(1013);
+    expect(peers.slice(1).every((peer) => peer.closed === undefined)).toBe(true);
+  });
+
+  test("[X6] [F13] [H9] 64 idle sockets and 192 fat ones: the owner is admitted", async () => {
+    for (let at = 0; at < 64; at++) await open({ "CF-Connecting-IP": `192.0.2.${at}` });
+    const fat = JSON.stringify({ type: "req", id: "1", method: "connect", params: { padding: "x".repeat(3 * 1024 * 1024) } });
+    for (let at = 0; at < 192; at++) {
+      const { webSocket } = await upgrade({ "CF-Connecting-IP": `198.51.100.${at}` });
+      webSocket?.accept();
+      webSocket?.send(fat);
+    }
+    const owner = await open({ Authorization: `Bearer ${ADMIN}`, "CF-Connecting-IP": "198.51.100.1" });
+    await owner.ok("connect", connectParams("client", "owner", ADMIN));
+  });
+
+  test("[F13] a socket that was closed frees its place when its peer has answered", async () => {
+    const at = { "CF-Connecting-IP": "192.0.2.1" };
+    for (let round = 0; round < 3 * LIMITS.unauthSocketsPerAddress; round++) {
+      const peer = await open(at);
+      peer.send("{");
+      await peer.ended();
+      peer.socket.close(1000);
+      await until("the close to arrive", () => peer.socket.readyState === WebSocket.CLOSED);
+    }
+  });
+
+  test("[H9] [S1] a token at the upgrade admits the socket and nothing else: `connect` still decides", async () => {
+    const peer = await open({ Authorization: `Bearer ${ADMIN}` });
+    expect((await peer.refused("sessions.list")).reason).toBe("protocol.not_connected");
+    const wrong = await open({ Authorization: "Bearer wrong-token-of-a-stranger" });
+    expect((await wrong.refused("connect", connectParams("client", "a", undefined))).reason).toBe("auth.required");
+    const other = await open({ Authorization: `Bearer ${ADMIN}` });
+    expect((await other.refused("connect", connectParams("client", "a", "wrong-token-of-a-stranger"))).reason).toBe("auth.required");
   });
 });
 
@@ -241,6 +279,7 @@ describe("connecting with tokens", () => {
       const peer = await open({ "CF-Connecting-IP": "203.0.113.9" });
       seen.push((await peer.refused("connect", connectParams("client", "a", "wrong"))).reason);
       await peer.ended();
+      peer.socket.close(1000);
     }
     expect(seen.slice(0, LIMITS.authFailuresPerMinute)).toEqual(
       Array.from({ length: LIMITS.authFailuresPerMinute }, () => "auth.required"),
