@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 
 type Test = (&'static str, fn(&Scene));
 
-const TESTS: [Test; 8] = [
+const TESTS: [Test; 9] = [
     ("k16_a_running_command_is_recovered_and_ran_once", |scene| {
         block(running_is_recovered(scene));
     }),
@@ -67,12 +67,27 @@ const TESTS: [Test; 8] = [
     ("p14_a_recovered_command_can_be_cancelled", |scene| {
         block(can_be_cancelled(scene));
     }),
+    ("f20_p14_a_cancelled_call_ends_processes_in_other_sessions", |scene| {
+        block(tree_ends(scene, FAR));
+    }),
 ];
 
+/// Only a program on Linux can be the parent of orphans.
+#[cfg(target_os = "linux")]
+const OF_PROGRAMS: [Test; 1] = [("f20_p14_a_cancelled_call_ends_orphans_in_other_sessions", |scene| {
+    block(tree_ends(scene, FAR_ORPHAN));
+})];
+#[cfg(not(target_os = "linux"))]
+const OF_PROGRAMS: [Test; 0] = [];
+
 fn survival_tests() -> impl Iterator<Item = (String, impl FnOnce())> {
-    TESTS.into_iter().flat_map(|(name, test)| {
-        ["shell", "program"].map(|kind| (format!("{name}_by_{kind}"), move || test(&Scene::new(kind))))
-    })
+    let by_both = TESTS
+        .into_iter()
+        .flat_map(|test| ["shell", "program"].map(|kind| (test, kind)));
+    let by_program = OF_PROGRAMS.into_iter().map(|test| (test, "program"));
+    by_both
+        .chain(by_program)
+        .map(|((name, test), kind)| (format!("{name}_by_{kind}"), move || test(&Scene::new(kind))))
 }
 
 fn block(test: impl Future<Output = ()>) {
@@ -385,6 +400,35 @@ async fn end_is_reported(scene: &Scene) {
     let (tools, mut events) = scene.tools();
     tools.recover().await.unwrap();
     assert!(events.try_recv().is_err(), "released");
+}
+
+/// A process in a session of its own, with a living parent; and one whose parent has ended.
+const FAR: &str = "setsid sh -c 'trap \"\" TERM; echo $$ >far; while :; do sleep 0.05; done' & wait";
+const FAR_ORPHAN: &str = "(setsid sh -c 'trap \"\" TERM; echo $$ >far; while :; do sleep 0.05; done' &); sleep 300";
+
+async fn tree_ends(scene: &Scene, command: &str) {
+    let (tools, _events) = scene.tools();
+    let cancel = gsv_tools::Cancel::default();
+    let context = CallContext {
+        cancel: cancel.clone(),
+        ..CallContext::new(CALL)
+    };
+    let call = tools.invoke("Bash", json!({"command": command}), context);
+    let far = || std::fs::read_to_string(scene.ws("far")).unwrap_or_default();
+    let end = async {
+        until("the far process runs", || far().ends_with('\n')).await;
+        assert!(is_running(&far()));
+        cancel.cancel();
+    };
+    let (result, ()) = tokio::join!(call, end);
+    assert_eq!(result.unwrap_err().reason(), "tool.cancelled");
+    let is_gone = !is_running(&far());
+    // Also when the test fails.
+    let _ = Command::new("kill")
+        .args(["-KILL", far().trim()])
+        .stderr(Stdio::null())
+        .status();
+    assert!(is_gone, "a process of the command outlives the call");
 }
 
 async fn can_be_cancelled(scene: &Scene) {

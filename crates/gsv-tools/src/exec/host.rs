@@ -1,5 +1,7 @@
 //! Asks the system about processes and clocks, so that a process is not mistaken for a later one with the same pid.
 
+#[cfg(target_os = "linux")]
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -43,11 +45,70 @@ fn read_boot_id() -> Option<String> {
 
 #[cfg(target_os = "linux")]
 fn read_process(pid: u32) -> Option<(char, String)> {
+    let fields = stat_fields(pid)?;
+    Some((fields.first()?.chars().next()?, fields.get(START_FIELD)?.clone()))
+}
+
+/// The place of the start time in [`stat_fields`].
+#[cfg(target_os = "linux")]
+const START_FIELD: usize = 19;
+
+/// The fields of a process from the third on, its state (`proc_pid_stat(5)`). The second, the name in brackets, may hold anything.
+#[cfg(target_os = "linux")]
+fn stat_fields(pid: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in brackets, may hold anything; the fields after it are the third on (proc_pid_stat(5)).
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.nth(18)?.to_owned()))
+    let fields = stat.rsplit_once(')')?.1;
+    Some(fields.split_whitespace().map(str::to_owned).collect())
+}
+
+/// A process, not to be mistaken for a later one with the same pid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pid: u32,
+    start_time: String,
+}
+
+impl Process {
+    /// Signals the process unless it has ended.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if start_time(self.pid).as_ref() == Some(&self.start_time)
+            && let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw)
+        {
+            // It ended in between.
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+}
+
+/// The living processes that descend from `root`, without `root`. Empty where the system does not tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn descendants(root: u32) -> Vec<Process> {
+    let mut children: HashMap<u32, Vec<Process>> = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let Some(fields) = stat_fields(pid) else { continue };
+        if let (Some("R" | "S" | "D" | "T" | "t" | "I"), Some(parent), Some(start_time)) = (
+            fields.first().map(String::as_str),
+            fields.get(1).and_then(|parent| parent.parse().ok()),
+            fields.get(START_FIELD).cloned(),
+        ) {
+            children.entry(parent).or_default().push(Process { pid, start_time });
+        }
+    }
+    let mut found = children.remove(&root).unwrap_or_default();
+    let mut at = 0;
+    while let Some(next) = found.get(at).map(|process| process.pid) {
+        found.extend(children.remove(&next).unwrap_or_default());
+        at += 1;
+    }
+    found
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn descendants(_root: u32) -> Vec<Process> {
+    Vec::new()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -8,15 +8,18 @@
 //! Never: runs the command before `go`, or a second time.
 
 use std::ffi::OsString;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::io::Errno;
+use rustix::process::{Signal, WaitOptions};
 
 use super::host;
 use super::meta::{Ending, Exit, Folder, OUTPUT};
 use super::output::{Trimmed, trim};
+use crate::limits;
 
 /// How commands are supervised.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,6 +98,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     // Fails when this process leads a group already, which is enough.
     let _ = rustix::process::setsid();
+    adopt_orphans();
     let folder = Folder::new(PathBuf::from(folder));
     let child = Command::new(SH)
         .args(["-c", STAGE, "sh"])
@@ -104,20 +108,55 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         .spawn();
     // The command has its own copies of the gate and the pid's pipe.
     close_pipes();
-    let Ok(mut child) = child else {
+    let Ok(child) = child else {
         return exit_with(folder.write_exit(Exit::NeverRan).is_ok());
     };
     bound_output(folder.clone(), child.id());
-    let exit = match child.wait() {
-        Ok(status) if !folder.file("never").exists() => match (status.code(), status.signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, Some(signal)) => Exit::Signal(signal),
-            (None, None) => return exit_with(false),
-        },
-        Ok(_) => Exit::NeverRan,
-        Err(_) => return exit_with(false),
+    let exit = match wait_for(child.id()) {
+        Some(_) if folder.file("never").exists() => Exit::NeverRan,
+        Some(exit) => exit,
+        None => return exit_with(false),
     };
+    if folder.ending().is_some() {
+        end_descendants();
+    }
     exit_with(folder.write_exit(exit).is_ok())
+}
+
+/// Waits for the command, and reaps adopted orphans until then.
+fn wait_for(pid: u32) -> Option<Exit> {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if u32::try_from(ended.as_raw_pid()) == Ok(pid) => {
+                let code = status.exit_status().map(Exit::Code);
+                return code.or_else(|| status.terminating_signal().map(Exit::Signal));
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Makes this process the parent of its descendants whose own parents end, so that none leaves its tree.
+fn adopt_orphans() {
+    // Fails only on kernels without subreapers; then orphans leave the tree.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Ends what the command has left, when the command was ended: processes in other groups and sessions too.
+fn end_descendants() {
+    let until = Instant::now() + limits::KILL_TIME / 2;
+    loop {
+        let left = host::descendants(std::process::id());
+        if left.is_empty() || Instant::now() >= until {
+            return;
+        }
+        for process in left {
+            process.signal(Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn exit_with(ok: bool) -> ExitCode {
@@ -135,7 +174,7 @@ fn close_pipes() {
 fn bound_output(folder: Folder, pgid: u32) {
     std::thread::spawn(move || {
         loop {
-            std::thread::sleep(std::time::Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(100));
             if matches!(trim(&folder.file(OUTPUT)), Ok(Trimmed::Flood)) {
                 folder.write_ending(Ending::Flood);
                 host::signal_group(pgid, Signal::KILL);

@@ -8,7 +8,7 @@ use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 
-use super::meta::{EXIT, Ending, OUTPUT};
+use super::meta::{EXIT, Ending, Meta, OUTPUT};
 use super::output::{Trimmed, trim};
 use super::session::{Session, off};
 use super::state::{End, State};
@@ -51,7 +51,7 @@ impl Watch {
                     }
                 }
             };
-            if self.end_group(why).await {
+            if self.end_tree(why).await {
                 break;
             }
             self.state.send_replace(State::Stuck);
@@ -72,17 +72,30 @@ impl Watch {
         }
     }
 
-    /// TERM to the whole group, then KILL after the grace period. False when the command still runs.
-    async fn end_group(&mut self, why: Ending) -> bool {
-        let pgid = self.session.meta.pgid;
+    /// TERM to the command's group and to its other descendants, then KILL after the grace period. False when the command still
+    /// runs.
+    async fn end_tree(&mut self, why: Ending) -> bool {
+        let (pgid, supervisor) = (self.session.meta.pgid, self.session.meta.supervisor_pid);
+        let is_supervised = is_supervised(&self.session.meta);
         let folder = self.session.folder.clone();
-        off(move || {
+        let tree = off(move || {
             if folder.ending().is_none() && folder.exit().is_none() {
                 folder.write_ending(why);
             }
+            // Found before the first signal: a process whose parent has ended may no longer descend from the supervisor.
+            let tree = if is_supervised {
+                host::descendants(supervisor)
+            } else {
+                Vec::new()
+            };
+            host::signal_group(pgid, Signal::TERM);
+            for process in &tree {
+                process.signal(Signal::TERM);
+            }
+            tree
         })
-        .await;
-        host::signal_group(pgid, Signal::TERM);
+        .await
+        .unwrap_or_default();
         let gone = async {
             while host::group_exists(pgid) {
                 sleep(Duration::from_millis(5)).await;
@@ -91,6 +104,17 @@ impl Watch {
         if timeout(limits::KILL_GRACE, gone).await.is_err() {
             host::signal_group(pgid, Signal::KILL);
         }
+        off(move || {
+            let later = if is_supervised {
+                host::descendants(supervisor)
+            } else {
+                Vec::new()
+            };
+            for process in tree.iter().chain(&later) {
+                process.signal(Signal::KILL);
+            }
+        })
+        .await;
         timeout(limits::KILL_TIME, exited(&mut self.child, &self.session))
             .await
             .is_ok()
@@ -117,8 +141,13 @@ fn is_over(session: &Session) -> bool {
     session.folder.file(EXIT).exists() || !is_alive(&session.meta)
 }
 
+fn is_supervised(meta: &Meta) -> bool {
+    meta.boot_id == host::boot_id()
+        && host::start_time(meta.supervisor_pid).as_ref() == Some(&meta.supervisor_start_time)
+}
+
 /// Whether the command or its supervisor still runs, and not a later process with the same pid.
-pub(super) fn is_alive(meta: &super::meta::Meta) -> bool {
+pub(super) fn is_alive(meta: &Meta) -> bool {
     meta.boot_id == host::boot_id()
         && [
             (meta.supervisor_pid, &meta.supervisor_start_time),
