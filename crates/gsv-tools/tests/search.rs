@@ -260,6 +260,57 @@ async fn th16_grep_limits_hold() {
 }
 
 #[tokio::test]
+async fn f20_s11_ignore_files_outside_the_workspace_do_not_change_results() {
+    let lab = Lab::new();
+    let outside = lab.dir.path().join("outside");
+    std::fs::create_dir_all(outside.join("info")).unwrap();
+    let target = outside.join("patterns");
+    for path in [
+        "out/key-1.txt",
+        "inner/key-1.txt",
+        "inner/b.txt",
+        "worktree/key-1.txt",
+        "repo/key-1.txt",
+    ] {
+        lab.put(path, "needle\n");
+    }
+    lab.put("shared.gitignore", "key-*\n");
+    // A link inside the workspace counts, a link out of it closes its directory.
+    std::os::unix::fs::symlink("../shared.gitignore", lab.ws("inner/.gitignore")).unwrap();
+    std::os::unix::fs::symlink(&target, lab.ws("out/.gitignore")).unwrap();
+    // A worktree's `.git` file names a folder outside, and `.git` may be a link to one.
+    lab.put("worktree/.git", format!("gitdir: {}\n", outside.display()));
+    std::fs::write(outside.join("commondir"), "./\n").unwrap();
+    std::os::unix::fs::symlink(&outside, lab.ws("repo/.git")).unwrap();
+    let mut seen = Vec::new();
+    for lines in ["key-*\n", "nothing\n"] {
+        std::fs::write(&target, lines).unwrap();
+        std::fs::write(outside.join("info/exclude"), lines).unwrap();
+        let found = lab.ok("Grep", json!({"pattern": "needle"})).await;
+        let glob = lab.ok("Glob", json!({"pattern": "*.txt"})).await;
+        let mut names: Vec<String> = strings(&glob["matches"]).into_iter().map(str::to_owned).collect();
+        names.sort_unstable();
+        seen.push((places(&found), names, glob["skippedDirectories"].clone()));
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(
+        seen[0],
+        (
+            ["inner/b.txt:1", "repo/key-1.txt:1", "worktree/key-1.txt:1"]
+                .map(str::to_owned)
+                .to_vec(),
+            ["inner/b.txt", "repo/key-1.txt", "worktree/key-1.txt"]
+                .map(str::to_owned)
+                .to_vec(),
+            json!(1)
+        )
+    );
+    std::fs::remove_file(&target).unwrap();
+    let found = lab.ok("Grep", json!({"pattern": "needle"})).await;
+    assert_eq!(places(&found), seen[0].0, "whether the file exists makes no difference");
+}
+
+#[tokio::test]
 async fn w26_special_files_do_not_hang_a_search() {
     let lab = Lab::new();
     lab.put("a.txt", "needle\n");

@@ -1,7 +1,8 @@
 //! What Glob and Grep share: the directory to search, the parallel walk that honours ignore files, and glob patterns.
 //!
-//! The walk follows no symlinks and reads no ignore file above the workspace. Each find is opened or checked again
-//! through [`crate::beneath`], so a directory that is swapped for a link during the walk leaks nothing.
+//! The walk follows no symlinks and reads `.gitignore` and `.ignore` files of the workspace only: what it leaves out must not
+//! depend on a file outside. Each find is opened or checked again through [`crate::beneath`], so a directory that is swapped
+//! for a link during the walk leaks nothing.
 
 mod best;
 mod glob;
@@ -58,6 +59,7 @@ struct Tree {
 /// One walk. `root` is where it begins: the workspace, so that its ignore files count, narrowed to the directory that is
 /// searched; or that directory itself.
 struct Walk {
+    files: Arc<Beneath>,
     root: OwnedFd,
     /// The root's path for the walker, without names that could be swapped.
     root_path: PathBuf,
@@ -98,6 +100,7 @@ impl Tree {
         let root_path = fd_path(&root).map_or_else(|| self.files.real_path(&root, rel), |path| path.join("."));
         let reached = Arc::new(AtomicBool::new(inner.as_os_str().is_empty()));
         Walk {
+            files: Arc::clone(&self.files),
             root,
             root_path,
             shown: rel.joined(),
@@ -110,20 +113,24 @@ impl Tree {
 
 impl Walk {
     fn build(&self, hidden: bool) -> WalkParallel {
-        if !has_safe_ignore_files(&self.root_path) {
-            self.skipped.fetch_add(1, Ordering::Relaxed);
-            return WalkBuilder::empty().build_parallel();
-        }
         let filter = Filter {
+            files: Arc::clone(&self.files),
             prefix: self.root_path.clone(),
+            shown: self.shown.clone(),
             inner: self.inner.clone(),
             reached: Arc::clone(&self.reached),
             skipped: Arc::clone(&self.skipped),
         };
+        if !filter.has_safe_ignore_files(&self.root_path) {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+            return WalkBuilder::empty().build_parallel();
+        }
         WalkBuilder::new(&self.root_path)
             .hidden(!hidden)
             .parents(false)
             .git_global(false)
+            // `.git` may be a file or a link that leads out of the workspace.
+            .git_exclude(false)
             .require_git(false)
             .follow_links(false)
             .threads(std::thread::available_parallelism().map_or(2, |threads| threads.get().min(12)))
@@ -149,7 +156,10 @@ fn relative<'p>(prefix: &Path, path: &'p Path) -> Option<&'p Path> {
 }
 
 struct Filter {
+    files: Arc<Beneath>,
+    /// The path of the walk's root for the walker, and relative to the confinement's root.
     prefix: PathBuf,
+    shown: PathBuf,
     inner: PathBuf,
     reached: Arc<AtomicBool>,
     skipped: Arc<AtomicUsize>,
@@ -177,22 +187,34 @@ impl Filter {
         if entry.file_name() == ".git" {
             return false;
         }
-        let safe = has_safe_ignore_files(entry.path());
+        let safe = self.has_safe_ignore_files(entry.path());
         if !safe {
             self.skipped.fetch_add(1, Ordering::Relaxed);
         }
         safe
     }
-}
 
-/// The walker opens ignore files by name and reads them whole: a link to an endless device, or a fifo, must not be there.
-fn has_safe_ignore_files(dir: &Path) -> bool {
-    [".gitignore", ".ignore"]
-        .iter()
-        .all(|name| match std::fs::metadata(dir.join(name)) {
-            Ok(found) => found.is_file() && found.len() <= limits::IGNORE_FILE_BYTES,
-            Err(_) => true,
+    /// The walker opens ignore files by name and reads them whole. So each must be a regular file of limited size inside the
+    /// workspace: not a fifo, a link to an endless device, or a link to a file outside, whose lines the results would reveal.
+    fn has_safe_ignore_files(&self, dir: &Path) -> bool {
+        [".gitignore", ".ignore"].iter().all(|name| {
+            let path = dir.join(name);
+            match path.symlink_metadata() {
+                Ok(found) if found.is_symlink() => self.size_inside(&path),
+                Ok(found) => found.is_file().then_some(found.len()),
+                Err(_) => Some(0),
+            }
+            .is_some_and(|size| size <= limits::IGNORE_FILE_BYTES)
         })
+    }
+
+    /// The size of the regular file that a link leads to. `None`: it leads out of the workspace or to no regular file.
+    fn size_inside(&self, path: &Path) -> Option<u64> {
+        let shown = self.shown.join(relative(&self.prefix, path)?);
+        let rel = self.files.parse(&self.files.show_path(&shown)).ok()?;
+        let opened = self.files.open_file(&rel).ok()?;
+        Some(opened.size())
+    }
 }
 
 /// A glob relative to the searched directory. Without a slash it matches names at any depth, as in an ignore file.
