@@ -1,4 +1,4 @@
-/** In a separate file, because only the first /health of a runtime has this effect. */
+/** /health after a restart. A file of its own, because only the first /health of a runtime has this effect. */
 import { createExecutionContext, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

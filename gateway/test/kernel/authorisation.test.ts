@@ -1,4 +1,4 @@
-/** Suite L: every method of the contract, by every kind of caller. The rows come from METHODS, so a new method has a row automatically. */
+/** Every method of the contract, by every kind of caller. The rows come from METHODS, so a new method has a row automatically. */
 import { reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { METHODS, type MethodName } from "../../../protocol/gen/methods.ts";

@@ -1,4 +1,4 @@
-/** Requests to providers: keys, limits, thinking, cache marks, and bytes that stay the same from call to call. */
+/** Requests to providers: keys, limits, thinking, cache marks, and a prefix whose bytes stay the same from call to call, so that the provider can cache it. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type FakeModel, type RecordedRequest, startFakeModel } from "../../../test/fakes/fake-model.ts";

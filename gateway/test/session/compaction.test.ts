@@ -1,4 +1,4 @@
-/** Compaction and reset on the real runtime: real SQLite, a real bucket, evictions in the middle, and a conversation far longer than its window. */
+/** Compaction and reset on the real runtime: real SQLite, a real bucket, evictions in the middle, and a conversation far longer than the model's window. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -23,7 +23,7 @@ const counted = (outcome: ModelOutcome, input: number): ModelOutcome => {
   const usage = { input, output: 5, total: input + 5 };
   return { ...outcome, usage, message: { ...outcome.message, usage, provider: "test", model: "demo" } };
 };
-/** As a model would: it takes the facts of the transcript over, and what the summary so far has. */
+/** Answers as a model would: keeps the facts of the transcript and of the summary so far. */
 function condensed(request: ModelRequest): ModelOutcome {
   const whole = text(request.messages);
   const facts = [...new Set(whole.match(/fact-\d+ is \w+/g) ?? [])];

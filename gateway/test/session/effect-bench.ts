@@ -27,7 +27,7 @@ export const RUN = {
   modelIndex: 0,
   spent: { input: 0, output: 0, total: 0 },
 };
-/** A bucket that no test should reach. */
+/** A bucket that fails on any use. */
 export const media: SessionMedia = {
   takeAttachments: () => Promise.reject(new Error("no files here")),
   takeResult: () => Promise.reject(new Error("no files here")),

@@ -1,4 +1,4 @@
-/** The session behind the real gateway, with the demo model: the parts fit each other. */
+/** The session behind the real gateway, with the demo model and no fakes between them. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { ADMIN, open, seed, type Peer } from "../support/gateway.ts";
 import { until } from "./support.ts";

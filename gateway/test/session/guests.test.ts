@@ -1,4 +1,4 @@
-/** Tools in conversations that are not the owner's: what the model is shown, what it calls all the same, what was dispatched before. */
+/** Tools in sessions that are not the owner's: which the model is offered, what happens to a call of any other, and to calls dispatched before a change. */
 import { evictDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { newSession, onNode, says, Stage, until, value } from "./support.ts";

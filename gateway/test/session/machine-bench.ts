@@ -1,6 +1,6 @@
 /**
- * The session machine on a workbench: its state, log and queue as plain lists, and short names for the events of a test. Every step is
- * checked: its invariants, its transitions, and that nothing was changed in place. Time, ids and chance are numbers.
+ * The session machine for tests: its state, log and queue as plain lists, and short names for events. Every step checks the
+ * invariants, the transition, and that nothing was changed in place. Time, ids and random numbers are counters.
  */
 import assert from "node:assert/strict";
 import type { Usage } from "../../../protocol/gen/types.ts";

@@ -1,4 +1,4 @@
-/** Runs whose message came over a platform: their end is sent there once, and people see that the agent is typing. */
+/** Runs whose message came from a platform: the answer is sent there once, and people see that the agent is typing. */
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { asCallId } from "../../../protocol/gen/types.ts";

@@ -1,4 +1,4 @@
-/** `/status` and `/model` name the model that is asked, not what stands for it in the configuration. */
+/** `/status` and `/model` name the model that is really called, not its alias in the configuration. */
 import { afterEach, expect, it, vi } from "vitest";
 import { providerInfo } from "../../src/models/catalog.ts";
 import { newSession, says, Stage, value } from "./support.ts";

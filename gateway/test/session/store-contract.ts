@@ -1,4 +1,4 @@
-/** What every store of a session does, as cases: run on the one in memory (node, the simulator's) and on SQLite (workerd). */
+/** The contract of every session store, as cases: run on the simulator's store in memory (Node) and on SQLite (workerd). */
 import assert from "node:assert/strict";
 import type { Step } from "../../src/session/machine/draft.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";

@@ -1,4 +1,4 @@
-/** The session's tables on real SQLite, by the contract that the simulator's disk keeps too. */
+/** The session's tables on real SQLite, under the same contract as the simulator's store. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** What the session's tests in the runtime share: parts that the test plays itself, and words for what is asked again and again. */
+/** What the session's tests in the runtime share: a fake model and fake parts, and short functions for frequent requests. */
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { asAgentId, type ChatSendResult } from "../../../protocol/gen/types.ts";
@@ -21,7 +21,7 @@ import { createArchives } from "../../src/storage/archives.ts";
 import { createMemoryFiles } from "../../src/features/workspace/memory.ts";
 import { createResultFiles } from "../../src/storage/results.ts";
 
-/** Waits until `probe` gives something; fails saying what was waited for. Its deadline is not of `Date.now`, which tests make jump. */
+/** Waits until `probe` gives a value; a failure names what was awaited. Its deadline does not use `Date.now`, because tests move that clock. */
 export async function until<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,
@@ -66,8 +66,8 @@ export function says(
 }
 
 /**
- * One call of the model, answered by the test. The session's code may only go on in its own object's context, so the test leaves notes
- * here and the fake model looks for them.
+ * One call of the model, answered by the test. The session's code may continue only in its own object's context, so the test stores its
+ * answer here and the fake model polls for it.
  */
 export class ModelCall {
   readonly request: ModelRequest;

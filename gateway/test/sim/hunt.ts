@@ -35,7 +35,7 @@ async function one(scenario: Scenario, sum: Tally): Promise<number> {
   return report.borders;
 }
 
-/** Every history that once failed. */
+/** Every history that failed once (seeds.json). */
 export async function kept(sum: Tally): Promise<void> {
   const file = join(dirname(fileURLToPath(import.meta.url)), "seeds.json");
   const scenarios = JSON.parse(readFileSync(file, "utf8")) as { readonly why: string; readonly scenario: Scenario }[];

@@ -1,6 +1,6 @@
 /**
- * A disk for the simulator: transactions that happened or did not, everything kept as the text that a real table would hold. Beside
- * that it keeps what a session can't: every row that was ever written, for the oracle.
+ * The session's store in memory, for the simulation: transactions commit or do not, and values are kept as the text of a real table.
+ * It also keeps every row that was ever written, for the oracle.
  */
 import type { Step } from "../../src/session/machine/draft.ts";
 import type { Answer } from "../../src/session/machine/event.ts";

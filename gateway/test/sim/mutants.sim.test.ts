@@ -33,7 +33,7 @@ interface Verdict {
 const RANDOM_SEEDS = 600;
 const EXHAUSTIVE_SEEDS = 4;
 const HUNT_MS = 240_000;
-/** Looks until a promise is broken. A hunt that runs into its time limit proves nothing, so it fails. */
+/** Runs until a promise is broken. A hunt that reaches its time limit proves nothing, so it fails. */
 function hunt(home: string): Promise<Verdict> {
   return new Promise((resolve, reject) => {
     const program = join(home, "gateway", "test", "sim", "hunt.ts");

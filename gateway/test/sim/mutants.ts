@@ -1,6 +1,6 @@
 /**
- * Deliberate mistakes. Each is one change of the text of one file; the simulator must find every one of them, else it proves less
- * than it seems to. `find` must be there exactly once, so that a mutant can't silently stop being one.
+ * Mutants: deliberate mistakes, each one change of the text of one file. The simulation must find every one, or it proves less than it
+ * seems to. `find` must occur exactly once, so that a mutant can't silently become no change.
  */
 export interface Mutant {
   readonly name: string;

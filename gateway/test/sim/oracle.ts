@@ -1,4 +1,4 @@
-/** What must be true of any history: checked on the disk after each commit, and on everything once the world has come to rest. */
+/** What must be true of any history once the world is at rest: of the disk, of what clients got and of what platforms were sent. */
 import { sessionSeqOf } from "../../src/ports/gateway.ts";
 import { isMediaBlock, type Message, textOf } from "../../src/ports/messages.ts";
 import { rowEvents } from "../../src/session/events.ts";
@@ -107,7 +107,7 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   checkClients(world, rows);
 }
 
-/** [P5.6] The recordings of every message that the model answered are text, in the message's own row and with nothing else changed. */
+/** [P5.6] The recordings of every message that the model answered are transcribed, in the message's own row and with nothing else changed. */
 function checkRecordings(world: World, rows: readonly LogRow[]): void {
   for (const row of rows) {
     if (row.kind !== "user" || typeof row.message.content === "string") continue;
@@ -121,7 +121,7 @@ function checkRecordings(world: World, rows: readonly LogRow[]): void {
   }
 }
 
-/** [P9] [P10] [W4] The end of each run that began on a platform was sent there once; nothing else was, but what became of processes. */
+/** [P9] [P10] [W4] The end of each run that began on a platform was sent there once, and nothing else except ends of processes. */
 function checkPlatform(world: World, sent: readonly Sent[], rows: readonly LogRow[]): void {
   const said = [...world.said.values()];
   const take = (text: string): boolean => {

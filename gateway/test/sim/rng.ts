@@ -1,4 +1,4 @@
-/** A seed is a history: the same numbers each time, on each machine. */
+/** Random numbers from a seed: the same each time and on every computer, so that a seed is a history. */
 import { seeded } from "../../../test/seeded.ts";
 
 export interface Rng {

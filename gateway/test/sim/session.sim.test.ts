@@ -1,6 +1,6 @@
 /**
- * Histories of a session: the real driver over a made-up world, crashed at every border, with losses, doubles, races, aborts, resets
- * and jumping clocks. A seed that fails goes to seeds.json, and stays there.
+ * Histories of a session: the real driver over a made-up world, crashed at every border, with losses, duplicates, races, aborts, resets
+ * and clock jumps. A seed that fails goes to seeds.json, and stays there.
  *
  *   node --test gateway/test/sim/session.sim.test.ts        GSV_SIM_FACTOR=10 for ten times as many, 0.2 for a fifth
  */

@@ -1,4 +1,4 @@
-/** One history: people talk, things break, the world calms down, and everything that was promised must be true. */
+/** Runs one history: people send messages, faults happen, the faults end, and every promise must then hold. */
 import { asCallId, asRunId } from "../../../protocol/gen/types.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import type { TransitionName } from "../../src/session/machine/transitions.ts";
@@ -47,11 +47,11 @@ const FLOOD_CHARS: readonly number[] = [
   ...Array.from({ length: 17 }, () => 250_000),
   ...[120_000, 60_000, 30_000, 15_000, 7_500, 3_700, 1_800, 900, 450, 225, 110, 55, 25, 1],
 ];
-/** After the faults stop, everything ends within this. */
+/** After the faults end, every run must end within this time. */
 const CALM_MS = 600_000;
-/** Ten times what the longest takes: a session that runs in circles is found early. */
+/** Ten times the longest history: a session that loops is found early. */
 const MAX_STEPS = 20_000;
-/** Lets every promise that can go on go on. */
+/** Lets all pending microtasks run. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export async function simulate(scenario: Scenario): Promise<Report> {

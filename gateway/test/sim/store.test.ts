@@ -1,4 +1,4 @@
-/** The simulator's disk keeps the same contract as the real one (test/session/store.test.ts). */
+/** The simulation's store has the same contract as the real one (test/session/store.test.ts). */
 import { describe, test } from "node:test";
 import { storeCases } from "../session/store-contract.ts";
 import { MemoryStore } from "./memory-store.ts";

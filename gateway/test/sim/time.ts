@@ -1,4 +1,4 @@
-/** Virtual time: nothing waits, everything happens in an order that the seed decides. Wall time can jump; this can't. */
+/** Virtual time: nothing waits, and the seed decides the order of events. The wall clock can jump; virtual time can't. */
 
 interface Planned {
   readonly at: number;

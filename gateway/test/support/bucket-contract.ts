@@ -1,6 +1,6 @@
 /**
  * The contract of every bucket behind `env.STORAGE`, as cases that run inside a Worker. They run on the runtime's simulation of R2
- * (`test/workspace-bucket.test.ts`) and on the embedded one (`embedded/r2.workerd.test.ts`). Keys live under the case's own prefix.
+ * (`test/storage/bucket.test.ts`) and on the embedded one (`embedded/r2.workerd.test.ts`). Keys live under the case's own prefix.
  */
 
 export interface BucketCase {

@@ -1,6 +1,6 @@
 /**
  * The storage layout, row by row, as cases that run inside a Worker: each path, each metadata key, each MIME type, each row of
- * the prompt's order, each rule of a file's lifecycle. Run on the runtime's simulation of R2 (`test/workspace-layout.test.ts`) and
+ * the prompt's order, each rule of a file's lifecycle. Run on the runtime's simulation of R2 (`test/storage/layout.test.ts`) and
  * on the embedded bucket (`embedded/r2.workerd.test.ts`). A case has an agent of its own.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";

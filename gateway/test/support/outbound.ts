@@ -1,5 +1,5 @@
 /**
- * The only way out of the test runtime: requests to this machine (fake model servers) pass, everything else is refused.
+ * The only network access of the test runtime: requests to this machine (fake model servers) pass, everything else is refused.
  * Runs on the Node side of the pool, never inside workerd.
  */
 import { fetch as runtimeFetch, Response, type Request } from "miniflare";

@@ -78,7 +78,7 @@ export function firstUse(pins: SkillPin[] = []): Pick<GatewayPort, "skillsSeen">
   };
 }
 
-/** The least that a run's configuration has. */
+/** The smallest valid configuration of a run. */
 export const config: EffectiveConfig = {
   model: { provider: "demo", id: "demo" },
   timeouts: { llmMs: 1, toolMs: 1 },

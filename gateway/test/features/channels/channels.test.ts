@@ -1,4 +1,4 @@
-/** Channels at the gateway: who is let in, which conversation, once, and what people are told. The platform's side is a fake service. */
+/** Inbound messages at the gateway: access, choice of the session, duplicates, and what people are told. The channel is a fake service. */
 import { createExecutionContext, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** Messages that the agent sends of itself: where to, once, and who knows of it. The channel is a fake service. */
+/** Messages that the agent starts itself: their destination, that each is sent once, and which session records them. The channel is a fake service. */
 import { createExecutionContext, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
