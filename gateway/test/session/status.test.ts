@@ -1,11 +1,11 @@
-/** `/status` and `/model` name the model that is really called, not its alias in the configuration. */
+/** Choosing a model by its provider or its id alone, and that `/status` and `/model` show the model that is really called. */
 import { afterEach, expect, it, vi } from "vitest";
 import { providerInfo } from "../../src/models/catalog.ts";
 import { newSession, says, Stage, value } from "./support.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
-it("[R6] [F34] [F36] half a model's name is enough: in session.patch, in /model and in a directive", async () => {
+it("[R6] [F34] [F36] a provider or a model id alone selects a model: in session.patch, in /model and in a directive", async () => {
   const stage = new Stage().open();
   const models: string[] = [];
   stage.auto = ({ model }) => {
@@ -33,7 +33,7 @@ it("[R6] [F34] [F36] half a model's name is enough: in session.patch, in /model 
   expect(models).toEqual(["demo/demo", "anthropic/claude-sonnet-4-5"]);
 });
 
-it("[R6] a provider chosen without a model is shown with its usual one", async () => {
+it("[R6] a provider chosen without a model is shown with its default model", async () => {
   const stage = new Stage().open();
   stage.auto = () => says("hello");
   const session = newSession();
