@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { SessionAddress } from "../../ports/sessions.ts";
-import { buildKey, canonicalKey, decodeSegment, encodeSegment, isOwnersOwn, normaliseId } from "./session-keys.ts";
+import { buildKey, canonicalKey, decodeSegment, encodeSegment, isOwnersOwn, MAX_KEY_LENGTH, normaliseId } from "./session-keys.ts";
 
 const RUNS = { numRuns: 20_000 };
 /** Ids as platforms may have them, with many characters that are dangerous in keys. */
@@ -131,6 +131,10 @@ describe("[S7][X15] session keys", () => {
     }
   });
 
+  test("white space does not make room for a longer text than a key may have", () => {
+    assert.equal(canonicalKey(`main${" ".repeat(MAX_KEY_LENGTH - 4)}`, "home").ok, true);
+    assert.equal(canonicalKey(`main${" ".repeat(MAX_KEY_LENGTH - 3)}`, "home").ok, false);
+  });
   test("an ambiguous key is refused", () => {
     for (const raw of [
       "agent:main:whatsapp:group:dm:a",

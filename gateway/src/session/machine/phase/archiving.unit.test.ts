@@ -207,6 +207,20 @@ describe("reset, step by step", () => {
       false,
     );
   });
+  test("[P12] an archive that nobody writes any more is begun again at its deadline, and one that is under way is not", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.apply({ type: "Reset" });
+    const { id } = b.effect("Archive");
+    const { run } = b.state;
+    assert.equal(run.phase, "archiving");
+    b.now = run.phase === "archiving" ? run.deadline : 0;
+    b.apply({ type: "Tick", inFlight: [id] });
+    assert.equal(b.effect("Archive").id, id);
+    b.apply({ type: "Tick", inFlight: [] });
+    assert.notEqual(b.effect("Archive").id, id);
+  });
   test("[R5] a reset drops the summary, and the archive of a conversation that had one counts without it", () => {
     const b = new Bench();
     b.say("a");

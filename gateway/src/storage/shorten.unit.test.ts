@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fitting } from "./shorten.ts";
+
+const size = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length;
+
+test("[P19] a message that fits is not changed", () => {
+  const message = { role: "user", content: [{ type: "text", text: "short" }] };
+  assert.equal(fitting(message, 1_000).message, message);
+});
+test("[P19] a message that is too large keeps its shape, and its long texts are cut visibly", () => {
+  const message = {
+    role: "user",
+    content: [
+      { type: "text", text: "x".repeat(20_000) },
+      { type: "text", text: "short" },
+    ],
+  };
+  const { message: cut, bytes } = fitting(message, 10_000);
+  const { content } = cut as typeof message;
+  assert.ok(Array.isArray(content));
+  assert.match(content[0]?.text ?? "", /^x{8192} \[\.\.\. 11808 characters are left out here\]$/);
+  assert.deepEqual(content[1], { type: "text", text: "short" });
+  assert.equal(bytes, size(cut));
+});
+test("[P19] a message that stays too large is replaced by a note with its role", () => {
+  const message = { role: "toolResult", content: Array.from({ length: 1_000 }, () => ({ type: "text", text: "x".repeat(200) })) };
+  const { message: note, bytes } = fitting(message, 1_000);
+  assert.deepEqual(note, { role: "toolResult", content: `[A message of ${size(message)} bytes is left out here]` });
+  assert.ok(bytes <= 1_000);
+});
+test("[P19] nesting without end is cut", () => {
+  let deep: object = { text: "x".repeat(3_000) };
+  for (let depth = 0; depth < 100; depth++) deep = { deep };
+  assert.match(JSON.stringify(fitting({ role: "user", deep }, 2_000).message), /\[left out here\]/);
+});
