@@ -61,7 +61,8 @@ const isTest = (file: string): boolean => /\.test\.tsx?$/.test(file) || /(^|\/)t
 const PURE_FOLDERS = ["gateway/src/session/machine/", "gateway/src/kernel/routing/", "gateway/src/prompt/"];
 /** The comment at the top of a file. */
 const headOf = (text: string): string => /^\s*\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? "";
-const isPure = (file: string, text = ""): boolean =>
+/** Whether rule 3 holds for a file. */
+export const isPure = (file: string, text = ""): boolean =>
   !isTest(file) && (under(file, ...PURE_FOLDERS) || /(^|\/)map-[a-z-]+\.ts$/.test(file) || /\bPURE\b/.test(headOf(text)));
 /** What pure code must not contain. */
 const IMPURE: readonly (readonly [RegExp, string])[] = [

@@ -132,6 +132,13 @@ async function endToEnd(
     concurrency: 2,
   });
 }
+/** Each mistake that the tests noticed is one test; accepted survivors count as skipped. */
+async function mutants(log: string, report: string): Promise<Outcome> {
+  const script = join(ROOT, "scripts", "mutants", "main.ts");
+  const { code, output } = await run(process.execPath, [script, "--report", report], { cwd: ROOT, logFile: log });
+  for (const [line] of output.matchAll(/^\d+ of \d+ mistakes caught: .*$/gm)) process.stdout.write(`${line} ... `);
+  return judged(fromNode(read(report)), code);
+}
 const e2eFiles = (): string[] => files(/^test\/e2e\/.*\.test\.ts$/);
 
 const CLIPPY: Lane = {
@@ -202,6 +209,7 @@ export const LANES: readonly Lane[] = [
     what: "channels over the minutes after which the runtime evicts idle objects",
     go: (log, report) => nodeTests(files(/^channels\/.*\.slow\.test\.ts$/), log, report, { concurrency: 2 }),
   },
+  { name: "mutants", slow: true, what: "one-line mistakes in the product that the tests must notice", go: mutants },
 ];
 
 const named = (name: string): Lane => {

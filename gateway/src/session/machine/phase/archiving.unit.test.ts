@@ -207,7 +207,7 @@ describe("reset, step by step", () => {
       false,
     );
   });
-  test("[P12] an archive that nobody writes any more is begun again at its deadline, and one that is under way is not", () => {
+  test("[P12] an archive that is no longer written is begun again at its deadline, and one that is under way is not", () => {
     const b = new Bench();
     b.say("a");
     b.reply("one");
