@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "d5499ec2ed422cef";
+export const PROTOCOL_FINGERPRINT = "f0ba0745d93f21c7";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -566,7 +566,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: { target: "sessionKey" },
-    errors: ["protocol.invalid_params", "session.bad_key", "session.not_found"],
+    errors: ["model.unknown", "protocol.invalid_params", "session.bad_key", "session.not_found"],
     deferred: false,
     idempotent: true,
   },

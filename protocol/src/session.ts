@@ -121,7 +121,7 @@ method("session.patch", {
   callers: ["client"],
   scope: "operate",
   audit: { target: "sessionKey" },
-  errors: ["session.bad_key", "session.not_found", "protocol.invalid_params"],
+  errors: ["session.bad_key", "session.not_found", "protocol.invalid_params", "model.unknown"],
   idempotent: true,
 });
 method("session.reset", {

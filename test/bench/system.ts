@@ -84,9 +84,9 @@ export async function startGsv(modelUrl: string): Promise<Gsv> {
     ["model.baseUrl", modelUrl],
     ["model.wire", "openai-completions"],
     ["model.id", "bench"],
-    ["apiKeys.bench", "none"],
     ["model.contextWindow", "10000000"],
     ["model.provider", "bench"],
+    ["apiKeys.bench", "none"],
   ] as const) {
     await cli("config", "set", path, value);
   }

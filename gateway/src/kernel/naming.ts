@@ -1,7 +1,7 @@
 /** Checks session keys and agent ids of callers against the configuration. Every method that takes one of them uses this file. */
 import { type Result, succeed } from "../ports/result.ts";
 import type { NamedSession } from "../ports/sessions.ts";
-import { nearest } from "./config/paths.ts";
+import { nearest } from "../../../protocol/runtime/nearest.ts";
 import type { Config } from "./config/store.ts";
 import { fail } from "./outcome.ts";
 import { buildKey, canonicalKey, type KeyOutcome } from "./routing/session-keys.ts";

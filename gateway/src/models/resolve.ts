@@ -21,7 +21,7 @@ export interface Target {
   /** The address comes from the configuration, so nothing about the server is assumed. */
   readonly custom: boolean;
 }
-const DEMO = "demo";
+export const DEMO = "demo";
 export const isDemo = (ref: ModelRef): boolean => ref.provider === DEMO;
 
 const own = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>

@@ -44,6 +44,8 @@ export class CommandRunner {
         if (meant?.ok === false) return succeed({ status: "command", command: command.name, error: meant.message });
         const model = meant?.model ?? command.model;
         if (model === undefined && clear === undefined) return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
+        const problem = model && (await this.#driver.modelProblem(model, input.identity));
+        if (problem !== undefined) return succeed({ status: "command", command: command.name, error: problem });
         const name = model && `${model.provider}/${model.id}`;
         const text = name === undefined ? "From now on: the configured model." : `From now on: the model ${name}.`;
         once({ type: "SettingsPatched", text, ...(model ? { settings: { model } } : { clear: ["model"] }) });

@@ -3,6 +3,7 @@
  * comes in as `DriverHost`. Decides nothing about runs: the machine does.
  */
 import { asRunId, asSessionKey, type ModelRef, type SessionPromptResult } from "../../../protocol/gen/types.ts";
+import { providerProblem } from "../models/providers.ts";
 import type { SessionMedia } from "../ports/media.ts";
 import type { Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
@@ -135,6 +136,13 @@ export class SessionDriver {
     if (own !== undefined) return own;
     const context = await this.contexts.current().catch(() => this.contexts.known);
     return context && modelsFor({ directives: {} }, {}, context.agent, context.config)[0];
+  }
+  /** Why a model cannot be used; undefined: it can, or the gateway does not answer. `identity` counts before the first message. */
+  async modelProblem({ provider }: ModelRef, identity?: SessionIdentity): Promise<string | undefined> {
+    const isNew = this.state === undefined && identity !== undefined;
+    const asked = isNew ? this.#parts.gateway.runContext(identity.key, undefined) : this.contexts.current();
+    const context = (await asked.catch(() => null)) ?? this.contexts.known;
+    return context && providerProblem(provider, context.config);
   }
   /** The text of the present model call, as far as its followers have received it: their next delta begins right after it. */
   get live(): ModelCaller["live"] {

@@ -8,6 +8,7 @@ import {
   asSessionKey,
   type ChatAbortResult,
   type ChatSendResult,
+  type Directives,
   type NodeExecEventParams,
   type SessionCompactResult,
   type SessionGetResult,
@@ -22,7 +23,7 @@ import {
   type ToolResultParams,
 } from "../../../protocol/gen/types.ts";
 import type { ContentBlock } from "../ports/messages.ts";
-import { type GsvError, type Result, succeed } from "../ports/result.ts";
+import { failure, type GsvError, type Result, succeed } from "../ports/result.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type {
   ExecEventTaken,
@@ -95,20 +96,32 @@ export class SessionService implements SessionPort {
     switch (intake.kind) {
       case "bad-command":
         return succeed({ status: "command", command: intake.name, error: intake.message });
-      case "directive-only":
+      case "directive-only": {
+        const refused = await this.#badModel(intake.directives, input.identity);
+        if (refused !== undefined) return refused;
         return succeed({
           status: "directive-only",
           response: intake.status ? this.#commands.statusText(input) : directiveOnlyText(intake.directives),
           directives: intake.directives,
         });
+      }
       case "command":
         if (this.#accepting > 0 && AFTER_FILES.has(intake.command.name)) await this.#lastAccepted;
         return this.#commands.run(input, intake.command);
-      case "message":
-        return (input.attachments?.length ?? 0) > 0
-          ? this.#acceptInOrder(true, () => this.#driver.waits.withFiles(() => this.#message(input, intake)))
-          : this.#acceptInOrder(false, () => this.#message(input, intake));
+      case "message": {
+        const hasFiles = (input.attachments?.length ?? 0) > 0;
+        const take = (): Promise<Result<ChatSendResult>> => this.#message(input, intake);
+        return this.#acceptInOrder(hasFiles || intake.incoming.directives.model !== undefined, async () => {
+          const { directives } = intake.incoming;
+          const refused = directives.model && (await this.#badModel(directives, input.identity));
+          return refused ?? (hasFiles ? this.#driver.waits.withFiles(take) : take());
+        });
+      }
     }
+  }
+  async #badModel({ model }: Directives, identity: SessionIdentity): Promise<Result<never> | undefined> {
+    const problem = model && (await this.#driver.modelProblem(model, identity));
+    return problem === undefined ? undefined : failure("chat.bad_directive", `${problem} Nothing was sent.`);
   }
 
   /** Files are stored before their message is accepted. Later messages wait meanwhile, so that order is kept (promise P3). */
@@ -328,6 +341,8 @@ export class SessionService implements SessionPort {
     const model = patchedModel(half, isWhole ? undefined : await this.#driver.presentModel());
     if (model === undefined)
       return fail({ reason: "protocol.invalid_params", message: "The present model is not known. Name `model.provider` and `model.id`." });
+    const problem = await this.#driver.modelProblem(model);
+    if (problem !== undefined) return failure("model.unknown", problem);
     return succeed({ ...patch, settings: { ...others, model } });
   }
   async reset(): Promise<Result<SessionResetResult>> {

@@ -109,9 +109,12 @@ describe("[X4][A3][W20] names with a meaning in JavaScript", () => {
   });
 
   test("`toString` is an ordinary name", async () => {
+    const server = { baseUrl: "http://127.0.0.1:1/v1", wire: "openai-completions" };
+    await admin.ok("config.set", { path: "providers.toString", value: server });
     await admin.ok("config.set", { path: "apiKeys.toString", value: "sk-odd-name" });
     expect((await gateway().modelAccess(["toString"])).apiKeys).toEqual({ toString: "sk-odd-name" });
     expect((await admin.ok("config.get", { path: "apiKeys.valueOf" }))["value"]).toBeUndefined();
+    expect((await admin.refused("config.set", { path: "apiKeys.valueOf", value: "x" })).reason).toBe("config.invalid");
   });
 });
 
@@ -162,11 +165,11 @@ describe("paths", () => {
     await admin.ok("config.set", { path: "limits.stepsPerRun", value: "7" });
     await admin.ok("config.set", { path: "compaction.enabled", value: "false" });
     await admin.ok("config.set", { path: "model.fallbacks", value: '[{"provider":"openai","id":"gpt"}]' });
-    await admin.ok("config.set", { path: "apiKeys.numeric", value: 12345 });
+    await admin.ok("config.set", { path: "apiKeys.openai", value: 12345 });
     expect(await admin.ok("config.get")).toMatchObject({
       config: { limits: { stepsPerRun: 7 }, compaction: { enabled: false }, model: { fallbacks: [{ provider: "openai", id: "gpt" }] } },
     });
-    expect((await gateway().modelAccess(["numeric"])).apiKeys).toEqual({ numeric: "12345" });
+    expect((await gateway().modelAccess(["openai"])).apiKeys).toEqual({ openai: "12345" });
     expect((await admin.refused("config.set", { path: "compaction.enabled", value: "yes" })).reason).toBe("config.invalid");
   });
 

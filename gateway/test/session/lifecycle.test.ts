@@ -362,7 +362,7 @@ describe("reads and settings", () => {
     };
     await s.send("a", "hello");
     await stage.ended("run-a");
-    value(await s.port.patch({ settings: { model: { provider: "p", id: "mine" }, thinkingLevel: "low" } }));
+    value(await s.port.patch({ settings: { model: { provider: "openai", id: "mine" }, thinkingLevel: "low" } }));
     await s.send("b", "hello /t:high");
     await stage.ended("run-b");
     await s.send("c", "hello");

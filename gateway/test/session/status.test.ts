@@ -47,3 +47,23 @@ it("[R6] a provider chosen without a model is shown with its default model", asy
     expect(answer).toMatchObject({ status: "command", response: expect.stringContaining(usual) });
   }
 });
+
+it("[F6] a model of an unknown provider is refused with the nearest one: in /model, in a directive and in session.patch", async () => {
+  const stage = new Stage().open();
+  stage.auto = () => says("hello");
+  const session = newSession();
+  const meant = expect.stringContaining("Did you mean anthropic?");
+  expect(value(await session.send("before", "/model anthorpic/claude-sonnet-5"))).toMatchObject({ status: "command", error: meant });
+  value(await session.send("first"));
+  await stage.ended("run-first");
+  expect(value(await session.send("c", "/model anthorpic/claude-sonnet-5"))).toMatchObject({ status: "command", error: meant });
+  const none = expect.stringMatching(/There is no provider "bogus"\. Built in are anthropic, openai, /);
+  expect(value(await session.send("n", "/model bogus/nothing"))).toMatchObject({ error: none });
+  for (const text of ["hi /model:anthorpic/claude-sonnet-5", "/model:anthorpic/claude-sonnet-5"])
+    expect(await session.send(text, text)).toMatchObject({ ok: false, error: { reason: "chat.bad_directive", message: meant } });
+  expect(await session.port.patch({ settings: { model: { provider: "anthorpic", id: "x" } } })).toMatchObject({
+    ok: false,
+    error: { reason: "model.unknown", message: meant },
+  });
+  expect(value(await session.port.get()).settings.model).toBeUndefined();
+});

@@ -4,6 +4,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import type { Cell } from "../../../../protocol/runtime/cells.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
+import { providerProblem } from "../../models/providers.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError } from "../../ports/result.ts";
 import { fail } from "../outcome.ts";
@@ -115,7 +116,7 @@ export function unsetPath(set: Readonly<GsvConfig>, path: string): Outcome<Chang
 /** Checks the size and the rules that the schema does not contain. */
 function settle(before: Readonly<GsvConfig>, next: unknown, path: string): Outcome<Change> {
   if (!checkGsvConfig(next)) return fail("config.invalid", `This change of ${path} would remove a setting that the configuration needs.`);
-  const problem = contradiction(next) ?? deadLink(before, next);
+  const problem = contradiction(next) ?? deadLink(before, next) ?? badProvider(before, next);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);
   if (new TextEncoder().encode(text).length > LIMITS.configBytes)
@@ -145,6 +146,37 @@ function contradiction(config: Readonly<GsvConfig>): string | undefined {
 function deadLink(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
   const was = new Set(compileLinks(before.session?.identityLinks).problems);
   return compileLinks(next.session?.identityLinks).problems.find((problem) => !was.has(problem));
+}
+
+/** Models by the path of the setting that names them. */
+const modelsOf = ({
+  model,
+  agents,
+  compaction,
+}: Readonly<GsvConfig>): readonly (readonly [path: string, provider: string | undefined])[] => [
+  ["model.provider", model?.provider],
+  ...(model?.fallbacks ?? []).map(({ provider }, index): [string, string] => [`model.fallbacks[${index}].provider`, provider]),
+  ...(agents?.list ?? []).map(({ model: own }, index): [string, string | undefined] => [
+    `agents.list[${index}].model.provider`,
+    own?.provider,
+  ]),
+  ["compaction.model.provider", compaction?.model?.provider],
+];
+/** A provider or a key's name that cannot be used, and an empty key. What was stored before blocks no other change. */
+function badProvider(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+  const used = new Set(modelsOf(before).map(([, provider]) => provider));
+  for (const [path, provider] of modelsOf(next)) {
+    const problem = provider === undefined || used.has(provider) ? undefined : providerProblem(provider, next);
+    if (problem !== undefined) return `${path}: ${problem}`;
+  }
+  for (const [name, key] of Object.entries(next.apiKeys ?? {})) {
+    const path = formatPath(["apiKeys", name]);
+    if (before.apiKeys !== undefined && Object.hasOwn(before.apiKeys, name) && before.apiKeys[name] === key) continue;
+    if (key.trim() === "") return `${path}: the key is empty. Give the key itself, or remove it: gsv config unset ${path}`;
+    const problem = before.apiKeys !== undefined && Object.hasOwn(before.apiKeys, name) ? undefined : providerProblem(name, next);
+    if (problem !== undefined) return `${path}: ${problem}`;
+  }
+  return undefined;
 }
 
 function isTimezone(zone: string): boolean {

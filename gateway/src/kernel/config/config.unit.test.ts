@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+import { editDistance, nearest } from "../../../../protocol/runtime/nearest.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import { readPath, setPath, unsetPath } from "./change.ts";
 import { effective, MASK, masked, secretValues, withoutSecrets } from "./effective.ts";
-import { editDistance, formatPath, nearest, parsePath } from "./paths.ts";
+import { formatPath, parsePath } from "./paths.ts";
 import { getAt, merge } from "./tree.ts";
 
 const name = fc

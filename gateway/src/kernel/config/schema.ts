@@ -6,8 +6,9 @@
 import { NOT_SERVED_PATHS, SECRET_PATHS } from "../../../../protocol/gen/config.ts";
 import { type Cell, fieldsOf, resolveCell } from "../../../../protocol/runtime/cells.ts";
 import { explainCell, problemText } from "../../../../protocol/runtime/explain.ts";
+import { nearest } from "../../../../protocol/runtime/nearest.ts";
 import { isJsonObject, type JsonObject } from "../../../../protocol/runtime/json-object.ts";
-import { formatPath, isForbiddenName, nearest } from "./paths.ts";
+import { formatPath, isForbiddenName } from "./paths.ts";
 
 const ROOT: Cell = ["ref", "GsvConfig"];
 

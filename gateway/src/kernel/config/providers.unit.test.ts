@@ -1,0 +1,66 @@
+/** Names of providers and keys are checked when they are set; what an earlier version stored stays and blocks nothing. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
+import { setPath } from "./change.ts";
+
+const refusal = (config: GsvConfig, path: string, value: unknown): string => {
+  const outcome = setPath(config, path, value);
+  return outcome.ok ? "accepted" : `${outcome.error.reason}: ${outcome.error.message}`;
+};
+
+describe("[F6] providers and keys", () => {
+  test("a misspelt provider is refused with the nearest one, wherever a model is named", () => {
+    const model = { provider: "anthorpic", id: "x" };
+    for (const [path, value, at] of [
+      ["model.provider", "anthorpic", "model.provider"],
+      ["model", { provider: "anthorpic" }, "model.provider"],
+      ["model.fallbacks", [model], "model.fallbacks[0].provider"],
+      ["compaction.model", model, "compaction.model.provider"],
+      ["agents.list", [{ id: "a", model }], "agents.list[0].model.provider"],
+    ] as const)
+      assert.equal(refusal({}, path, value), `config.invalid: ${at}: There is no provider "anthorpic". Did you mean anthropic?`);
+  });
+
+  test("a name that is near none lists the providers, and says what to do for one's own server", () => {
+    assert.match(refusal({}, "model.provider", 5), /There is no provider "5"\. Built in are anthropic, .* first set model\.baseUrl/);
+    assert.match(refusal({}, "model.provider", "amazon-bedrock"), /is not built in\. Use the same model through OpenRouter/);
+  });
+
+  test("the demo, built-in providers, and servers of one's own are accepted", () => {
+    for (const provider of ["demo", "anthropic", "ollama"]) assert.equal(refusal({}, "model.provider", provider), "accepted");
+    const lab = { baseUrl: "http://127.0.0.1:1/v1", wire: "openai-completions" } as const;
+    assert.equal(refusal({ providers: { lab } }, "model.provider", "lab"), "accepted");
+    assert.equal(refusal({ providers: { lab } }, "apiKeys.lab", "key"), "accepted");
+    assert.match(refusal({ providers: { lab } }, "model.provider", "lap"), /Did you mean lab\?/);
+    assert.equal(refusal({ model: { baseUrl: lab.baseUrl } }, "model.provider", "mine"), "accepted");
+    assert.equal(refusal({ model: { baseUrl: lab.baseUrl, provider: "mine" } }, "apiKeys.mine", "key"), "accepted");
+  });
+
+  test("a misspelt or empty key is refused", () => {
+    assert.equal(refusal({}, "apiKeys.opnai", "sk-1"), 'config.invalid: apiKeys.opnai: There is no provider "opnai". Did you mean openai?');
+    for (const empty of ["", "  "])
+      assert.match(refusal({}, "apiKeys.openai", empty), /apiKeys\.openai: the key is empty\..* gsv config unset apiKeys\.openai$/);
+  });
+
+  test("wrong types are refused with a clear text", () => {
+    assert.match(refusal({}, "model.provider", ["openai"]), /model\.provider: expected a string of 1 to 64 characters, got a list of 1\.$/);
+    assert.match(
+      refusal({}, "apiKeys.openai", { key: "x" }),
+      /apiKeys\.openai: expected a string of at most 1024 characters, got an object\.$/,
+    );
+    assert.match(refusal({}, "model.maxTokens", "many"), /model\.maxTokens: expected a whole number from 1 to 10000000, got a string/);
+  });
+
+  test("what was stored before stays, and blocks no other change", () => {
+    const old: GsvConfig = {
+      model: { provider: "anthorpic", id: "x" },
+      apiKeys: { opnai: "sk-1", openai: "" },
+      agents: { list: [{ id: asAgentId("a"), model: { provider: "gone", id: "x" } }] },
+    };
+    assert.equal(refusal(old, "userTimezone", "Europe/Berlin"), "accepted");
+    assert.equal(refusal(old, "model.id", "y"), "accepted");
+    assert.equal(refusal(old, "apiKeys.anthropic", "sk-2"), "accepted");
+    assert.equal(refusal(old, "apiKeys.opnai", "sk-2"), "accepted");
+  });
+});

@@ -1,0 +1,21 @@
+/** The providers that a configuration can use: the demo, the built-in ones, and servers of one's own. PURE. */
+import type { GsvConfig } from "../../../protocol/gen/types.ts";
+import { nearest } from "../../../protocol/runtime/nearest.ts";
+import { adviceFor, knownProviders, providerInfo } from "./catalog.ts";
+import { DEMO } from "./resolve.ts";
+
+type Servers = Pick<GsvConfig, "model" | "providers">;
+const SHOWN_CHARS = 64;
+
+/** What is wrong with a provider's name, in a sentence or two; undefined: it can be used. */
+export function providerProblem(name: string, { model, providers = {} }: Servers): string | undefined {
+  if (name === DEMO || providerInfo(name) !== undefined || Object.hasOwn(providers, name)) return undefined;
+  // A server of one's own may have any name.
+  if (model?.baseUrl !== undefined && model.provider === name) return undefined;
+  const shown = JSON.stringify(name.slice(0, SHOWN_CHARS));
+  const advice = adviceFor(name);
+  if (advice !== undefined) return `The provider ${shown} is not built in. ${advice}`;
+  const meant = nearest(name, [DEMO, ...knownProviders(), ...Object.keys(providers)]);
+  if (meant !== undefined) return `There is no provider ${shown}. Did you mean ${meant}?`;
+  return `There is no provider ${shown}. Built in are ${knownProviders().join(", ")}. For your own server, first set model.baseUrl, or providers.NAME.`;
+}
