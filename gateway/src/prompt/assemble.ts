@@ -162,9 +162,9 @@ function sections(files: PromptFiles, input: PromptInput): Section[] {
     remembered("memory", "MEMORY.md", files.memory);
     remembered("yesterday", `memory/${day.yesterday}.md`, files.yesterday);
     remembered("today", `memory/${day.today}.md`, files.today);
+    add("tools", "TOOLS.md", files.tools);
   }
-  add("tools", "TOOLS.md", files.tools);
-  if (files.heartbeat && isMeaningful(files.heartbeat.text)) add("heartbeat", "HEARTBEAT.md", files.heartbeat);
+  if (own && files.heartbeat && isMeaningful(files.heartbeat.text)) add("heartbeat", "HEARTBEAT.md", files.heartbeat);
   const listed = skills(files.skills ?? []);
   if (listed) out.push(listed);
   out.push(runtime(input, day));

@@ -104,9 +104,15 @@ describe("[Q1][P5.2] prompt order: the storage layout's twelve rows", () => {
     assert.match(system({ today: file("x") }), /## Recent Context\n\n### Today/);
   });
   it("[S8] row 6: MEMORY.md, USER.md and daily memory appear only in the owner's sessions", () => {
-    assert.deepEqual(ids(ALL, { identity: stranger }), ["base", "soul", "identity", "agents", "tools", "heartbeat", "skills", "runtime"]);
     for (const secret of ["USER-TEXT", "MEMORY-TEXT", "YESTERDAY-TEXT", "TODAY-TEXT"])
       assert.ok(!system(ALL, { identity: stranger }).includes(secret), secret);
+  });
+  it("[F14] TOOLS.md and HEARTBEAT.md appear only in the owner's sessions", () => {
+    assert.deepEqual(ids(ALL, { identity: stranger }), ["base", "soul", "identity", "agents", "skills", "runtime"]);
+    for (const secret of ["TOOLS-TEXT", "HEARTBEAT-TEXT"]) {
+      assert.ok(system(ALL).includes(secret), secret);
+      assert.ok(!system(ALL, { identity: stranger }).includes(secret), secret);
+    }
   });
   it("row 10: HEARTBEAT.md appears only when it has content", () => {
     assert.ok(!ids({ heartbeat: file("# Heartbeat\n\n<!-- nothing -->\n---\n") }).includes("heartbeat"));

@@ -82,8 +82,8 @@ const FILES = [
   ["MEMORY.md", "memory", "Long-Term Memory", false],
   ["memory/2026-02-18.md", "yesterday", "Recent Context", false],
   ["memory/2026-02-19.md", "today", "Recent Context", false],
-  ["TOOLS.md", "tools", "Tool Notes", true],
-  ["HEARTBEAT.md", "heartbeat", "Heartbeats", true],
+  ["TOOLS.md", "tools", "Tool Notes", false],
+  ["HEARTBEAT.md", "heartbeat", "Heartbeats", false],
 ] as const;
 
 for (const [file, section, heading, shared] of FILES) {

@@ -8,7 +8,7 @@ import type { SessionIdentity } from "../../ports/session.ts";
 import { parseFolder, parsePath } from "../../storage/keys.ts";
 import { refusal } from "../../storage/workspace/protection.ts";
 
-const PUBLIC_FILES = new Set(["SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md"]);
+const PUBLIC_FILES = new Set(["SOUL.md", "IDENTITY.md", "AGENTS.md"]);
 
 export function mayRead(identity: SessionIdentity, given: string): boolean {
   if (identity.isOwnersSession) return true;

@@ -182,11 +182,13 @@ describe("[P5.4] native tools", () => {
 });
 
 describe("[S8] [X8] conversations that are not the owner's own", () => {
-  it("can read the agent's definition, skills and their own results, nothing of the owner, and change nothing", async () => {
+  it("[F14] can read the agent's definition, skills and their own results, nothing of the owner, and change nothing", async () => {
     const agent = newAgent();
     for (const path of [
       "SOUL.md",
       "USER.md",
+      "TOOLS.md",
+      "HEARTBEAT.md",
       "MEMORY.md",
       "memory/2026-01-01.md",
       "skills/mail/SKILL.md",
@@ -201,6 +203,8 @@ describe("[S8] [X8] conversations that are not the owner's own", () => {
     expect([await may("SOUL.md"), await may("skills/mail/SKILL.md"), await may("results/ref-r1-0-0.txt")]).toEqual(["ok", "ok", "ok"]);
     for (const path of [
       "USER.md",
+      "TOOLS.md",
+      "HEARTBEAT.md",
       "MEMORY.md",
       "./MEMORY.md",
       "memory/2026-01-01.md",
