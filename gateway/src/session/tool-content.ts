@@ -4,6 +4,7 @@ import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";
 import { ToolOutcomeValues } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import { hideIn, hideTokens } from "../calls/secrets.ts";
 import { runningProcess } from "../calls/processes.ts";
 import { sentence } from "../ports/result.ts";
 import type { ContentBlock } from "../ports/messages.ts";
@@ -65,6 +66,6 @@ function explain(outcome: Exclude<ToolOutcome, "ok">): string {
 export function fromNative(
   outcome: { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: GsvError },
 ): ToolReport {
-  if (outcome.ok) return { content: toContent(outcome.result), outcome: "ok" };
+  if (outcome.ok) return { content: toContent(hideIn(outcome.result, hideTokens)), outcome: "ok" };
   return { content: [{ type: "text", text: sentence(outcome.error) }], outcome: "error", reason: outcome.error.reason };
 }

@@ -9,6 +9,7 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import type { Result } from "../../ports/result.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import { isOpenedFor, machinesFor } from "../../tools/guest-tools.ts";
+import { hideTokens } from "../../calls/secrets.ts";
 import { runningProcess } from "../../calls/processes.ts";
 import type { ToolAccess } from "../../tools/registry.ts";
 import { ClientCalls } from "./client-calls.ts";
@@ -26,7 +27,7 @@ import { NODE_TOOLS } from "./tools.ts";
 
 export interface NodePorts
   extends SessionsPort,
-    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "subscriptions"> {
+    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub" | "subscriptions"> {
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;
@@ -51,6 +52,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
   create(ports) {
     const { arm, background, config, connections, database, ids, now, sessions, ask } = ports;
     const nodes = new Nodes(database);
+    const hide = (text: string): string => hideTokens(ports.scrub(text));
     const processes = new ProcessStore(database);
     const dispatch = new NodeDispatch({ connections, now, arm });
     const calls = new ClientCalls({ store: new CallStore(database), dispatch, connections, now, arm, freshName: ids.name });
@@ -93,9 +95,9 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
         },
       },
       methods: {
-        ...nodeMethods({ connections, nodes, processes, links, sessions, ask }),
-        ...logMethods(logs),
-        ...toolMethods({ ...ports, nodes, links, calls, sessionCalls }),
+        ...nodeMethods({ connections, nodes, processes, hide, links, sessions, ask }),
+        ...logMethods(logs, hide),
+        ...toolMethods({ ...ports, nodes, links, calls, sessionCalls, hide }),
       },
       alarms: [
         { name: "client_calls", next: () => calls.nextDeadline(), run: (at) => calls.expire(at) },

@@ -71,7 +71,7 @@ const logEvent =
     payload: { callId: asCallId(callId), ...(lines === undefined ? {} : { lines }) },
   });
 
-export const logMethods = (logs: NodeLogs): Handlers => ({
+export const logMethods = (logs: NodeLogs, hide: (text: string) => string): Handlers => ({
   "logs.get": ({ connection: { conn, principal }, requestId }, { nodeId, lines }) => {
     const node = logs.node(nodeId);
     if (!node.ok) return node;
@@ -80,7 +80,10 @@ export const logMethods = (logs: NodeLogs): Handlers => ({
     return started.ok ? LATER : started;
   },
   "logs.result": ({ connection: { principal } }, params) => {
-    const known = logs.calls.report(principal.id, params.callId, "logs", () => logsAnswer(principal.id, params));
+    const known = logs.calls.report(principal.id, params.callId, "logs", () => {
+      const { lines = [], ...rest } = params;
+      return logsAnswer(principal.id, { ...rest, lines: lines.map(hide) });
+    });
     return succeed(known ? { ok: true } : { ok: true, dropped: true });
   },
 });

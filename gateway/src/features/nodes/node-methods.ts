@@ -13,10 +13,12 @@ export interface NodeMethodPorts extends SessionsPort {
   readonly connections: Connections;
   readonly nodes: Nodes;
   readonly processes: ProcessStore;
+  /** A text without stored secrets and tokens. */
+  readonly hide: (text: string) => string;
   readonly links: NodeLinks;
 }
 
-export const nodeMethods = ({ connections, nodes, processes, links, sessions, ask }: NodeMethodPorts): Handlers => ({
+export const nodeMethods = ({ connections, nodes, processes, hide, links, sessions, ask }: NodeMethodPorts): Handlers => ({
   "nodes.list": () => {
     const list = [...nodes.list((nodeId) => connections.isOnline(nodeId))];
     return succeed({ nodes: list, count: list.length });
@@ -37,7 +39,9 @@ export const nodeMethods = ({ connections, nodes, processes, links, sessions, as
     const key = ref === undefined ? undefined : sessions.keyOf(ref);
     // A process that a client started has no session to wake.
     if (key === undefined) return succeed({ ok: true, dropped: true });
-    const taken = await ask(key, (session) => session.execEvent(nodeId, params));
+    const { outputTail, ...told } = params;
+    const event = outputTail === undefined ? told : { ...told, outputTail: hide(outputTail) };
+    const taken = await ask(key, (session) => session.execEvent(nodeId, event));
     if (taken === "early") return fail("session.busy", "The call that started this process has no result yet.", "Send the result first.");
     if (taken === "unknown") return succeed({ ok: true, dropped: true });
     // The event may have started a run, so the session counts as active.

@@ -1,5 +1,6 @@
 /** `tools.list` and `tool.*`: the tools, the calls that clients make, and the machines' reports about calls. */
-import { asCallId, asNodeId } from "../../../../protocol/gen/types.ts";
+import { asCallId, asNodeId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
+import { hideIn } from "../../calls/secrets.ts";
 import type { Connection } from "../../kernel/connections.ts";
 import { type Handlers, LATER } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -26,11 +27,19 @@ export interface ToolMethodPorts extends Pick<KernelPorts, "config" | "connectio
   readonly links: NodeLinks;
   readonly calls: ClientCalls;
   readonly sessionCalls: SessionCalls;
+  /** A text without stored secrets and tokens. */
+  readonly hide: (text: string) => string;
   readonly sessions: SessionDirectory;
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;
 }
+/** What a machine reports about a call may show a secret that a command has read. */
+const withoutSecrets = ({ result, error, ...report }: ToolResultParams, hide: (text: string) => string): ToolResultParams => ({
+  ...report,
+  ...(result === undefined ? {} : { result: hideIn(result, hide) }),
+  ...(error === undefined ? {} : { error: hide(error) }),
+});
 type Arguments = Readonly<Record<string, unknown>>;
 
 const BAD_NAME: Failure = fail(
@@ -45,7 +54,7 @@ const toolEvent =
   });
 
 export function toolMethods(ports: ToolMethodPorts): Handlers {
-  const { config, connections, subscriptions, nodes, links, calls, sessionCalls, sessions, native, port } = ports;
+  const { config, connections, subscriptions, nodes, links, calls, sessionCalls, hide, sessions, native, port } = ports;
   /** What a client can call now: native tools and the tools of connected machines. */
   const registry = (): ToolRegistry => new ToolRegistry(native.entries, links.tools());
 
@@ -133,7 +142,8 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       return started.ok ? succeed({ status: "sent" }) : started;
     },
 
-    "tool.result": async ({ connection: { principal } }, params) => {
+    "tool.result": async ({ connection: { principal } }, reported) => {
+      const params = withoutSecrets(reported, hide);
       const owner = ownerOf(params.callId);
       const isKnown =
         owner?.kind === "session"
@@ -144,7 +154,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
 
     "tool.progress": ({ connection }, { callId, phase, chunk }) => {
       const nodeId = asNodeId(connection.principal.id);
-      const news = { callId, nodeId, phase, ...(chunk === undefined ? {} : { chunk }) };
+      const news = { callId, nodeId, phase, ...(chunk === undefined ? {} : { chunk: hide(chunk) }) };
       const owner = ownerOf(callId);
       if (owner?.kind === "gateway") {
         const conn = calls.waitingConnection(nodeId, callId);
