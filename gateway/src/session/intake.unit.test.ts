@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SessionSend } from "../ports/session.ts";
-import { takeIn } from "./intake.ts";
+import { execMessage, takeIn } from "./intake.ts";
 
 const said = (more: Partial<SessionSend>): string => {
   const taken = takeIn(
@@ -35,4 +35,17 @@ test("[R6] the owner's commands work in groups; any other text is sent with its 
 test("[P2] a quiet message is never a command, from any sender", () => {
   assert.equal(said({ quiet: true, text: "/stop" }), 'message "/stop"');
   assert.equal(said({ quiet: true, verbatim: true, command: "/stop" }), TEXT);
+});
+
+test("[F77] [W14] the same event of two nodes is two messages", () => {
+  const event = { eventId: "p1:ended", sessionId: "p1", event: "finished" } as const;
+  const messages = ["lap", "box"].map((nodeId) => execMessage(nodeId, event, "run", 0));
+  assert.equal(new Set(messages.map(({ messageId }) => messageId)).size, 2);
+  assert.deepEqual(
+    messages.map(({ origin }) => origin),
+    [
+      { kind: "node_event", nodeId: "lap" },
+      { kind: "node_event", nodeId: "box" },
+    ],
+  );
 });

@@ -289,6 +289,29 @@ describe("connecting with tokens", () => {
     await good.ok("connect", connectParams("client", "a", ADMIN));
   });
 
+  test("[F72] [H3] [S3] a channel's token works for its own channel and account only", async () => {
+    const bot = (await token("channel", { channel: "discord", accountId: "bot" })).token;
+    const usual = (await token("channel", { channel: "discord" })).token;
+    const as = (auth: string, more: Record<string, string>) => {
+      const params = connectParams("channel", "x", auth);
+      return { ...params, client: { ...params.client, ...more } };
+    };
+    for (const [auth, more] of [
+      [bot, { channel: "discord", accountId: "other" }],
+      [bot, { channel: "discord" }],
+      [bot, { channel: "whatsapp", accountId: "bot" }],
+      [bot, { accountId: "bot" }],
+      [usual, { channel: "discord", accountId: "bot" }],
+    ] as const)
+      expect(await refusedConnect(as(auth, more)), JSON.stringify(more)).toMatchObject({ reason: "auth.bound", closed: 4003 });
+    for (const [auth, more] of [
+      [bot, { channel: "discord", accountId: "bot" }],
+      [usual, { channel: "discord" }],
+      [usual, { channel: "discord", accountId: "default" }],
+    ] as const)
+      await (await open()).ok("connect", as(auth, more));
+  });
+
   test("[H3][S3] the caller's role comes from the token record, not from the frame", async () => {
     const ids = {
       client: (await token("client")).token,

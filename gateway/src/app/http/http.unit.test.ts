@@ -30,7 +30,7 @@ describe("[S2][H7] origins", () => {
   });
 });
 
-describe("[TH9] hosts", () => {
+describe("[F77] [TH9] hosts", () => {
   test("loopback names and allowed names pass, names that only look similar do not", () => {
     for (const host of [
       "localhost",
@@ -49,6 +49,8 @@ describe("[TH9] hosts", () => {
       null,
       "",
       "localhost.evil",
+      "evillocalhost",
+      "evillocalhost:8787",
       "evil.localhost.com",
       "127.0.0.1.evil",
       "127.0.0",

@@ -126,6 +126,17 @@ describe("pairing and access", () => {
     await eventually(() => expect(handed().map(({ identity }) => identity.key)).toEqual(["agent:main:test:default:dm:111@lid"]));
   });
 
+  test("[F77] [S6] the code of a rejected request approves no one", async () => {
+    const held = await take(dm("spam", "buy"));
+    const code = /code ([A-Z2-9]{6})/.exec(held.replies?.[0]?.text ?? "")?.[1] ?? "";
+    expect(code).not.toBe("");
+    await owner.ok("pair.reject", { channel: "test", senderId: code });
+    for (const role of ["guest", "owner"] as const)
+      expect((await owner.refused("pair.approve", { channel: "test", senderId: code, role })).reason).toBe("pair.not_found");
+    expect(await take(dm("spam", "buy!"))).toEqual({ outcome: "ignored" });
+    expect(sessions.asked).toEqual([]);
+  });
+
   test("a rejected sender gets no more answers", async () => {
     await take(dm("spam", "buy"));
     await owner.ok("pair.reject", { channel: "test", senderId: "spam" });

@@ -92,6 +92,24 @@ describe("a session's calls", () => {
     expect(await lap.ok("tool.result", { callId: `${ref}/r1/1/0`, result: 1 })).toEqual({ ok: true });
   });
 
+  test("[F77] [W6] the link of a call is watched until the session has its result", async () => {
+    vi.restoreAllMocks();
+    vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    sessions = fakeSessions(() => ({
+      toolResult: async () => {
+        throw new Error("broken");
+      },
+    }));
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    await gateway().dispatchTool(call(`${ref}/r1/1/0`));
+    expect((await lap.refused("tool.result", { callId: `${ref}/r1/1/0`, result: 1 })).reason).toBe("internal");
+    lap.socket.close(1000, "gone with the result");
+    await until("the session to hear", () => sessions.of("nodeChanged").length > 0);
+    expect(sessions.of("nodeChanged")[0]?.args[0]).toMatchObject({ nodeId: "lap", online: false });
+  });
+
   test("[T7] cancels reach the node", async () => {
     const lap = await node("lap");
     await gateway().cancelTools("lap", ["a/r1/1/0", "a/r1/1/1"], "stopped");

@@ -11,6 +11,7 @@ import type { PromptInput } from "../../../src/ports/prompt.ts";
 import type { EffectiveConfig } from "../../../src/ports/run-context.ts";
 import type { SessionIdentity } from "../../../src/ports/session.ts";
 import type { SkillPin } from "../../../src/ports/skills.ts";
+import { readSkillFile } from "../../../src/features/skills/read.ts";
 import { createSkillLibrary } from "../../../src/features/skills/library.ts";
 import { SKILLS_MAX_AGE_MS } from "../../../src/storage/skills/load.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
@@ -380,5 +381,19 @@ describe("[SK6] the prompt's skills", () => {
       "daily-review",
     );
     expect(await listed({ coding: { requires: { capabilities: [] } } }, NOON)).toContain("coding");
+  });
+  test("[F77] [TH14] a skill that no one has approved yet can't be read, nor any of its files", async () => {
+    const agent = newAgent();
+    await put(agent, "mail/SKILL.md", manual("one"));
+    await put(agent, "mail/notes.md", "notes");
+    for (const skillsSeen of [
+      () => Promise.resolve([]),
+      () => Promise.resolve([{ scope: "agent" as const, name: "other", sha256: "0" }]),
+    ]) {
+      for (const file of ["SKILL.md", "notes.md"]) {
+        const read = await readSkillFile(env.STORAGE, { skillsSeen }, agent, `skills/mail/${file}`, NOON);
+        expect(read?.ok === false && read.error.reason, file).toBe("skill.changed");
+      }
+    }
   });
 });
