@@ -42,7 +42,7 @@ describe("counting tests", () => {
     assert.match(outcome?.failures.find((failure) => failure.includes(": bad: ")) ?? "", /a\.test\.mjs: bad: .*because/);
   });
 
-  it("node: a file without a test fails, and adds no passed test", async () => {
+  it("[F82] node: a file without a test fails, and adds no passed test", async () => {
     const { outcome } = await reported({
       "empty.test.mjs": "",
       "suite.test.mjs": 'import { describe } from "node:test"; describe("nothing", () => {});',
@@ -52,7 +52,7 @@ describe("counting tests", () => {
     assert.match(outcome?.failures.join("\n") ?? "", /empty\.test\.mjs: .*\n.*suite\.test\.mjs: it has no test/);
   });
 
-  it("node: a file whose process ends with 0 before all tests ran fails", async () => {
+  it("[F82] node: a file whose process ends with 0 before all tests ran fails", async () => {
     const { code, outcome } = await reported({
       "exit.test.mjs": `import { it } from "node:test";
         it("first", () => {});
@@ -90,7 +90,7 @@ describe("counting tests", () => {
     assert.deepEqual(fromCargo(text), { passed: 6, failed: 1, skipped: 1, failures: ["a::b"] });
   });
 
-  it("cargo: a test program with a harness of its own counts by its tests", () => {
+  it("[F82] cargo: a test program with a harness of its own counts by its tests", () => {
     const text = [
       "     Running tests/a.rs (target/debug/deps/a-1)",
       "test one ... ok",
@@ -102,7 +102,7 @@ describe("counting tests", () => {
     assert.deepEqual(fromCargo(text), { passed: 2, failed: 1, skipped: 0, failures: ["k17"] });
   });
 
-  it("a command passes only when it says that it finished", () => {
+  it("[F82] a command passes only when it says that it finished", () => {
     const finished = /^ *Finished /m;
     assert.equal(fromCommand({ code: 0, output: "    Finished `dev` profile in 1s" }, "clippy", finished).passed, 1);
     for (const bad of [
@@ -112,7 +112,7 @@ describe("counting tests", () => {
       assert.deepEqual([fromCommand(bad, "clippy", finished).passed, fromCommand(bad, "clippy", finished).failed], [0, 1]);
   });
 
-  it("a lane without tests, and a lane whose runner broke, fail", () => {
+  it("[F82] a lane without tests, and a lane whose runner broke, fail", () => {
     assert.deepEqual(judged({ passed: 0, failed: 0, skipped: 3, failures: [] }, 0).failed, 1);
     assert.deepEqual(judged(null, 0).failed, 1);
     assert.deepEqual(judged({ passed: 5, failed: 0, skipped: 0, failures: [] }, 101).failed, 1);
