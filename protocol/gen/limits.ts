@@ -90,6 +90,8 @@ export const LIMITS = {
   nodeGraceMs: 10000,
   /** Queued calls of a node. */
   nodeQueuedCalls: 32,
+  /** Largest frame of a tool result with images; its other content fits an ordinary frame. */
+  nodeResultBytes: 12582912,
   /** Tools that one node may offer. */
   nodeTools: 64,
   /** The same for the owner. */

@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "f0ba0745d93f21c7";
+export const PROTOCOL_FINGERPRINT = "d78e5c378ac1ce37";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -39,6 +39,7 @@ limit("toolCallsPerStep", 32, "Tool calls in one model answer; further ones get 
 limit("toolResultChars", 50000, "A longer tool result is cut in the middle for the model; the full text stays retrievable.");
 limit("toolInlineBytes", 262144, "A larger tool result is stored as a file, and the message refers to it.");
 limit("toolResultBytes", 8388608, "Largest result a node keeps for one call.");
+limit("nodeResultBytes", 12582912, "Largest frame of a tool result with images; its other content fits an ordinary frame.");
 limit("nodeGraceMs", 10000, "How long a started call waits for a disconnected node before its outcome is unknown.");
 limit("nodeConcurrentCalls", 8, "Calls that run at once on a node.");
 limit("nodeQueuedCalls", 32, "Queued calls of a node.");

@@ -134,6 +134,9 @@ pub const NODE_GRACE_MS: u64 = 10_000;
 /// Queued calls of a node.
 pub const NODE_QUEUED_CALLS: u64 = 32;
 
+/// Largest frame of a tool result with images; its other content fits an ordinary frame.
+pub const NODE_RESULT_BYTES: u64 = 12_582_912;
+
 /// Tools that one node may offer.
 pub const NODE_TOOLS: u64 = 64;
 

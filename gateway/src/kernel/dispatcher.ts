@@ -7,19 +7,19 @@ import type { Failure } from "../ports/result.ts";
 import { isMethodName, METHODS, type MethodInfo, type MethodName, type ParamsOf } from "../../../protocol/gen/methods.ts";
 import type { TypeName } from "../../../protocol/gen/explain-table.ts";
 import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
-import { decodeFrame } from "../../../protocol/runtime/codec.ts";
+import { type Decoded, decodeFrame } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { newerStateText } from "../ports/newer-state.ts";
 import { actorOf, may } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
 import { type Caller, LATER, type Outcome } from "./feature.ts";
 import type { FeatureSet } from "./feature-set.ts";
-import { peekId } from "./frames.ts";
+import { peekId, peekText } from "./frames.ts";
 import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
 export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "background" | "closeToken" | "ids" | "log" | "now"> & {
-  readonly features: Pick<FeatureSet, "methods">;
+  readonly features: Pick<FeatureSet, "largeFrames" | "methods">;
 };
 
 /** Handles one text frame of a connection after hello-ok. */
@@ -31,7 +31,7 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
     answer(peekId(text), fail("limit.rate"));
     return;
   }
-  const decoded = decodeFrame(text);
+  const decoded = decode(ports, connection, text);
   if (!decoded.ok) {
     answer(decoded.error.id ?? peekId(text), fail(decoded.error.reason, decoded.error.message));
     return;
@@ -55,6 +55,19 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
   }
   const outcome = await perform(ports, { connection, requestId: frame.id, now }, frame.method, frame.params);
   if (outcome !== LATER) connections.answer(connection.socket, frame.id, outcome);
+}
+
+/** Some methods have large frames; of what is too large even for them, the feature may make a smaller request. */
+function decode({ features }: DispatchPorts, { principal }: Connection, text: string): Decoded {
+  const decoded = decodeFrame(text);
+  if (decoded.ok || decoded.error.reason !== "protocol.too_large") return decoded;
+  const method = peekText(text, ["method"]) ?? "";
+  const large = isMethodName(method) && may(principal, method) ? features.largeFrames[method] : undefined;
+  if (large === undefined) return decoded;
+  const whole = decodeFrame(text, large.maxBytes);
+  if (whole.ok || whole.error.reason !== "protocol.too_large") return whole;
+  const params = large.instead((path) => peekText(text, path));
+  return params === undefined ? decoded : { ok: true, frame: { type: "req", id: peekId(text), method, params } };
 }
 
 /** Starts the handler before its first `await`, so that requests begin in order; only audited ones wait before. */

@@ -26,6 +26,15 @@ export type Outcome<T> = Result<T> | typeof LATER;
 export type Handler<M extends MethodName> = (caller: Caller, params: ParamsOf<M>) => Outcome<ResultOf<M>> | Promise<Outcome<ResultOf<M>>>;
 export type Handlers = { readonly [M in MethodName]?: Handler<M> };
 
+/** What becomes of a request whose frame is larger than `LIMITS.frameBytes`. */
+export interface LargeFrame<M extends MethodName> {
+  /** Largest frame that is read whole. */
+  readonly maxBytes: number;
+  /** Params that stand for those of a larger frame, made of the texts in it; undefined: the frame is refused. */
+  readonly instead: (peek: (path: readonly string[]) => string | undefined) => ParamsOf<M> | undefined;
+}
+export type LargeFrames = { readonly [M in MethodName]?: LargeFrame<M> };
+
 /** The session whose run asks what it may use. */
 export interface RunContextSession {
   /** As the session wrote it. */
@@ -40,6 +49,8 @@ export interface Feature<Offer extends object = object> {
   /** Ports for the features that follow and for the RPC surface of the object. */
   readonly offers: Offer;
   readonly methods?: Handlers;
+  /** Methods whose frames may be larger than others. */
+  readonly largeFrames?: LargeFrames;
   /** Methods that are answered, but not listed in hello-ok. */
   readonly unlisted?: readonly MethodName[];
   /** Named deadlines over the one alarm. */

@@ -60,32 +60,49 @@ export const UNKNOWN_ID = "0";
 
 /** The string under `id` at the first level of an object, so that the sender of a broken frame gets an answer (wire rule FR1). */
 export function peekId(text: string): string {
-  const end = Math.min(text.length, SEARCHED_CHARS);
-  let depth = 0;
+  const value = peekText(text.slice(0, SEARCHED_CHARS), ["id"]);
+  return value !== undefined && value !== "" && [...value].length <= MAX_ID ? value : UNKNOWN_ID;
+}
+
+/**
+ * The string under the names of `path`, in a text that is too large or too broken to be parsed. Skips other strings without reading
+ * them. Undefined: there is none.
+ */
+export function peekText(text: string, path: readonly string[]): string | undefined {
+  /** The names under which the open containers stand. */
+  const stack: (string | undefined)[] = [];
   let name: string | undefined;
-  for (let at = 0; at < end; at++) {
+  for (let at = 0; at < text.length; at++) {
     const unit = text[at];
-    if (unit === "{" || unit === "[") depth++;
-    else if (unit === "}" || unit === "]") depth--;
-    else if (unit === ",") name = undefined;
+    if (unit === "{" || unit === "[") {
+      stack.push(name);
+      name = undefined;
+    } else if (unit === "}" || unit === "]") {
+      stack.pop();
+      name = undefined;
+    } else if (unit === ",") name = undefined;
     else if (unit === '"') {
-      const close = closing(text, at, end);
-      if (close === undefined) return UNKNOWN_ID;
-      if (depth === 1) {
+      const close = closing(text, at);
+      if (close === undefined) return undefined;
+      if (stack.length <= path.length && close - at <= MAX_PEEKED) {
         const value = unquoted(text.slice(at, close + 1));
-        if (name === "id") return value !== undefined && value !== "" && [...value].length <= MAX_ID ? value : UNKNOWN_ID;
+        const isFound = stack.length === path.length && name === path.at(-1) && stack.every((part, depth) => part === path[depth - 1]);
+        if (isFound) return value;
         name = /^\s*:/.test(text.slice(close + 1, close + 32)) ? value : undefined;
       }
       at = close;
     }
   }
-  return UNKNOWN_ID;
+  return undefined;
 }
+/** Longer names and values are not read. */
+const MAX_PEEKED = 1024;
 
-function closing(text: string, open: number, end: number): number | undefined {
-  for (let at = open + 1; at < end; at++) {
-    if (text[at] === "\\") at++;
-    else if (text[at] === '"') return at;
+function closing(text: string, open: number): number | undefined {
+  for (let at = text.indexOf('"', open + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let escapes = 0;
+    while (text[at - 1 - escapes] === "\\") escapes++;
+    if (escapes % 2 === 0) return at;
   }
   return undefined;
 }

@@ -22,7 +22,7 @@ import { nodeMethods } from "./node-methods.ts";
 import { nodeProblem, Nodes } from "./store.ts";
 import { ProcessStore } from "./process-store.ts";
 import { SessionCalls } from "./session-calls.ts";
-import { toolMethods } from "./tool-methods.ts";
+import { TOOL_LARGE_FRAMES, toolMethods } from "./tool-methods.ts";
 import { NODE_TOOLS } from "./tools.ts";
 
 export interface NodePorts
@@ -41,8 +41,10 @@ export interface NodesRpc {
 }
 
 /** Machines that were connected when the gateway stopped have this long to come back before they count as gone. */
-const RETURN_MS = 4000;
+const RETURN_MS = 6000;
 const RESTART_SETTLED_MS = 100;
+/** A node without a ledger may begin to listen for calls only after hello-ok: until then calls wait for it. */
+const LISTENING_MS = 300;
 
 export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly nodesRpc: NodesRpc }> = {
   name: "nodes",
@@ -78,7 +80,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
       },
       arrival: (nodeId) => links.arrival(nodeId),
     });
-    const logs = new NodeLogs({ calls, connections, nodes });
+    const logs = new NodeLogs({ calls, connections, nodes, arrival: (nodeId) => links.arrival(nodeId) });
     const known = () => nodes.list((nodeId) => links.isExpected(nodeId));
     if (links.returning().length > 0) {
       // The first event after a restart may be the end of a link: it comes before this and settles its machine.
@@ -99,6 +101,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
         ...logMethods(logs, hide),
         ...toolMethods({ ...ports, nodes, links, calls, sessionCalls, hide }),
       },
+      largeFrames: TOOL_LARGE_FRAMES,
       alarms: [
         { name: "client_calls", next: () => calls.nextDeadline(), run: (at) => calls.expire(at) },
         { name: "node_liveness", next: () => dispatch.nextLivenessCheck(), run: (at) => dispatch.checkLiveness(at) },
@@ -119,6 +122,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
         const waiting = new Set([...nodes.waiting(id), ...(replaced === undefined ? [] : links.refsOf(replaced))]);
         nodes.connected(client, tools ?? [], nodeRuntime, ledger !== undefined, now());
         links.came(connection, ledger?.calls, [...waiting]);
+        if (ledger === undefined) ports.after(LISTENING_MS, links.listensLater(id));
       },
       gone(connection, reason) {
         if (connection.principal.mode === "node") links.went(connection, reason);

@@ -30,6 +30,7 @@ const MAX_ACTIVE = 64;
 
 export class NodeLinks {
   readonly #ports: NodeLinkPorts;
+  readonly #listening = new Map<string, Promise<void>>();
   readonly #returning: ReturningNodes;
   /** Machines without a ledger whose sessions were told of the restart. */
   readonly #told = new Set<string>();
@@ -49,9 +50,19 @@ export class NodeLinks {
   isExpected(nodeId: string): boolean {
     return this.#ports.connections.isOnline(nodeId) || this.#returning.has(nodeId);
   }
-  /** Resolves when it is known whether a machine that is about to come back did. */
-  arrival(nodeId: string): Promise<void> {
-    return this.#returning.arrival(nodeId);
+  /** Resolves when it is known whether a machine that is about to come back did, and that it listens. */
+  async arrival(nodeId: string): Promise<void> {
+    await this.#returning.arrival(nodeId);
+    await this.#listening.get(nodeId);
+  }
+  /** The machine has just connected, and calls wait until the result is called (F30). */
+  listensLater(nodeId: string): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#listening.set(nodeId, promise);
+    return () => {
+      if (this.#listening.get(nodeId) === promise) this.#listening.delete(nodeId);
+      resolve();
+    };
   }
   /**
    * A machine without a ledger cannot account for calls of before the restart. Only the sessions know whether there are any, so active

@@ -19,15 +19,19 @@ export interface LogPorts {
   readonly calls: ClientCalls;
   readonly connections: Connections;
   readonly nodes: Nodes;
+  /** Resolves when the machine can take calls. */
+  readonly arrival: (nodeId: string) => Promise<void>;
 }
 
 export class NodeLogs {
   readonly calls: ClientCalls;
+  readonly arrival: LogPorts["arrival"];
   readonly #connections: Connections;
   readonly #nodes: Nodes;
 
-  constructor({ calls, connections, nodes }: LogPorts) {
+  constructor({ calls, connections, nodes, arrival }: LogPorts) {
     this.calls = calls;
+    this.arrival = arrival;
     this.#connections = connections;
     this.#nodes = nodes;
   }
@@ -49,6 +53,7 @@ export class NodeLogs {
   async read(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>> {
     const node = this.node(nodeId);
     if (!node.ok) return node;
+    await this.arrival(node.value);
     return this.calls.ask(askedLog(node.value, { kind: "gateway" }, { kind: "inside" }), logEvent(lines));
   }
 }
@@ -72,9 +77,10 @@ const logEvent =
   });
 
 export const logMethods = (logs: NodeLogs, hide: (text: string) => string): Handlers => ({
-  "logs.get": ({ connection: { conn, principal }, requestId }, { nodeId, lines }) => {
+  "logs.get": async ({ connection: { conn, principal }, requestId }, { nodeId, lines }) => {
     const node = logs.node(nodeId);
     if (!node.ok) return node;
+    await logs.arrival(node.value);
     const origin: Origin = { kind: "client", clientId: principal.id, tokenId: principal.tokenId };
     const started = logs.calls.start(askedLog(node.value, origin, { kind: "client", conn, request: requestId }), logEvent(lines));
     return started.ok ? LATER : started;

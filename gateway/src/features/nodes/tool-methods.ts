@@ -1,8 +1,10 @@
 /** `tools.list` and `tool.*`: the tools, the calls that clients make, and the machines' reports about calls. */
+import { ERRORS } from "../../../../protocol/gen/errors.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asCallId, asNodeId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import { hideIn } from "../../calls/secrets.ts";
 import type { Connection } from "../../kernel/connections.ts";
-import { type Handlers, LATER } from "../../kernel/feature.ts";
+import { type Handlers, type LargeFrames, LATER } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { isClientCallName, ownerOf } from "../../kernel/routing/call-ids.ts";
@@ -34,6 +36,30 @@ export interface ToolMethodPorts extends Pick<KernelPorts, "config" | "connectio
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;
 }
+/** A result that is too large even to be read ends its call all the same (F31). */
+export const TOOL_LARGE_FRAMES: LargeFrames = {
+  "tool.result": {
+    maxBytes: LIMITS.nodeResultBytes,
+    instead(peek) {
+      const callId = peek(["params", "callId"]);
+      return callId === undefined ? undefined : tooLarge(callId);
+    },
+  },
+};
+const tooLarge = (callId: string): ToolResultParams => ({
+  callId: asCallId(callId),
+  outcome: "error",
+  reason: "tool.too_large",
+  error: `${ERRORS["tool.too_large"].text} ${ERRORS["tool.too_large"].hint}`,
+});
+/** What a report weighs without the bytes of its images, roughly. */
+const textBytes = (value: unknown): number => {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 4;
+  const isImage = Reflect.get(value, "type") === "image";
+  return Object.entries(value).reduce((sum, [name, item]) => sum + name.length + 4 + (isImage && name === "data" ? 0 : textBytes(item)), 2);
+};
+
 /** What a machine reports about a call may show a secret that a command has read. */
 const withoutSecrets = ({ result, error, ...report }: ToolResultParams, hide: (text: string) => string): ToolResultParams => ({
   ...report,
@@ -143,7 +169,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
     },
 
     "tool.result": async ({ connection: { principal } }, reported) => {
-      const params = withoutSecrets(reported, hide);
+      const params = withoutSecrets(textBytes(reported) > LIMITS.frameBytes ? tooLarge(reported.callId) : reported, hide);
       const owner = ownerOf(params.callId);
       const isKnown =
         owner?.kind === "session"

@@ -281,7 +281,7 @@ describe("[P12] after the gateway was killed", () => {
       const watcher = await client();
       const sent = gateway().dispatchTool(call(`${ref}/r1/1/0`));
       await watcher.ok("sessions.list");
-      await runInDurableObject(gateway(), () => vi.advanceTimersByTime(4000));
+      await runInDurableObject(gateway(), () => vi.advanceTimersByTime(6000));
       expect(await sent).toBe("offline");
       expect((await watcher.event("presence")).payload).toMatchObject({ nodeId: "lap", online: false });
       expect((await port().runContext("agent:main:main", undefined))?.tools).toEqual([]);
