@@ -387,6 +387,29 @@ describe("reads and settings", () => {
     await until("the agent's word", async () => value(await s.port.preview(10)).messages.length === 6);
     expect(JSON.stringify(value(await s.port.preview(10)).messages[4])).toContain("background process build on lap");
   });
+  it("[P22] [W14] a process that a program of before started wakes the agent, too", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
+    const s = newSession();
+    stage.auto = (request) => (request.messages.at(-1)?.role === "user" ? says("", [{ name: "lap__Bash", arguments: {} }]) : says("fine"));
+    await s.send("a");
+    const { callId } = await until("the dispatch", () => stage.dispatches[0]);
+    stage.auto = () => says("fine");
+    await s.port.toolResult("lap", { callId: asCallId(callId), outcome: "ok", result: { pid: 7, status: "running", sessionId: "build" } });
+    await stage.ended("run-a");
+    await idle(s.port);
+    await runInDurableObject(s.stub, (_session, ctx) => {
+      const row = ctx.storage.sql.exec<{ body: string }>("SELECT body FROM parts WHERE id = 1").one();
+      const { processes, ...before } = JSON.parse(row.body);
+      expect(processes).toEqual([{ nodeId: "lap", processId: "build", callId }]);
+      ctx.storage.sql.exec("UPDATE parts SET body = ? WHERE id = 1", JSON.stringify(before));
+    });
+    await evictDurableObject(s.stub);
+    const event = { eventId: "e1", sessionId: "build", event: "finished", exitCode: 0 } as const;
+    expect(await s.port.execEvent("lap", { ...event, sessionId: "other" })).toBe("unknown");
+    expect(await s.port.execEvent("lap", event)).toBe("taken");
+    expect(await s.port.execEvent("lap", { ...event, eventId: "e2" })).toBe("unknown");
+  });
   it("[G4] a long result is kept whole in the agent's folder", async () => {
     const stage = new Stage().open();
     stage.tools = [onNode("lap", "Bash")];
