@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -17,6 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const SECRET: &str = "gsv_client_abc_0123456789abcdef";
@@ -495,4 +496,27 @@ async fn p19_a_request_that_is_too_large_fails_alone() {
         peer.answer(&request, json!({"nodes": [], "count": 0})).await;
     });
     assert!(answer.is_ok());
+}
+
+#[tokio::test]
+async fn h9_f13_the_token_goes_with_the_upgrade() {
+    let server = Server::start().await;
+    let sent = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&sent);
+    let greet = async {
+        let (socket, _) = within("a connection", server.listener.accept()).await.unwrap();
+        let look = |request: &Request, response: Response| {
+            *seen.lock().unwrap() = request.headers().get("authorization").cloned();
+            Ok(response)
+        };
+        let mut peer = Peer(tokio_tungstenite::accept_hdr_async(socket, look).await.unwrap());
+        let hello = peer.request().await;
+        peer.welcome().await;
+        hello
+    };
+    let (linked, hello) = tokio::join!(Link::connect(server.options()), greet);
+    linked.unwrap();
+    assert_eq!(hello["params"]["auth"]["token"], SECRET);
+    let header = sent.lock().unwrap().take().unwrap();
+    assert_eq!(header.to_str().unwrap(), format!("Bearer {SECRET}"));
 }

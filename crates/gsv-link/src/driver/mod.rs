@@ -243,8 +243,13 @@ impl Driver {
         match output {
             Output::Dial { conn } => {
                 self.open = None;
-                let (target, within) = (self.target.clone(), self.options.connect_timeout);
-                self.dialing = Some((conn, Box::pin(async move { dial::open_socket(&target, within).await })));
+                let (target, token, within) = (
+                    self.target.clone(),
+                    self.options.token.clone(),
+                    self.options.connect_timeout,
+                );
+                let dialing = async move { dial::open_socket(&target, token.as_deref(), within).await };
+                self.dialing = Some((conn, Box::pin(dialing)));
             }
             Output::Send { conn, text } => {
                 if let Some(open) = self.open.as_mut().filter(|open| open.conn == conn) {
