@@ -57,15 +57,17 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
   if (outcome !== LATER) connections.answer(connection.socket, frame.id, outcome);
 }
 
+const isTooMuch = (decoded: Decoded): boolean =>
+  !decoded.ok && (decoded.error.reason === "protocol.too_large" || decoded.error.reason === "protocol.too_deep");
 /** Some methods have large frames; of what is too large even for them, the feature may make a smaller request. */
 function decode({ features }: DispatchPorts, { principal }: Connection, text: string): Decoded {
   const decoded = decodeFrame(text);
-  if (decoded.ok || decoded.error.reason !== "protocol.too_large") return decoded;
+  if (!isTooMuch(decoded)) return decoded;
   const method = peekText(text, ["method"]) ?? "";
   const large = isMethodName(method) && may(principal, method) ? features.largeFrames[method] : undefined;
   if (large === undefined) return decoded;
   const whole = decodeFrame(text, large.maxBytes);
-  if (whole.ok || whole.error.reason !== "protocol.too_large") return whole;
+  if (!isTooMuch(whole)) return whole;
   const params = large.instead((path) => peekText(text, path));
   return params === undefined ? decoded : { ok: true, frame: { type: "req", id: peekId(text), method, params } };
 }

@@ -30,7 +30,7 @@ export type Handlers = { readonly [M in MethodName]?: Handler<M> };
 export interface LargeFrame<M extends MethodName> {
   /** Largest frame that is read whole. */
   readonly maxBytes: number;
-  /** Params that stand for those of a larger frame, made of the texts in it; undefined: the frame is refused. */
+  /** Params that stand for those of a larger frame, or of one that is nested too deeply, made of the texts in it; undefined: the frame is refused. */
   readonly instead: (peek: (path: readonly string[]) => string | undefined) => ParamsOf<M> | undefined;
 }
 export type LargeFrames = { readonly [M in MethodName]?: LargeFrame<M> };

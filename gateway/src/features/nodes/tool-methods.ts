@@ -50,7 +50,7 @@ const tooLarge = (callId: string): ToolResultParams => ({
   callId: asCallId(callId),
   outcome: "error",
   reason: "tool.too_large",
-  error: `${ERRORS["tool.too_large"].text} ${ERRORS["tool.too_large"].hint}`,
+  error: `The result is too large, or its values are nested too deeply. ${ERRORS["tool.too_large"].hint}`,
 });
 /** What a report weighs without the bytes of its images, roughly. */
 const textBytes = (value: unknown): number => {

@@ -51,6 +51,15 @@ describe("[F31] [T9] a result that does not fit a frame", () => {
     }
   });
 
+  test("ends its call also when its values are nested too deeply", async () => {
+    const lap = await node("lap", ADMIN, {});
+    const callId = await sessionCall("lap");
+    const deep = `${"[".repeat(40)}1${"]".repeat(40)}`;
+    lap.send(`{"type":"req","id":"deep","method":"tool.result","params":{"callId":"${callId}","result":${deep}}}`);
+    expect((await lap.answer("deep")).payload).toEqual({ ok: true });
+    expect(sessions.of("toolResult").at(-1)?.args).toMatchObject(["lap", { callId, reason: "tool.too_large" }]);
+  });
+
   test("is taken whole when its size is that of images", async () => {
     const lap = await node("lap", ADMIN, {});
     const callId = await sessionCall("lap");
