@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Read, Stdin};
 
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::Output;
@@ -110,18 +110,31 @@ fn typed(input: &Stdin) -> Outcome<Vec<u8>> {
 }
 
 /// Until it is dropped, the terminal shows nothing of what is typed.
-struct Hidden {
+pub struct Hidden {
     input: Stdin,
     before: Termios,
 }
 
 impl Hidden {
+    /// Every key can be read at once, also Ctrl-C.
     fn from(input: &Stdin) -> io::Result<Self> {
+        Self::without(input, LocalModes::ISIG, InputModes::empty())
+    }
+
+    /// Keys wait unchanged for the next reader of the terminal; Ctrl-C still interrupts.
+    pub fn waiting() -> Outcome<Self> {
+        let hidden = Self::without(&io::stdin(), LocalModes::empty(), InputModes::ICRNL);
+        hidden.or_fail(
+            "hide what is typed during an answer",
+            "Send one message: `gsv chat MESSAGE`.",
+        )
+    }
+
+    fn without(input: &Stdin, local: LocalModes, translations: InputModes) -> io::Result<Self> {
         let before = tcgetattr(input)?;
         let mut modes = before.clone();
-        modes
-            .local_modes
-            .remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        modes.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | local);
+        modes.input_modes.remove(translations);
         modes.special_codes[SpecialCodeIndex::VMIN] = 1;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(input, OptionalActions::Now, &modes)?;

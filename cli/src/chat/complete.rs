@@ -7,6 +7,8 @@ use rustyline::hint::Hinter;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
+use crate::suggest::nearest;
+
 /// Commands of the gateway and of this program.
 const COMMANDS: [(&str, &str); 11] = [
     ("/help", "show all commands"),
@@ -21,6 +23,11 @@ const COMMANDS: [(&str, &str); 11] = [
     ("/quit", "leave"),
     ("/exit", "leave"),
 ];
+/// Further names of the gateway's commands, which are not offered.
+const ALIASES: [&str; 3] = ["/t", "/thinking", "/?"];
+/// The commands that the gateway's own `/help` does not know.
+pub const HELP_HERE: &str = "/attach FILE       send a file with the next message (`/attach none`: no files)\n\
+    /quit, /exit       leave";
 const LEVELS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
 pub struct Editor;
@@ -75,10 +82,27 @@ fn candidates(typed: &str) -> Vec<Pair> {
         .collect()
 }
 
-/// Whether the text is a command. Any other `/word` is a message.
+fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|(name, _)| name.trim_end()).chain(ALIASES)
+}
+
 pub fn is_command(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
-    COMMANDS.iter().any(|(name, _)| name.trim_end() == word)
+    names().any(|name| name == word)
+}
+
+/// A question about a text that looks like a command and is none. A path or a directive does not look like one.
+pub fn unknown_command(text: &str) -> Option<String> {
+    let word = text.split_whitespace().next()?;
+    let letters = word.strip_prefix('/')?;
+    if letters.is_empty() || !letters.chars().all(|c| c.is_ascii_alphabetic()) || is_command(text) {
+        return None;
+    }
+    let meant = nearest(word, names()).map(|meant| format!(" Did you mean `{meant}`?"));
+    Some(format!(
+        "There is no command `{word}`.{} Send it as a message? [y = yes]",
+        meant.unwrap_or_default()
+    ))
 }
 
 /// Whether the message has another line: after a backslash at the end, or in an open code fence.

@@ -3,19 +3,25 @@
 
 use std::future::{Future, pending};
 use std::pin::Pin;
+use std::time::Duration;
 
 use gsv_link::{Events, Link};
-use gsv_protocol::methods::{ChatAbort, ChatSend, SessionSubscribe};
-use gsv_protocol::types::{MessageId, RunId};
+use gsv_protocol::methods::{ChatAbort, ChatSend, SessionPreview, SessionSubscribe};
+use gsv_protocol::types::{MessageId, RunId, SessionPreviewParams};
 use tokio::signal::unix::Signal;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use ulid::Ulid;
 
 use super::followed::{Followed, News};
 use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Request, Turn};
 use super::view::View;
 use crate::client::{Account, never_connected};
+use crate::commands::messages::{text_at, words};
 use crate::exit::Outcome;
+
+/// Messages among which a run's question is looked for.
+const QUESTION_AMONG: u8 = 50;
+const QUESTION_PATIENCE: Duration = Duration::from_secs(2);
 
 /// An answer that is on its way.
 pub type Answer<T> = Option<Pin<Box<dyn Future<Output = T>>>>;
@@ -114,6 +120,18 @@ impl Conversation {
             let events = answer.map(|answer| answer.events).unwrap_or_default();
             events.into_iter().filter_map(News::replayed).collect()
         }
+    }
+
+    /// The last message of a person in the session. A gateway that does not answer must not delay its answer to another.
+    pub async fn question(&self) -> Option<String> {
+        let params = SessionPreviewParams {
+            session_key: self.followed.key(),
+            limit: Some(QUESTION_AMONG),
+        };
+        let asked = timeout(QUESTION_PATIENCE, self.link.call::<SessionPreview>(params)).await;
+        let messages = asked.ok()?.ok()?.messages;
+        let last = messages.iter().rev().find(|message| text_at(message, "role") == "user");
+        last.map(words)
     }
 
     /// The news that arrived between two turns. Never waits.

@@ -77,6 +77,14 @@ pub struct Followed {
     pub connected: bool,
     /// The link has ended: no other message can be sent.
     pub ended: bool,
+    /// The answer of the last command, until the event that repeats it has come.
+    pub confirmed: Option<String>,
+}
+
+/// Whether an event only repeats the answer of a command.
+pub fn confirms(event: &SessionEvent, answer: &str) -> bool {
+    let text = event.text.as_deref().unwrap_or_default();
+    !answer.is_empty() && text.starts_with(answer)
 }
 
 impl Followed {
@@ -88,6 +96,7 @@ impl Followed {
             last_seq: None,
             connected: true,
             ended: false,
+            confirmed: None,
         }
     }
 
@@ -126,7 +135,12 @@ impl Followed {
         if is_new {
             self.note_seq(seq);
         }
-        is_new
+        is_new && !self.is_confirmation(news)
+    }
+
+    fn is_confirmation(&mut self, news: &News) -> bool {
+        let News::Session(event) = news else { return false };
+        self.confirmed.take_if(|answer| confirms(event, answer)).is_some()
     }
 
     /// Whether an event's session is this one.

@@ -8,16 +8,18 @@ use tokio::signal::unix::Signal;
 
 use super::assembler::message_text;
 use super::attach::{Chosen, choose, upload_all};
-use super::complete::{is_command, message};
+use super::complete::{HELP_HERE, is_command, message, unknown_command};
 use super::conversation::{Answer, Conversation, answered};
 use super::followed::News;
 use super::prompt::{Prompt, Typed};
 use super::turn::Request;
 use super::view::{CONNECTED, View, lost};
-use crate::clean::clean;
+use crate::ask::Hidden;
+use crate::clean::{clean, one_line};
 use crate::client::Account;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::markdown::{self, Look};
+use crate::output::{Output, Style};
 use crate::units::bytes;
 
 /// What a conversation at the prompt needs beside the connection.
@@ -38,7 +40,10 @@ impl Talk<'_> {
         self.list_files();
         conversation.follow().await;
         let mut view = View::new(out);
+        // Between two lines, keys wait for the prompt: shown in the middle of an answer, they would garble it.
+        let _keys = Hidden::waiting()?;
         let mut asked_to_leave = false;
+        let mut unknown: Option<String> = None;
         loop {
             let line = match self.read(&mut prompt, conversation).await? {
                 Typed::Line(line) => line,
@@ -50,7 +55,24 @@ impl Talk<'_> {
                 _ => return Ok(()),
             };
             asked_to_leave = false;
-            match message(&line).as_str() {
+            let mut text = message(&line);
+            let asked = unknown.take();
+            match (asked, text.to_lowercase().as_str()) {
+                (Some(asked), "y" | "yes") => text = asked,
+                (Some(_), "" | "n" | "no") => {
+                    out.aside("not sent");
+                    continue;
+                }
+                // Any other line is a message of its own.
+                _ => {
+                    if let Some(question) = unknown_command(&text) {
+                        out.note(&question);
+                        unknown = Some(text);
+                        continue;
+                    }
+                }
+            }
+            match text.as_str() {
                 "" => {}
                 "/quit" | "/exit" => return Ok(()),
                 text if text == "/attach" || text.starts_with("/attach ") => {
@@ -62,6 +84,8 @@ impl Talk<'_> {
                             return Err(failure);
                         }
                         out.failure(&failure);
+                    } else if text == "/help" {
+                        out.line(HELP_HERE);
                     }
                 }
             }
@@ -75,7 +99,8 @@ impl Talk<'_> {
             if news == News::Connected {
                 missed = Some(Box::pin(conversation.missed()));
             }
-            headline(&news).inspect(|text| self.out.note(text));
+            let text = self.told(&news, conversation).await;
+            text.inspect(|text| self.out.note(text));
         }
         prompt.ask()?;
         loop {
@@ -91,9 +116,29 @@ impl Talk<'_> {
                 if news == News::Connected {
                     missed = Some(Box::pin(conversation.missed()));
                 }
-                headline(&news).inspect(|text| prompt.print(text));
+                let text = self.told(&news, conversation).await;
+                text.inspect(|text| prompt.print(text));
             }
         }
+    }
+
+    /// Unsolicited news as text. An answer that another client asked for is shown with its question.
+    async fn told(&self, news: &News, conversation: &Conversation) -> Option<String> {
+        let News::Chat(event) = news else { return headline(news) };
+        let ChatEvent::Final { message, .. } = &**event else {
+            return headline(news);
+        };
+        let look = Look {
+            width: self.out.size().0,
+            colour: self.out.colour(),
+        };
+        let question = conversation.question().await;
+        let question = question.map(|question| {
+            let question = one_line(&question, look.width.saturating_sub(2));
+            format!("{}\n", self.out.paint(Style::Dim, &format!("» {question}")))
+        });
+        let answer = markdown::render(&clean(&message_text(message)), look);
+        Some(format!("{}{}", question.unwrap_or_default(), answer.trim_end())).filter(|text| !text.is_empty())
     }
 
     /// The files stay chosen until they are uploaded, so a message that failed before that can be sent again.

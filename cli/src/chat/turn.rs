@@ -13,7 +13,7 @@ use gsv_protocol::types::{
 };
 
 use super::assembler::{Assembler, Ending, Show, session_seq};
-use super::followed::{Followed, News};
+use super::followed::{Followed, News, confirms};
 use super::outcomes;
 use crate::client::link_failure;
 use crate::exit::{Exit, Failure, Outcome};
@@ -87,6 +87,8 @@ pub struct Turn<'a> {
     assembler: Assembler,
     /// The gateway has accepted the message.
     accepted: bool,
+    /// Session events before the answer to the message: the answer may say the same.
+    early: Option<Vec<SessionEvent>>,
     /// Events may have been missed: the connection was lost, or the message was accepted over an earlier one.
     gap: bool,
     catch_up: CatchUp,
@@ -129,6 +131,7 @@ impl<'a> Turn<'a> {
         };
         // The connection may have been lost since the last turn.
         let gap = !followed.connected;
+        followed.confirmed = None;
         let turn = Self {
             followed,
             timeout: request.timeout,
@@ -136,6 +139,7 @@ impl<'a> Turn<'a> {
             run: ids.run,
             assembler: Assembler::default(),
             accepted: false,
+            early: Some(Vec::new()),
             gap,
             catch_up: if gap { CatchUp::Due } else { CatchUp::Done },
             asked_from: None,
@@ -160,6 +164,7 @@ impl<'a> Turn<'a> {
             Ok(Goes::On) => self.ask_for_missed(),
             Ok(Goes::Done) => self.effects.push(Effect::End(Ok(()))),
             Err(failure) => {
+                self.show_early("");
                 self.draw(Draw::Show(Show::EndOfText));
                 self.effects.push(Effect::End(Err(failure)));
             }
@@ -210,9 +215,25 @@ impl<'a> Turn<'a> {
     fn session_event(&mut self, event: Box<SessionEvent>) -> Goes {
         if self.followed.concerns(&event.session_key) {
             self.followed.note_seq(event.session_seq);
-            self.draw(Draw::Session(event));
+            match &mut self.early {
+                Some(early) => early.push(*event),
+                None => self.draw(Draw::Session(event)),
+            }
         }
         Goes::On
+    }
+
+    /// Shows the events that waited for the answer, unless they only repeat it. Returns whether one of them did.
+    fn show_early(&mut self, answer: &str) -> bool {
+        let mut repeated = false;
+        for event in self.early.take().unwrap_or_default() {
+            if confirms(&event, answer) {
+                repeated = true;
+            } else {
+                self.draw(Draw::Session(Box::new(event)));
+            }
+        }
+        repeated
     }
 
     fn chat(&mut self, event: ChatEvent, now: Duration) -> Outcome<Goes> {
@@ -263,6 +284,7 @@ impl<'a> Turn<'a> {
                 seq,
                 ..
             } => {
+                self.show_early("");
                 self.accepted = true;
                 self.run = run_id;
                 self.followed.note_seq(seq);
@@ -283,7 +305,12 @@ impl<'a> Turn<'a> {
             ChatSendResult::Command { error: Some(error), .. } => Err(Failure::failed(error, "")),
             ChatSendResult::Command { response, .. } | ChatSendResult::DirectiveOnly { response, .. } => {
                 match response.filter(|response| !response.is_empty()) {
-                    Some(response) => self.draw(Draw::Answer(response)),
+                    Some(response) => {
+                        if !self.show_early(&response) {
+                            self.followed.confirmed = Some(response.clone());
+                        }
+                        self.draw(Draw::Answer(response));
+                    }
                     None => self.note("done"),
                 }
                 Ok(Goes::Done)

@@ -314,6 +314,7 @@ fn silence_is_explained_and_an_event_ends_it() {
 fn notes_of_this_session_are_shown_and_of_others_not() {
     let mut followed = followed();
     let mut turn = start(&mut followed, None);
+    turn.plays(accepted(1), 0);
     let note = |key: &str| {
         let event = json!({"sessionKey": key, "kind": "note", "sessionSeq": 4, "text": "laptop is back"});
         Input::News(News::replayed(event).unwrap())

@@ -54,10 +54,7 @@ impl View {
                 self.json("link", &json!({ "state": "connected", "reason": null }));
             }
             Draw::Show(show) => self.show(show),
-            Draw::Answer(text) => {
-                self.text(&text);
-                self.end_text();
-            }
+            Draw::Answer(text) => self.answer(&text),
             Draw::Note(text) => self.note(&text),
             Draw::Usage(usage, took) => self.note(&usage_line(usage.as_ref(), took)),
         }
@@ -108,6 +105,16 @@ impl View {
         match self {
             Self::Live(out, live) => out.piece(&live.text(text, screen(*out))),
             Self::Plain(out, plain) => plain.text(*out, text),
+            Self::Json(_) => {}
+        }
+    }
+
+    /// The answer of a command has its own columns: it is not Markdown.
+    fn answer(&self, text: &str) {
+        match self {
+            Self::Live(out, _) | Self::Plain(out, _) => {
+                out.piece(&format!("{}\n", clean(text).trim_end_matches('\n')));
+            }
             Self::Json(_) => {}
         }
     }

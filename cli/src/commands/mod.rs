@@ -17,7 +17,7 @@ pub mod gateway;
 mod local;
 pub mod local_config;
 mod login_view;
-mod messages;
+pub mod messages;
 pub mod node;
 pub mod pair;
 pub mod prompt;

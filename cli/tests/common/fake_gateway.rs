@@ -92,7 +92,10 @@ impl FakeGateway {
 
 impl Connection {
     pub fn expect(&mut self, method: &str) -> Request {
+        let deadline = Instant::now() + DEADLINE;
         loop {
+            // The client's pings end no wait.
+            assert!(Instant::now() < deadline, "{method} was not sent");
             match self.socket.read().unwrap() {
                 Message::Text(text) if text.as_str() == "ping" => self.socket.send(Message::text("pong")).unwrap(),
                 Message::Text(text) => {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -16,6 +17,7 @@ pub struct Terminal {
     pub child: Child,
     keyboard: File,
     screen: Arc<Mutex<String>>,
+    emulator: Arc<Mutex<vt100::Parser>>,
 }
 
 impl Terminal {
@@ -42,12 +44,17 @@ impl Terminal {
         let mut output = keyboard.try_clone().unwrap();
         let screen = Arc::new(Mutex::new(String::new()));
         let shown = Arc::clone(&screen);
+        let size = |given: u16, usual: u16| NonZero::new(given.max(usual)).unwrap();
+        let emulator = vt100::Parser::new(size(rows, 24), size(columns, 80), 0);
+        let emulator = Arc::new(Mutex::new(emulator));
+        let drawn = Arc::clone(&emulator);
         thread::spawn(move || {
             let mut bytes = [0; 4096];
             // A character may arrive in two pieces.
             let mut rest = Vec::new();
             while let Ok(count @ 1..) = output.read(&mut bytes) {
                 rest.extend_from_slice(&bytes[..count]);
+                drawn.lock().unwrap().process(&bytes[..count]);
                 let text = whole_text(&mut rest);
                 shown.lock().unwrap().push_str(&text);
             }
@@ -56,6 +63,7 @@ impl Terminal {
             child,
             keyboard,
             screen,
+            emulator,
         }
     }
 
@@ -85,6 +93,18 @@ impl Terminal {
     /// The output that no test has waited for.
     pub fn rest(&self) -> String {
         self.screen.lock().unwrap().clone()
+    }
+
+    /// The screen as a person sees it now.
+    pub fn picture(&self) -> String {
+        self.emulator.lock().unwrap().screen().contents()
+    }
+
+    /// Waits until the screen has `text`.
+    #[track_caller]
+    pub fn pictures(&self, text: &str) -> String {
+        try_wait_for(|| Some(self.picture()).filter(|picture| picture.contains(text)))
+            .unwrap_or_else(|| panic!("{text:?} is not on the screen: {}", self.picture()))
     }
 
     /// Waits until `text` is shown, and drops the output up to it.
