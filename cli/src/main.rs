@@ -74,6 +74,10 @@ fn run(cli: Cli, out: Output) -> Outcome {
             out.piece(&String::from_utf8_lossy(&script));
             Ok(())
         }
+        Command::Version => {
+            out.line(&format!("gsv {}", env!("CARGO_PKG_VERSION")));
+            Ok(())
+        }
         Command::LocalConfig(command) => commands::local_config::run(&context, command),
         Command::Up(args) => commands::gateway::up(&context, &args),
         Command::Down => commands::gateway::down(&context),

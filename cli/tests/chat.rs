@@ -9,11 +9,11 @@
 mod common;
 
 use std::io::Read;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::thread;
 
 use common::fake_gateway::{FakeGateway, SESSION, chat, delta, whole};
-use common::{Home, Run, finish};
+use common::{Home, Run, finish, signal};
 use serde_json::json;
 
 fn start(home: &Home, args: &[&str]) -> Child {
@@ -21,13 +21,7 @@ fn start(home: &Home, args: &[&str]) -> Child {
 }
 
 fn interrupt(child: &Child) {
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+    signal(child, "-INT");
 }
 
 /// Reads stdout until it ends with `text`.
@@ -401,6 +395,34 @@ fn the_message_can_come_from_stdin() {
         run.join().unwrap().ok();
     });
     home.gsv_with_stdin(["chat"], "").failed(2);
+}
+
+/// The message that `gsv chat` sends with this on stdin.
+fn sends(args: &[&str], input: &str) -> String {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    thread::scope(|scope| {
+        let run = scope.spawn(|| home.gsv_with_stdin([&["chat"][..], args].concat(), input));
+        let mut connection = gateway.accept();
+        let request = connection.expect("chat.send");
+        let answer = json!({"status": "command", "command": "x", "response": "ok"});
+        connection.answer(&request, &answer);
+        run.join().unwrap().ok();
+        request.params["message"].as_str().unwrap().to_owned()
+    })
+}
+
+#[test]
+fn f45_stdin_is_used_beside_a_message_and_for_a_dash() {
+    assert_eq!(sends(&["summarise"], "a text\n"), "summarise\n\na text\n");
+    assert_eq!(sends(&["-"], "a text\n"), "a text\n");
+    assert_eq!(sends(&["hello"], ""), "hello");
+    assert_eq!(sends(&["/status"], "a text\n"), "/status");
+}
+
+#[test]
+fn f53_a_message_may_have_several_words() {
+    assert_eq!(sends(&["two", "words"], ""), "two words");
 }
 
 #[test]

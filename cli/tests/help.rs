@@ -73,7 +73,6 @@ fn wrong_use_exits_with_2_and_says_what_is_meant() {
     let home = Home::new();
     let run = home.gsv(["sesion", "list"]).failed(2);
     assert!(run.stderr.contains("session"), "{}", run.stderr);
-    home.gsv::<&str>([]).failed(2);
     home.gsv(["token", "create", "--scope", "node"]).failed(2);
     home.gsv(["up", "--port", "0"]).failed(2);
 }
@@ -84,6 +83,24 @@ fn f7_the_help_says_that_the_workspace_does_not_confine_commands() {
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("commands that it runs are not confined to it"), "{help}");
     assert!(words.contains("the workspace never confines commands"), "{help}");
+}
+
+#[test]
+fn f53_help_and_version_are_commands_too() {
+    let home = Home::new();
+    let help = home.gsv(["--help"]).ok().stdout;
+    assert_eq!(home.gsv::<&str>([]).ok().stdout, help);
+    assert_eq!(home.gsv(["help"]).ok().stdout, help);
+    let chat = home.gsv(["chat", "--help"]).ok().stdout;
+    assert_eq!(home.gsv(["help", "chat"]).ok().stdout, chat);
+    let version = home.gsv(["--version"]).ok().stdout;
+    assert_eq!(home.gsv(["version"]).ok().stdout, version);
+}
+
+#[test]
+fn f54_the_manifest_names_no_address_that_was_made_up() {
+    let manifest = include_str!("../../Cargo.toml");
+    assert!(!manifest.contains("://"), "{manifest}");
 }
 
 #[test]

@@ -16,8 +16,6 @@ use super::workspace::WorkspaceCommand;
     version,
     about = "Your own AI agent: always reachable, able to use all your machines",
     after_help = "Start with `gsv up` and `gsv chat hello`. Exit status: 0 success, 1 failure, 2 wrong input, 3 not allowed, 4 try again later, 130 stopped.",
-    disable_help_subcommand = true,
-    arg_required_else_help = true,
     max_term_width = 100
 )]
 pub struct Cli {
@@ -106,6 +104,8 @@ pub enum Command {
     Audit(Audit),
     /// Find problems and show how to fix them
     Doctor,
+    /// Print the version
+    Version,
     /// Print the completions for a shell
     Completions {
         /// Shell, as in: gsv completions bash > ~/.local/share/bash-completion/completions/gsv
@@ -174,7 +174,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 20);
+        assert_eq!(commands.len(), 21);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

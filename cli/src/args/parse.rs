@@ -15,6 +15,9 @@ const VERBS: [&str; 5] = ["status", "start", "stop", "login", "logout"];
 
 /// Reads the command line; `gsv channel NAME VERB ...` is read as `gsv channel VERB NAME ...`.
 pub fn try_parse_from(typed: &[OsString]) -> Result<Cli, clap::Error> {
+    if let [program] = typed {
+        return Cli::try_parse_from([program.clone(), "--help".into()]);
+    }
     let cli = Cli::try_parse_from(typed)?;
     let Command::Channel(ChannelCommand::Named(words)) = &cli.command else {
         return Ok(cli);

@@ -12,8 +12,8 @@ use crate::units::parse_duration;
 
 #[derive(Debug, Args)]
 pub struct Chat {
-    /// Message; without one, read stdin, or open a prompt on a terminal
-    pub message: Option<String>,
+    /// Message, in one or several words; a pipe or file on stdin is added to it, and `-` stands for it [default: a prompt]
+    pub message: Vec<String>,
     /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
     #[arg(short, long, value_name = "KEY")]
     pub session: Option<SessionKey>,

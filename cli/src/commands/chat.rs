@@ -1,14 +1,18 @@
 //! `gsv chat`: one message, or a conversation at the prompt.
 
 use std::io::{self, IsTerminal};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use gsv_protocol::types::SessionKey;
+use rustix::fs::{FileType, fstat};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use crate::args::Chat;
 use crate::chat::attach::{Chosen, choose, upload_all};
+use crate::chat::complete::is_command;
 use crate::chat::conversation::Conversation;
 use crate::chat::interactive;
 use crate::chat::turn::Request;
@@ -16,6 +20,8 @@ use crate::chat::view::View;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
 
+/// A pipe that does not end is explained after this long.
+const STDIN_NOTICE: Duration = Duration::from_secs(3);
 const FAREWELL: Duration = Duration::from_millis(200);
 
 pub async fn run(context: &Context, args: Chat) -> Outcome {
@@ -25,7 +31,7 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
         None => Context::session(args.session.clone())?,
     };
     let files = choose(&args.attach)?;
-    let message = message(context, args.message.clone())?;
+    let message = message(context, &args.message.join(" "))?;
     // A file needs no message.
     if files.is_empty() && message.as_ref().is_some_and(|message| message.trim().is_empty()) {
         return Err(Failure::usage("The message is empty.", "Write one: `gsv chat hello`."));
@@ -35,20 +41,36 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     result
 }
 
-/// The message of the arguments or of stdin. None: the prompt asks for it.
-fn message(context: &Context, given: Option<String>) -> Outcome<Option<String>> {
+/// The message of the arguments and of stdin. None: the prompt asks for it.
+fn message(context: &Context, given: &str) -> Outcome<Option<String>> {
     let out = context.out;
-    if given.is_some() {
-        return Ok(given);
-    }
-    match (io::stdin().is_terminal(), out.tty && !out.json) {
-        (true, true) => Ok(None),
-        (true, false) => Err(Failure::usage(
+    match (given, io::stdin().is_terminal(), out.tty && !out.json) {
+        ("", true, true) => Ok(None),
+        ("", true, false) => Err(Failure::usage(
             "There is no message.",
             "Write one: `gsv chat MESSAGE`; or pipe it in.",
         )),
-        (false, _) => context.read_stdin("the message").map(Some),
+        ("", false, _) | ("-", _, _) => context.read_stdin("the message").map(Some),
+        _ if is_fed() && !is_command(given) => {
+            let (read, is_read) = mpsc::channel::<()>();
+            thread::spawn(move || {
+                if is_read.recv_timeout(STDIN_NOTICE) == Err(RecvTimeoutError::Timeout) {
+                    out.aside("waiting for the end of stdin (none is wanted: add `</dev/null`)");
+                }
+            });
+            let text = context.read_stdin("the text")?;
+            drop(read);
+            let both = format!("{given}\n\n{text}");
+            Ok(Some(if text.trim().is_empty() { given.to_owned() } else { both }))
+        }
+        _ => Ok(Some(given.to_owned())),
     }
+}
+
+/// Whether stdin is a pipe or a file. A program that starts this one may leave another stdin open without ever writing.
+fn is_fed() -> bool {
+    let kind = fstat(io::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
 }
 
 async fn talk(context: &Context, session: String, args: &Chat, message: Option<String>, files: Vec<Chosen>) -> Outcome {
