@@ -43,6 +43,15 @@ fn up_starts_the_gateway_and_down_stops_it() {
 }
 
 #[test]
+fn f46_the_port_that_was_chosen_is_remembered() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    gateway.gsv(&["down"]).ok();
+    let run = gateway.gsv(&["up"]).ok();
+    assert_eq!(run.stdout, format!("ws://127.0.0.1:{}/ws\n", gateway.port));
+}
+
+#[test]
 fn s4_the_first_token_is_only_in_the_local_config_and_its_hash_reaches_the_gateway() {
     let gateway = Embedded::new();
     let run = gateway.up().ok();

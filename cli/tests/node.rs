@@ -12,7 +12,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use common::fake_gateway::{FakeGateway, TOKEN};
-use common::{Home, mode};
+use common::{Home, mode, signal, start};
 use serde_json::json;
 
 #[test]
@@ -51,13 +51,7 @@ fn a_node_creates_its_token_and_stores_only_that() {
             && !config.contains(TOKEN),
         "{config}"
     );
-    assert!(
-        Command::new("kill")
-            .args(["-TERM", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+    signal(&child, "-TERM");
     drop(node);
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(0));
@@ -67,13 +61,7 @@ fn a_node_creates_its_token_and_stores_only_that() {
     let mut child = home.command().args(["node"]).stderr(Stdio::null()).spawn().unwrap();
     let node = gateway.accept();
     assert_eq!(node.hello["auth"]["token"], "gsv_node_n1_beef");
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
+    signal(&child, "-INT");
     drop(node);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
@@ -87,10 +75,62 @@ fn a_node_without_any_token_says_how_to_get_one() {
         "{}",
         run.stderr
     );
-    home.gsv(["node"]).failed(2);
     home.gsv(["node", "--id", "-x"]).failed(2);
     let run = home
         .gsv(["node", "--id", "x", "--workspace", "/nowhere/at/all"])
         .failed(1);
     assert!(run.stderr.contains("--workspace"), "{}", run.stderr);
+}
+
+/// Starts a node whose token the test makes, and ends it. Gives the token that it connects with.
+fn runs(gateway: &FakeGateway, home: &Home, args: &[&str], new_token: Option<&str>) -> (String, String) {
+    let mut child = start(
+        home.command()
+            .arg("node")
+            .args(args)
+            .env("GSV_TOKEN", new_token.map_or("", |_| TOKEN)),
+    );
+    if let Some(token) = new_token {
+        let mut connection = gateway.accept();
+        let request = connection.expect("tokens.create");
+        let id = &request.params["nodeId"];
+        let entry = json!({"tokenId": "n1", "kind": "node", "nodeId": id, "last4": "beef", "createdAt": 1});
+        connection.answer(&request, &json!({"token": token, "entry": entry}));
+    }
+    let node = gateway.accept();
+    let hello = |path: &str| node.hello.pointer(path).unwrap().as_str().unwrap().to_owned();
+    let found = (hello("/client/id"), hello("/auth/token"));
+    signal(&child, "-TERM");
+    drop(node);
+    child.wait().unwrap();
+    found
+}
+
+#[test]
+fn f46_a_second_node_does_not_overwrite_the_first() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!("url = \"{}\"\n", gateway.url()));
+    let pair = |id: &str, token: &str| (id.to_owned(), token.to_owned());
+    let (laptop, other) = ("gsv_node_a_laptop", "gsv_node_b_box");
+    assert_eq!(
+        runs(&gateway, &home, &["--id", "laptop"], Some(laptop)),
+        pair("laptop", laptop)
+    );
+    assert_eq!(runs(&gateway, &home, &["--id", "box"], Some(other)), pair("box", other));
+    // Both know their tokens, and the machine keeps its first name.
+    assert_eq!(runs(&gateway, &home, &[], None), pair("laptop", laptop));
+    assert_eq!(runs(&gateway, &home, &["--id", "box"], None), pair("box", other));
+    assert_eq!(mode(&home.state().join("node/box/token.json")), 0o600);
+}
+
+#[test]
+fn f53_a_node_without_a_name_takes_the_host_s() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!("url = \"{}\"\n", gateway.url()));
+    let host = Command::new("uname").arg("-n").output().unwrap().stdout;
+    let host = String::from_utf8(host).unwrap();
+    let (id, _) = runs(&gateway, &home, &[], Some("gsv_node_a_host"));
+    assert_eq!(id, host.trim().split('.').next().unwrap());
 }

@@ -11,7 +11,7 @@ use crate::units::parse_duration;
 
 #[derive(Debug, Args)]
 pub struct Up {
-    /// Port on 127.0.0.1 [default: 8787]
+    /// Port on 127.0.0.1 [default: the last one, else 8787]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
     /// Stay in the foreground and log to stderr
@@ -27,7 +27,7 @@ pub struct Up {
 
 #[derive(Debug, Args)]
 pub struct Node {
-    /// Name of this machine, the prefix of its tools [default: `node.id` of the local config]
+    /// Name of this machine, the prefix of its tools [default: `node.id` of the local config, else the host's name]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
     /// Folder that the agent works in; commands that it runs are not confined to it [default: `node.workspace` of the local config, else the current folder]

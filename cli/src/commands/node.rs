@@ -10,7 +10,8 @@ use std::sync::Arc;
 use gsv_node::{Level, NodeConfig, Status, Supervisor};
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{TokensCreate, TokensList};
-use gsv_protocol::types::{TokenKind, TokensCreateParams};
+use gsv_protocol::types::{TokenKind, TokensCreateParams, TokensCreateResult};
+use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::context::Context;
@@ -20,9 +21,9 @@ use crate::client::{Account, find_url};
 use crate::config::{Config, Key, check_node_id};
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::{Output, Style};
-use crate::paths;
 use crate::units::now_ms;
 use crate::width::cut;
+use crate::{paths, private_file};
 
 /// The first argument of the process that supervises one command of the agent; see `main`.
 pub const SUPERVISE: &str = "__supervise";
@@ -31,7 +32,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     let out = context.out;
     let mut config = Config::load()?;
     let stored = |key| config.get(key).map(str::to_owned);
-    let Some(id) = args.id.or_else(|| stored(Key::NodeId)) else {
+    let Some(id) = args.id.or_else(|| stored(Key::NodeId)).or_else(host_name) else {
         return Err(Failure::usage(
             "This machine has no name yet.",
             "Name it: `gsv node --id laptop`.",
@@ -45,13 +46,19 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     })?;
     let workspace = workspace(args.workspace.or_else(|| stored(Key::NodeWorkspace).map(PathBuf::from)))?;
     let url = find_url(&context.global, &config)?;
-    let token = token(context, &mut config, &id, &url).await?;
-
     let home = paths::state_dir()?;
     let state_dir = home.join("node").join(&id);
     for dir in [&home, &home.join("node"), &state_dir] {
         paths::ensure_private_dir(dir)?;
     }
+    let mut tokens = Tokens {
+        id: &id,
+        url: &url,
+        is_ours: config.get(Key::Url).is_none_or(|known| known == url),
+        config: &mut config,
+        file: state_dir.join("token.json"),
+    };
+    let token = tokens.find(context).await?;
     let exe = env::current_exe().or_fail("find the gsv program", "Install it again.")?;
     let settings = NodeConfig {
         token: Some(token),
@@ -71,6 +78,14 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     )
     .await;
     ended.map_err(|error| Failure::new(Exit::from_code(error.exit_status()), error.to_string(), ""))
+}
+
+/// The name of this machine without its domain, if it can be a node's id.
+fn host_name() -> Option<String> {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    let host = host.split('.').next().unwrap_or_default().to_owned();
+    check_node_id(&host).is_ok().then_some(host)
 }
 
 fn report(out: Output, status: &Status) {
@@ -132,44 +147,116 @@ fn kind_of(token: &str) -> Option<&str> {
     token.strip_prefix("gsv_")?.split_once('_').map(|(kind, _)| kind)
 }
 
-/// The node's own token: given, stored, or created now with an admin token.
-async fn token(context: &Context, config: &mut Config, id: &str, url: &str) -> Outcome<String> {
-    let given = context.global.token.clone().filter(|token| !token.is_empty());
-    if let Some(token) = &given {
-        Key::Token.check(token)?;
-        if kind_of(token) != Some("admin") {
-            return Ok(token.clone());
+/// The token of one node. The machine's first node has it in the local config, every other one in a file of its own.
+struct Tokens<'a> {
+    id: &'a str,
+    url: &'a str,
+    config: &'a mut Config,
+    /// The local config is for this gateway, or for none yet.
+    is_ours: bool,
+    file: PathBuf,
+}
+
+/// `token.json`.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    url: String,
+    token: String,
+}
+
+impl Tokens<'_> {
+    /// The node's own token: given, stored, or created now with an admin token.
+    async fn find(&mut self, context: &Context) -> Outcome<String> {
+        let given = context.global.token.clone().filter(|token| !token.is_empty());
+        if let Some(token) = &given {
+            Key::Token.check(token)?;
+            if kind_of(token) != Some("admin") {
+                return Ok(token.clone());
+            }
+        }
+        let stored = self.stored().filter(|_| given.is_none());
+        let known = || {
+            self.config
+                .get(Key::Token)
+                .filter(|token| kind_of(token) == Some("admin"))
+        };
+        let admin = given.or_else(|| known().map(str::to_owned));
+        let admin = admin.map(|token| Account {
+            url: self.url.to_owned(),
+            token,
+        });
+        match (stored, admin) {
+            (Some(stored), None) => Ok(stored),
+            (Some(stored), Some(admin)) if !is_void(&admin, &stored).await => Ok(stored),
+            (stored, Some(admin)) => {
+                if stored.is_some() {
+                    context
+                        .out
+                        .aside("the stored node token is no longer valid; creating another");
+                }
+                self.create(context, &admin).await
+            }
+            (None, None) => Err(self.missing()),
         }
     }
-    let ours = config.get(Key::Url).is_none_or(|known| known == url);
-    let stored = config
-        .get(Key::NodeToken)
-        .filter(|_| ours && given.is_none() && config.get(Key::NodeId) == Some(id))
-        .map(str::to_owned);
-    let known = || config.get(Key::Token).filter(|token| kind_of(token) == Some("admin"));
-    let admin = given.or_else(|| known().map(str::to_owned));
-    let admin = admin.map(|token| Account {
-        url: url.to_owned(),
-        token,
-    });
-    match (stored, admin) {
-        (Some(stored), None) => Ok(stored),
-        (Some(stored), Some(admin)) if !is_void(&admin, &stored).await => Ok(stored),
-        (stored, Some(admin)) => {
-            if stored.is_some() {
-                context
-                    .out
-                    .aside("the stored node token is no longer valid; creating another");
-            }
-            create(context, config, &admin, id, ours).await
-        }
-        (None, None) => Err(Failure::new(
+
+    fn missing(&self) -> Failure {
+        let id = self.id;
+        Failure::new(
             Exit::Auth,
             format!("There is no token for the node `{id}`."),
             format!(
                 "On a machine with an admin token, run `gsv token create --scope node --node {id}`; then set it here: `gsv local-config set node.token -` and `gsv local-config set node.id {id}`."
             ),
-        )),
+        )
+    }
+
+    /// Whether the local config has, or will have, the token of this node.
+    fn is_in_config(&self) -> bool {
+        self.is_ours && self.config.get(Key::NodeId).is_none_or(|first| first == self.id)
+    }
+
+    fn stored(&self) -> Option<String> {
+        if self.is_ours && self.config.get(Key::NodeId) == Some(self.id) {
+            return self.config.get(Key::NodeToken).map(str::to_owned);
+        }
+        let text = private_file::read_private(&self.file, "").ok()??;
+        let stored: Stored = serde_json::from_str(&text).ok()?;
+        (stored.url == self.url).then_some(stored.token)
+    }
+
+    async fn create(&mut self, context: &Context, admin: &Account) -> Outcome<String> {
+        let host = rustix::system::uname();
+        let label = clean(&format!("gsv node on {}", host.nodename().to_string_lossy()));
+        let params = TokensCreateParams {
+            kind: TokenKind::Node,
+            node_id: Some(self.id.to_owned()),
+            channel: None,
+            account_id: None,
+            label: Some(cut(&label, 100)),
+            expires_in_ms: None,
+        };
+        let client = admin.connect().await?;
+        let TokensCreateResult { token, .. } = client.call::<TokensCreate>(params).await?;
+        client.close().await;
+        if self.is_in_config() {
+            if self.config.get(Key::Url).is_none() {
+                self.config.set(Key::Url, self.url)?;
+            }
+            self.config.set(Key::NodeId, self.id)?;
+            self.config.set(Key::NodeToken, &token)?;
+            self.config.save()?;
+        } else {
+            let stored = Stored {
+                url: self.url.to_owned(),
+                token: token.clone(),
+            };
+            private_file::write(&self.file, serde_json::to_string_pretty(&stored).unwrap_or_default())?;
+        }
+        context
+            .out
+            .aside(&format!("created a token for the node {} and stored it", self.id));
+        Ok(token)
     }
 }
 
@@ -188,35 +275,4 @@ async fn is_void(admin: &Account, token: &str) -> bool {
         let found = listed.tokens.iter().find(|entry| entry.token_id.as_str() == id);
         found.is_none_or(|entry| entry.revoked_at.is_some() || entry.expires_at.is_some_and(|at| at <= now))
     })
-}
-
-async fn create(context: &Context, config: &mut Config, admin: &Account, id: &str, ours: bool) -> Outcome<String> {
-    let host = rustix::system::uname();
-    let label = clean(&format!("gsv node on {}", host.nodename().to_string_lossy()));
-    let params = TokensCreateParams {
-        kind: TokenKind::Node,
-        node_id: Some(id.to_owned()),
-        channel: None,
-        account_id: None,
-        label: Some(cut(&label, 100)),
-        expires_in_ms: None,
-    };
-    let client = admin.connect().await?;
-    let created = client.call::<TokensCreate>(params).await?;
-    client.close().await;
-    if ours {
-        if config.get(Key::Url).is_none() {
-            config.set(Key::Url, &admin.url)?;
-        }
-        config.set(Key::NodeId, id)?;
-        config.set(Key::NodeToken, &created.token)?;
-        config.save()?;
-        let words = format!("created a token for the node {id} and stored it as node.token");
-        context.out.aside(&words);
-    } else {
-        context
-            .out
-            .warn("the new token of this node is not stored, because the local config is for another gateway");
-    }
-    Ok(created.token)
 }

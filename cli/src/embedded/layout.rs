@@ -47,6 +47,11 @@ impl Layout {
         self.gateway().join("channels.json")
     }
 
+    /// The port of the last start.
+    pub fn port(&self) -> PathBuf {
+        self.gateway().join("port")
+    }
+
     pub fn log(&self) -> PathBuf {
         self.gateway().join("gateway.log")
     }

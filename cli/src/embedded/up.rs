@@ -16,6 +16,7 @@ use super::state::{Found, PATIENCE, Phase, State};
 use super::supervisor::Report;
 use super::{DEFAULT_PORT, configure, log, ports};
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::private_file;
 
 pub use super::login::{Login, is_loopback};
 
@@ -24,7 +25,7 @@ const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// Absent: the default port, or the port of the gateway that runs.
+    /// Absent: the port of the gateway that runs or ran last, else the default port.
     pub port: Option<u16>,
     pub new_token: bool,
 }
@@ -79,7 +80,7 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
         return running(layout, request).map(Preparation::Running);
     }
     let runtime = Runtime::find(layout)?;
-    let port = request.port.unwrap_or(DEFAULT_PORT);
+    let port = request.port.or_else(|| last_port(layout)).unwrap_or(DEFAULT_PORT);
     if let Found::State(state) = State::read(&layout.state())
         && let Some(orphan) = state.workerd()
     {
@@ -90,6 +91,7 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
     ports::ensure_free(port)?;
     let (bootstrap, login) = login(layout, port, request.new_token)?;
     let warnings = configure::write(layout, &runtime, port, &bootstrap)?;
+    private_file::write(&layout.port(), port.to_string())?;
     Ok(Preparation::Ready(Prepared {
         port,
         runtime,
@@ -97,6 +99,12 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
         warnings,
         turn,
     }))
+}
+
+/// A file that is missing or damaged counts as none.
+fn last_port(layout: &Layout) -> Option<u16> {
+    let text = private_file::read_private(&layout.port(), "").ok()??;
+    text.trim().parse().ok().filter(|port| *port > 0)
 }
 
 /// Starts the supervisor in the background, and waits for its report.

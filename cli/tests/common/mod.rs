@@ -21,6 +21,8 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 
 pub struct Home {
     dir: tempfile::TempDir,
+    /// The time zone of the person.
+    pub zone: &'static str,
 }
 
 #[derive(Debug)]
@@ -60,6 +62,7 @@ impl Home {
     pub fn new() -> Self {
         Self {
             dir: tempfile::tempdir().unwrap(),
+            zone: "UTC",
         }
     }
 
@@ -94,6 +97,7 @@ impl Home {
             .env("HOME", self.dir.path())
             .env("GSV_HOME", self.state())
             .env("GSV_CONFIG_DIR", self.config_dir())
+            .env("TZ", self.zone)
             .stdin(Stdio::null());
         command
     }
@@ -115,6 +119,11 @@ impl Home {
 /// Starts a program whose output the test reads.
 pub fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+pub fn signal(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
 }
 
 pub fn finish(child: Child) -> Run {
