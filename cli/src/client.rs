@@ -58,6 +58,11 @@ impl Account {
     }
 }
 
+/// Who did something, for people: the ids that `open` makes mean the person at the command line.
+pub fn actor(by: &str) -> &str {
+    if by.starts_with("client:cli-") { "you" } else { by }
+}
+
 fn given(value: Option<&str>) -> Option<&str> {
     value.filter(|value| !value.is_empty())
 }

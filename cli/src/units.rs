@@ -1,6 +1,10 @@
-//! Times, durations and sizes as people write them. Pure except for `now_ms`: the present time is an argument.
+//! Times, durations and sizes as people write them. Pure except for `now_ms` and the time zone: the present
+//! time is an argument.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// Epoch milliseconds by this machine's clock.
 pub fn now_ms() -> u64 {
@@ -67,15 +71,26 @@ pub fn ago(then_ms: u64, now_ms: u64) -> String {
     }
 }
 
-/// `2026-11-21`, UTC.
+/// `2026-11-21`, in the time zone of this machine.
 pub fn date(ms: u64) -> String {
-    timestamp(ms).split('T').next().unwrap_or_default().to_owned()
+    written(ms, &zone(), "%Y-%m-%d")
 }
 
-/// `2026-11-21 07:42:04 UTC`.
+/// `2026-11-21 08:42:04 CET`, in the time zone of this machine.
 pub fn time(ms: u64) -> String {
-    let seconds = timestamp(ms / 1_000 * 1_000);
-    seconds.replace('T', " ").replace(".000Z", " UTC")
+    written(ms, &zone(), "%Y-%m-%d %H:%M:%S %Z")
+}
+
+fn zone() -> TimeZone {
+    if cfg!(test) { TimeZone::UTC } else { TimeZone::system() }
+}
+
+fn written(ms: u64, zone: &TimeZone, format: &str) -> String {
+    let at = i64::try_from(ms)
+        .ok()
+        .and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let at = at.unwrap_or(Timestamp::MAX).to_zoned(zone.clone());
+    at.strftime(format).to_string()
 }
 
 /// `2026-11-21T07:42:04.123Z`, for log lines. Later times are shown as the end of the year 9999.

@@ -64,6 +64,22 @@ fn s10_versions_are_listed_with_their_numbers() {
 }
 
 #[test]
+fn f51_times_are_in_the_zone_of_the_person_and_a_client_of_theirs_is_you() {
+    let gateway = FakeGateway::new();
+    let mut home = gateway.home();
+    home.zone = "CET-1CEST,M3.5.0,M10.5.0/3";
+    let mut log = log();
+    log["versions"][0]["by"] = json!("client:cli-0000145a");
+    let run = played_in(&gateway, &home, &["workspace", "log", "SOUL.md"], |connection| {
+        serve(connection, "workspace.log", &json!({"path": "SOUL.md"}), &log);
+    })
+    .ok();
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(lines[2].contains("2024-02-19 00:46:42 CET"), "{}", run.stdout);
+    assert!(lines[2].contains("  you  "), "{}", run.stdout);
+}
+
+#[test]
 fn s10_a_diff_is_of_the_last_version_and_now() {
     let serve_diff = |connection: &mut Connection| {
         serve(connection, "workspace.log", &json!({"path": "SOUL.md"}), &log());

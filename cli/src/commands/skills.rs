@@ -12,11 +12,12 @@ use super::context::Context;
 use crate::args::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 use crate::ask;
 use crate::clean::{one_line, visible};
+use crate::client::actor;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::skill_files;
 use crate::table::Table;
-use crate::units::timestamp;
+use crate::units::time;
 
 /// Lines of SKILL.md that are shown before it is approved.
 const SHOWN_LINES: usize = 40;
@@ -123,7 +124,7 @@ async fn status(context: &Context, args: SkillStatus) -> Outcome {
 fn all_states(out: Output, report: &SkillsReport) {
     let rows = report.skills.iter().map(|skill| {
         let approved = match (&skill.approved_by, skill.approved_at) {
-            (Some(by), Some(at)) => format!("{} {by}", timestamp(at)),
+            (Some(by), Some(at)) => format!("{} {}", time(at), actor(by)),
             _ => String::new(),
         };
         [
@@ -170,7 +171,7 @@ fn details(out: Output, skill: &SkillEntry, files: Option<&[String]>) {
             .map(|homepage| ("homepage", visible(homepage))),
     );
     if let (Some(by), Some(at)) = (&skill.approved_by, skill.approved_at) {
-        fields.push(("approved", format!("{} by {}", timestamp(at), visible(by))));
+        fields.push(("approved", format!("{} by {}", time(at), visible(actor(by)))));
     }
     fields.extend(skill.sha256.clone().map(|sha256| ("sha256", sha256)));
     fields.extend(skill.approved_sha256.clone().map(|sha256| ("approved sha256", sha256)));

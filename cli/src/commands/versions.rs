@@ -11,7 +11,7 @@ use super::context::Context;
 use super::workspace_file::{read_or_absent, read_whole};
 use crate::args::{WorkspaceDiff, WorkspaceFile, WorkspaceRestore as RestoreArgs};
 use crate::clean::{clean, one_line};
-use crate::client::Client;
+use crate::client::{Client, actor};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::table::Table;
@@ -44,7 +44,7 @@ fn print(out: Output, log: &WorkspaceLogResult) {
             number,
             format!("{} ({})", time(version.at), ago(version.at, now)),
             bytes(version.size_bytes),
-            version.by.clone().unwrap_or_default(),
+            version.by.as_deref().map(actor).unwrap_or_default().to_owned(),
             version.version.clone(),
         ]
     };
@@ -199,7 +199,10 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> Outcome {
     })?;
     client.close().await;
     let document = json!({"path": result.path, "size": result.size, "etag": result.etag, "version": version.version});
-    let by = version.by.as_deref().map(|by| format!(" by {}", one_line(by, 80)));
+    let by = version
+        .by
+        .as_deref()
+        .map(|by| format!(" by {}", one_line(actor(by), 80)));
     let then = match log.current {
         None => "the file was deleted before".to_owned(),
         Some(_) => format!("`gsv workspace log {shown}` has the version before"),
