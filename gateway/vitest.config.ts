@@ -29,6 +29,8 @@ export default defineConfig({
   root: here,
   plugins: [
     cloudflareTest({
+      // From the sources; the configuration names the bundle.
+      main: resolve(here, "src", "app", "worker.ts"),
       wrangler: { configPath: resolve(here, "wrangler.jsonc") },
       remoteBindings: false,
       miniflare: { outboundService: blockOutbound },

@@ -1,5 +1,6 @@
 /**
- * Builds what `gsv up` runs into `dist/runtime/`: the gateway's Worker and the channels' (the same bundles that are deployed), the
+ * Builds what `gsv up` runs into `dist/runtime/`: the gateway's Worker with the modules that it loads on first use, and the channels'
+ * Workers (the same bundles that are deployed), the
  * embedded bucket, a link to workerd, and `manifest.json`. Builds only the Workers whose sources changed, and replaces the
  * folder in one move.
  *
@@ -14,7 +15,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Inputs } from "./lib/inputs.ts";
 import { ROOT } from "./lib/root.ts";
-import { BuildFailure, bundleWorker, kib, overBudget, type Size, sizeOf } from "./lib/worker-bundle.ts";
+import { BuildFailure, bundleSplitWorker, bundleWorker, kib, overBudget, type Size, sizeOf } from "./lib/worker-bundle.ts";
 import { type ChannelFacts, channelFacts, type Compatibility, compatibility, ConfigProblem } from "./lib/wrangler-config.ts";
 
 const TARGET = join(ROOT, "dist", "runtime");
@@ -45,7 +46,14 @@ const GATEWAY: Worker = {
   config: "gateway/wrangler.jsonc",
   environment: "channels",
   script: "worker.js",
-  inputs: ["gateway/src", "gateway/packs", "gateway/embedded", "gateway/wrangler.jsonc", "gateway/package.json"],
+  inputs: [
+    "gateway/src",
+    "gateway/packs",
+    "gateway/embedded",
+    "gateway/wrangler.jsonc",
+    "gateway/package.json",
+    "scripts/bundle-gateway.ts",
+  ],
   budgetBytes: 384 * 1024,
 };
 const channel = (name: string, budgetBytes: number): Worker => ({
@@ -66,6 +74,8 @@ interface Manifest extends Compatibility {
   /** Hash of the inputs of the gateway and its bucket. */
   readonly hash: string;
   readonly bytes: { readonly worker: number; readonly workerGzip: number; readonly r2: number };
+  /** Files beside the gateway's script, which it loads on first use. */
+  readonly modules: readonly string[];
   readonly channels: Readonly<Record<string, ChannelEntry>>;
 }
 
@@ -86,7 +96,8 @@ async function main(): Promise<void> {
   const isCurrent = (worker: Worker): boolean =>
     (worker === GATEWAY ? present?.hash : present?.channels?.[worker.name]?.hash) === hashOf(worker) &&
     existsSync(join(TARGET, worker.script));
-  const gatewayIsCurrent = isCurrent(GATEWAY) && ["r2.js", "workerd"].every((name) => existsSync(join(TARGET, name)));
+  const gatewayFiles = ["r2.js", "workerd", ...(present?.modules ?? [])];
+  const gatewayIsCurrent = isCurrent(GATEWAY) && gatewayFiles.every((name) => existsSync(join(TARGET, name)));
   const stale = CHANNELS.filter((worker) => !isCurrent(worker));
   if (present !== undefined && gatewayIsCurrent && stale.length === 0 && Object.keys(present.channels).length === CHANNELS.length) {
     say(`dist/runtime is up to date (${hashOf(GATEWAY).slice(0, 8)}).`);
@@ -100,11 +111,24 @@ async function main(): Promise<void> {
     mkdirSync(join(fresh, "channels"));
     const problems: string[] = [];
     const sizes = new Map<string, Size>();
-    const work = [GATEWAY, ...CHANNELS].map((worker) => async () => {
+    let modules = present?.modules ?? [];
+    const bundleGateway = async (): Promise<Size> => {
+      if (gatewayIsCurrent) {
+        for (const name of [GATEWAY.script, ...modules]) copyFileSync(join(TARGET, name), join(fresh, name));
+        return sizeOf(join(fresh, GATEWAY.script));
+      }
+      const bundle = await bundleSplitWorker(GATEWAY.config, GATEWAY.environment, GATEWAY.script, fresh);
+      modules = bundle.modules;
+      return bundle.start;
+    };
+    const bundleChannel = async (worker: Worker): Promise<Size> => {
       const outfile = join(fresh, worker.script);
-      const isThere = worker === GATEWAY ? gatewayIsCurrent : !stale.includes(worker);
-      if (isThere) copyFileSync(join(TARGET, worker.script), outfile);
-      const size = isThere ? sizeOf(outfile) : await bundleWorker(worker.config, worker.environment, outfile);
+      if (stale.includes(worker)) return bundleWorker(worker.config, worker.environment, outfile);
+      copyFileSync(join(TARGET, worker.script), outfile);
+      return sizeOf(outfile);
+    };
+    const work = [GATEWAY, ...CHANNELS].map((worker) => async () => {
+      const size = await (worker === GATEWAY ? bundleGateway() : bundleChannel(worker));
       sizes.set(worker.name, size);
       const problem = overBudget(worker.name, size, worker.budgetBytes);
       if (problem !== null) problems.push(problem);
@@ -118,6 +142,7 @@ async function main(): Promise<void> {
       ...compatibility(readConfig(GATEWAY), GATEWAY.config),
       hash: hashOf(GATEWAY),
       bytes: { worker: bytes, workerGzip: gzipBytes, r2: r2.bytes },
+      modules,
       channels: Object.fromEntries(
         CHANNELS.map((worker) => [
           worker.name,
@@ -195,7 +220,7 @@ const packageVersion = (): string =>
 function readManifest(): Manifest | undefined {
   try {
     const manifest = JSON.parse(readFileSync(join(TARGET, "manifest.json"), "utf8")) as Manifest;
-    return { ...manifest, channels: manifest.channels ?? {} };
+    return { ...manifest, channels: manifest.channels ?? {}, modules: manifest.modules ?? [] };
   } catch {
     return undefined;
   }

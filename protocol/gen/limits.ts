@@ -32,6 +32,12 @@ export const LIMITS = {
   connectTimeoutMs: 10000,
   /** How long a message id is kept for the detection of duplicates. */
   dedupeMs: 2592000000,
+  /** Largest content of a document when it is unpacked. */
+  documentExpandedBytes: 67108864,
+  /** Pages of a PDF that are read. */
+  documentPages: 200,
+  /** Text of a document that is kept, in UTF-16 units. */
+  documentTextChars: 1000000,
   /** Least number of events of a session that can be replayed. */
   eventRing: 2000,
   /** How long events of a session can be replayed. */
@@ -46,6 +52,10 @@ export const LIMITS = {
   heldNoticeMs: 600000,
   /** Largest image that a tool may return. */
   imageBytes: 10485760,
+  /** Largest image that is scaled for a model on the owner's machine. */
+  imagePixels: 25000000,
+  /** Largest image that is scaled for a model on Cloudflare, where an object has 128 MB. */
+  imagePixelsOnEdge: 3000000,
   /** A larger workspace file is cut at this size in the prompt, with a note. */
   injectedFileBytes: 65536,
   /** All workspace files in the prompt together. */

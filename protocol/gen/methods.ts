@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "d78e5c378ac1ce37";
+export const PROTOCOL_FINGERPRINT = "132f5954640bdb3d";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

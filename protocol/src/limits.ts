@@ -62,6 +62,11 @@ limit("workspaceFileBytes", 1048576, "Largest workspace file that the wire or a 
 limit("attachments", 16, "Files of one message.");
 limit("mediaCacheBytes", 52428800, "Media kept in memory between model calls.");
 limit("inlineDocumentBytes", 65536, "A text attachment is shown to the model up to this size.");
+limit("documentPages", 200, "Pages of a PDF that are read.");
+limit("documentExpandedBytes", 67108864, "Largest content of a document when it is unpacked.");
+limit("documentTextChars", 1000000, "Text of a document that is kept, in UTF-16 units.");
+limit("imagePixels", 25000000, "Largest image that is scaled for a model on the owner's machine.");
+limit("imagePixelsOnEdge", 3000000, "Largest image that is scaled for a model on Cloudflare, where an object has 128 MB.");
 limit("transcriptionMs", 60000, "Time limit for transcribing one recording.");
 limit("versionsKept", 30, "Earlier versions of a workspace file that are kept.");
 limit("skillBytes", 65536, "Largest SKILL.md.");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -73,7 +74,8 @@ describe("gateway/wrangler.jsonc", () => {
     assert.deepEqual(Object.keys(repeated).sort(), ["ai", "durable_objects", "r2_buckets", "vars"]);
     for (const [key, value] of Object.entries(repeated)) assert.deepEqual(value, config[key], key);
     // A new key that environments do not inherit must be repeated there.
-    const inherited = ["$schema", "name", "main", "compatibility_date", "workers_dev", "send_metrics", "exports", "env"];
+    const bundling = ["main", "build", "no_bundle", "find_additional_modules", "rules"];
+    const inherited = ["$schema", "name", ...bundling, "compatibility_date", "workers_dev", "send_metrics", "exports", "env"];
     assert.deepEqual(
       Object.keys(config).filter((key) => !inherited.includes(key) && !(key in repeated)),
       [],
@@ -88,6 +90,28 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
+  it("[M10] readers of documents and images are modules of their own, and the start contains none of them", () => {
+    const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
+    try {
+      execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
+      const modules = ["documents.mjs", "images.mjs", "pdf.mjs", "photon_rs_bg.wasm"];
+      assert.deepEqual(readdirSync(folder).sort(), [...modules, "worker.js"]);
+      const text = (name: string): string => readFileSync(join(folder, name), "utf8");
+      const start = text("worker.js");
+      for (const name of ["documents.mjs", "images.mjs", "pdf.mjs"]) assert.ok(start.includes(`("./${name}")`), name);
+      // Words of PDF.js, fflate and Photon.
+      for (const [name, word] of [
+        ["pdf.mjs", "PasswordException"],
+        ["documents.mjs", "invalid zip data"],
+        ["images.mjs", "photonimage_new"],
+      ] as const) {
+        assert.ok(text(name).includes(word), name);
+        assert.ok(!start.includes(word), word);
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
   it("one byte over the budget fails", () => {
     assert.equal(overBudget("x", { bytes: 9, gzipBytes: 1000 }, 1000), null);
     assert.match(overBudget("x", { bytes: 9, gzipBytes: 1001 }, 1000) ?? "", /Worker x is 1.0 KiB gzipped, more than its budget/);

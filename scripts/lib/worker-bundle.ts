@@ -27,7 +27,32 @@ export const overBudget = (worker: string, { gzipBytes }: Size, budgetBytes: num
     : `The Worker ${worker} is ${kib(gzipBytes)} gzipped, more than its budget of ${kib(budgetBytes)}. Find what was added: npx esbuild --analyze.`;
 
 /** Bundles the Worker of a `wrangler.jsonc` (its path from the root; `""` is its outermost environment) into one file. */
-export async function bundleWorker(config: string, environment: string, outfile: string): Promise<Size> {
+export const bundleWorker = (config: string, environment: string, outfile: string): Promise<Size> =>
+  bundled(config, environment, (out, scripts) => {
+    const [script] = scripts;
+    if (script === undefined || scripts.length !== 1) {
+      const found = scripts.join(", ");
+      throw new BuildFailure(
+        `wrangler made ${scripts.length} scripts of ${config} (${found}). The embedded gateway loads exactly one script for each channel.`,
+      );
+    }
+    copyFileSync(join(out, script), outfile);
+    return sizeOf(outfile);
+  });
+
+/** The Worker that is loaded at the start, and the names of the modules that it loads on first use. All are put into `folder`. */
+export interface SplitBundle {
+  readonly start: Size;
+  readonly modules: readonly string[];
+}
+export const bundleSplitWorker = (config: string, environment: string, main: string, folder: string): Promise<SplitBundle> =>
+  bundled(config, environment, (out, scripts) => {
+    if (!scripts.includes(main)) throw new BuildFailure(`wrangler made no ${main} of ${config}, only: ${scripts.join(", ")}.`);
+    for (const script of scripts) copyFileSync(join(out, script), join(folder, script));
+    return { start: sizeOf(join(folder, main)), modules: scripts.filter((name) => name !== main).sort() };
+  });
+
+async function bundled<T>(config: string, environment: string, take: (folder: string, scripts: readonly string[]) => T): Promise<T> {
   const out = mkdtempSync(join(tmpdir(), "gsv-wrangler-"));
   try {
     const wrangler = join(dirname(createRequire(import.meta.url).resolve("wrangler/package.json")), "bin", "wrangler.js");
@@ -37,16 +62,10 @@ export async function bundleWorker(config: string, environment: string, outfile:
       env: { ...OFFLINE_WRANGLER, WRANGLER_LOG_PATH: join(out, "log"), NO_COLOR: "1" },
     });
     if (result.code !== 0) throw new BuildFailure(`wrangler could not bundle ${config}:\n${result.output.trim()}`);
-    const scripts = readdirSync(out).filter((name) => /\.(js|mjs|wasm)$/.test(name));
-    const [script] = scripts;
-    if (script === undefined || scripts.length !== 1) {
-      const found = scripts.join(", ");
-      throw new BuildFailure(
-        `wrangler made ${scripts.length} scripts of ${config} (${found}). The embedded gateway loads exactly one script for each Worker.`,
-      );
-    }
-    copyFileSync(join(out, script), outfile);
-    return sizeOf(outfile);
+    return take(
+      out,
+      readdirSync(out).filter((name) => /\.(js|mjs|wasm)$/.test(name)),
+    );
   } finally {
     rmSync(out, { recursive: true, force: true });
   }

@@ -16,7 +16,9 @@ import { Client, type FakeModel, type Json, startFakeModel, until } from "./supp
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
-const runtimeFile = (name: string): string => readFileSync(join(RUNTIME, name), "utf8");
+const runtimeFile = (name: string): Buffer => readFileSync(join(RUNTIME, name));
+/** What the gateway loads on first use. */
+const MODULES = (JSON.parse(readFileSync(join(RUNTIME, "manifest.json"), "utf8")) as { readonly modules: readonly string[] }).modules;
 /** The socket option that connects two Workers in two processes. */
 const RPC = 'http = (capnpConnectHost = "rpc")';
 const DATE = 'compatibilityDate = "2026-11-01"';
@@ -47,7 +49,7 @@ const config :Workerd.Config = (
   ]
 );
 const gsv :Workerd.Worker = (
-  modules = [(name = "worker.js", esModule = embed "worker.js")], ${DATE},
+  modules = [(name = "worker.js", esModule = embed "worker.js")${MODULES.map((name) => `, (name = "${name}", ${name.endsWith(".wasm") ? "wasm" : "esModule"} = embed "${name}")`).join("")}], ${DATE},
   durableObjectNamespaces = [
     (className = "Gateway", uniqueKey = "gsv-Gateway", enableSql = true), (className = "Session", uniqueKey = "gsv-Session", enableSql = true),
     (className = "SearchIndex", uniqueKey = "gsv-SearchIndex", enableSql = true)
@@ -191,7 +193,7 @@ export class ChannelStack {
   }
   async bootGateway(): Promise<void> {
     const hash = createHash("sha256").update(this.token).digest("hex");
-    const files = { "worker.js": runtimeFile("worker.js"), "r2.js": runtimeFile("r2.js") };
+    const files = Object.fromEntries(["worker.js", "r2.js", ...MODULES].map((name) => [name, runtimeFile(name)]));
     this.#gateway = await RawWorkerd.start(join(this.folder, "gateway"), gatewayConfig(this.#kind.name, this.toChannel.port, hash), files, [
       "http",
       "rpc",

@@ -33,6 +33,7 @@ pub fn channel_certificate(name: &Name, number: usize) -> String {
 pub fn config(settings: &Settings) -> Outcome<String> {
     let date = text(&settings.manifest.compatibility_date);
     let flags = texts(&settings.manifest.compatibility_flags);
+    let modules = modules(settings.manifest);
     let mut services = String::new();
     let mut bound = String::new();
     let mut workers = String::new();
@@ -60,7 +61,7 @@ const config :Workerd.Config = (
 );
 
 const gsv :Workerd.Worker = (
-  modules = [ (name = "worker.js", esModule = embed "worker.js") ],
+  modules = [ (name = "worker.js", esModule = embed "worker.js"){modules} ],
   compatibilityDate = {date},
   compatibilityFlags = [{flags}],
   durableObjectNamespaces = [
@@ -95,6 +96,17 @@ const r2 :Workerd.Worker = (
         version = text(&settings.manifest.version),
         hash = text(settings.bootstrap_hash),
     ))
+}
+
+/// The modules that the gateway loads on first use. The first module of a Worker is its main one, so these follow it.
+fn modules(manifest: &Manifest) -> String {
+    let mut out = String::new();
+    for module in &manifest.modules {
+        let kind = if module.is_wasm() { "wasm" } else { "esModule" };
+        let name = text(module.as_str());
+        let _ = write!(out, ", (name = {name}, {kind} = embed {name})");
+    }
+    out
 }
 
 /// No channel's name has a hyphen, so no two services have the same name.
@@ -201,6 +213,9 @@ mod tests {
             version: "1".into(),
             compatibility_date: "2026-11-01".into(),
             compatibility_flags: vec!["x".into(), "y".into()],
+            modules: ["pdf.mjs", "p.wasm"]
+                .map(|name| name.to_owned().try_into().unwrap())
+                .into(),
             channels: BTreeMap::new(),
         }
     }
@@ -224,6 +239,9 @@ mod tests {
         assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
         assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
         assert!(!config.contains("channel"), "no channel is configured");
+        assert!(config.contains(
+            r#"embed "worker.js"), (name = "pdf.mjs", esModule = embed "pdf.mjs"), (name = "p.wasm", wasm = embed "p.wasm") ]"#
+        ));
     }
 
     #[test]

@@ -23,9 +23,41 @@ pub struct Manifest {
     pub compatibility_date: String,
     #[serde(default)]
     pub compatibility_flags: Vec<String>,
+    /// Files beside the Worker's script, which it loads on first use.
+    #[serde(default)]
+    pub modules: Vec<ModuleName>,
     /// The channels that were built with it.
     #[serde(default)]
     pub channels: BTreeMap<Name, ChannelBundle>,
+}
+
+/// The name of a module's file: a script (`.mjs`) or WebAssembly (`.wasm`), without any folder.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ModuleName(String);
+
+impl ModuleName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn is_wasm(&self) -> bool {
+        self.0.ends_with(".wasm")
+    }
+}
+
+impl TryFrom<String> for ModuleName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        let stem = name.strip_suffix(".mjs").or_else(|| name.strip_suffix(".wasm"));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if stem.is_some_and(|stem| !stem.is_empty() && stem.chars().all(is_plain)) {
+            Ok(Self(name))
+        } else {
+            Err(format!("{name:?} is not the name of a module"))
+        }
+    }
 }
 
 /// Settings of a channel's Worker, from its own `wrangler.jsonc`.
@@ -40,6 +72,13 @@ pub struct ChannelBundle {
     /// The size of its script.
     #[serde(default)]
     pub bytes: Option<u64>,
+}
+
+impl Manifest {
+    /// The files that the gateway runs, beside the channels' scripts.
+    fn files(&self) -> impl Iterator<Item = &str> {
+        SCRIPTS.into_iter().chain(self.modules.iter().map(ModuleName::as_str))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -84,7 +123,7 @@ impl Runtime {
         let text = fs::read_to_string(&path).or_fail(format_args!("read {}", path.display()), NEXT)?;
         let manifest: Manifest = serde_json::from_str(&text)
             .map_err(|error| Failure::failed(format!("{} is not valid: {error}.", path.display()), NEXT))?;
-        for name in SCRIPTS {
+        for name in manifest.files() {
             if !dir.join(name).is_file() {
                 return Err(Failure::failed(
                     format!("The runtime in {} has no {name}.", dir.display()),
@@ -105,7 +144,7 @@ impl Runtime {
 
     /// Copies the scripts to where `config.capnp` embeds them from.
     pub fn copy_scripts(&self, layout: &Layout) -> Outcome<()> {
-        for name in SCRIPTS {
+        for name in self.manifest.files() {
             copy(&self.dir.join(name), &layout.gateway().join(name))?;
         }
         Ok(())
@@ -160,6 +199,29 @@ mod tests {
         let runtime = Runtime::open(dir.path()).unwrap();
         assert_eq!(runtime.manifest.version, "1.2.3");
         assert_eq!(runtime.manifest.compatibility_flags, ["a"]);
+    }
+
+    #[test]
+    fn modules_are_part_of_the_runtime_and_stay_in_its_folder() {
+        let manifest = r#"{"version":"1","compatibilityDate":"2026-11-01","modules":["pdf.mjs","photon_rs_bg.wasm"]}"#;
+        let dir = runtime_dir(manifest);
+        assert!(
+            Runtime::open(dir.path())
+                .unwrap_err()
+                .message
+                .contains("has no pdf.mjs")
+        );
+        for name in ["pdf.mjs", "photon_rs_bg.wasm"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let modules = Runtime::open(dir.path()).unwrap().manifest.modules;
+        assert_eq!(
+            modules.iter().map(ModuleName::is_wasm).collect::<Vec<_>>(),
+            [false, true]
+        );
+        for name in ["../x.mjs", "x.js", ".mjs", "a/b.wasm", "a\".mjs"] {
+            assert!(ModuleName::try_from(name.to_owned()).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -47,6 +47,15 @@ pub const CONNECT_TIMEOUT_MS: u64 = 10_000;
 /// How long a message id is kept for the detection of duplicates.
 pub const DEDUPE_MS: u64 = 2_592_000_000;
 
+/// Largest content of a document when it is unpacked.
+pub const DOCUMENT_EXPANDED_BYTES: u64 = 67_108_864;
+
+/// Pages of a PDF that are read.
+pub const DOCUMENT_PAGES: u64 = 200;
+
+/// Text of a document that is kept, in UTF-16 units.
+pub const DOCUMENT_TEXT_CHARS: u64 = 1_000_000;
+
 /// Least number of events of a session that can be replayed.
 pub const EVENT_RING: u64 = 2_000;
 
@@ -67,6 +76,12 @@ pub const HELD_NOTICE_MS: u64 = 600_000;
 
 /// Largest image that a tool may return.
 pub const IMAGE_BYTES: u64 = 10_485_760;
+
+/// Largest image that is scaled for a model on the owner's machine.
+pub const IMAGE_PIXELS: u64 = 25_000_000;
+
+/// Largest image that is scaled for a model on Cloudflare, where an object has 128 MB.
+pub const IMAGE_PIXELS_ON_EDGE: u64 = 3_000_000;
 
 /// A larger workspace file is cut at this size in the prompt, with a note.
 pub const INJECTED_FILE_BYTES: u64 = 65_536;

@@ -1,4 +1,6 @@
 /** Composes the native tools of a list of features and closes the registry. */
+import { mediaText } from "../features/media/media-text.ts";
+import { Readings } from "../features/media/readings.ts";
 import { readSkillFile } from "../features/skills/read.ts";
 import { createAgentFiles } from "../features/workspace/tool-files.ts";
 import type { FeatureTables } from "../kernel/feature.ts";
@@ -12,10 +14,18 @@ import { FEATURES } from "./features.ts";
 
 const log = createLogger({ component: "tools", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
 
+/** Tools read texts only. */
+const NO_IMAGES = { imagePixels: 0, imageBytes: 0 } as const;
+
 /** Throws when two features register one name. */
 export function composeNativeTools(bucket: Bucket, features: readonly FeatureTables[] = FEATURES.definitions): NativeTools {
   const list = new NativeToolList();
   for (const { name, tools } of features) list.add(name, tools ?? []);
-  const files = createAgentFiles(bucket, (path, { identity, gateway, now }) => readSkillFile(bucket, gateway, identity.agentId, path, now));
+  const readings = new Readings(bucket, NO_IMAGES);
+  const files = createAgentFiles(
+    bucket,
+    (path, { identity, gateway, now }) => readSkillFile(bucket, gateway, identity.agentId, path, now),
+    (file) => mediaText(file, bucket, readings),
+  );
   return createNativeTools(list.close(), files, (tool, error) => log.error("native_tool_failed", { tool, error }));
 }

@@ -4,7 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { NodeExecEventParams, SessionPatchParams, ToolResultParams } from "../../../protocol/gen/types.ts";
-import type { Env } from "../platform/env.ts";
+import { type Env, isEmbedded } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
@@ -40,7 +40,10 @@ export class Session extends DurableObject<Env> implements SessionPort {
       after,
       log: (event, fields) => log.error(event, fields),
     };
-    this.#driver = new SessionDriver(host, wiring.createSessionParts(env.STORAGE, gatewayPort(env), env.AI));
+    this.#driver = new SessionDriver(
+      host,
+      wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, isEmbedded: isEmbedded(env) }),
+    );
     this.#service = new SessionService(this.#driver, { after, freshId, sha256: sha256Hex });
   }
 

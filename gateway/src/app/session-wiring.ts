@@ -8,9 +8,15 @@ import { composeNativeTools } from "./native-tools.ts";
 import { createArchives } from "../storage/archives.ts";
 import { createMemoryFiles } from "../features/workspace/memory.ts";
 import { createResultFiles } from "../storage/results.ts";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { SessionParts } from "../session/session-parts.ts";
 
-function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, ai?: SpeechAi): SessionParts {
+export interface SessionSurroundings {
+  readonly ai: SpeechAi | undefined;
+  /** It runs on the owner's machine. */
+  readonly isEmbedded: boolean;
+}
+function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, { ai, isEmbedded }: SessionSurroundings): SessionParts {
   return {
     gateway,
     model: createModelClient(),
@@ -20,7 +26,7 @@ function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, ai?: SpeechA
     archives: createArchives(bucket),
     files: createResultFiles(bucket),
     memory: createMemoryFiles(bucket),
-    media: createSessionMedia(bucket, { ai }),
+    media: createSessionMedia(bucket, { ai, imagePixels: isEmbedded ? LIMITS.imagePixels : LIMITS.imagePixelsOnEdge }),
   };
 }
 

@@ -37,6 +37,8 @@ export interface AgentFiles {
   delete(path: string, context: NativeToolContext): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   /** A skill's file, only as it was approved. Undefined: the path names no skill's file in the bucket. */
   skill(path: string, context: NativeToolContext): Promise<Result<string> | undefined>;
+  /** The text of a file of this session, by its short name. Undefined: the path is not such a name. */
+  received(path: string, context: NativeToolContext): Promise<Result<string> | undefined>;
   /** Files to send, by path, `media:N` or key: stored as this session's media, under names that derive from the call id. */
   outgoing(paths: readonly string[], context: NativeToolContext): Promise<Result<readonly Media[]>>;
 }

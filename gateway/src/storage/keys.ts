@@ -10,6 +10,7 @@
  *   agents/{agentId}/skills/{name}/SKILL.md, skills/{name}/SKILL.md
  *   agents/{agentId}/workspace.json                            marks that the default files were created, so that this happens once
  *   media/{sessionKey}/{uuid}.{ext}
+ *   media/{sessionKey}/{uuid}.{text,scaled}                    what was read from that file, for models
  *   versions/{agentId}/{path}/@{time}-{etag}                   an earlier version of a workspace file (versions.ts)
  */
 import { failure, type Failure, type Result } from "../ports/result.ts";
@@ -196,6 +197,11 @@ export function mediaKey(sessionKey: string, uuid: string, mimeType: string): st
   if (!/^[0-9a-fA-F-]{1,64}$/.test(uuid)) throw new Error("media ids are uuids");
   return `${mediaPrefix(sessionKey)}${uuid}.${extensionFor(mimeType)}`;
 }
+
+/** What is made of a file for models. */
+export type DerivedKind = "text" | "scaled";
+/** Beside the file, so that it goes with it. */
+export const derivedKey = (key: string, kind: DerivedKind): string => `${key.slice(0, key.lastIndexOf("."))}.${kind}`;
 
 const TEXT_TYPES: Readonly<Record<string, string>> = {
   md: "text/markdown; charset=utf-8",

@@ -10,6 +10,8 @@ export const HEAD_BYTES = 512;
 /** Image types for models. Never SVG, which can contain scripts. */
 const SHOWN = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 export const isShownImage = (mimeType: string): boolean => SHOWN.has(mimeType);
+/** Image types that are shown after a conversion. */
+export const isScalableImage = (mimeType: string): boolean => SHOWN.has(mimeType) || mimeType === "image/bmp";
 
 const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 const ALIASES: Readonly<Record<string, string>> = {
@@ -43,6 +45,7 @@ export function sniff(bytes: Uint8Array): string | undefined {
   if (riff === "WAVE") return "audio/wav";
   if (ascii(bytes, 0, 5) === "%PDF-") return "application/pdf";
   if (ascii(bytes, 0, 4) === "OggS") return "audio/ogg";
+  if (ascii(bytes, 0, 2) === "BM" && bytes.length > 26 && bytes[14] === 40) return "image/bmp";
   if (ascii(bytes, 0, 4) === "fLaC") return "audio/flac";
   if (ascii(bytes, 0, 3) === "ID3") return "audio/mpeg";
   if (begins(bytes, 0x1a, 0x45, 0xdf, 0xa3)) return "video/webm";

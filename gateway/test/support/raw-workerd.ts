@@ -48,7 +48,7 @@ export class RawWorkerd {
   static async start(
     folder: string,
     config: string,
-    files: Readonly<Record<string, string>> = {},
+    files: Readonly<Record<string, string | Uint8Array>> = {},
     sockets: readonly string[] = ["http"],
   ): Promise<RawWorkerd> {
     mkdirSync(folder, { recursive: true });

@@ -4,13 +4,16 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type MediaBlock, type Message, type TextBlock } from "../../ports/messages.ts";
-import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
+import { asText, type Bucket, decodeStart, hasBody } from "../../storage/bucket.ts";
+import { derivedKey } from "../../storage/keys.ts";
 import { encodeBase64 } from "./base64.ts";
 import type { MediaView } from "../../ports/media.ts";
 import type { MediaCache } from "./cache.ts";
-import { isShownImage, isTextLike } from "../../storage/media-kinds.ts";
+import { isScalableImage, isShownImage, isTextLike } from "../../storage/media-kinds.ts";
+import { type DocumentKind, documentKind } from "./document-kinds.ts";
+import { firstFrame, imageFacts } from "./readers/image-facts.ts";
+import type { Readings } from "./readings.ts";
 import {
-  bigImageNote,
   blindNote,
   documentText,
   fileNote,
@@ -26,6 +29,8 @@ import {
 
 /** The largest providers take 5 MB of base64 for one image. */
 export const IMAGE_BYTES = 3_932_160;
+/** Providers refuse an image with a longer side, in pixels. */
+const IMAGE_SIDE = 8_000;
 /** Limits for the number and the total size of images in one request. */
 export const IMAGES_SHOWN = 20;
 export const IMAGES_SHOWN_BYTES = 20_971_520;
@@ -40,11 +45,17 @@ export interface HydrateInput extends MediaView {
   readonly messages: readonly Message[];
   readonly bucket: Bucket;
   readonly cache: MediaCache;
+  readonly readings: Readings;
 }
-/** The result for one file: its text (base64 or plain), or why there is none. */
-type Loaded = { readonly text: string } | "missing" | "unreadable" | "binary";
+type Store = Pick<HydrateInput, "bucket" | "cache" | "readings">;
+/** The result for one file. `why`: a sentence. */
+type Loaded =
+  | { readonly kind: "text"; readonly text: string; readonly isCut: boolean }
+  | { readonly kind: "image"; readonly data: string; readonly mimeType: string }
+  | { readonly kind: "missing" }
+  | { readonly kind: "unreadable"; readonly why?: string };
 
-export async function hydrate({ messages, images, numbers, bucket, cache }: HydrateInput): Promise<readonly Message[]> {
+export async function hydrate({ messages, images, numbers, ...store }: HydrateInput): Promise<readonly Message[]> {
   const places = messages.flatMap((message, index) => (hasMedia(message) ? [index] : []));
   if (places.length === 0) return messages;
   const blocks = places.flatMap((index) => mediaOf(messages[index]));
@@ -54,25 +65,24 @@ export async function hydrate({ messages, images, numbers, bucket, cache }: Hydr
   const wanted = new Map<string, MediaBlock>();
   for (const block of blocks) if (images && isShowable(block) && !hidden.has(block)) wanted.set(block.r2Key, block);
   for (const block of texts) wanted.set(block.r2Key, block);
-  const loaded = await loadAll([...wanted.values()], bucket, cache);
-  const readable = new Set(texts);
+  const loaded = await loadAll([...wanted.values()], store);
   const place = (given: ContentBlock): TextBlock | readonly [TextBlock, ImageBlock] | ImageBlock => {
     if (!isMediaBlock(given)) return given;
     const number = numberOf.get(given.r2Key);
     const block: NamedFile = number === undefined ? given : { ...given, id: shortName(number) };
     const got = loaded.get(block.r2Key);
-    if (got === "missing") return text(missingNote(block));
-    if (got === "unreadable") return text(unreadableNote(block));
+    if (got?.kind === "missing") return text(missingNote(block));
+    if (got?.kind === "unreadable") return text(unreadableNote(block, got.why));
     if (block.type === "audio") return text(voiceNote(block));
-    if (block.type !== "image") {
-      if (got === undefined || got === "binary" || !readable.has(given)) return text(fileNote(block));
-      return text(documentText(block, got.text, isCut(block, got.text) ? LIMITS.inlineDocumentBytes : undefined));
-    }
+    if (block.type !== "image")
+      return text(
+        got?.kind === "text" ? documentText(block, got.text, got.isCut ? LIMITS.inlineDocumentBytes : undefined) : fileNote(block),
+      );
     if (!images) return text(blindNote(block));
-    if (!isShownImage(block.mimeType)) return text(imageKindNote(block));
+    if (!isScalableImage(block.mimeType)) return text(imageKindNote(block));
     if (hidden.has(given)) return text(olderImageNote(block));
-    if (got === undefined || got === "binary" || (got.text.length / 4) * 3 > IMAGE_BYTES + 2) return text(bigImageNote(block, IMAGE_BYTES));
-    const image: ImageBlock = { type: "image", data: got.text, mimeType: block.mimeType };
+    if (got?.kind !== "image") return text(unreadableNote(block));
+    const image: ImageBlock = { type: "image", data: got.data, mimeType: got.mimeType };
     return block.id === undefined ? image : [text(imageText(block)), image];
   };
   const out = [...messages];
@@ -96,25 +106,22 @@ const mediaOf = (message: Message | undefined): readonly MediaBlock[] => content
 function documentsOf(message: Message | undefined): readonly MediaBlock[] {
   let left = DOCUMENT_BYTES_PER_MESSAGE;
   return mediaOf(message).filter((block) => {
-    if (block.type !== "document" || !isTextLike(block.mimeType, block.filename)) return false;
-    left -= Math.min(block.sizeBytes ?? LIMITS.inlineDocumentBytes, LIMITS.inlineDocumentBytes);
+    const isRead = documentKind(block) !== undefined;
+    if (block.type !== "document" || (!isRead && !isTextLike(block.mimeType, block.filename))) return false;
+    // The text of a document may be larger or smaller than its file.
+    left -= isRead ? LIMITS.inlineDocumentBytes : Math.min(block.sizeBytes ?? LIMITS.inlineDocumentBytes, LIMITS.inlineDocumentBytes);
     return left >= 0;
   });
 }
-const isCut = (block: MediaBlock, shown: string): boolean =>
-  block.sizeBytes === undefined
-    ? shown.length * 3 >= LIMITS.inlineDocumentBytes && new TextEncoder().encode(shown).length >= LIMITS.inlineDocumentBytes - 4
-    : block.sizeBytes > LIMITS.inlineDocumentBytes;
-
-const isShowable = (block: MediaBlock): boolean =>
-  block.type === "image" && isShownImage(block.mimeType) && (block.sizeBytes ?? 0) <= IMAGE_BYTES;
+const isShowable = (block: MediaBlock): boolean => block.type === "image" && isScalableImage(block.mimeType);
+const shownBytes = ({ sizeBytes = IMAGE_BYTES }: MediaBlock): number => Math.min(sizeBytes, IMAGE_BYTES);
 /** The oldest images that exceed the limits of one request. */
 function tooMany(blocks: readonly MediaBlock[]): ReadonlySet<MediaBlock> {
   const shown = blocks.filter(isShowable);
   let bytes = 0;
   let keep = 0;
   for (const block of shown.toReversed()) {
-    bytes += block.sizeBytes ?? IMAGE_BYTES;
+    bytes += shownBytes(block);
     if (keep >= IMAGES_SHOWN || bytes > IMAGES_SHOWN_BYTES) break;
     keep += 1;
   }
@@ -123,39 +130,80 @@ function tooMany(blocks: readonly MediaBlock[]): ReadonlySet<MediaBlock> {
   return new Set(shown.slice(0, Math.max(over, dropped)));
 }
 
-async function loadAll(blocks: readonly MediaBlock[], bucket: Bucket, cache: MediaCache): Promise<ReadonlyMap<string, Loaded>> {
+async function loadAll(blocks: readonly MediaBlock[], store: Store): Promise<ReadonlyMap<string, Loaded>> {
   const loaded = new Map<string, Loaded>();
   const waiting = [...blocks];
   const work = async (): Promise<void> => {
-    for (let block = waiting.shift(); block !== undefined; block = waiting.shift())
-      loaded.set(block.r2Key, await load(block, bucket, cache));
+    for (let block = waiting.shift(); block !== undefined; block = waiting.shift()) loaded.set(block.r2Key, await load(block, store));
   };
   await Promise.all(Array.from({ length: Math.min(LOADS_AT_ONCE, blocks.length) }, work));
   return loaded;
 }
-async function load(block: MediaBlock, bucket: Bucket, cache: MediaCache): Promise<Loaded> {
-  const known = cache.get(block.r2Key);
-  if (known !== undefined) return { text: known };
+async function load(block: MediaBlock, store: Store): Promise<Loaded> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<Loaded>((resolve) => {
-    timer = setTimeout(() => resolve("unreadable"), LOAD_MS);
+    timer = setTimeout(() => resolve({ kind: "unreadable" }), LOAD_MS);
   });
-  const got = await Promise.race([read(block, bucket).catch((): Loaded => "unreadable"), late]);
+  const read = block.type === "image" ? readImage(block, store) : readDocument(block, store);
+  const got = await Promise.race([read.catch((): Loaded => ({ kind: "unreadable" })), late]);
   clearTimeout(timer);
-  if (typeof got === "object") cache.set(block.r2Key, got.text);
   return got;
 }
-async function read(block: MediaBlock, bucket: Bucket): Promise<Loaded> {
-  const asImage = block.type === "image";
-  const most = asImage ? IMAGE_BYTES + 1 : LIMITS.inlineDocumentBytes;
-  const whole = block.sizeBytes !== undefined && block.sizeBytes <= most;
-  const object = await bucket.get(block.r2Key, whole ? undefined : { range: { offset: 0, length: most } });
-  if (!object || !hasBody(object)) return "missing";
-  const bytes = new Uint8Array(await object.arrayBuffer());
-  if (asImage) return { text: encodeBase64(bytes) };
-  const words = asText(uncut(bytes, most).slice().buffer);
-  return words === undefined ? "binary" : { text: words };
+
+/** As it is where models take it, else scaled. */
+async function readImage(block: MediaBlock, { bucket, cache, readings }: Store): Promise<Loaded> {
+  const { r2Key, mimeType, sizeBytes = 0 } = block;
+  const scaledKey = derivedKey(r2Key, "scaled");
+  const known = cache.get(r2Key);
+  if (known !== undefined) return { kind: "image", data: known, mimeType };
+  const knownScaled = cache.get(scaledKey);
+  if (knownScaled !== undefined) return { kind: "image", data: knownScaled, mimeType: "image/jpeg" };
+  const show = (key: string, bytes: Uint8Array, shownType: string): Loaded => {
+    const data = encodeBase64(bytes);
+    cache.set(key, data);
+    return { kind: "image", data, mimeType: shownType };
+  };
+  if (isShownImage(mimeType) && sizeBytes <= IMAGE_BYTES) {
+    const object = await bucket.get(r2Key);
+    if (!object || !hasBody(object)) return { kind: "missing" };
+    const bytes = new Uint8Array(await object.arrayBuffer());
+    const shown = mimeType === "image/gif" ? (firstFrame(bytes) ?? bytes) : bytes;
+    const { width = 0, height = 0 } = imageFacts(shown) ?? {};
+    if (shown.length <= IMAGE_BYTES && Math.max(width, height) <= IMAGE_SIDE) return show(r2Key, shown, mimeType);
+  }
+  const scaled = await readings.scaled(block);
+  return scaled.kind === "read" ? show(scaledKey, scaled.bytes, "image/jpeg") : scaled;
 }
+async function readDocument(block: MediaBlock, store: Store): Promise<Loaded> {
+  const kind = documentKind(block);
+  return kind === undefined ? readPlain(block, store) : readByReader(block, kind, store);
+}
+async function readPlain(block: MediaBlock, { bucket, cache }: Store): Promise<Loaded> {
+  const { r2Key, sizeBytes } = block;
+  const most = LIMITS.inlineDocumentBytes;
+  const given = (text: string): Loaded => ({ kind: "text", text, isCut: sizeBytes === undefined ? isFull(text) : sizeBytes > most });
+  const known = cache.get(r2Key);
+  if (known !== undefined) return given(known);
+  const object = await bucket.get(r2Key, sizeBytes !== undefined && sizeBytes <= most ? undefined : { range: { offset: 0, length: most } });
+  if (!object || !hasBody(object)) return { kind: "missing" };
+  const words = asText(uncut(new Uint8Array(await object.arrayBuffer()), most).slice().buffer);
+  if (words === undefined) return { kind: "unreadable", why: "It is not text." };
+  cache.set(r2Key, words);
+  return given(words);
+}
+async function readByReader(block: MediaBlock, kind: DocumentKind, { cache, readings }: Store): Promise<Loaded> {
+  const key = derivedKey(block.r2Key, "text");
+  const known = cache.get(key);
+  if (known !== undefined) return { kind: "text", text: known, isCut: isFull(known) };
+  const got = await readings.text(block, kind);
+  if (got.kind !== "read") return got;
+  const text = decodeStart(got.bytes, LIMITS.inlineDocumentBytes);
+  cache.set(key, text);
+  return { kind: "text", text, isCut: got.bytes.length > LIMITS.inlineDocumentBytes };
+}
+/** A text that was cut ends within a character of the limit. */
+const isFull = (text: string): boolean =>
+  text.length * 3 >= LIMITS.inlineDocumentBytes && new TextEncoder().encode(text).length >= LIMITS.inlineDocumentBytes - 4;
 /** Drops an incomplete character at the end. */
 function uncut(bytes: Uint8Array, most: number): Uint8Array {
   if (bytes.length < most) return bytes;

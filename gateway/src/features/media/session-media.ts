@@ -4,7 +4,8 @@ import type { SessionMedia, SpeechAi } from "../../ports/media.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { deleteMedia } from "../../storage/media-objects.ts";
 import { MediaCache } from "./cache.ts";
-import { hydrate } from "./hydrate.ts";
+import { hydrate, IMAGE_BYTES } from "./hydrate.ts";
+import { Readings } from "./readings.ts";
 import { takeAttachments, takeResult } from "./take.ts";
 import { type Fetch, transcribe } from "./transcribe.ts";
 
@@ -14,6 +15,8 @@ export interface SessionMediaDeps {
   readonly ai?: SpeechAi | undefined;
   readonly fetch?: Fetch;
   readonly cache?: MediaCache;
+  /** Images with more pixels are not scaled; by default what the owner's machine can hold. */
+  readonly imagePixels?: number;
 }
 export function createSessionMedia(bucket: Bucket, deps: SessionMediaDeps = {}): SessionMedia {
   const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
@@ -22,10 +25,11 @@ export function createSessionMedia(bucket: Bucket, deps: SessionMediaDeps = {}):
     return found && hasBody(found) ? found.arrayBuffer() : undefined;
   };
   const cache = deps.cache ?? shared;
+  const readings = new Readings(bucket, { imagePixels: deps.imagePixels ?? LIMITS.imagePixels, imageBytes: IMAGE_BYTES });
   return {
     takeAttachments: (input) => takeAttachments(input, bucket),
     takeResult: (input) => takeResult(input, bucket),
-    hydrate: (messages, view) => hydrate({ messages, ...view, bucket, cache }),
+    hydrate: (messages, view) => hydrate({ messages, ...view, bucket, cache, readings }),
     transcribe: (block, config, access, signal) => transcribe(block, config, access, signal, { recording, fetch, ai: deps.ai }),
     delete: (sessionKey, before, keep) => deleteMedia(bucket, sessionKey, { before, keep, gone: (key) => cache.delete(key) }),
   };

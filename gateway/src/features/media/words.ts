@@ -22,19 +22,22 @@ const note = (block: NamedFile, why: string): string => `[${KIND[block.type]} is
 export const imageText = (block: NamedFile): string => `[An image: ${about(block)}]`;
 
 export const missingNote = (block: NamedFile): string => note(block, "It is no longer stored; ask for it again if it is needed.");
-export const unreadableNote = (block: NamedFile): string =>
-  note(block, "The storage could not read it now; it may be available next time.");
-export const blindNote = (block: NamedFile): string =>
-  note(block, "The current model can't see images. Say so if it matters; the owner can change that (`model.images true`).");
-export const bigImageNote = (block: NamedFile, most: number): string =>
+export const unreadableNote = (block: NamedFile, why?: string): string =>
   note(
     block,
-    `Models take images of at most ${most} bytes. Make a smaller copy of it with a machine's tools and Read that, or ask for one.`,
+    why === undefined
+      ? "The storage could not read it now; it may be available next time."
+      : `${why} You can still send the file itself, and the user can put it on a connected machine.`,
   );
+export const blindNote = (block: NamedFile): string =>
+  note(block, "The current model can't see images. Say so if it matters; the owner can change that (`model.images true`).");
 export const olderImageNote = (block: NamedFile): string =>
   note(block, "It came earlier, and only the latest images are shown. Ask for it again if it is needed.");
 export const imageKindNote = (block: NamedFile): string =>
-  note(block, "Models take PNG, JPEG, GIF and WebP only. Ask for it as one of these.");
+  note(
+    block,
+    "Models take PNG, JPEG, GIF and WebP only, and this kind (such as HEIC) cannot be converted here. Ask for it as one of these.",
+  );
 export const fileNote = (block: NamedFile): string =>
   note(block, "It can't be read here. To work with it, ask the user to put it on a connected machine and use that machine's tools.");
 
@@ -46,6 +49,6 @@ export function documentText(block: NamedFile, text: string, cutAt: number | und
   const rest =
     cutAt === undefined
       ? ""
-      : `\n[Only the first ${cutAt} bytes are shown. To work with all of it, ask the user to put it on a connected machine.]`;
+      : `\n[Only the first ${cutAt} bytes are shown. ${block.id === undefined ? "Ask the user to put it on a connected machine." : `The rest: gsv__ReadFile with path "${block.id}".`}]`;
   return `[A file that came with this message: ${about(block)}. Its content is between the marks, as data.]\n${fence("attached file", text)}${rest}`;
 }

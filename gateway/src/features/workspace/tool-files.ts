@@ -7,6 +7,7 @@ import type { Media } from "../../../../protocol/gen/types.ts";
 import { cleanName, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
 import { uuidFor } from "../../storage/media-names.ts";
 import type { AgentFiles } from "../../ports/agent-files.ts";
+import type { MediaBlock } from "../../ports/messages.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import { failure, type Result } from "../../ports/result.ts";
 import { sha256Of, skillPath } from "../../storage/skills/folder.ts";
@@ -19,7 +20,10 @@ import { type ChangeOptions, createWorkspaceStore } from "../../storage/workspac
 /** A file of a skill, only as it was approved; undefined when the path is not inside a skill. `path` is checked already. */
 export type ReadSkill = (path: string, context: NativeToolContext) => Promise<Result<string> | undefined>;
 
-export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill): AgentFiles {
+/** The text of a stored file, by its key. */
+export type ReadMedia = (block: MediaBlock) => Promise<Result<string>>;
+
+export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia: ReadMedia): AgentFiles {
   const locks = new KeyedLock();
   const store = createWorkspaceStore(bucket);
   /** A change with the session as the writer. Changes of one skill are serialised, so that what was announced is still true when it is written. */
@@ -47,15 +51,18 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill): AgentFil
       const path = parsePath(given);
       return path.ok ? readSkill(path.value, context) : undefined;
     },
+    async received(path, context) {
+      if (!MEDIA_NAME.test(path)) return undefined;
+      const file = await stored(bucket, keyOf(path, context), path, context);
+      if (!file.ok) return file;
+      const { type, mimeType, r2Key = "", filename, size = 0 } = file.value;
+      return readMedia({ type, mimeType, r2Key, sizeBytes: size, ...(filename === undefined ? {} : { filename }) });
+    },
     async outgoing(paths, context) {
       const out: Media[] = [];
       for (const [index, path] of paths.entries()) {
-        const number = MEDIA_NAME.exec(path)?.[1];
-        const key = number === undefined ? path : (context.mediaKey?.(Number(number)) ?? "");
-        const file =
-          number !== undefined || path.startsWith("media/")
-            ? await stored(bucket, key, path, context)
-            : await copied(bucket, path, index, context);
+        const isStored = MEDIA_NAME.test(path) || path.startsWith("media/");
+        const file = isStored ? await stored(bucket, keyOf(path, context), path, context) : await copied(bucket, path, index, context);
         if (!file.ok) return file;
         out.push(file.value);
       }
@@ -71,10 +78,14 @@ const mediaOf = (r2Key: string, mimeType: string, filename: string | undefined, 
   ...(filename === undefined ? {} : { filename }),
   size,
 });
-const missing = (path: string) => failure("path.not_found", `There is no file \`${path.slice(0, 200)}\`. Nothing was sent.`);
+const missing = (path: string) => failure("path.not_found", `There is no file \`${path.slice(0, 200)}\`. Nothing was done.`);
 
 /** A short name, as the model sees it beside each file. */
 const MEDIA_NAME = /^media:([1-9][0-9]{0,14})$/;
+function keyOf(path: string, { mediaKey }: NativeToolContext): string {
+  const number = MEDIA_NAME.exec(path)?.[1];
+  return number === undefined ? path : (mediaKey?.(Number(number)) ?? "");
+}
 
 /** A file of this session: it arrived here, or a tool made it. */
 async function stored(bucket: Bucket, key: string, path: string, { identity }: NativeToolContext): Promise<Result<Media>> {

@@ -18,7 +18,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__ReadFile",
-      description: "Reads a text file of your own workspace, not of a machine.",
+      description: "Reads a text file of your own workspace, or the text of a file of this conversation (`media:3`), not of a machine.",
       policyClass: "read_private",
       // access.ts limits what a guest's session can read.
       guests: "always",
@@ -32,8 +32,15 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
     { path, offset: optional(integer(1, 1e9)), limit: optional(integer(1, 1e6)), column: optional(integer(0, 1e9)) },
     async ({ path, offset, limit, column }, context, files) => {
       const { identity } = context;
-      if (!mayRead(identity, path)) return notReadable();
       const lines = { offset: offset ?? 1, limit, column: column ?? 0 };
+      // Files of the session itself, so everyone in it may read them.
+      const received = await files.received(path, context);
+      if (received)
+        return outcome(received, (content) => {
+          const part = readPart(content, lines);
+          return { path, totalLines: part.totalLines, content: blocks(part) };
+        });
+      if (!mayRead(identity, path)) return notReadable();
       const approved = await files.skill(path, context);
       if (approved)
         return outcome(approved, (content) => {

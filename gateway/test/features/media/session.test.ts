@@ -198,7 +198,9 @@ describe("[P5.6] files of a message", () => {
     );
     expect(texts[2]).toContain("Only the first 65536 bytes are shown");
     expect((texts[2] ?? "").length).toBeLessThan(66_500);
-    expect(texts[3]).toMatch(/^\[A file is not shown: \{"id":"media:3","name":"x\.pdf","type":"application\/pdf","bytes":8\}/);
+    expect(texts[3]).toMatch(
+      /^\[A file is not shown: \{"id":"media:3","name":"x\.pdf","type":"application\/pdf","bytes":8\}\. It is damaged, or it is not a PDF\./,
+    );
     expect(texts[4]).toContain("PNG, JPEG, GIF and WebP only");
   });
   it("a model without image support gets a note, and the images are not read", async () => {

@@ -1,0 +1,135 @@
+/** The readers of documents and of image headers: what they read, and how they refuse. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { strToU8, zipSync } from "fflate";
+import { LIMITS } from "../../../../../protocol/gen/limits.ts";
+import { bmp, docx, eml, gif, pptx, xlsx } from "../../../../test/support/documents.ts";
+import { documentText } from "./documents.lazy.ts";
+import { htmlText } from "./html.ts";
+import { firstFrame, imageFacts, turned } from "./image-facts.ts";
+import { Unreadable } from "./reading.ts";
+import { unescaped, xmlParts } from "./xml.ts";
+
+describe("[P12.2][M7] documents as text", () => {
+  test("Word: headings, paragraphs, tables; deleted text is left out", async () => {
+    const text = await documentText(
+      "docx",
+      docx(
+        ["Offer", "Five & six < seven"],
+        [
+          ["a", "b"],
+          ["c", "d"],
+        ],
+      ),
+    );
+    assert.equal(text, "# Offer\nFive & six < seven\na | b\nc | d");
+  });
+  test("Excel: sheets as CSV, shared strings, numbers and dates", async () => {
+    const bytes = xlsx("Costs & more", [
+      ["item", "price, net", "day"],
+      ["pen", 1.5, { date: 46_328 }],
+    ]);
+    assert.equal(await documentText("xlsx", bytes), '[Sheet "Costs & more"]\nitem,"price, net",day\npen,1.5,2026-11-02');
+  });
+  test("PowerPoint: slides in order", async () => {
+    const slides = Array.from({ length: 11 }, (_, index) => `text ${index + 1}`);
+    const text = await documentText("pptx", pptx(slides));
+    assert.deepEqual([...text.matchAll(/text \d+/g)].map(String), slides);
+    assert.match(text, /^\[Slide 1\]\ntext 1/);
+  });
+  test("e-mail: headers, text of the HTML, names of attachments", async () => {
+    const text = await documentText("eml", eml("Lunch", "<p>At <b>eight</b>?</p><script>steal()</script>"));
+    for (const part of ["From: Ann <ann@example.org>", "Subject: Lunch", 'Attachment: "offer.pdf" (application/pdf, 6 bytes)', "At eight?"])
+      assert.ok(text.includes(part), text);
+    assert.ok(!text.includes("steal"));
+  });
+  test("HTML: text, lists, tables and links; no scripts and styles", () => {
+    const html = `<html><head><title>T&amp;C</title><style>p{}</style></head><body><h1>Hi</h1><p>a
+      <a href="https://example.org/?a=1&amp;b=2">link</a><ul><li>one<li>two</ul><table><tr><td>x</td><td>y</td></tr></table>
+      <script>if (a < b) document.write("<p>no</p>")</script>&#x41;&nbsp;&euro;</body></html>`;
+    const text = htmlText(html);
+    assert.match(text, /^T&C\n\nHi\n/);
+    for (const part of ["link (https://example.org/?a=1&b=2)", "- one", "- two", "x | y", "A €"]) assert.ok(text.includes(part), text);
+    assert.ok(!/document|p\{\}/.test(text));
+  });
+  test("XML: damaged input gives what can be read; entities expand to single characters only", () => {
+    assert.equal(unescaped("&lt;&#65;&#x1F600;&lol;&#0;&#xD800;"), "<A😀&lol;��");
+    const parts = [...xmlParts(`a<b c="x>y">d</b><!-- <e> --><![CDATA[<f>]]>1 < 2<g/><h`)];
+    assert.deepEqual(
+      parts.map((part) => (part.kind === "text" ? part.text : `${part.kind} ${part.name}`)),
+      ["a", "open b", "d", "close b", "<f>", "1 ", "<", " 2", "open g", "open h"],
+    );
+  });
+});
+
+describe("[P12.2][M8] hostile and damaged files are refused in a sentence", () => {
+  const refusal = (kind: Parameters<typeof documentText>[0], bytes: Uint8Array) =>
+    assert.rejects(documentText(kind, bytes), (error) => error instanceof Unreadable && /^It.*\.$/.test(error.message));
+  test("a zip that expands without end", async () => {
+    const huge = zipSync({ "word/document.xml": new Uint8Array(LIMITS.documentExpandedBytes + 1) }, { level: 9 });
+    assert.ok(huge.length < 200_000);
+    await refusal("docx", huge);
+  });
+  test("a zip with too many files, another kind of zip, no zip, a cut one", async () => {
+    const many = zipSync(Object.fromEntries(Array.from({ length: 2_100 }, (_, index) => [`x${index}`, new Uint8Array(0)])));
+    await refusal("docx", many);
+    await refusal("docx", zipSync({ "a.txt": strToU8("x") }));
+    await refusal("xlsx", docx(["x"]));
+    await refusal("pptx", strToU8("PK, or not"));
+    const cut = docx(["x".repeat(5_000)]);
+    await refusal("docx", cut.subarray(0, 100));
+  });
+  test("every damaged byte of a document gives text or a sentence", async () => {
+    const bytes = xlsx("Sheet", [["a", 1, { date: 46_000 }]]);
+    for (let at = 0; at < bytes.length; at += 3) {
+      const damaged = bytes.slice();
+      damaged[at] = (damaged[at] ?? 0) ^ 0x5a;
+      await documentText("xlsx", damaged).catch((error: unknown) => assert.ok(error instanceof Unreadable, String(error)));
+    }
+  });
+  test("a text that is longer than what is kept is cut with a note", async () => {
+    const text = await documentText("docx", docx(["t", "x".repeat(LIMITS.documentTextChars + 5)]));
+    assert.ok(text.length < LIMITS.documentTextChars + 100);
+    assert.match(text, /Only the first 1000000 characters are kept/);
+  });
+});
+
+describe("[P12.2][M9] image headers", () => {
+  const bytes = (text: string): Uint8Array => Uint8Array.from(text, (sign) => sign.charCodeAt(0));
+  test("sizes of each format, and the orientation of a JPEG", () => {
+    const png = bytes("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x10\0\0\0\x0b\xd0");
+    assert.deepEqual(imageFacts(png), { width: 4096, height: 3024, orientation: 1 });
+    assert.deepEqual(imageFacts(gif(1)), { width: 1, height: 1, orientation: 1 });
+    assert.deepEqual(imageFacts(bmp(30, 20)), { width: 30, height: 20, orientation: 1 });
+    const exif = "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+    const jpeg = bytes(`\xff\xd8\xff\xe1\0${String.fromCharCode(exif.length + 2)}${exif}\xff\xc0\0\x11\x08\0\x64\0\xc8\x03\0\0\0\0`);
+    assert.deepEqual(imageFacts(jpeg), { width: 200, height: 100, orientation: 6 });
+    const webp = bytes("RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x0f\x27\0\x63\0\0");
+    assert.deepEqual(imageFacts(webp), { width: 10_000, height: 100, orientation: 1 });
+    for (const none of ["", "nothing", "\xff\xd8\xff\xd9", "GIF89a"]) assert.equal(imageFacts(bytes(none)), undefined);
+  });
+  test("of an animation the first frame stays; a single picture stays as it is", () => {
+    assert.deepEqual(firstFrame(gif(3)), gif(1));
+    const single = gif(1);
+    assert.equal(firstFrame(single), single);
+    assert.equal(firstFrame(gif(1).subarray(0, 30)), undefined);
+  });
+  test("turned pictures become upright", () => {
+    // Two rows of three pixels, named by their numbers.
+    const at = (values: readonly number[]): Uint8Array => new Uint8Array(Uint32Array.from(values).buffer);
+    const shown = (orientation: number): readonly [number, number, ...number[]] => {
+      const out = turned({ pixels: at([1, 2, 3, 4, 5, 6]), width: 3, height: 2 }, orientation);
+      return [out.width, out.height, ...new Uint32Array(out.pixels.buffer)];
+    };
+    assert.deepEqual([1, 2, 3, 4, 5, 6, 7, 8].map(shown), [
+      [3, 2, 1, 2, 3, 4, 5, 6],
+      [3, 2, 3, 2, 1, 6, 5, 4],
+      [3, 2, 6, 5, 4, 3, 2, 1],
+      [3, 2, 4, 5, 6, 1, 2, 3],
+      [2, 3, 1, 4, 2, 5, 3, 6],
+      [2, 3, 4, 1, 5, 2, 6, 3],
+      [2, 3, 6, 3, 5, 2, 4, 1],
+      [2, 3, 3, 6, 2, 5, 1, 4],
+    ]);
+  });
+});

@@ -1,0 +1,30 @@
+/** What the readers of documents share. PURE. */
+import { LIMITS } from "../../../../../protocol/gen/limits.ts";
+
+/** A file that cannot be read; the message is a sentence for the model. */
+export class Unreadable extends Error {
+  override readonly name = "Unreadable";
+}
+export const tooMuch = (): Unreadable =>
+  new Unreadable(`Its content is larger than ${LIMITS.documentExpandedBytes / 1_048_576} MiB when it is unpacked.`);
+
+/** Collects text up to the limit for one document. */
+export class TextOut {
+  readonly #parts: string[] = [];
+  #chars = 0;
+  /** Nothing more fits. */
+  get isFull(): boolean {
+    return this.#chars >= LIMITS.documentTextChars;
+  }
+  add(text: string): void {
+    if (this.isFull || text === "") return;
+    const room = LIMITS.documentTextChars - this.#chars;
+    const kept = text.length <= room ? text : text.slice(0, room).toWellFormed();
+    this.#parts.push(kept);
+    this.#chars += text.length;
+  }
+  toString(): string {
+    const note = this.#chars > LIMITS.documentTextChars ? `\n[Only the first ${LIMITS.documentTextChars} characters are kept.]` : "";
+    return this.#parts.join("") + note;
+  }
+}
