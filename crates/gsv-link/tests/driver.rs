@@ -499,6 +499,7 @@ async fn p19_a_request_that_is_too_large_fails_alone() {
 }
 
 #[tokio::test]
+#[expect(clippy::result_large_err, reason = "the type of the callback is the library's")]
 async fn h9_f13_the_token_goes_with_the_upgrade() {
     let server = Server::start().await;
     let sent = Arc::new(Mutex::new(None));
