@@ -144,7 +144,7 @@ fn an_edit_without_a_change_or_with_a_failed_editor_writes_nothing() {
 #[test]
 fn p5_4_search_shows_hits_their_places_and_how_to_open_them() {
     let hits = json!([
-        {"source": "workspace", "path": "MEMORY.md", "position": 3, "at": 1, "snippet": "the \u{e000}boat\u{e001} is blue", "score": 2.0},
+        {"source": "workspace", "path": "MEMORY.md", "position": 3, "at": 1, "snippet": "the \u{e000}boat\u{e001} is blue", "before": ["line one", "line two"], "after": ["line four"], "score": 2.0},
         {"source": "archives", "path": "sessions/a.jsonl.gz", "position": 0, "role": "toolResult", "snippet": "a \u{e000}boat\u{e001}", "score": 1.0},
         {"source": "sessions", "sessionKey": "agent:main:main", "role": "user", "snippet": "my \u{e000}boat\u{e001}", "score": 1.0},
     ]);
@@ -157,7 +157,10 @@ fn p5_4_search_shows_hits_their_places_and_how_to_open_them() {
     )
     .ok();
     assert!(
-        run.stdout.contains("MEMORY.md:3") && run.stdout.contains("the boat is blue"),
+        run.stdout.contains("MEMORY.md:3")
+            && run
+                .stdout
+                .contains("    line one\n    line two\n    the boat is blue\n    line four\n"),
         "{run:?}"
     );
     assert!(

@@ -141,7 +141,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "132f5954640bdb3d";
+export const PROTOCOL_FINGERPRINT = "88f0b48d3e8ed878";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -504,7 +504,7 @@ export const METHODS = {
     deferred: false,
     idempotent: false,
   },
-  /** Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are supported. The best hits come first. */
+  /** Full-text search. Any of the words may occur, in any form; `"a phrase"` and `+word` must occur exactly, `-word` must not; `OR` and `word*` are supported. The best hits come first. */
   "search.query": {
     params: "SearchQueryParams",
     result: "SearchQueryResult",

@@ -1680,6 +1680,10 @@ export type SearchHit = {
   position?: number;
   /** At most 2048 characters. */
   snippet: string;
+  /** At most 2 items. */
+  before?: string[];
+  /** At most 2 items. */
+  after?: string[];
   score: number;
 };
 

@@ -20,11 +20,14 @@ const SearchHit = struct("SearchHit", "One match.", {
   position: t.optional(t.int()),
   /** Text around the match, one line; each matching word is between U+E000 and U+E001. */
   snippet: t.string(2048),
-  /** Higher is better. */
+  /** The lines of a memory file, or the messages, right before and after the match, each shortened to one line. */
+  before: t.optional(t.array(t.string(512), 2)),
+  after: t.optional(t.array(t.string(512), 2)),
+  /** From 0 to 1, higher is better. Beyond the first few hundred hits on another scale. */
   score: t.number(),
 });
 method("search.query", {
-  doc: 'Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are supported. The best hits come first.',
+  doc: 'Full-text search. Any of the words may occur, in any form; `"a phrase"` and `+word` must occur exactly, `-word` must not; `OR` and `word*` are supported. The best hits come first.',
   params: {
     query: t.string(1024, { minLength: 1 }),
     agentId: t.optional(AgentId),

@@ -157,7 +157,7 @@ pub struct SessionSet {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "All words must occur. Also understood: '\"a phrase\"', OR, -word, word* (quote the whole query for the shell, as in: gsv search 'boat* -\"blue boat\"')."
+    after_help = "Any of the words may occur, in any form. Also understood: '\"a phrase\"' and +word (must occur exactly), -word (must not), OR, word* (quote the whole query for the shell, as in: gsv search 'boat* -\"blue boat\"')."
 )]
 pub struct Search {
     /// Words to find

@@ -42,7 +42,14 @@ fn print(out: Output, result: &SearchQueryResult, offset: u64, agent: Option<&Ag
         head.extend(hit.role.as_deref().map(role));
         head.extend(hit.at.map(time));
         out.line(&head.join("  "));
+        let beside = |texts: &Option<Vec<String>>| {
+            for text in texts.iter().flatten() {
+                out.line(&out.paint(Style::Dim, &format!("    {}", clean(text))));
+            }
+        };
+        beside(&hit.before);
         out.line(&format!("    {}", highlighted(out, &hit.snippet)));
+        beside(&hit.after);
     }
     if result.hits.is_empty() {
         out.aside("Nothing was found.");

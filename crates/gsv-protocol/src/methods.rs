@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "132f5954640bdb3d";
+pub const PROTOCOL_FINGERPRINT: &str = "88f0b48d3e8ed878";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -698,7 +698,7 @@ impl Method for PairReject {
     }
 }
 
-/// Full-text search. Words must all occur; `"a phrase"`, `OR`, `-word` and `word*` are supported. The best hits come first.
+/// Full-text search. Any of the words may occur, in any form; `"a phrase"` and `+word` must occur exactly, `-word` must not; `OR` and `word*` are supported. The best hits come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchQuery;
 impl Method for SearchQuery {

@@ -2576,6 +2576,12 @@ pub struct SearchHit {
     pub position: Option<u64>,
     /// At most 2048 characters.
     pub snippet: String,
+    /// At most 2 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub before: Option<Vec<String>>,
+    /// At most 2 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<String>>,
     pub score: f64,
 }
 

@@ -23,10 +23,20 @@ export interface SearchRows {
   readonly more: boolean;
 }
 
-/** A query of the gateway to an agent's index. `match` is an FTS5 expression of search/query.ts. */
+/** A query as FTS5 expressions, which search/query.ts makes. */
+export interface SearchMatch {
+  /** Words of any form. Without `exact` one of them must occur; they rank in any case. */
+  readonly words: readonly string[];
+  /** Must match, word by word as written. */
+  readonly exact?: string;
+  /** Must not match, word by word as written. Only without `exact`. */
+  readonly without?: string;
+}
+
+/** A query of the gateway to an agent's index. */
 export interface SearchRequest {
   readonly agentId: string;
-  readonly match: string;
+  readonly match: SearchMatch;
   readonly sources: readonly SearchSource[];
   /** Only this conversation. */
   readonly sessionKey?: string;
@@ -47,6 +57,9 @@ export interface SearchPlace {
   readonly score: number;
   /** The whole place, unredacted, with U+E000 and U+E001 around what matches. */
   readonly marked: string;
+  /** The texts right before and after it, in order, unredacted: lines of a memory file, messages of a conversation. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
 }
 
 export interface SearchFound {

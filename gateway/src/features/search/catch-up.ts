@@ -14,7 +14,7 @@ import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
 import { agentFolder } from "../../storage/keys.ts";
 import type { Doc, IndexStore, Source } from "./index-store.ts";
 import { searchable } from "../../storage/searchable.ts";
-import { pieces } from "./text.ts";
+import { dayOfName, dayWords, isMemory, linePieces, pieces } from "./text.ts";
 import { transcriptLines } from "./transcript-lines.ts";
 
 export interface CatchUpPorts {
@@ -176,7 +176,9 @@ class Pass {
       const text = asText(await object.arrayBuffer());
       if (text === undefined) return store.replace(source.id, [], { state: "skipped", etag: object.etag });
       const at = object.uploaded.getTime();
-      const docs = pieces(text, FILE_PIECE_CHARS).map((piece): Doc => ({ position: piece.line, at, text: piece.text }));
+      const split = isMemory(source.name) ? linePieces : pieces;
+      const day = dayOfName(source.name);
+      const docs = split(text, FILE_PIECE_CHARS).map((piece): Doc => ({ position: piece.line, at, text: piece.text, day }));
       this.#taken += docs.length;
       store.replace(source.id, docs, { state: "done", etag: object.etag });
     } catch {
@@ -245,7 +247,9 @@ class Pass {
         continue;
       }
       const docs = page.rows.flatMap(({ seq, ...row }) =>
-        pieces(row.text, MESSAGE_PIECE_CHARS).map((piece): Doc => ({ position: seq, role: row.role, at: row.at, text: piece.text })),
+        pieces(row.text, MESSAGE_PIECE_CHARS).map(
+          (piece): Doc => ({ position: seq, role: row.role, at: row.at, text: piece.text, day: dayWords(row.at) }),
+        ),
       );
       this.#taken += docs.length;
       store.add(id, docs, {
@@ -305,7 +309,7 @@ class Pass {
           if (message === undefined) broken++;
           else if (position >= from)
             for (const piece of pieces(message.text, MESSAGE_PIECE_CHARS))
-              docs.push({ position, role: message.role, at: message.at, text: piece.text });
+              docs.push({ position, role: message.role, at: message.at, text: piece.text, day: dayWords(message.at) });
           position++;
         }
         if (position <= from) continue;

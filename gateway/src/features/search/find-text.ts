@@ -8,7 +8,7 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { SearchAnswer, SearchInput, SearchPlace, SearchPort } from "../../ports/search.ts";
 import { DEFAULT_HITS, MAX_HITS, MAX_NOTE_CHARS } from "./limits.ts";
 import { parseQuery } from "./query.ts";
-import { SNIPPET_CHARS, snippetOf } from "./text.ts";
+import { SNIPPET_CHARS, snippetOf, unmarked } from "./text.ts";
 import { fail } from "../../kernel/outcome.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -16,6 +16,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 
 /** In characters without marks; the contract allows more. */
 const MAX_SNIPPET_CHARS = 1_000;
+const NEIGHBOUR_CHARS = 300;
 /** Limit for the owner's sessions over channels; the most recently active ones are used. */
 const MAX_OWNED = 500;
 const FAILED: ErrorReason = "storage.failed";
@@ -62,6 +63,9 @@ export async function findText(ports: FindPorts, input: SearchInput): Promise<Re
   }
 }
 
+/** The beginning of a text beside a hit, in one line. */
+const neighbour = (text: string, scrub: (text: string) => string): string => snippetOf(unmarked(text).text, scrub, NEIGHBOUR_CHARS);
+
 function hitOf(place: SearchPlace, scrub: (text: string) => string, snippetChars: number): SearchHit {
   const { kind, name, sessionKey, sessionId, role, at, position } = place;
   return {
@@ -74,6 +78,8 @@ function hitOf(place: SearchPlace, scrub: (text: string) => string, snippetChars
     // A message of a current session has no permanent position.
     ...(kind === "sessions" ? {} : { position }),
     snippet: snippetOf(place.marked, scrub, snippetChars),
+    ...(place.before.length === 0 ? {} : { before: place.before.map((text) => neighbour(text, scrub)) }),
+    ...(place.after.length === 0 ? {} : { after: place.after.map((text) => neighbour(text, scrub)) }),
     score: place.score,
   };
 }

@@ -5,12 +5,19 @@
 import type { SearchSource } from "../../../../protocol/gen/types.ts";
 import type { Database } from "../../platform/sql.ts";
 import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
-import { linesBefore, MARK_BEGIN, MARK_END, segment } from "./text.ts";
+import { AFTER, apart, BEFORE, type Candidate, ranked } from "./ranking.ts";
+import { isMemory, linesBefore, MARK_BEGIN, MARK_END, segment } from "./text.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
-const SCHEMA = 1;
+const SCHEMA = 2;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
+/** The best texts by their own words. These are ranked with their places; further ones follow as they are. */
+const POOL = 300;
+/** Words that rank; more are only searched. */
+const RANKING_WORDS = 24;
+/** A word of the date is worth as much as a word of the text. */
+const BM25 = "bm25(stems, 1.0, 1.0)";
 
 /**
  * `new`: not indexed, or indexed in an older version. `partial`: partly indexed. `done`: indexed. `skipped`: has no searchable text.
@@ -40,6 +47,8 @@ export interface Doc {
   readonly role?: string;
   readonly at: number;
   readonly text: string;
+  /** The words of its date. */
+  readonly day?: string;
 }
 export type Find = Omit<SearchRequest, "agentId">;
 type SourceRow = {
@@ -94,15 +103,22 @@ export class IndexStore {
     this.#storage.transactionSync(() => {
       sql.exec("CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID");
       if (this.#meta("schema") === String(SCHEMA)) return;
-      for (const table of ["places", "docs", "sources"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
+      for (const table of ["places", "stems", "docs", "sources"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
       sql.exec(
         "CREATE TABLE sources(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, state TEXT NOT NULL, session_key TEXT, session_id TEXT, next INTEGER NOT NULL DEFAULT 0, context_from INTEGER NOT NULL DEFAULT 0, checked_at INTEGER NOT NULL DEFAULT 0, note TEXT, UNIQUE(kind, name)) STRICT",
       );
       sql.exec(
-        "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL) STRICT",
+        "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, ord INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL, text TEXT NOT NULL, day TEXT NOT NULL) STRICT",
       );
       sql.exec("CREATE INDEX docs_of_source ON docs(source, position)");
-      sql.exec("CREATE VIRTUAL TABLE places USING fts5(text, tokenize = 'unicode61 remove_diacritics 2')");
+      sql.exec("CREATE INDEX docs_in_order ON docs(source, ord)");
+      // Both read their texts from `docs`: words as they are written, and their stems.
+      sql.exec(
+        "CREATE VIRTUAL TABLE places USING fts5(text, content = 'docs', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2')",
+      );
+      sql.exec(
+        "CREATE VIRTUAL TABLE stems USING fts5(text, day, content = 'docs', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2')",
+      );
       for (const [name, value] of [
         ["schema", String(SCHEMA)],
         ["agent", agentId],
@@ -180,24 +196,31 @@ export class IndexStore {
   /** Replaces all texts of a source. For sources that fit one transaction. */
   replace(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
     this.#storage.transactionSync(() => {
-      this.#remove("SELECT id FROM docs WHERE source = ?", sourceId);
+      this.#remove("SELECT id, text, day FROM docs WHERE source = ?", sourceId);
       this.#insert(sourceId, docs);
       this.#change(sourceId, change);
     });
   }
   #insert(sourceId: number, docs: readonly Doc[]): void {
     const { sql } = this.#storage;
-    for (const { position, role, at, text } of docs) {
-      const id = sql
+    if (docs.length === 0) return;
+    let ord = sql.exec<{ next: number }>("SELECT coalesce(max(ord) + 1, 0) AS next FROM docs WHERE source = ?", sourceId).one().next;
+    for (const { position, role, at, text, day = "" } of docs) {
+      const indexed = segment(text);
+      const { id } = sql
         .exec<{ id: number }>(
-          "INSERT INTO docs(source, position, role, at) VALUES(?, ?, ?, ?) RETURNING id",
+          "INSERT INTO docs(source, position, ord, role, at, text, day) VALUES(?, ?, ?, ?, ?, ?, ?) RETURNING id",
           sourceId,
           position,
+          ord++,
           role ?? null,
           at,
+          indexed,
+          day,
         )
-        .toArray()[0]?.id;
-      sql.exec("INSERT INTO places(rowid, text) VALUES(?, ?)", id ?? null, segment(text));
+        .one();
+      sql.exec("INSERT INTO places(rowid, text) VALUES(?, ?)", id, indexed);
+      sql.exec("INSERT INTO stems(rowid, text, day) VALUES(?, ?, ?)", id, indexed, day);
     }
   }
   #change(sourceId: number, change: SourceChange): void {
@@ -211,17 +234,20 @@ export class IndexStore {
   }
   #remove(select: string, ...params: SqlStorageValue[]): number {
     const { sql } = this.#storage;
-    const ids = sql.exec<{ id: number }>(select, ...params).toArray();
-    for (const { id } of ids) {
-      sql.exec("DELETE FROM places WHERE rowid = ?", id);
+    const rows = sql.exec<{ id: number; text: string; day: string }>(select, ...params).toArray();
+    for (const { id, text, day } of rows) {
+      sql.exec("INSERT INTO places(places, rowid, text) VALUES('delete', ?, ?)", id, text);
+      sql.exec("INSERT INTO stems(stems, rowid, text, day) VALUES('delete', ?, ?, ?)", id, text, day);
       sql.exec("DELETE FROM docs WHERE id = ?", id);
     }
-    return ids.length;
+    return rows.length;
   }
   /** Removes one step of a source's texts with a position below `below`. True when none remain. */
   removeBelow(sourceId: number, below: number): boolean {
     return this.#storage.transactionSync(
-      () => this.#remove(`SELECT id FROM docs WHERE source = ? AND position < ? LIMIT ${REMOVE_STEP}`, sourceId, below) < REMOVE_STEP,
+      () =>
+        this.#remove(`SELECT id, text, day FROM docs WHERE source = ? AND position < ? LIMIT ${REMOVE_STEP}`, sourceId, below) <
+        REMOVE_STEP,
     );
   }
   /** Removes one step of a deleted source. True when nothing of any remains. */
@@ -234,9 +260,42 @@ export class IndexStore {
 
   // ---------------------------------------------------------------- query
 
-  find({ match, sources, sessionKey, memoryOf, limit, offset }: Find): SearchPlace[] {
+  find(request: Find): SearchPlace[] {
+    const { match, limit, offset, memoryOf } = request;
+    const rows = this.#best(request, Math.max(POOL, offset + limit));
+    // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
+    const order = [...this.#ranked(rows.slice(0, POOL), match.words), ...rows.slice(POOL)];
+    const page = (memoryOf === undefined ? order : apart(order)).slice(offset, offset + limit);
+    if (page.length === 0) return [];
+    const texts = this.#marked(
+      match,
+      page.map(({ id }) => id),
+    );
+    return page.map((row) => {
+      const marked = texts.get(row.id) ?? "";
+      return {
+        kind: row.kind,
+        name: row.name,
+        sessionKey: row.session_key ?? undefined,
+        sessionId: row.session_id ?? undefined,
+        role: row.role ?? undefined,
+        at: row.at,
+        position: row.kind === "workspace" ? row.position + linesBefore(marked) : row.position,
+        score: row.score,
+        marked,
+        ...this.#around(row),
+      };
+    });
+  }
+  /** Texts that match, the best by their own words first. */
+  #best({ match, sources, sessionKey, memoryOf }: Find, limit: number): Row[] {
+    const isExact = match.exact !== undefined;
     const where: string[] = [];
     const params: SqlStorageValue[] = [];
+    if (match.without !== undefined) {
+      where.push("d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)");
+      params.push(match.without);
+    }
     if (memoryOf !== undefined) {
       where.push(
         "((s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key IN (SELECT value FROM json_each(?)) OR (s.session_key >= ? AND s.session_key < ?))))",
@@ -249,43 +308,74 @@ export class IndexStore {
       where.push("s.session_key = ?");
       params.push(sessionKey);
     }
-    const { sql } = this.#storage;
-    type Row = SourceRow & { doc: number; position: number; role: string | null; at: number; score: number };
-    // Scores that agree to two decimals count as equal; then the later text comes first.
-    const rows = sql
+    const [table, score] = isExact ? ["places", "bm25(places)"] : ["stems", BM25];
+    // Scores that agree to two decimals count as equal; then the later text comes first. `CROSS JOIN` keeps this order of tables:
+    // a look-up of each text in the index would be slower by far. For the same reason `+rowid` below.
+    return this.#storage.sql
       .exec<Row>(
-        `SELECT d.id AS doc, d.position, d.role, d.at, bm25(places) AS score, s.* FROM places JOIN docs d ON d.id = places.rowid JOIN sources s ON s.id = d.source WHERE places MATCH ? AND s.state <> 'gone' AND ${where.join(" AND ")} ORDER BY round(score, 2), d.at DESC, d.id DESC LIMIT ? OFFSET ?`,
-        match,
+        `SELECT d.id, d.source, d.ord, d.position, d.role, d.at, -${score} AS score, s.kind, s.name, s.session_key, s.session_id, s.state FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND s.state <> 'gone' AND ${where.join(" AND ")} ORDER BY round(score, 2) DESC, d.at DESC, d.id DESC LIMIT ?`,
+        match.exact ?? match.words.join(" OR "),
         ...params,
         limit,
-        offset,
       )
       .toArray();
-    if (rows.length === 0) return [];
-    const texts = new Map(
-      sql
+  }
+  /** The pool by its texts' own words and the words of their places. */
+  #ranked(pool: readonly Row[], words: readonly string[]): readonly Row[] {
+    const asked = words.slice(0, RANKING_WORDS);
+    if (asked.length === 0 || pool.length === 0) return pool;
+    const { sql } = this.#storage;
+    const wanted = JSON.stringify([...new Set(pool.flatMap(({ source, ord }) => around(ord).map((at) => `${source} ${at}`)))].map(pair));
+    const places = sql
+      .exec<Candidate>(
+        "SELECT d.id, d.source, d.ord, d.at FROM json_each(?) w JOIN docs d ON d.source = w.value ->> 0 AND d.ord = w.value ->> 1",
+        wanted,
+      )
+      .toArray();
+    const ids = JSON.stringify(places.map(({ id }) => id));
+    const values = asked.map(
+      (word) =>
+        new Map(
+          sql
+            .exec<{ id: number; score: number }>(
+              `SELECT rowid AS id, -${BM25} AS score FROM stems WHERE stems MATCH ? AND +rowid IN (SELECT value FROM json_each(?))`,
+              word,
+              ids,
+            )
+            .toArray()
+            .map(({ id, score }) => [id, score]),
+        ),
+    );
+    return ranked(pool, places, values);
+  }
+  /** Texts with marks around what matches. */
+  #marked({ exact, words }: Find["match"], ids: readonly number[]): ReadonlyMap<number, string> {
+    const table = exact === undefined ? "stems" : "places";
+    return new Map(
+      this.#storage.sql
         .exec<{ id: number; marked: string }>(
-          `SELECT rowid AS id, highlight(places, 0, ?, ?) AS marked FROM places WHERE places MATCH ? AND rowid IN (${rows.map((row) => row.doc).join(", ")})`,
+          `SELECT rowid AS id, highlight(${table}, 0, ?, ?) AS marked FROM ${table} WHERE ${table} MATCH ? AND +rowid IN (${ids.join(", ")})`,
           MARK_BEGIN,
           MARK_END,
-          match,
+          exact ?? words.join(" OR "),
         )
         .toArray()
         .map(({ id, marked }) => [id, marked]),
     );
-    return rows.map((row) => {
-      const marked = texts.get(row.doc) ?? "";
-      return {
-        kind: row.kind,
-        name: row.name,
-        sessionKey: row.session_key ?? undefined,
-        sessionId: row.session_id ?? undefined,
-        role: row.role ?? undefined,
-        at: row.at,
-        position: row.kind === "workspace" ? row.position + linesBefore(marked) : row.position,
-        score: -row.score,
-        marked,
-      };
-    });
+  }
+  /** The texts beside a line or a message. Parts of other files are long enough by themselves. */
+  #around({ source, ord, kind, name }: Row): Pick<SearchPlace, "before" | "after"> {
+    if (kind === "workspace" && !isMemory(name)) return { before: [], after: [] };
+    const texts = (from: number, to: number): string[] =>
+      this.#storage.sql
+        .exec<{ text: string }>("SELECT text FROM docs WHERE source = ? AND ord BETWEEN ? AND ? ORDER BY ord", source, from, to)
+        .toArray()
+        .map(({ text }) => text);
+    return { before: texts(ord - BEFORE, ord - 1), after: texts(ord + 1, ord + AFTER) };
   }
 }
+
+type Row = Candidate &
+  Pick<SourceRow, "kind" | "name" | "session_key" | "session_id"> & { position: number; role: string | null; score: number };
+const around = (ord: number): readonly number[] => Array.from({ length: BEFORE + 1 + AFTER }, (_, step) => ord - BEFORE + step);
+const pair = (key: string): readonly number[] => key.split(" ").map(Number);

@@ -50,6 +50,42 @@ function borderIn(text: string, from: number, to: number): number {
   return (text.charCodeAt(to - 1) & 0xfc00) === 0xd800 ? to - 1 : to;
 }
 
+/** Files of memories: each line is a text of its own. */
+export const isMemory = (path: string): boolean => path === "MEMORY.md" || path.startsWith("memory/");
+/** The lines of a text, long ones in pieces. */
+export function linePieces(text: string, maxChars: number): Piece[] {
+  return text
+    .split("\n")
+    .flatMap((line, index) => (hasWord(line) ? pieces(line, maxChars).map((piece) => ({ ...piece, line: index + 1 })) : []));
+}
+
+const MONTHS = [
+  "january",
+  "february",
+  "march",
+  "april",
+  "may",
+  "june",
+  "july",
+  "august",
+  "september",
+  "october",
+  "november",
+  "december",
+] as const;
+const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"] as const;
+/** The words of a day: `2026-03-09 monday 9 march`. */
+export function dayWords(at: number): string {
+  const day = new Date(at);
+  if (!(at > 0) || Number.isNaN(day.getTime())) return "";
+  return `${day.toISOString().slice(0, 10)} ${DAYS[day.getUTCDay()] ?? ""} ${day.getUTCDate()} ${MONTHS[day.getUTCMonth()] ?? ""}`;
+}
+/** The day that a file's name has. */
+export function dayOfName(path: string): string {
+  const date = /(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)/.exec(path)?.[1];
+  return date === undefined ? "" : dayWords(Date.parse(`${date}T12:00:00Z`));
+}
+
 interface Range {
   readonly begin: number;
   readonly end: number;

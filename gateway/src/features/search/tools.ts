@@ -22,7 +22,7 @@ const MEMORY = "MEMORY.md";
 const SEARCH_TIMEOUT_MS = 2 * LIMITS.searchIndexMs + 40_000;
 const QUERY = {
   type: "string",
-  description: 'Words that must all occur. `"a phrase"`, `OR`, `-word` and `word*` work as well.',
+  description: 'A question or some words, of which any may occur. `"a phrase"` and `+word` must occur exactly, `-word` must not.',
 } as const;
 const LIMIT = { type: "integer", description: `Maximum number of hits, up to ${MAX_HITS}; default ${HITS}.` } as const;
 const isSource = (value: unknown): value is SearchSource => SearchSourceValues.some((source) => source === value);
@@ -48,10 +48,16 @@ function shown(hit: SearchHit): Readonly<Record<string, unknown>> {
   return { ...rest, ...(at === undefined ? {} : { at: new Date(at).toISOString() }), text };
 }
 /** The date is the daily file's own, else the day on which the text was written. */
-function recalled({ path = "", position, role, at, sessionKey, snippet }: SearchHit, timeZone: string): Readonly<Record<string, unknown>> {
-  const date = /^memory\/(\d{4}-\d{2}-\d{2})\.md$/.exec(path)?.[1] ?? (at === undefined ? undefined : localDay(at, timeZone).today);
+function recalled(
+  { path = "", position, role, at, sessionKey, snippet, before, after }: SearchHit,
+  timeZone: string,
+): Readonly<Record<string, unknown>> {
+  const date =
+    /^memory\/(\d{4}-\d{2}-\d{2})(?:-\d+)?\.md$/.exec(path)?.[1] ?? (at === undefined ? undefined : localDay(at, timeZone).today);
   return {
     text: withoutMarks(snippet),
+    ...(before === undefined ? {} : { before }),
+    ...(after === undefined ? {} : { after }),
     ...(date === undefined ? {} : { date }),
     place: role === undefined ? `${path}, line ${position ?? 1}` : `${path}, message ${position ?? 0}`,
     ...(role === undefined ? {} : { role }),

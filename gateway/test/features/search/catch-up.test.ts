@@ -1,5 +1,6 @@
 /** The search index catches up with files, sessions and transcripts, with failures and interruptions at any point. */
 import { env } from "cloudflare:workers";
+import { withoutMarks } from "../../../src/features/search/text.ts";
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { ROWS_PER_PAGE } from "../../../src/features/search/catch-up.ts";
@@ -36,6 +37,23 @@ describe("[SE5] files", () => {
     await index.find("needle");
     // Without changes nothing is read again, not even damaged sources.
     expect(index.watched.taken().filter((operation) => operation !== "list")).toEqual([]);
+  });
+  it("[SE2] [F67] memory files are found by line, with the lines beside it, also by the words of their date", async () => {
+    const index = new Index();
+    await index.file("memory/2026-03-09.md", "# Notes\n\nWe talked about the boat.\nShe repaired it herself.\nThen it rained.\n");
+    await index.file("notes.md", "A boat.\nAnd a ship.\n");
+    const memory = { memoryOf: { keys: [], prefix: `agent:${index.agent}:cli:dm:` } };
+    const { hits } = await index.find("Who is repairing boats?", memory);
+    expect(hits).toHaveLength(1);
+    const [hit] = hits;
+    expect([...(hit?.before ?? []), withoutMarks(hit?.marked ?? ""), ...(hit?.after ?? [])].join("\n")).toContain(
+      "We talked about the boat.\nShe repaired it herself.\nThen it rained.",
+    );
+    expect(await index.places("march", memory)).toEqual(["workspace memory/2026-03-09.md:1", "workspace memory/2026-03-09.md:5"]);
+    expect((await index.find("ship")).hits).toMatchObject([{ name: "notes.md", position: 2, before: [], after: [] }]);
+    expect(await index.places("+repairing")).toEqual([]);
+    expect(await index.places("+repaired -boat")).toEqual(["workspace memory/2026-03-09.md:4"]);
+    expect(await index.places('"the boat"')).toEqual(["workspace memory/2026-03-09.md:3"]);
   });
   it("[SE2] without accents, in scripts without spaces, by the beginning of a word", async () => {
     const index = new Index();
@@ -229,7 +247,7 @@ describe("[SE9] interruptions", () => {
     const seen = await index.inside(async (service) => {
       const ask = () =>
         service
-          .query({ agentId: index.agent, match: '"needle"', sources: ["workspace"], limit: 20, offset: 0 })
+          .query({ agentId: index.agent, match: { words: ['"needle"'] }, sources: ["workspace"], limit: 20, offset: 0 })
           .then(({ hits }) => hits.length);
       const first = ask();
       await index.file("b.md", "needle two");

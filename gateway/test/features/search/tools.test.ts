@@ -86,6 +86,8 @@ describe("[P5.4] hits for a model", () => {
           position: 7,
           at: Date.parse("2025-12-31T23:30:00Z"),
           snippet: "\ue000needle\ue001",
+          before: ["hay"],
+          after: ["more hay"],
           score: 2,
         },
         {
@@ -115,7 +117,7 @@ describe("[P5.4] hits for a model", () => {
       result: {
         memories: [
           { text: "the needle", date: "1970-01-01", place: "sessions/a.jsonl.gz, message 4", role: "toolResult" },
-          { text: "needle", date: "2025-11-02", place: "memory/2025-11-02.md, line 7" },
+          { text: "needle", before: ["hay"], after: ["more hay"], date: "2025-11-02", place: "memory/2025-11-02.md, line 7" },
           { text: "needle", date: "2026-01-01", place: "MEMORY.md, line 1" },
         ],
         notes: ["something"],

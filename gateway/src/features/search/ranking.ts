@@ -1,0 +1,66 @@
+/**
+ * The order of hits (gateway rule SE3). PURE. A text is worth what its own words are worth, and what the words of its place are worth:
+ * an answer often does not repeat the words of its question, but its neighbours have them. Scores are scaled to 0..1 before they are
+ * added, because the two are not of one size.
+ */
+
+/** A text that may be a hit. Its neighbours have the numbers beside `ord` in the same source. */
+export type Candidate = {
+  readonly id: number;
+  readonly source: number;
+  readonly ord: number;
+  readonly at: number;
+};
+/** How many texts before and after a hit count as its place, and are shown with it. */
+export const BEFORE = 2;
+export const AFTER = 1;
+const PLACE_SHARE = 0.6;
+/** What a word of a neighbour is worth, of one of its own. */
+const NEIGHBOUR = 0.7;
+
+/**
+ * Candidates with scores, the best first. `words` has, for each word of the query, what the word is worth in each text by its id; texts
+ * beside candidates count too. Scores that agree to three decimals count as equal; then the later text comes first.
+ */
+export function ranked<C extends Candidate>(
+  candidates: readonly C[],
+  places: readonly Candidate[],
+  words: readonly ReadonlyMap<number, number>[],
+): readonly (C & { readonly score: number })[] {
+  const ids = new Map(places.map(({ id, source, ord }) => [`${source} ${ord}`, id]));
+  const valued = candidates.map((candidate) => {
+    const around = [];
+    for (let step = -BEFORE; step <= AFTER; step++) {
+      const id = step === 0 ? undefined : ids.get(`${candidate.source} ${candidate.ord + step}`);
+      if (id !== undefined) around.push(id);
+    }
+    let own = 0;
+    let place = 0;
+    for (const values of words) {
+      const mine = values.get(candidate.id) ?? 0;
+      own += mine;
+      place += Math.max(mine, ...around.map((id) => NEIGHBOUR * (values.get(id) ?? 0)));
+    }
+    return { candidate, own, place };
+  });
+  const most = (pick: (valued: { readonly own: number; readonly place: number }) => number): number =>
+    Math.max(Number.MIN_VALUE, ...valued.map(pick));
+  const [mostOwn, mostPlace] = [most(({ own }) => own), most(({ place }) => place)];
+  return valued
+    .map(({ candidate, own, place }) => ({
+      ...candidate,
+      score: rounded(PLACE_SHARE * (place / mostPlace) + (1 - PLACE_SHARE) * (own / mostOwn)),
+    }))
+    .sort((left, right) => right.score - left.score || right.at - left.at || right.id - left.id);
+}
+const rounded = (score: number): number => Math.round(score * 1000) / 1000;
+
+/** Hits without those that are shown around a better one. */
+export function apart<C extends Pick<Candidate, "source" | "ord">>(hits: readonly C[]): readonly C[] {
+  const kept: C[] = [];
+  for (const hit of hits) {
+    const isShown = kept.some(({ source, ord }) => source === hit.source && hit.ord >= ord - BEFORE && hit.ord <= ord + AFTER);
+    if (!isShown) kept.push(hit);
+  }
+  return kept;
+}

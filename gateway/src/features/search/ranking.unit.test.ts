@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { apart, type Candidate, ranked } from "./ranking.ts";
+
+const text = (id: number, ord = id, source = 1, at = 0): Candidate => ({ id, source, ord, at });
+const ids = (hits: readonly { readonly id: number }[]): number[] => hits.map(({ id }) => id);
+
+describe("[SE3] [F67] the order of hits", () => {
+  test("more words, and rarer ones, come first; scores are from 0 to 1", () => {
+    const words = [
+      new Map([
+        [1, 2],
+        [2, 2],
+      ]),
+      new Map([
+        [2, 5],
+        [3, 5],
+      ]),
+    ];
+    const hits = ranked([text(1, 10), text(2, 20), text(3, 30)], [], words);
+    assert.deepEqual(ids(hits), [2, 3, 1]);
+    assert.equal(hits[0]?.score, 1);
+    assert.ok(hits.every(({ score }) => score >= 0 && score <= 1));
+  });
+  test("a word that a neighbour has counts, but less than one of its own, and only in the same source", () => {
+    const words = [
+      new Map([
+        [1, 3],
+        [4, 3],
+      ]),
+      new Map([
+        [2, 3],
+        [9, 3],
+      ]),
+    ];
+    const [answer, alone, own] = [text(1), text(4, 40), text(9, 41, 2)];
+    assert.deepEqual(ids(ranked([alone, answer, own], [answer, text(2), alone, own], words)).at(0), 1);
+  });
+  test("the same word in a neighbour adds nothing: equal texts stay in the order of time", () => {
+    const texts = [text(1, 1, 1, 100), text(2, 2, 1, 200), text(3, 3, 1, 300)];
+    assert.deepEqual(
+      ids(
+        ranked(texts, texts, [
+          new Map([
+            [1, 2],
+            [2, 2],
+            [3, 2],
+          ]),
+        ]),
+      ),
+      [3, 2, 1],
+    );
+  });
+  test("without words and without candidates nothing breaks", () => {
+    assert.deepEqual(ranked([], [], []), []);
+    assert.deepEqual(ids(ranked([text(1, 1, 1, 5), text(2, 2, 1, 9)], [], [])), [2, 1]);
+  });
+  test("hits that are shown beside a better one are left out", () => {
+    const hits = [text(5), text(4), text(6), text(2), text(7), text(5, 5, 2)];
+    assert.deepEqual(
+      apart(hits).map(({ source, ord }) => `${source}/${ord}`),
+      ["1/5", "1/2", "1/7", "2/5"],
+    );
+  });
+});
