@@ -55,6 +55,15 @@ const LEVEL_ALIASES: Readonly<Record<string, ThinkLevel>> = {
   max: "xhigh",
 };
 
+const NAMES: ReadonlySet<string> = new Set(["stop", "status", "help", "new", "reset", "compact", "model", "think"]);
+/** A text that looks like a command and is none; a path or a directive does not look like one. */
+export function unknownCommand(text: string): Parsed | undefined {
+  const name = /^\s*\/([a-z]{1,64})(?:\s|$)/i.exec(text)?.[1]?.toLowerCase();
+  if (name === undefined || NAMES.has(name) || Object.hasOwn(ALIASES, name)) return undefined;
+  const message = `There is no command /${name}, so nothing was sent. /help lists the commands. To send the text, begin it with a word.`;
+  return { kind: "bad-command", name, message };
+}
+
 function parseCommand(text: string): Parsed | undefined {
   const match = /^\/([a-z]+|\?)(?:\s+(\S[\s\S]*))?$/i.exec(text);
   if (!match) return undefined;

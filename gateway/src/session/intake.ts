@@ -4,7 +4,7 @@ import type { ModelRef, NodeExecEventParams, SessionPatchParams, SessionSettings
 import { type MediaBlock, type TextBlock, textOf } from "../ports/messages.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
-import { type Command, type Parsed, parseMessage } from "./commands.ts";
+import { type Command, type Parsed, parseMessage, unknownCommand } from "./commands.ts";
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";
 import { jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
@@ -50,7 +50,7 @@ export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Re
 }
 function parsedOf({ text, verbatim, command, quiet }: SessionSend, current: ModelRef | undefined): Parsed {
   if (verbatim !== true && quiet !== true) return parseMessage(text, current);
-  const asked = command === undefined || quiet === true ? undefined : parseMessage(command, current);
+  const asked = command === undefined || quiet === true ? undefined : (unknownCommand(command) ?? parseMessage(command, current));
   return asked?.kind === "command" || asked?.kind === "bad-command" ? asked : { kind: "message", text, directives: {}, status: false };
 }
 function sized(message: IntakeMessage): Result<IntakeMessage> {

@@ -29,8 +29,15 @@ test("[S7][X10] text of other people is never a command", () => {
 test("[R6] the owner's commands work in groups; any other text is sent with its head", () => {
   assert.equal(said({ verbatim: true, command: "/stop" }), "command");
   assert.equal(said({ verbatim: true, command: "/compact nonsense" }), "bad-command");
-  for (const words of ["/unknown", "stop", "", "/status of the house?", "/t:high think about it", "please /stop"])
+  for (const words of ["stop", "", "/status of the house?", "/t:high think about it", "please /stop"])
     assert.equal(said({ verbatim: true, command: words }), TEXT);
+});
+test("[F44] on a channel, an unknown command is answered and not sent; a path is text", () => {
+  for (const words of ["/unknown", "/Stauts now"]) assert.equal(said({ verbatim: true, command: words }), "bad-command");
+  for (const words of ["/etc/hosts is wrong", "/", "/2 of it", "/model:x/y hello"])
+    assert.equal(said({ verbatim: true, command: words }), TEXT);
+  // A client asks the person itself (`gsv chat`).
+  assert.equal(said({ text: "/unknown" }), 'message "/unknown"');
 });
 test("[P2] a quiet message is never a command, from any sender", () => {
   assert.equal(said({ quiet: true, text: "/stop" }), 'message "/stop"');
