@@ -6,7 +6,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
-import type { AuditInput } from "../ports/audit.ts";
+import type { SessionAudit } from "../ports/audit.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
@@ -107,8 +107,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
     const read = this.#kernel.ports.config.read(path);
     return read.ok ? { ok: true, value: read.value.value } : read;
   }
-  async audit(entry: AuditInput): Promise<void> {
-    await this.#kernel.ports.audit.append(entry);
+  async audit({ args, ...entry }: SessionAudit): Promise<void> {
+    const { audit, ids } = this.#kernel.ports;
+    await audit.append({ ...entry, ...(args === undefined ? {} : { argsHash: await ids.sha256(JSON.stringify(args)) }) });
   }
   async publish(sessionKey: string, news: readonly SessionNews[]): Promise<void> {
     this.#ports.sessionsRpc.publish(sessionKey, news);

@@ -8,3 +8,9 @@ export interface AuditInput {
   readonly detail?: string;
   readonly argsHash?: string;
 }
+/** An entry of a session. Its arguments are stored as a digest. */
+export interface SessionAudit extends Omit<AuditInput, "argsHash"> {
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+/** The action of every entry of a tool call that a session made. */
+export const TOOL_CALL = "tool.call";

@@ -2,7 +2,7 @@ import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AuditEntry } from "../../../protocol/gen/types.ts";
 import { Audit } from "../../src/kernel/audit-store.ts";
-import { client, fakeSessions, gateway, node, type Peer, seed, sha256 } from "../support/gateway.ts";
+import { client, eventually, fakeSessions, gateway, node, type Peer, seed, sha256 } from "../support/gateway.ts";
 
 let admin: Peer;
 beforeEach(async () => {
@@ -33,6 +33,35 @@ test("[S16] who did what, with the arguments only as a digest", async () => {
       actor: expect.stringMatching(/^client:client-\d+ token:first-/),
     },
   ]);
+  expect(JSON.stringify(entries)).not.toContain("canary");
+});
+
+test("[F22] every tool call is an entry: the agent's on machines and in the gateway, and those of clients", async () => {
+  const lap = await node("lap");
+  const args = { command: "echo canary-0123456789" };
+  const call = { callId: "ref/r1/1/0", sessionKey: "agent:main:main", nodeId: "lap", tool: "Bash", args, timeoutMs: 60_000 };
+  expect(await gateway().dispatchTool(call)).toBe("sent");
+  await lap.event("tool.invoke");
+  const actor = "session:agent:main:main";
+  await gateway().audit({ actor, action: "tool.call", target: "gsv__ConfigGet", decision: "allowed", detail: "ref/r1/1/1", args: {} });
+  await admin.ok("tool.invoke", { tool: "gsv__ConfigGet", args: { path: "userTimezone" } });
+  // The entries of calls are written beside them.
+  await eventually(async () => expect((await list({ action: "tool.call" })).entries).toHaveLength(2));
+  const { entries, intact } = await list();
+  expect(intact).toBe(true);
+  const calls = [
+    {
+      actor,
+      action: "tool.call",
+      target: "lap__Bash",
+      decision: "allowed",
+      detail: "ref/r1/1/0",
+      argsHash: await sha256(JSON.stringify(args)),
+    },
+    { actor, action: "tool.call", target: "gsv__ConfigGet", decision: "allowed", detail: "ref/r1/1/1", argsHash: await sha256("{}") },
+    { actor: expect.stringMatching(/^client:/), action: "tool.invoke", target: "gsv__ConfigGet", decision: "allowed" },
+  ];
+  expect(entries).toEqual(expect.arrayContaining(calls.map((entry) => expect.objectContaining(entry))));
   expect(JSON.stringify(entries)).not.toContain("canary");
 });
 

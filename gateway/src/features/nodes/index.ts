@@ -73,6 +73,8 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
       sessions,
       ask,
       audit: ports.audit,
+      background: ports.background,
+      sha256: ports.ids.sha256,
       access: (sessionKey) => access(named(sessionKey)),
       reported: (nodeId, ref, { result }) => {
         const processId = nodes.offer(nodeId)?.ledger === false ? runningProcess(result) : undefined;

@@ -4,16 +4,18 @@
  */
 import { asCallId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { TOOL_CALL } from "../../ports/audit.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
 import type { NodeDispatch } from "./dispatch.ts";
 
-export interface SessionCallPorts {
+export interface SessionCallPorts extends Pick<KernelPorts, "background"> {
   readonly dispatch: NodeDispatch;
   readonly sessions: SessionDirectory;
   readonly ask: AskSession;
   readonly audit: Pick<KernelPorts["audit"], "append">;
+  readonly sha256: (text: string) => Promise<string>;
   /** What a session may use now, by its key. */
   readonly access: (sessionKey: string) => ToolAccess;
   /** A result came for a session's call; the session has not looked at it yet. */
@@ -34,12 +36,27 @@ export class SessionCalls {
     const { isOwners, isOpened } = this.#ports.access(sessionKey);
     const name = machineToolName(nodeId, tool);
     if (!isOwners && !isOpened(name)) {
-      await this.#ports.audit.append({ actor: `session:${sessionKey}`, action: "tool.dispatch", target: name, decision: "denied" });
+      await this.#record(sessionKey, name, callId, "denied", args);
       return "refused";
     }
     await this.#ports.arrival(nodeId);
     const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };
-    return this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload }) ? "sent" : "offline";
+    if (!this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload })) return "offline";
+    // The call does not wait for its entry: the frame is on its way.
+    this.#ports.background("audit", this.#record(sessionKey, name, callId, "allowed", args));
+    return "sent";
+  }
+
+  async #record(
+    sessionKey: string,
+    target: string,
+    detail: string,
+    decision: "allowed" | "denied",
+    args: ToolDispatch["args"],
+  ): Promise<void> {
+    const { audit, sha256 } = this.#ports;
+    const argsHash = await sha256(JSON.stringify(args));
+    await audit.append({ actor: `session:${sessionKey}`, action: TOOL_CALL, target, decision, detail, argsHash });
   }
 
   /** A machine reports how a call ended. False: no session has the call, and the machine may forget it. */

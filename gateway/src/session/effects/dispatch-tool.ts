@@ -9,6 +9,8 @@ import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { State } from "../machine/state.ts";
+import { TOOL_CALL } from "../../ports/audit.ts";
+import { mayUse } from "../../tools/registry.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
 
@@ -34,6 +36,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   if (!state || !block) throw new Error(`the arguments of ${effect.callId} are not in the log`);
   const { target, callId, tool, timeoutMs } = effect;
   if (target.kind === "native") {
+    const recorded = record(tool, callId, block.arguments, state, ports);
     const outcome = await ports.native.run(tool, block.arguments, {
       identity: state.identity,
       callId,
@@ -55,6 +58,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
         });
     const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
     ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files });
+    // After the commit: the run does not wait for the entry.
+    await recorded;
     return "done";
   }
   const { nodeId } = target;
@@ -73,6 +78,30 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: isFirst(effect, flight) });
   if (outcome === "refused") ports.commit(refused(effect, nodeId, isFirst(effect, flight)));
   return "done";
+}
+/** The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Never rejects. */
+async function record(
+  target: string,
+  callId: string,
+  args: Readonly<Record<string, unknown>>,
+  { identity }: State,
+  { gateway, native }: Pick<DispatchPorts, "gateway" | "native">,
+): Promise<void> {
+  const entry = native.entries.find(({ definition }) => definition.name === target);
+  const allowed = entry !== undefined && mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
+  const decision = allowed ? "allowed" : "denied";
+  try {
+    await gateway.audit({
+      actor: `session:${identity.key}`,
+      action: TOOL_CALL,
+      target: target.slice(0, 512),
+      decision,
+      detail: callId,
+      args,
+    });
+  } catch {
+    // The gateway does not answer now. The call is in the session's own log in any case.
+  }
 }
 /** The owner withdrew the tool from this conversation after the model had seen it. */
 function refused({ callId, tool }: EffectOf<"DispatchTool">, nodeId: string, first: boolean): EventBody {

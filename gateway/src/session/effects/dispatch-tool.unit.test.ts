@@ -6,7 +6,7 @@ import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import { dispatchTool, type DispatchPorts } from "./dispatch-tool.ts";
-import { flight, media, thinking, USAGE } from "../../../test/session/effect-bench.ts";
+import { flight, media, settle, thinking, USAGE } from "../../../test/session/effect-bench.ts";
 
 describe("DispatchTool", () => {
   const effect: EffectOf<"DispatchTool"> = {
@@ -42,6 +42,7 @@ describe("DispatchTool", () => {
   function bench(
     dispatch: () => Promise<"sent" | "offline">,
     committed = true,
+    audit: GatewayPort["audit"] = () => Promise.resolve(),
   ): { ports: DispatchPorts; events: EventBody[]; order: string[] } {
     const events: EventBody[] = [];
     const order: string[] = [];
@@ -56,7 +57,7 @@ describe("DispatchTool", () => {
       configGet: none,
       sessionsList: none,
       nodeLogs: none,
-      audit: none,
+      audit,
       search: none,
       searchableSessions: none,
       sendToSession: none,
@@ -116,6 +117,35 @@ describe("DispatchTool", () => {
       await dispatchTool({ ...effect, id }, flight(over), b.ports);
       assert.equal(b.events[0]?.type === "ToolOffline" && b.events[0].first, first);
     }
+  });
+  test("[F22] a native call is an entry of the audit; the run does not wait for it, and a failure of the audit is none of the call", async () => {
+    const native: EffectOf<"DispatchTool"> = { ...effect, target: { kind: "native" }, tool: "gsv__ReadFile" };
+    const recorded: unknown[] = [];
+    const held = Promise.withResolvers<void>();
+    const b = bench(
+      () => Promise.resolve("sent"),
+      true,
+      (entry) => {
+        recorded.push(entry);
+        return held.promise;
+      },
+    );
+    const running = dispatchTool(native, flight(), b.ports);
+    await settle();
+    assert.deepEqual(b.order, ["ToolResult"]);
+    held.reject(new Error("the gateway is away"));
+    assert.equal(await running, "done");
+    assert.deepEqual(recorded, [
+      {
+        actor: `session:${thinking.identity.key}`,
+        action: "tool.call",
+        target: "gsv__ReadFile",
+        // The bench has no such tool.
+        decision: "denied",
+        detail: effect.callId,
+        args: { command: "ls" },
+      },
+    ]);
   });
   test("a native call runs in the session", async () => {
     const b = bench(() => Promise.resolve("sent"));

@@ -154,7 +154,7 @@ describe("what guests may use", () => {
     }
     expect(lap.events("tool.invoke")).toEqual([]);
     const { entries } = await owner.ok<{ entries: { action: string; actor: string; target: string }[] }>("audit.list", {});
-    expect(entries).toContainEqual(expect.objectContaining({ action: "tool.dispatch", target: "lap__Bash", actor: `session:${GUEST}` }));
+    expect(entries).toContainEqual(expect.objectContaining({ action: "tool.call", target: "lap__Bash", actor: `session:${GUEST}` }));
   });
 
   test("the owner's session has all machines, also over a platform", async () => {
