@@ -30,6 +30,7 @@ export interface SessionsPorts
     KernelPorts,
     "background" | "config" | "connections" | "contextVersion" | "database" | "followers" | "ids" | "log" | "now" | "subscriptions"
   > {
+  readonly after: (ms: number, work: () => void) => void;
   readonly bucket: Bucket;
   /** The object of a session, by its canonical key. */
   readonly session: (key: string) => SessionPort;
@@ -49,7 +50,7 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsPort & { 
   history: SESSION_HISTORY,
   tools: SESSION_TOOLS,
   create(ports) {
-    const sessions = new Sessions(ports.database);
+    const sessions = new Sessions(ports.database, ports.after);
     const ask = askSessions(ports.session, ports.log);
     const runWaits = new RunWaits(ports.subscriptions);
     const inner = { ...ports, sessions, ask, runWaits, archives: createArchiveReader(ports.bucket) };

@@ -15,8 +15,10 @@ import type { NamedSession, SessionDirectory, SessionRecord } from "../../ports/
 type Row = { key: string; ref: string; created_at: number; last_active_at: number; label: string | null; owned: number };
 
 const REF_CHARACTERS = 10;
-/** `last_active_at` is written at most this often (gateway rule D6), so that a message usually costs no write here. */
-const ACTIVE_GRAIN_MS = 600_000;
+/** How long the time of the last message may be in memory only (gateway rule D7): messages that follow each other cost one write. */
+const WRITE_AFTER_MS = 10_000;
+/** A session that was not active for this long has nothing new for the search index, even if the last write was lost. */
+const QUIET_AFTER_MS = 600_000;
 /** Records kept in memory. Dropping one costs a read. */
 const CACHED = 1024;
 
@@ -26,10 +28,15 @@ interface Cached extends SessionRecord {
 
 export class Sessions implements SessionDirectory {
   readonly #db: Database;
+  readonly #after: (ms: number, work: () => void) => void;
   readonly #byKey = new Map<string, Cached>();
+  /** Last activities that are not written yet, by key. Every query of times writes them first. */
+  readonly #unwritten = new Map<string, number>();
 
-  constructor(db: Database) {
+  /** `after` runs work later in the same incarnation. */
+  constructor(db: Database, after: (ms: number, work: () => void) => void) {
     this.#db = db;
+    this.#after = after;
   }
 
   /** The record of a key that is in use. Creates nothing. */
@@ -59,12 +66,19 @@ export class Sessions implements SessionDirectory {
       this.#keep(fresh);
       return fresh;
     }
-    // Abs: a clock that was set back must not stop these writes until it has caught up.
-    if (Math.abs(now - known.lastActiveAt) >= ACTIVE_GRAIN_MS) {
-      known.lastActiveAt = now;
-      run(this.#db.sql, "UPDATE sessions SET last_active_at = ? WHERE key = ?", now, key);
-    }
+    if (now === known.lastActiveAt) return known;
+    known.lastActiveAt = now;
+    if (this.#unwritten.size === 0) this.#after(WRITE_AFTER_MS, () => this.#write());
+    this.#unwritten.set(key, now);
     return known;
+  }
+
+  #write(): void {
+    if (this.#unwritten.size === 0) return;
+    this.#db.transactionSync(() => {
+      for (const [key, at] of this.#unwritten) run(this.#db.sql, "UPDATE sessions SET last_active_at = ? WHERE key = ?", at, key);
+    });
+    this.#unwritten.clear();
   }
 
   setLabel(key: string, label: string): void {
@@ -73,6 +87,7 @@ export class Sessions implements SessionDirectory {
 
   /** The most recently active first. */
   list(offset: number, limit: number): readonly SessionEntry[] {
+    this.#write();
     return all<Row>(this.#db.sql, "SELECT * FROM sessions ORDER BY last_active_at DESC, key LIMIT ? OFFSET ?", limit, offset).map(
       (row) => ({
         sessionKey: asSessionKey(row.key),
@@ -85,6 +100,7 @@ export class Sessions implements SessionDirectory {
 
   /** How many sessions each agent has, and when one of them was last active. Agents that were removed are listed too. */
   byAgent(): ReadonlyMap<string, { readonly sessions: number; readonly lastActiveAt: number }> {
+    this.#write();
     // Keys are canonical: `agent:{agentId}:...`.
     const rows = all<{ agent: string; n: number; at: number }>(
       this.#db.sql,
@@ -99,6 +115,7 @@ export class Sessions implements SessionDirectory {
 
   /** Keys that were active since `since`, the last active first. */
   activeSince(since: number, limit: number): readonly string[] {
+    this.#write();
     return all<{ key: string }>(
       this.#db.sql,
       "SELECT key FROM sessions WHERE last_active_at >= ? ORDER BY last_active_at DESC LIMIT ?",
@@ -109,6 +126,7 @@ export class Sessions implements SessionDirectory {
 
   /** Sessions of an agent, after this key in the order of keys. */
   ofAgent(agentId: string, afterKey: string, limit: number): readonly SearchableSession[] {
+    this.#write();
     return all<Row>(
       this.#db.sql,
       "SELECT * FROM sessions WHERE key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
@@ -116,11 +134,12 @@ export class Sessions implements SessionDirectory {
       `agent:${agentId}:`,
       `agent:${agentId};`,
       limit,
-    ).map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + ACTIVE_GRAIN_MS }));
+    ).map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + QUIET_AFTER_MS }));
   }
 
   /** Sessions of an agent that the owner's direct messages created, the most recently active first. */
   ownedBy(agentId: string, limit: number): readonly string[] {
+    this.#write();
     return all<{ key: string }>(
       this.#db.sql,
       "SELECT key FROM sessions WHERE owned = 1 AND key >= ? AND key < ? ORDER BY last_active_at DESC, key LIMIT ?",
