@@ -5,29 +5,12 @@
  * Tool call ids come from providers, and some use the same id for every answer's first call. A stricter provider
  * would refuse such a history every time, so a repeated id is made unique here, together with its result.
  */
-import type {
-  AssistantMessage as PiAssistant,
-  JsonObject,
-  Message as PiMessage,
-  Model,
-  Tool,
-  TranscriptContext,
-} from "@mariozechner/pi-ai";
+import type { JsonObject, Message as PiMessage, Model, Tool, TranscriptContext } from "@mariozechner/pi-ai";
 import { normalizeContext } from "@mariozechner/pi-ai/utils/transcript";
-import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
+import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type Message, type TextBlock } from "../ports/messages.ts";
+import { lineUsage } from "../storage/archive-line.ts";
 import { wireName } from "./tool-names.ts";
-
-type PiUsage = PiAssistant["usage"];
-const FREE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } as const;
-const toPiUsage = (usage: Usage): PiUsage => ({
-  input: usage.input,
-  output: usage.output,
-  cacheRead: usage.cacheRead ?? 0,
-  cacheWrite: usage.cacheWrite ?? 0,
-  totalTokens: usage.total,
-  cost: { ...FREE },
-});
 
 /** The caller hydrates media first. A reference that remains becomes a visible note instead of breaking the call. */
 const plain = (block: ContentBlock): TextBlock | ImageBlock =>
@@ -52,7 +35,7 @@ export function toTranscript(systemPrompt: string, messages: readonly Message[],
         api: message.api,
         provider: message.provider,
         model: message.model,
-        usage: toPiUsage(message.usage),
+        usage: lineUsage(message.usage),
         stopReason: message.stopReason,
         timestamp: message.timestamp,
         content: message.content.map((block) => {

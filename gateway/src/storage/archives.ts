@@ -6,6 +6,7 @@
 import type { ArchiveInput, ArchiveReceipt, ArchiveStore } from "../ports/archives.ts";
 import type { Message } from "../ports/messages.ts";
 import { failure, type Result } from "../ports/result.ts";
+import { readLine, writeLine } from "./archive-line.ts";
 import { type Bucket, hasBody } from "./bucket.ts";
 import { archiveKey, partArchiveKey } from "./keys.ts";
 
@@ -37,7 +38,7 @@ async function pack(messages: Iterable<Message>): Promise<{ bytes: ArrayBuffer; 
           return;
         }
         count++;
-        piece += `${JSON.stringify(next.value)}\n`;
+        piece += `${writeLine(next.value)}\n`;
       }
       controller.enqueue(encoder.encode(piece));
     },
@@ -124,7 +125,7 @@ export function createArchives(bucket: Bucket): Archives {
           rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
           const lines = rest.split("\n");
           rest = done ? "" : (lines.pop() ?? "");
-          for (const line of lines) if (line !== "") messages.push(JSON.parse(line) as Message);
+          for (const line of lines) if (line !== "") messages.push(readLine(line));
           if (done) return { ok: true, value: messages };
         }
       } catch {
