@@ -7,7 +7,7 @@ import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
 import { route } from "./http/routes.ts";
 import { uploadResponse } from "./http/upload.ts";
-import { hostAllowed } from "./http/hosts.ts";
+import { addressOf, hostAllowed } from "./http/hosts.ts";
 import { Webhooks } from "./http/webhook.ts";
 import { bearerToken } from "../kernel/bearer.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -42,7 +42,8 @@ export default {
 } satisfies ExportedHandler<Env>;
 
 async function respond(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
-  const url = new URL(request.url);
+  const url = addressOf(request);
+  if (url === undefined) return problemResponse("auth.origin", "The request's Host header is not valid.", 400);
   if (isEmbedded(env) && !hostAllowed(request.headers.get("Host") ?? url.host, allowedHosts(env))) {
     return problemResponse(
       "auth.origin",

@@ -15,6 +15,7 @@ import type { Connection } from "./connections.ts";
 import { type Caller, LATER, type Outcome } from "./feature.ts";
 import type { FeatureSet } from "./feature-set.ts";
 import { peekId, peekText } from "./frames.ts";
+import { recordedPath } from "./config/schema.ts";
 import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
@@ -96,7 +97,7 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
       caller,
       method,
       failed ? "failed" : "allowed",
-      audit.target === null ? undefined : textAt(given, audit.target),
+      audit.target === null ? undefined : recordedTarget(method, textAt(given, audit.target)),
       failed ? outcome.error.reason : undefined,
       argsHash,
     );
@@ -141,6 +142,10 @@ function textAt(params: unknown, name: string): string | undefined {
   const value: unknown = typeof params === "object" && params !== null ? Reflect.get(params, name) : undefined;
   return typeof value === "string" ? value : undefined;
 }
+
+/** What the audit keeps of a target. */
+const recordedTarget = (method: MethodName, target: string | undefined): string | undefined =>
+  target !== undefined && (method === "config.set" || method === "config.unset") ? recordedPath(target) : target;
 
 /** The contract's own name of a method's params. */
 const paramsTypeOf = (method: MethodName): TypeName => METHODS[method].params ?? "Frame";

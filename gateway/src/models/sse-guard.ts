@@ -23,6 +23,8 @@ const ANTHROPIC_EVENTS = new Set([
 const MAX_CALLS = 1024;
 /** Limits for one event and for all arguments of an answer. */
 const MAX_HELD_CHARS = 8 * 1024 * 1024;
+/** What a line of an event is counted as, beside its characters. */
+const LINE_CHARS = 16;
 
 function parseRecord(text: string): JsonObject | undefined {
   try {
@@ -53,6 +55,7 @@ export class SseGuard {
   #argChars = 0;
   #event = "";
   #data: string[] = [];
+  #dataChars = 0;
   #out: string[] = [];
   #finished = false;
   #stopSeen = false;
@@ -138,11 +141,19 @@ export class SseGuard {
       const empty = this.#data.length === 0;
       this.#event = "";
       this.#data = [];
+      this.#dataChars = 0;
       if (!empty) {
         if (this.#wire === "anthropic-messages") this.#anthropic(event, data);
         else this.#openai(event, data);
       }
     } else if (line.startsWith("data:")) {
+      // An entry of the list costs memory too, however short its line is.
+      this.#dataChars += line.length + LINE_CHARS;
+      if (this.#dataChars > MAX_HELD_CHARS) {
+        this.#data = [];
+        this.#fault = { kind: "too_large" };
+        return;
+      }
       this.#data.push(line.startsWith("data: ") ? line.slice(6) : line.slice(5));
     } else if (line.startsWith("event:")) {
       this.#event = line.slice(6).trim();

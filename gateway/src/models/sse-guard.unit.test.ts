@@ -173,4 +173,17 @@ describe("sse guard", () => {
       { numRuns: 2000 },
     );
   });
+  it("[F21] an event of endless lines is refused before it takes much memory, however short the lines are", () => {
+    for (const line of ["data:\n", "data: x\n"]) {
+      const guard = new SseGuard("openai-completions");
+      let lines = 0;
+      for (; guard.fault === undefined && lines < 2_000_000; lines += 10_000) guard.push(line.repeat(10_000));
+      assert.deepEqual(guard.fault, { kind: "too_large" });
+      assert.ok(lines <= 600_000, `${lines} lines were held`);
+    }
+    // Lines of separate events do not add up.
+    const guard = new SseGuard("anthropic-messages");
+    for (let n = 0; n < 60; n++) guard.push("data: {}\n\n".repeat(10_000));
+    assert.equal(guard.fault, undefined);
+  });
 });

@@ -24,7 +24,7 @@ test("[S16] who did what, with the arguments only as a digest", async () => {
   const { entries, intact } = await list();
   expect(intact).toBe(true);
   expect(entries).toMatchObject([
-    { action: "config.set", target: "nope", decision: "failed", detail: "config.unknown_path" },
+    { action: "config.set", target: "*", decision: "failed", detail: "config.unknown_path" },
     {
       action: "config.set",
       target: "apiKeys.anthropic",
@@ -62,6 +62,14 @@ test("[F22] every tool call is an entry: the agent's on machines and in the gate
     { actor: expect.stringMatching(/^client:/), action: "tool.invoke", target: "gsv__ConfigGet", decision: "allowed" },
   ];
   expect(entries).toEqual(expect.arrayContaining(calls.map((entry) => expect.objectContaining(entry))));
+  expect(JSON.stringify(entries)).not.toContain("canary");
+});
+
+test("[F21] a secret that was typed into a setting's name is not recorded", async () => {
+  for (const path of ["sk-ant-canary-0123456789", "apiKeys.sk-ant-canary-0123456789"])
+    expect((await admin.refused("config.set", { path, value: "x" })).reason).toMatch(/^config\./);
+  const { entries } = await list();
+  expect(entries.map(({ target }) => target)).toEqual(["apiKeys.*", "*"]);
   expect(JSON.stringify(entries)).not.toContain("canary");
 });
 

@@ -357,6 +357,13 @@ describe("[H4] the same id again", () => {
     await second.ok("sessions.list");
   });
 
+  test("[F21] a node's id has no separator, so that no machine's tool has the name of another machine's", async () => {
+    const thief = await token("node", { nodeId: "a__b" });
+    expect(await refusedConnect(connectParams("node", "a__b", thief.token, { tools: TOOLS }))).toMatchObject({
+      reason: "protocol.bad_connect",
+    });
+  });
+
   test("[X5][TH8] another token can't take over a node", async () => {
     const mine = await token("node", { nodeId: "lap" });
     const thief = await token("node", { nodeId: "lap" });

@@ -1,5 +1,8 @@
 /** Checks the Host header of a request to an embedded gateway (threat TH9). PURE. */
 
+/** The address of a request. Undefined: its Host header makes no valid address. */
+export const addressOf = ({ url }: { readonly url: string }): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined);
+
 /**
  * Allows loopback names and the names in `allowed`. A web page whose domain was made to resolve to this machine (DNS rebinding) still
  * sends its own domain, and is refused.

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { attachment, isMediaKey } from "./media.ts";
 import { problem } from "./problem.ts";
 import { originAllowed } from "../../kernel/admission.ts";
-import { hostAllowed } from "./hosts.ts";
+import { addressOf, hostAllowed } from "./hosts.ts";
 
 describe("[S2][H7] origins", () => {
   test("are compared whole", () => {
@@ -31,6 +31,11 @@ describe("[S2][H7] origins", () => {
 });
 
 describe("[F77] [TH9] hosts", () => {
+  test("[F21] a Host header that makes no address gives no address, instead of an exception", () => {
+    for (const url of ["http://a b/health", "http://[::1/health", "http://%zz%/", "http://:99999/", "/health", ""])
+      assert.equal(addressOf({ url }), undefined, url);
+    assert.equal(addressOf({ url: "http://127.0.0.1:8787/health" })?.pathname, "/health");
+  });
   test("loopback names and allowed names pass, names that only look similar do not", () => {
     for (const host of [
       "localhost",

@@ -32,7 +32,7 @@ export class UploadAccess {
   admit(grant: TokenGrant, asked: UploadAsked, now: number): Result<UploadPlace> {
     if ((asked.sessionKey === undefined) === (asked.callId === undefined))
       return fail("protocol.invalid_params", "Name either `sessionKey` (a client) or `callId` (a machine) in the query.");
-    const place = asked.callId === undefined ? forMessage(this.#ports, grant, asked) : forCall(this.#ports, grant, asked.callId);
+    const place = asked.callId === undefined ? forMessage(this.#ports, grant, asked) : forCall(this.#ports, grant, asked.callId, now);
     if (place.ok && this.#window.failed(grant.tokenId, now))
       return fail("limit.rate", `At most ${UPLOADS_PER_MINUTE} files a minute are accepted.`);
     return place;
@@ -56,15 +56,17 @@ function forMessage(ports: UploadPorts, grant: TokenGrant, { sessionKey = "", id
 }
 
 /** When the result arrives, the session checks that the call is open at that machine; until then the file can't be referenced. */
-function forCall(ports: UploadPorts, grant: TokenGrant, callId: string): Result<UploadPlace> {
+function forCall(ports: UploadPorts, grant: TokenGrant, callId: string, now: number): Result<UploadPlace> {
   const owner = ownerOf(callId);
   const sessionKey = owner?.kind === "session" && CALL_ID.test(callId) ? ports.sessions.keyOf(owner.ref) : undefined;
-  const nodeId =
-    grant.kind === "node"
-      ? grant.nodeId
-      : grant.kind === "admin"
-        ? ports.connections.nodes().find((node) => node.calls.has(callId))?.principal.id
-        : undefined;
+  // Only a machine that was given the call has it; an admin token uploads for the machine that runs it.
+  const node = ports.connections
+    .nodes()
+    .find(
+      ({ calls, manyUntil, principal }) =>
+        (calls.has(callId) || manyUntil > now) && (grant.kind === "admin" ? calls.has(callId) : principal.id === grant.nodeId),
+    );
+  const nodeId = node?.principal.id;
   if (grant.kind !== "node" && grant.kind !== "admin")
     return fail("auth.forbidden", "Uploading for a call needs the token of the machine that runs it.");
   if (sessionKey === undefined || nodeId === undefined) return fail("media.not_found", "There is no such call of a conversation.");

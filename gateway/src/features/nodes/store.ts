@@ -2,6 +2,7 @@
  * Known machines: which tools they offer, when they were seen, and which sessions wait for one that disconnected. Does not store
  * whether a machine is connected now: the sockets show that.
  */
+import { SEPARATOR } from "../../tools/registry.ts";
 import {
   asCapability,
   asNodeId,
@@ -44,6 +45,8 @@ const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 export function nodeProblem(id: string, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined): string | undefined {
   if (!NODE_ID.test(id)) return "A node's id has 1 to 64 letters, digits, `_`, `.` or `-`, and begins with a letter or digit.";
   if (id === "gsv") return "A node can't be called gsv: that name belongs to the gateway's own tools.";
+  // `a__b__Bash` must be a tool of one machine only.
+  if (id.includes(SEPARATOR)) return "A node's id can't contain `__`, which separates a machine from its tools.";
   const names = tools.map((tool) => tool.name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return `The tool ${twice} is offered twice.`;

@@ -1,6 +1,7 @@
 /** `workspace.*`: the agent's files. Paths are checked by the store. */
 import { succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { scopesOf } from "../../kernel/authorise.ts";
 import type { Caller, Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -22,10 +23,13 @@ export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMet
     const by = `client:${connection.principal.id}`;
     return {
       by,
-      before: async (path, content) =>
-        path.startsWith("skills/")
-          ? skillApprovals.writing({ agentId, path, by, ...(content === undefined ? {} : { sha256: await sha256Of(content) }) })
-          : { ok: true, value: undefined },
+      before: async (path, content) => {
+        if (!path.startsWith("skills/")) return succeed(undefined);
+        // As skills.install: a change by a client is approved with the change itself.
+        if (!scopesOf(connection.principal).includes("admin"))
+          return fail("auth.forbidden", "Changing skills needs an admin token.", "Make one: `gsv token create --scope admin`.");
+        return skillApprovals.writing({ agentId, path, by, ...(content === undefined ? {} : { sha256: await sha256Of(content) }) });
+      },
       ...(ifMatch === undefined ? {} : { ifMatch }),
     };
   };

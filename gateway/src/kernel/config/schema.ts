@@ -8,7 +8,7 @@ import { type Cell, fieldsOf, resolveCell } from "../../../../protocol/runtime/c
 import { explainCell, problemText } from "../../../../protocol/runtime/explain.ts";
 import { nearest } from "../../../../protocol/runtime/nearest.ts";
 import { isJsonObject, type JsonObject } from "../../../../protocol/runtime/json-object.ts";
-import { formatPath, isForbiddenName } from "./paths.ts";
+import { formatPath, isForbiddenName, parsePath } from "./paths.ts";
 
 const ROOT: Cell = ["ref", "GsvConfig"];
 
@@ -167,4 +167,21 @@ const notServed = patternsOf(NOT_SERVED_PATHS);
 export function notServedAt(segments: readonly string[]): readonly string[] | undefined {
   const pattern = notServed.find((candidate) => begins(candidate, segments));
   return pattern && segments.slice(0, pattern.length);
+}
+
+const SECRET_LIKE = /^(?:sk|pk|gsv|xox[a-z]|gh[a-z]|AIza|AKIA)[-_]|[A-Za-z0-9+/=_-]{33}/;
+/**
+ * A path as the audit keeps it: names of settings and positions in lists, and names that the owner chose (`apiKeys.NAME`). A name that
+ * looks like a secret, and everything that is no setting, is `*`: a secret in the wrong argument must not stay in the log.
+ */
+export function recordedPath(text: string): string {
+  const kept: string[] = [];
+  let cell: Cell = ROOT;
+  for (const name of parsePath(text) ?? ["*"]) {
+    const next = isForbiddenName(name) ? undefined : childOf(cell, name);
+    if (next === undefined) return formatPath([...kept, "*"]);
+    kept.push(SECRET_LIKE.test(name) && resolveCell(cell)[0] === "map" ? "*" : name);
+    cell = next;
+  }
+  return formatPath(kept);
 }

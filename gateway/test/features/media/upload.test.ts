@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { checkMediaUploaded } from "../../../../protocol/gen/validators/checks.js";
 import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
 import { uuidFor } from "../../../src/storage/media-names.ts";
-import { ADMIN, client, fakeSessions, fetchWorker, last, seed, token } from "../../support/gateway.ts";
+import { ADMIN, client, fakeSessions, fetchWorker, gateway, last, node, seed, token } from "../../support/gateway.ts";
 
 const AT = "http://gsv.test/media";
 const PNG = Uint8Array.from("\x89PNG\r\n\x1a\npicture", (sign) => sign.charCodeAt(0));
@@ -148,10 +148,26 @@ describe("[P4.3] a machine's image for its call", () => {
     await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
     return last<{ identity: { ref: string } }>(sessions.of("send")).identity.ref;
   };
+  /** The machine is connected and was given the call. */
+  const given = async (nodeId: string, callId: string): Promise<string> => {
+    const { token: bearer } = await token("node", { nodeId });
+    await node(nodeId, bearer);
+    expect(await gateway().dispatchTool({ callId, sessionKey: MAIN, nodeId, tool: "Read", args: {}, timeoutMs: 60_000 })).toBe("sent");
+    return bearer;
+  };
+  test("[F21] for a call that the machine was never given is refused", async () => {
+    const ref = await made();
+    const bearer = await given("lap", `${ref}/r1/1/0`);
+    expect((await taken(await send({ query: { callId: `${ref}/r1/1/0` }, bearer }))).mimeType).toBe("image/png");
+    expect(await refused(await send({ query: { callId: `${ref}/r1/1/1` }, bearer }))).toBe("404 media.not_found");
+    const { token: box } = await token("node", { nodeId: "box" });
+    await node("box", box);
+    expect(await refused(await send({ query: { callId: `${ref}/r1/1/0` }, bearer: box }))).toBe("404 media.not_found");
+  });
   test("[X18] is stored under a name of this machine and this call", async () => {
     const callId = `${await made()}/r1/1/0`;
-    const lap = (await token("node", { nodeId: "lap" })).token;
-    const box = (await token("node", { nodeId: "box" })).token;
+    const lap = await given("lap", callId);
+    const box = await given("box", callId);
     const mine = await taken(await send({ query: { callId }, bearer: lap }));
     const theirs = await taken(await send({ query: { callId }, bearer: box }));
     expect(mine.r2Key).toBe(`media/${MAIN}/${await uuidFor(MAIN, { kind: "call", callId, nodeId: "lap" })}.png`);
@@ -159,7 +175,7 @@ describe("[P4.3] a machine's image for its call", () => {
   });
   test("must be an image of at most 10 MiB and belong to a possible call", async () => {
     const ref = await made();
-    const bearer = (await token("node", { nodeId: "lap" })).token;
+    const bearer = await given("lap", `${ref}/r1/1/0`);
     expect(await refused(await send({ query: { callId: `${ref}/r1/1/0` }, bearer, body: "text" }))).toBe("415 media.unsupported");
     expect(await refused(await send({ query: { callId: `${ref}/r1/1/0` }, bearer, body: new Uint8Array(10_485_761) }))).toBe(
       "413 file.too_large",

@@ -61,24 +61,12 @@ describe("tools.list", () => {
   });
 });
 
-describe("[W7] two machines whose tools have one full name", () => {
-  test("one of them has the name, whatever the order in which they connect; the other can't take its calls", async () => {
-    const offer = (name: string) => ({ tools: [{ name, description: "", inputSchema: {} }] });
-    for (const order of [
-      ["a", "a__b"],
-      ["a__b", "a"],
-    ]) {
-      const peers = new Map<string, Peer>();
-      for (const id of order) peers.set(id, await node(id, ADMIN, offer(id === "a" ? "b__Bash" : "Bash")));
-      const listed = (await admin.ok<{ tools: { name: string }[] }>("tools.list")).tools.filter(({ name }) => name === "a__b__Bash");
-      expect(listed).toHaveLength(1);
-      const id = admin.ask("tool.invoke", { tool: "a__b__Bash" });
-      const { callId, tool } = (await until("the call", () => peers.get("a")?.events("tool.invoke")[0])).payload as Record<string, string>;
-      expect(tool).toBe("b__Bash");
-      expect(await peers.get("a__b")?.ok("tool.result", { callId, result: "forged" })).toEqual({ ok: true, dropped: true });
-      await peers.get("a")?.ok("tool.result", { callId, result: "true" });
-      expect((await admin.answer(id)).payload).toMatchObject({ result: "true" });
-      expect(peers.get("a__b")?.events("tool.invoke")).toEqual([]);
-    }
-  });
+test("[W7] a tool with the separator in its name belongs to its machine, and no other machine can have that name", async () => {
+  const a = await node("a", ADMIN, { tools: [{ name: "b__Bash", description: "", inputSchema: {} }] });
+  const id = admin.ask("tool.invoke", { tool: "a__b__Bash" });
+  const { callId, tool } = (await until("the call", () => a.events("tool.invoke")[0])).payload as Record<string, string>;
+  expect(tool).toBe("b__Bash");
+  await a.ok("tool.result", { callId, result: "true" });
+  expect((await admin.answer(id)).payload).toMatchObject({ result: "true" });
+  await expect(node("a__b", ADMIN, { tools: [{ name: "Bash", description: "", inputSchema: {} }] })).rejects.toThrow("__");
 });

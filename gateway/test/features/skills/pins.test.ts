@@ -161,7 +161,7 @@ describe("[SK4][S10][TH14] a change", () => {
   });
   test("by the owner's client or own conversation is approved with its author", async () => {
     const agent = newAgent();
-    const writer = await client((await token("client")).token, {}, "laptop-cli");
+    const writer = await client((await token("admin")).token, {}, "laptop-cli");
     await writer.ok("workspace.write", { agentId: agent, path: "skills/mail/SKILL.md", content: manual("one") });
     expect(await entry(agent)).toMatchObject({ state: "ready", approvedBy: "client:laptop-cli" });
     expect(reasonOf(await run(agent, "EditFile", { path: "skills/mail/SKILL.md", oldString: "# Mail", newString: "# Mail, better" }))).toBe(

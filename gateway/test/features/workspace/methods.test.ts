@@ -4,7 +4,7 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asSessionKey } from "../../../../protocol/gen/types.ts";
-import { client, fakeSessions, type Peer, seed } from "../../support/gateway.ts";
+import { client, fakeSessions, type Peer, seed, token } from "../../support/gateway.ts";
 
 interface File {
   content: string;
@@ -132,4 +132,20 @@ test("nothing is written for an agent that does not exist", async () => {
       message: expect.stringContaining("There is no agent unknown"),
     });
   expect((await env.STORAGE.list({ prefix: "agents/unknown/" })).objects).toEqual([]);
+});
+
+test("[F21] a client's token cannot write, delete or restore a skill; that needs an admin's, as skills.install does", async () => {
+  const skill = "skills/mail/SKILL.md";
+  const content = "---\nname: mail\ndescription: Sends mail.\n---\n# Mail\n";
+  const plain = await client((await token("client")).token, {}, "phone");
+  for (const written of [skill, `./${skill}`, "skills/mail/notes.md"])
+    expect((await plain.refused("workspace.write", { path: written, content })).reason, written).toBe("auth.forbidden");
+  await plain.ok("workspace.write", { path: "notes.md", content: "fine" });
+  await admin.ok("workspace.write", { path: skill, content });
+  await admin.ok("workspace.write", { path: skill, content: `${content}More.` });
+  expect((await plain.refused("workspace.delete", { path: skill })).reason).toBe("auth.forbidden");
+  const { versions } = await plain.ok<Log>("workspace.log", { path: skill });
+  const restore = { path: skill, version: versions[0]?.version };
+  expect((await plain.refused("workspace.restore", restore)).reason).toBe("auth.forbidden");
+  expect(await plain.ok<File>("workspace.read", { path: skill })).toMatchObject({ content: `${content}More.` });
 });
