@@ -96,6 +96,6 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Search(args) => block_on(commands::search::run(&context, args)),
         Command::Skills(command) => block_on(commands::skills::run(&context, command)),
         Command::Audit(args) => block_on(commands::audit::run(&context, args)),
-        Command::Doctor => block_on(commands::doctor::run(&context)),
+        Command::Doctor { offline } => block_on(commands::doctor::run(&context, offline)),
     }
 }

@@ -11,7 +11,7 @@ mod common;
 use common::channels::{connected, looks, strangers};
 use common::fake_gateway::Connection;
 use common::play::{Play, asked, played, played_all, refused, serve};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn tools_are_listed_and_called() {
@@ -189,6 +189,71 @@ fn doctor_looks_at_the_gateway() {
     assert_eq!(level("clock"), "warn");
     assert_eq!(level("machines"), "warn");
     assert_eq!(level("model"), "fail");
+}
+
+fn model_of(run: &Value) -> &Value {
+    run["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "model")
+        .unwrap()
+}
+
+/// Everything that the doctor asks before the model; the model has a key.
+fn up_to_the_model(connection: &mut Connection) {
+    let serve = |connection: &mut Connection, method: &str, answer: &Value| {
+        let request = connection.expect(method);
+        connection.answer(&request, answer);
+    };
+    serve(connection, "sessions.list", &json!({"sessions": [], "count": 0}));
+    serve(connection, "nodes.list", &json!({"nodes": [], "count": 0}));
+    let config = json!({"model": {"provider": "anthropic", "id": "claude-x"}, "apiKeys": {"anthropic": "********"}});
+    serve(connection, "config.get", &json!({ "config": config }));
+}
+
+#[test]
+fn f5_the_doctor_calls_the_model_and_reports_a_refused_key() {
+    let run = played(&["doctor", "--json"], |connection| {
+        up_to_the_model(connection);
+        let request = connection.expect("model.test");
+        connection.error(&request, 452, "model.auth", "Anthropic refused the key (401).");
+    });
+    let report = run.failed(1).json();
+    assert_eq!(
+        (&model_of(&report)["level"], &model_of(&report)["found"]),
+        (
+            &json!("fail"),
+            &json!("anthropic/claude-x: Anthropic refused the key (401).")
+        )
+    );
+    let run = played(&["doctor", "--json"], |connection| {
+        up_to_the_model(connection);
+        let request = connection.expect("model.test");
+        let model = json!({"provider": "anthropic", "id": "claude-x"});
+        connection.answer(&request, &json!({"model": model, "tookMs": 1200}));
+    });
+    let found = model_of(&run.json())["found"].clone();
+    assert_eq!(found, json!("anthropic/claude-x answered in 1.2 s"));
+}
+
+#[test]
+fn f5_the_doctor_calls_no_model_offline_or_on_an_older_gateway() {
+    let run = played(&["doctor", "--json", "--offline"], up_to_the_model);
+    let found = model_of(&run.json())["found"].clone();
+    assert_eq!(found, json!("anthropic/claude-x, not called (--offline)"));
+    let run = played(&["doctor", "--json"], |connection| {
+        up_to_the_model(connection);
+        let request = connection.expect("model.test");
+        connection.error(
+            &request,
+            404,
+            "protocol.unknown_method",
+            "There is no method model.test.",
+        );
+    });
+    let found = model_of(&run.json())["found"].clone();
+    assert_eq!(found, json!("anthropic/claude-x, not called: the gateway is older"));
 }
 
 fn overview(connection: &mut Connection) {

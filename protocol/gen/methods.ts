@@ -48,6 +48,8 @@ import type {
   LogsGetResult,
   LogsResultParams,
   LogsResultResult,
+  ModelTestParams,
+  ModelTestResult,
   NodeExecEventParams,
   NodeExecEventResult,
   NodeForgetParams,
@@ -141,7 +143,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "88f0b48d3e8ed878";
+export const PROTOCOL_FINGERPRINT = "7451e25c8b18efd5";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -436,6 +438,17 @@ export const METHODS = {
     audit: "none",
     errors: [],
     deferred: false,
+    idempotent: true,
+  },
+  /** Calls a model once with a few tokens, and says whether it answers. It stores nothing and belongs to no session. */
+  "model.test": {
+    params: "ModelTestParams",
+    result: "ModelTestResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["model.auth", "model.bad_answer", "model.context_overflow", "model.not_configured", "model.overloaded", "model.refused", "model.rejected", "model.timeout", "model.unknown", "model.unreachable"],
+    deferred: true,
     idempotent: true,
   },
   /** A node reports that a background process started or ended. The end of a process wakes its session. */
@@ -964,6 +977,7 @@ export interface MethodTypes {
   "heartbeat.trigger": { params: HeartbeatTriggerParams; result: HeartbeatTriggerResult };
   "logs.get": { params: LogsGetParams; result: LogsGetResult };
   "logs.result": { params: LogsResultParams; result: LogsResultResult };
+  "model.test": { params: ModelTestParams; result: ModelTestResult };
   "node.exec.event": { params: NodeExecEventParams; result: NodeExecEventResult };
   "node.forget": { params: NodeForgetParams; result: NodeForgetResult };
   "nodes.list": { params: undefined; result: NodesListResult };

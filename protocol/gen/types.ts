@@ -1356,6 +1356,17 @@ export type ModelRef = {
   id: string;
 };
 
+/** Parameters of `model.test`. */
+export type ModelTestParams = {
+  model?: ModelRef;
+};
+
+/** Result of `model.test`. */
+export type ModelTestResult = {
+  model: ModelRef;
+  tookMs: number;
+};
+
 /** Which wire format a custom model server speaks. */
 export type ModelWire = "anthropic-messages" | "openai-completions";
 export const ModelWireValues = ["anthropic-messages", "openai-completions"] as const satisfies readonly ModelWire[];

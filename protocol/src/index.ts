@@ -7,6 +7,7 @@ import "./tool.ts";
 import "./policy.ts";
 import "./connect.ts";
 import "./chat.ts";
+import "./model.ts";
 import "./session.ts";
 import "./node.ts";
 import "./log.ts";

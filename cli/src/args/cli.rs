@@ -103,7 +103,11 @@ pub enum Command {
     /// List who did what
     Audit(Audit),
     /// Find problems and show how to fix them
-    Doctor,
+    Doctor {
+        /// Do not call the model, which costs a few tokens
+        #[arg(long)]
+        offline: bool,
+    },
     /// Print the version
     Version,
     /// Print the completions for a shell

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use gsv_protocol::methods::{ConfigGet, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList};
-use gsv_protocol::types::{ChannelAccount, ConfigGetParams, ConnectResult, SessionStatsParams, SessionsListParams};
+use gsv_protocol::methods::{ConfigGet, ModelTest, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList};
+use gsv_protocol::types::{
+    ChannelAccount, ConfigGetParams, ConnectResult, ModelTestParams, ModelTestResult, SessionStatsParams,
+    SessionsListParams,
+};
 use gsv_protocol::{NoParams, errors};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -114,7 +117,8 @@ impl Report {
     }
 }
 
-pub async fn run(context: &Context) -> Outcome {
+/// `offline`: the model is not called, which costs a few tokens.
+pub async fn run(context: &Context, offline: bool) -> Outcome {
     let mut report = Report {
         out: context.out,
         checks: Vec::new(),
@@ -136,7 +140,7 @@ pub async fn run(context: &Context) -> Outcome {
         Err(failure) => report.failure("address", failure),
     }
     match config.map(|config| Account::find(&context.global, &config)) {
-        Some(Ok(account)) => check_gateway(&mut report, &account, stopped).await,
+        Some(Ok(account)) => check_gateway(&mut report, &account, stopped, offline).await,
         Some(Err(failure)) => report.failure("token", failure),
         None => {}
     }
@@ -207,7 +211,7 @@ fn check_folders(layout: &Layout) -> Outcome {
         )
 }
 
-async fn check_gateway(report: &mut Report, account: &Account, stopped: bool) {
+async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, offline: bool) {
     let client = match account.connect().await {
         Ok(client) => client,
         Err(failure) if failure.is_refusal() => return report.failure("token", failure),
@@ -220,7 +224,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool) {
     }
     check_clock(report, &client).await;
     check_nodes(report, &client).await;
-    check_model(report, &client).await;
+    check_model(report, &client, offline).await;
     check_channels(report, account, &client).await;
     client.close().await;
 }
@@ -339,7 +343,21 @@ fn check_channel(report: &mut Report, asked: &Asked, account: &ChannelAccount, n
     }
 }
 
-async fn check_model(report: &mut Report, client: &Client) {
+/// One call of a few tokens: only an answer proves that the key and the model work.
+async fn call_model(report: &mut Report, client: &Client, configured: &str) {
+    match client.call::<ModelTest>(ModelTestParams { model: None }).await {
+        Ok(ModelTestResult { model, took_ms }) => {
+            let found = format!("{}/{} answered in {}", model.provider, model.id, duration(took_ms));
+            report.ok("model", found);
+        }
+        Err(failure) if failure.is(&errors::PROTOCOL_UNKNOWN_METHOD) || failure.is(&errors::METHOD_NOT_SERVED) => {
+            report.ok("model", format!("{configured}, not called: the gateway is older"));
+        }
+        Err(failure) => report.fail("model", format!("{configured}: {}", failure.message), failure.next),
+    }
+}
+
+async fn check_model(report: &mut Report, client: &Client, offline: bool) {
     let config = match client.call::<ConfigGet>(ConfigGetParams { path: None }).await {
         Ok(result) => result.config.or(result.value).unwrap_or(Value::Null),
         Err(failure) if failure.is(&errors::AUTH_FORBIDDEN) => {
@@ -354,8 +372,11 @@ async fn check_model(report: &mut Report, client: &Client) {
     if provider == "demo" {
         let next = "It follows only a few phrases. Set a real one: `gsv config set model '{\"provider\": \"anthropic\", \"id\": \"claude-sonnet-4-5\"}'` and `gsv config set apiKeys.anthropic -`.";
         report.warn("model", "the built-in demo model", next);
-    } else if has("/apiKeys") || has("/providers") || !text("/model/baseUrl").is_empty() {
-        report.ok("model", format!("{provider}/{id}"));
+    } else if has("/apiKeys") || has("/providers") || !text("/model/baseUrl").is_empty() || offline {
+        if offline {
+            return report.ok("model", format!("{provider}/{id}, not called (--offline)"));
+        }
+        call_model(report, client, &format!("{provider}/{id}")).await;
     } else {
         let next = format!("Set it: `gsv config set apiKeys.{provider} -` (it is read from stdin).");
         report.fail("model", format!("{provider}/{id} has no key"), next);

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "88f0b48d3e8ed878";
+pub const PROTOCOL_FINGERPRINT: &str = "7451e25c8b18efd5";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,8 @@ pub enum Request {
     LogsGet(types::LogsGetParams),
     #[serde(rename = "logs.result")]
     LogsResult(types::LogsResultParams),
+    #[serde(rename = "model.test")]
+    ModelTest(types::ModelTestParams),
     #[serde(rename = "node.exec.event")]
     NodeExecEvent(types::NodeExecEventParams),
     #[serde(rename = "node.forget")]
@@ -186,6 +188,7 @@ impl Request {
             Self::HeartbeatTrigger(_) => "heartbeat.trigger",
             Self::LogsGet(_) => "logs.get",
             Self::LogsResult(_) => "logs.result",
+            Self::ModelTest(_) => "model.test",
             Self::NodeExecEvent(_) => "node.exec.event",
             Self::NodeForget(_) => "node.forget",
             Self::NodesList(_) => "nodes.list",
@@ -605,6 +608,21 @@ impl Method for LogsResult {
 
     fn request(params: Self::Params) -> Request {
         Request::LogsResult(params)
+    }
+}
+
+/// Calls a model once with a few tokens, and says whether it answers. It stores nothing and belongs to no session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelTest;
+impl Method for ModelTest {
+    const NAME: &'static str = "model.test";
+    const DEFERRED: bool = true;
+    const IDEMPOTENT: bool = true;
+    type Params = types::ModelTestParams;
+    type Result = types::ModelTestResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::ModelTest(params)
     }
 }
 

@@ -2081,6 +2081,22 @@ pub struct ModelRef {
     pub id: String,
 }
 
+/// Parameters of `model.test`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelTestParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+}
+
+/// Result of `model.test`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelTestResult {
+    pub model: ModelRef,
+    pub took_ms: u64,
+}
+
 /// Which wire format a custom model server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ModelWire {

@@ -7,12 +7,14 @@ import type { FeatureList } from "../kernel/feature.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { migrateFeatures } from "../kernel/migrations.ts";
 import { KERNEL_HISTORY } from "../kernel/tables.ts";
+import { createModelClient } from "../models/model-client.ts";
 import { systemClock } from "../platform/clock.ts";
 import { allowedOrigins, bootstrapTokenHash, channelNames, channelService, type Env, versionOf } from "../platform/env.ts";
 import { randomName, sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
+import type { ModelClient } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
@@ -27,6 +29,7 @@ export interface Parts {
   session(env: Env, key: string): SessionPort;
   /** An agent's search index. */
   search(env: Env, agentId: string): SearchPort;
+  model(): ModelClient;
   nativeTools(env: Env): NativeTools;
 }
 
@@ -35,6 +38,7 @@ export const parts: Parts = {
   channelNames,
   session: (env, key) => env.SESSION.getByName(key),
   search: (env, agentId) => env.SEARCH.getByName(agentId),
+  model: () => createModelClient(),
   nativeTools: (env) => composeNativeTools(env.STORAGE),
 };
 
@@ -65,6 +69,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     searchIndex: (agentId) => parts.search(env, agentId),
     channel: (name) => parts.channel(env, name),
     channelNames: () => parts.channelNames(env),
+    model: parts.model(),
     native: parts.nativeTools(env),
     port,
     after: (ms, work) => void setTimeout(work, ms),

@@ -8,6 +8,7 @@ import { auditFeature } from "../features/audit/index.ts";
 import { channelsFeature } from "../features/channels/index.ts";
 import { configFeature } from "../features/config/index.ts";
 import { mediaFeature } from "../features/media/index.ts";
+import { modelsFeature } from "../features/models/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
 import { searchFeature } from "../features/search/index.ts";
 import { sessionsFeature } from "../features/sessions/index.ts";
@@ -18,6 +19,7 @@ import type { Admission } from "../kernel/admission.ts";
 import { FeatureList } from "../kernel/feature.ts";
 import type { KernelPorts } from "../kernel/ports.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
+import type { ModelClient } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
@@ -34,6 +36,7 @@ export interface BasePorts extends KernelPorts {
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;
   readonly channelNames: () => readonly string[];
+  readonly model: ModelClient;
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;
@@ -50,5 +53,6 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(searchFeature)
   .add(mediaFeature)
   .add(configFeature)
+  .add(modelsFeature)
   .add(tokensFeature)
   .add(auditFeature);

@@ -134,6 +134,8 @@ import type {
   ModelPatch,
   ModelPrice,
   ModelRef,
+  ModelTestParams,
+  ModelTestResult,
   ModelWire,
   NodeEntry,
   NodeExecEventParams,
@@ -422,6 +424,8 @@ export function checkModelConfig(value: unknown): value is ModelConfig;
 export function checkModelPatch(value: unknown): value is ModelPatch;
 export function checkModelPrice(value: unknown): value is ModelPrice;
 export function checkModelRef(value: unknown): value is ModelRef;
+export function checkModelTestParams(value: unknown): value is ModelTestParams;
+export function checkModelTestResult(value: unknown): value is ModelTestResult;
 export function checkModelWire(value: unknown): value is ModelWire;
 export function checkNodeEntry(value: unknown): value is NodeEntry;
 export function checkNodeExecEventParams(value: unknown): value is NodeExecEventParams;

@@ -8,7 +8,7 @@ import { providerProblem } from "../../models/providers.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError } from "../../ports/result.ts";
 import { fail } from "../outcome.ts";
-import { effective, MASK, masked, notInForce } from "./effective.ts";
+import { effective, MASK, masked, notInForce, shown } from "./effective.ts";
 import { formatPath, parsePath } from "./paths.ts";
 import { fit, isSecretPath, locate, notServedAt } from "./schema.ts";
 import { getAt, leavesOf, setAt, unsetAt } from "./tree.ts";
@@ -38,15 +38,15 @@ export interface ConfigReading {
   readonly notInForce: readonly string[];
 }
 export function readPath(set: Readonly<GsvConfig>, path: string | undefined): Outcome<ConfigReading> {
-  const shown = masked(effective(set));
+  const all = shown(effective(set));
   const idle = notInForce(set);
-  if (path === undefined || path.trim() === "") return { ok: true, value: { value: shown, notInForce: idle.map(formatPath) } };
+  if (path === undefined || path.trim() === "") return { ok: true, value: { value: all, notInForce: idle.map(formatPath) } };
   const found = find(path);
   if (!found.ok) return found;
   const { segments } = found.value;
   const own = notServedAt(segments);
   const here = own === undefined ? idle.filter((setting) => segments.every((name, at) => name === setting[at])) : [own];
-  const value = getAt(own === undefined ? shown : masked(set), segments);
+  const value = getAt(own === undefined ? all : masked(set), segments);
   return { ok: true, value: { path: formatPath(segments), value, notInForce: value === undefined ? [] : here.map(formatPath) } };
 }
 

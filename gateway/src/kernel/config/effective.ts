@@ -2,13 +2,14 @@
 import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
+import { DEMO, resolveModelId } from "../../models/resolve.ts";
 import type { EffectiveConfig } from "../../ports/run-context.ts";
 import { isSecretPath, notServedAt } from "./schema.ts";
-import { getAt, leavesOf, mapLeaves, merge, unsetAt, withoutAt } from "./tree.ts";
+import { getAt, leavesOf, mapLeaves, merge, setAt, unsetAt, withoutAt } from "./tree.ts";
 
 /** The effective configuration, secrets included. Never leaves the Gateway object. */
 export function effective(set: Readonly<GsvConfig>): EffectiveConfig {
-  const merged = merge(CONFIG_DEFAULTS, inForce(set));
+  const merged = withUsedModel(merge(CONFIG_DEFAULTS, inForce(set)));
   if (!isEffective(merged)) throw new Error("the stored configuration does not fit the contract");
   return merged;
 }
@@ -16,6 +17,13 @@ export function effective(set: Readonly<GsvConfig>): EffectiveConfig {
 /** The defaults have every required field of EffectiveConfig, and no setting removes one. */
 const isEffective = (value: unknown): value is EffectiveConfig =>
   checkGsvConfig(value) && getAt(value, ["model", "provider"]) !== undefined;
+
+/** A provider without a configured model uses its usual one: that one is in force. */
+function withUsedModel(merged: unknown): unknown {
+  const [provider, id] = ["provider", "id"].map((name) => getAt(merged, ["model", name]));
+  if (typeof provider !== "string" || typeof id !== "string") return merged;
+  return setAt(merged, ["model", "id"], resolveModelId({ provider, id }), () => ({}));
+}
 
 /** Stored settings that nothing reads, such as those of an earlier version. */
 export function notInForce(set: Readonly<GsvConfig>): readonly (readonly string[])[] {
@@ -60,4 +68,11 @@ export function withoutSecrets(config: EffectiveConfig): EffectiveConfig {
 export function masked(config: Readonly<GsvConfig>): unknown {
   const scrub = scrubber(config);
   return mapLeaves(config, (path, leaf) => (typeof leaf !== "string" ? leaf : isSecretPath(path) ? MASK : scrub(leaf)));
+}
+
+/** What a person is shown: secrets masked, and no model where the provider has no usual one and none was set. */
+export function shown(config: EffectiveConfig): unknown {
+  const { provider, id } = config.model;
+  const whole = masked(config);
+  return provider !== DEMO && id === DEMO ? unsetAt(whole, ["model", "id"]) : whole;
 }

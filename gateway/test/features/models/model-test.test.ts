@@ -1,0 +1,75 @@
+/** `model.test`: one cheap call of the model that answers, for `gsv doctor`. */
+import { reset } from "cloudflare:test";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { parts } from "../../../src/app/compose.ts";
+import { providerInfo } from "../../../src/models/catalog.ts";
+import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
+import { client, fakeSessions, type Peer, seed } from "../../support/gateway.ts";
+
+const USAGE = { input: 5, output: 1, total: 6 };
+const requests: ModelRequest[] = [];
+let outcome: ModelOutcome;
+let admin: Peer;
+beforeEach(async () => {
+  await reset();
+  requests.length = 0;
+  // Before the first call of the gateway, which is composed then.
+  vi.spyOn(parts, "model").mockReturnValue({
+    takesImages: () => false,
+    call: async (request) => {
+      requests.push(request);
+      return outcome;
+    },
+  });
+  fakeSessions();
+  await seed();
+  admin = await client();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+test("[F5] a key that the provider refuses is a failure with the provider's reason, not an ok", async () => {
+  outcome = { kind: "failed", error: { reason: "model.auth", message: "Anthropic refused the key (401)." }, retryable: false };
+  await admin.ok("config.set", { path: "model.provider", value: "anthropic" });
+  await admin.ok("config.set", { path: "apiKeys.anthropic", value: "sk-ant-wrong-0123456789" });
+  expect(await admin.refused("model.test", {})).toMatchObject({ reason: "model.auth", message: "Anthropic refused the key (401)." });
+});
+
+test("[F5] an answer names the model that gave it; the call is one, small, without tools, with the provider's key only", async () => {
+  outcome = {
+    kind: "replied",
+    calls: [],
+    usage: USAGE,
+    message: {
+      role: "assistant",
+      content: [{ type: "text", text: "ok" }],
+      api: "a",
+      provider: "anthropic",
+      model: "m",
+      usage: USAGE,
+      stopReason: "stop",
+      timestamp: 0,
+    },
+  };
+  await admin.ok("config.set", { path: "model.provider", value: "anthropic" });
+  await admin.ok("config.set", { path: "apiKeys.anthropic", value: "sk-ant-right-0123456789" });
+  await admin.ok("config.set", { path: "apiKeys.openai", value: "sk-other" });
+  const id = providerInfo("anthropic")?.defaultModel;
+  expect(await admin.ok("model.test", {})).toMatchObject({ model: { provider: "anthropic", id } });
+  expect(requests).toHaveLength(1);
+  expect(requests[0]).toMatchObject({
+    model: { provider: "anthropic", id },
+    tools: [],
+    access: { apiKeys: { anthropic: expect.anything() } },
+  });
+  expect(Object.keys(requests[0]?.access.apiKeys ?? {})).toEqual(["anthropic"]);
+  expect(requests[0]?.maxTokens).toBeLessThanOrEqual(256);
+});
+
+test("[F5] the default agent's own model is tested; a model that was reached and said nothing of use counts as reached", async () => {
+  outcome = { kind: "failed", error: { reason: "model.bad_answer", message: "It used up its tokens." }, retryable: false, usage: USAGE };
+  await admin.ok("config.set", { path: "agents.list", value: [{ id: "main", model: { provider: "openai", id: "gpt-5.4-mini" } }] });
+  expect(await admin.ok("model.test", {})).toMatchObject({ model: { provider: "openai", id: "gpt-5.4-mini" } });
+  expect(await admin.ok("model.test", { model: { provider: "groq", id: "x" } })).toMatchObject({ model: { provider: "groq", id: "x" } });
+});
