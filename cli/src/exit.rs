@@ -113,6 +113,12 @@ impl Failure {
         }
     }
 
+    /// What to do next, unless the message says it already.
+    pub fn next_step(&self) -> Option<&str> {
+        let next = self.next.trim_end_matches('.');
+        (!next.is_empty() && !self.message.contains(next)).then_some(self.next.as_str())
+    }
+
     pub fn interrupted() -> Self {
         Self::new(Exit::Interrupted, "Stopped.", "")
     }
@@ -164,6 +170,18 @@ mod tests {
             );
             assert_eq!(Failure::from_reason(row.reason, " ", false), own);
         }
+    }
+
+    #[test]
+    fn f48_the_next_step_does_not_repeat_the_message() {
+        let says_it = "X is overloaded (HTTP 529). Send the message again in a moment, or set `model.fallbacks`.";
+        assert_eq!(
+            Failure::from_reason("model.overloaded", says_it, true).next_step(),
+            None
+        );
+        let short = Failure::from_reason("model.overloaded", "X is overloaded.", true);
+        assert_eq!(short.next_step(), Some(errors::MODEL_OVERLOADED.hint));
+        assert_eq!(Failure::interrupted().next_step(), None);
     }
 
     #[test]

@@ -210,11 +210,11 @@ impl Output {
             text.push_str("\n  ");
             text.push_str(clean(line).trim_end());
         }
-        if !failure.next.is_empty() {
+        if let Some(next) = failure.next_step() {
             text.push('\n');
             text.push_str(&self.paint_note(Style::Cyan, " next:"));
             text.push(' ');
-            text.push_str(&clean(&failure.next));
+            text.push_str(&clean(next));
         }
         self.note(&text);
     }

@@ -173,7 +173,8 @@ fn usage_line(usage: Option<&Usage>, took: Duration) -> String {
             parts.push(format!("{} cached", units::grouped(cached)));
         }
         parts.push(format!("{} out", units::grouped(usage.output)));
-        parts.extend(usage.cost_usd.map(units::dollars));
+        // A model without a known price counts as 0, which is not its price.
+        parts.extend(usage.cost_usd.filter(|cost| *cost > 0.0).map(units::dollars));
     }
     parts.push(units::duration(units::millis(took)));
     parts.join(" · ")
@@ -292,6 +293,21 @@ mod tests {
         ended.outcome = Some(ToolOutcome::Error);
         ended.preview = Some("no\n\u{1b}]0;x\u{7}such file".to_owned());
         assert_eq!(tool_line(quiet(), &ended), "● laptop__Bash failed 12 ms: no such file");
+    }
+
+    #[test]
+    fn f48_an_unknown_price_is_not_shown_as_zero() {
+        let usage = |cost: f64| Usage {
+            input: 1_200,
+            output: 5,
+            cache_read: None,
+            cache_write: None,
+            total: 1_205,
+            cost_usd: Some(cost),
+        };
+        let line = |cost: f64| usage_line(Some(&usage(cost)), Duration::from_secs(2));
+        assert!(!line(0.0).contains('$'), "{}", line(0.0));
+        assert!(line(0.25).contains('$'), "{}", line(0.25));
     }
 
     #[test]

@@ -2,6 +2,7 @@
  * The session machine for tests: its state, log and queue as plain lists, and short names for events. Every step checks the
  * invariants, the transition, and that nothing was changed in place. Time, ids and random numbers are counters.
  */
+import type { GsvError } from "../../src/ports/result.ts";
 import assert from "node:assert/strict";
 import type { Usage } from "../../../protocol/gen/types.ts";
 import { type AssistantMessage, textOf } from "../../src/ports/messages.ts";
@@ -135,11 +136,19 @@ export class Bench {
       budget: more.budget ?? BUDGET,
     });
   }
-  fail(more: { retryable?: boolean; retryAfterMs?: number; models?: number; reason?: "model.overloaded" | "model.auth" } = {}): Step {
+  fail(
+    more: {
+      retryable?: boolean;
+      retryAfterMs?: number;
+      models?: number;
+      error?: GsvError;
+      reason?: "model.overloaded" | "model.auth";
+    } = {},
+  ): Step {
     return this.apply({
       type: "ModelFailed",
       effectId: this.effect("CallModel").id,
-      error: { reason: more.reason ?? "model.overloaded", message: "The model is overloaded." },
+      error: more.error ?? { reason: more.reason ?? "model.overloaded", message: "The model is overloaded." },
       retryable: more.retryable ?? true,
       models: more.models ?? 1,
       streamed: false,

@@ -1,4 +1,6 @@
 /** Measuring and cutting text so that everything fits its row and the model's window. Pure; never splits a surrogate pair. */
+import { ERRORS } from "../../../../protocol/gen/errors.ts";
+import type { GsvError } from "../../ports/result.ts";
 import {
   type AssistantMessage,
   type ContentBlock,
@@ -90,4 +92,13 @@ export function fitImages(content: readonly ContentBlock[], maxBytes: number): r
     left += block.data.length;
     return { type: "text", text: `[An image (${block.mimeType}) was left out, because it is too large.]` };
   });
+}
+
+/** The error's text without what the user should do: while the run still tries, there is nothing to do. */
+export function withoutAdvice({ reason, message }: GsvError): string {
+  const advice = [ERRORS[reason].hint, ERRORS["model.timeout"].hint];
+  return advice
+    .reduce((text, hint) => text.replace(hint, ""), message)
+    .replace(/ {2,}/g, " ")
+    .trim();
 }

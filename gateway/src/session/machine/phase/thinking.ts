@@ -18,7 +18,7 @@ import {
   providerCallId,
   type Thinking,
 } from "../state.ts";
-import { fitAssistant, head, jsonBytes } from "../text.ts";
+import { fitAssistant, head, jsonBytes, withoutAdvice } from "../text.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { nextStep, runBase, sameStep, think } from "./steps.ts";
@@ -228,11 +228,11 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   const attempt = run.attempt + 1;
   if (tries < LIMITS.modelAttempts && retryAfter <= LIMITS.modelRetryAfterMaxMs) {
     const waitMs = Math.max(backoff(d, tries), retryAfter);
-    status(d, run.runId, run.step, `${failure.error.message} Trying again in ${Math.max(1, Math.round(waitMs / 1000))} s.`);
+    status(d, run.runId, run.step, `${withoutAdvice(failure.error)} Trying again in ${Math.max(1, Math.round(waitMs / 1000))} s.`);
     return think(d, "modelRetried", runBase(run), { ...sameStep(run), attempt, tries, waitMs });
   }
   if (run.modelIndex + 1 < failure.models) {
-    status(d, run.runId, run.step, `${failure.error.message} Trying the next model.`);
+    status(d, run.runId, run.step, `${withoutAdvice(failure.error)} Trying the next model.`);
     return think(
       d,
       "nextModelTried",

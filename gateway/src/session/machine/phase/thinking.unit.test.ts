@@ -26,6 +26,19 @@ describe("the model", () => {
     assert.deepEqual(b.notices(), ["error:model.overloaded"]);
     assert.equal(b.state.run.phase, "idle");
   });
+  test("[F48] while it is tried again, people are told the cause and not to send the message again", () => {
+    const b = new Bench();
+    b.say("a");
+    const shown = (reason: "model.overloaded" | "model.unreachable", message: string): string =>
+      JSON.stringify(b.fail({ error: { reason, message } }).status);
+    const rate = shown(
+      "model.overloaded",
+      "X rejected the request because of a rate limit (HTTP 429). Send the message again in a moment, or set `model.fallbacks`. It says: busy.",
+    );
+    assert.match(rate, /"X rejected the request because of a rate limit \(HTTP 429\)\. It says: busy\. Trying again in \d+ s\."/);
+    const lost = shown("model.unreachable", "X can't reach the model's server (HTTP 502). Send the message again.");
+    assert.match(lost, /"X can't reach the model's server \(HTTP 502\)\. Trying again in \d+ s\."/);
+  });
   test("[R2] then the next model gets its own four tries", () => {
     const b = new Bench();
     b.say("a");
