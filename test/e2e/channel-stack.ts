@@ -45,7 +45,8 @@ const config :Workerd.Config = (
   ],
   sockets = [
     (name = "http", address = "127.0.0.1:0", http = (), service = "gsv"),
-    (name = "rpc", address = "127.0.0.1:0", ${RPC}, service = (name = "gsv", entrypoint = "GatewayEntrypoint"))
+    (name = "rpc", address = "127.0.0.1:0", ${RPC}, service = (name = "gsv", entrypoint = "GatewayEntrypoint")),
+    (name = "bucket", address = "127.0.0.1:0", http = (), service = "r2")
   ]
 );
 const gsv :Workerd.Worker = (
@@ -71,10 +72,12 @@ const r2 :Workerd.Worker = (
 const channelConfig = (
   { className, flags, texts = {}, trusted }: Kind,
   gatewayPort: number,
+  bucketPort: number,
 ): string => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "channel", worker = .channel), (name = "gateway", external = (address = "127.0.0.1:${gatewayPort}", ${RPC})),
+    (name = "bucket", external = (address = "127.0.0.1:${bucketPort}", http = ())),
     (name = "do", disk = (path = "do", writable = true)), (name = "internet", network = (allow = ["public", "private"]${trusted === undefined ? "" : ', tlsOptions = (trustedCertificates = [embed "ca.pem"])'}))
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", ${RPC}, service = "channel")]
@@ -83,7 +86,9 @@ const channel :Workerd.Worker = (
   modules = [(name = "channel.js", esModule = embed "channel.js")], ${DATE}, compatibilityFlags = ${JSON.stringify(flags)},
   durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)],
   durableObjectStorage = (localDisk = "do"),
-  bindings = [(name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "GATEWAY", service = "gateway")${Object.entries(texts)
+  bindings = [(name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "GATEWAY", service = "gateway"), (name = "STORAGE", r2Bucket = "bucket")${Object.entries(
+    texts,
+  )
     .map(([name, text]) => `, (name = "${name}", text = ${JSON.stringify(text)})`)
     .join("")}]
 );
@@ -165,6 +170,8 @@ export class ChannelStack {
   /** From the channel to the gateway, and from the gateway to the channel. */
   readonly toGateway = new Wire();
   readonly toChannel = new Wire();
+  /** From the channel to the bucket, which is in the gateway's process. */
+  readonly toBucket = new Wire();
   readonly model: FakeModel;
   readonly #logs: string[] = [];
   #gateway: RawWorkerd | undefined;
@@ -181,7 +188,7 @@ export class ChannelStack {
   static async start(channel: Json, kind: Kind = EXAMPLE, account?: Json): Promise<ChannelStack> {
     const stack = new ChannelStack(await startFakeModel(), kind);
     for (const name of ["gateway/do", "gateway/files", "channel/do"]) mkdirSync(join(stack.folder, name), { recursive: true });
-    await Promise.all([stack.program.listen(), stack.toGateway.listen(), stack.toChannel.listen()]);
+    await Promise.all([stack.program.listen(), stack.toGateway.listen(), stack.toChannel.listen(), stack.toBucket.listen()]);
     await Promise.all([stack.bootGateway(), stack.bootChannel()]);
     const client = await stack.client();
     await client.call("config.set", { path: "model", value: { provider: "openai", id: "fake-1", baseUrl: `${stack.model.url}/v1` } });
@@ -197,20 +204,28 @@ export class ChannelStack {
     this.#gateway = await RawWorkerd.start(join(this.folder, "gateway"), gatewayConfig(this.#kind.name, this.toChannel.port, hash), files, [
       "http",
       "rpc",
+      "bucket",
     ]);
     this.toGateway.target = this.#gateway.ports.get("rpc");
+    this.toBucket.target = this.#gateway.ports.get("bucket");
     // The supervisor's first request, which resumes the sessions.
     await fetch(`${this.#gateway.url}/health`);
   }
   async bootChannel(): Promise<void> {
     const { name, trusted } = this.#kind;
     const files = { "channel.js": runtimeFile(`channels/${name}.js`), ...(trusted === undefined ? {} : { "ca.pem": trusted }) };
-    this.#channel = await RawWorkerd.start(join(this.folder, "channel"), channelConfig(this.#kind, this.toGateway.port), files);
+    this.#channel = await RawWorkerd.start(
+      join(this.folder, "channel"),
+      channelConfig(this.#kind, this.toGateway.port, this.toBucket.port),
+      files,
+    );
     this.toChannel.target = this.#channel.ports.get("http");
   }
   async killGateway(): Promise<void> {
-    this.toGateway.target = undefined;
-    this.toGateway.cut();
+    for (const wire of [this.toGateway, this.toBucket]) {
+      wire.target = undefined;
+      wire.cut();
+    }
     await this.#gateway?.kill();
     this.#logs.push(this.#gateway?.log ?? "");
     this.#gateway = undefined;
@@ -234,7 +249,7 @@ export class ChannelStack {
   async end(): Promise<void> {
     for (const client of this.#clients) client.close();
     await Promise.all([this.killGateway(), this.killChannel()]);
-    for (const wire of [this.toGateway, this.toChannel]) wire.close();
+    for (const wire of [this.toGateway, this.toChannel, this.toBucket]) wire.close();
     await Promise.all([this.program.close(), this.model.close()]);
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -246,9 +261,10 @@ export class ChannelStack {
     return { gateway: this.#gateway?.pid ?? 0, channel: this.#channel?.pid ?? 0 };
   }
 
-  async client(): Promise<Client> {
+  /** `params`: merged over those of `connect`. */
+  async client(params?: Json): Promise<Client> {
     const { port } = new URL(this.#gateway?.url ?? "");
-    const client = await Client.connect(`ws://127.0.0.1:${port}/ws`, { token: this.token });
+    const client = await Client.connect(`ws://127.0.0.1:${port}/ws`, { token: this.token, ...(params ? { params } : {}) });
     this.#clients.push(client);
     return client;
   }
