@@ -6,10 +6,10 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type MediaBlock, type Message, type TextBlock } from "../../ports/messages.ts";
 import { asText, type Bucket, decodeStart, hasBody } from "../../storage/bucket.ts";
 import { derivedKey } from "../../storage/keys.ts";
-import { encodeBase64 } from "./base64.ts";
+import { decodeBase64, encodeBase64 } from "./base64.ts";
 import type { MediaView } from "../../ports/media.ts";
 import type { MediaCache } from "./cache.ts";
-import { isScalableImage, isShownImage, isTextLike } from "../../storage/media-kinds.ts";
+import { isScalableImage, isShownImage, isTextLike, sniff } from "../../storage/media-kinds.ts";
 import { type DocumentKind, documentKind } from "./document-kinds.ts";
 import { firstFrame, imageFacts } from "./readers/image-facts.ts";
 import type { Readings } from "./readings.ts";
@@ -150,12 +150,15 @@ async function load(block: MediaBlock, store: Store): Promise<Loaded> {
   return got;
 }
 
+/** By the first bytes, whatever the sender said: a provider refuses the whole request for an image of another type. */
+const typeOfImage = (data: string): string | undefined => sniff(decodeBase64(data.slice(0, 64)) ?? new Uint8Array());
+
 /** As it is where models take it, else scaled. */
 async function readImage(block: MediaBlock, { bucket, cache, readings }: Store): Promise<Loaded> {
   const { r2Key, mimeType, sizeBytes = 0 } = block;
   const scaledKey = derivedKey(r2Key, "scaled");
   const known = cache.get(r2Key);
-  if (known !== undefined) return { kind: "image", data: known, mimeType };
+  if (known !== undefined) return { kind: "image", data: known, mimeType: typeOfImage(known) ?? mimeType };
   const knownScaled = cache.get(scaledKey);
   if (knownScaled !== undefined) return { kind: "image", data: knownScaled, mimeType: "image/jpeg" };
   const show = (key: string, bytes: Uint8Array, shownType: string): Loaded => {
@@ -167,9 +170,11 @@ async function readImage(block: MediaBlock, { bucket, cache, readings }: Store):
     const object = await bucket.get(r2Key);
     if (!object || !hasBody(object)) return { kind: "missing" };
     const bytes = new Uint8Array(await object.arrayBuffer());
-    const shown = mimeType === "image/gif" ? (firstFrame(bytes) ?? bytes) : bytes;
+    const shownType = sniff(bytes) ?? "";
+    const shown = shownType === "image/gif" ? (firstFrame(bytes) ?? bytes) : bytes;
     const { width = 0, height = 0 } = imageFacts(shown) ?? {};
-    if (shown.length <= IMAGE_BYTES && Math.max(width, height) <= IMAGE_SIDE) return show(r2Key, shown, mimeType);
+    const isTaken = isShownImage(shownType) && shown.length <= IMAGE_BYTES && Math.max(width, height) <= IMAGE_SIDE;
+    if (isTaken) return show(r2Key, shown, shownType);
   }
   const scaled = await readings.scaled(block);
   return scaled.kind === "read" ? show(scaledKey, scaled.bytes, "image/jpeg") : scaled;

@@ -151,6 +151,15 @@ describe("[F41][P12.2][M9] images over the limits of providers", () => {
     const received = await receive({ name: "a.gif", mimeType: "image/gif", bytes: gif(4) });
     expect(imageIn(await received.shown())).toEqual({ bytes: gif(1), mimeType: "image/gif" });
   });
+  it("[M2] the bytes decide the type of an image that was stored under another one", async () => {
+    const received = await receive({ name: "a.gif", mimeType: "image/gif", bytes: gif(1) });
+    const { r2Key = "", ...block } = received.block ?? { type: "image", mimeType: "" };
+    received.block = { ...block, type: "image", r2Key, mimeType: "image/png" };
+    const cache = new MediaCache(LIMITS.mediaCacheBytes);
+    for (let n = 0; n < 2; n++) expect(imageIn(await received.shown({ cache }))).toEqual({ bytes: gif(1), mimeType: "image/gif" });
+    await env.STORAGE.put(r2Key, "not an image at all");
+    expect(await received.text()).toContain("Its size in pixels is not known");
+  });
   it("more pixels than can be held, and a damaged picture, become a sentence", async () => {
     const received = await receive({ name: "big.bmp", mimeType: "image/bmp", bytes: bmp(1_100, 1_000) });
     expect(await received.text({ imagePixels: 1_000_000 })).toContain(
