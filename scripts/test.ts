@@ -18,14 +18,30 @@ import { ROOT } from "./lib/root.ts";
 import { run } from "./lib/run.ts";
 import type { Outcome } from "./lib/test-reporter.ts";
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string", multiple: true },
-    slow: { type: "boolean" },
-    quick: { type: "boolean" },
-    list: { type: "boolean" },
-  },
-});
+const USAGE = "Usage: ./scripts/test [--only LANE]... [--slow] [--quick] [--list] [--help]";
+function options() {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: "string", multiple: true },
+        slow: { type: "boolean" },
+        quick: { type: "boolean" },
+        list: { type: "boolean" },
+        help: { type: "boolean", short: "h" },
+      },
+    }).values;
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    process.exit(2);
+  }
+}
+const values = options();
+if (values.help === true) {
+  console.log(
+    `${USAGE}\n\n  --only LANE   run one lane; can be repeated\n  --slow        run the slow lanes too\n  --quick       run check, unit tests and the lanes of what changed\n  --list        list the lanes`,
+  );
+  process.exit(0);
+}
 if (values.list === true) {
   for (const { name, what, slow } of LANES) console.log(`${name.padEnd(13)} ${what}${slow === true ? "   (with --slow)" : ""}`);
   process.exit(0);

@@ -22,6 +22,11 @@ export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
   const timers = deps.timers ?? systemTimers;
   return {
     takesImages,
+    refusal(model, config, access) {
+      if (isDemo(model)) return undefined;
+      const target = resolveTarget(model, config, access);
+      return target.ok ? undefined : target.error;
+    },
     async call(request) {
       try {
         if (isDemo(request.model)) return await callDemo(request, timers);

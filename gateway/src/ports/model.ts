@@ -47,6 +47,8 @@ export type ModelOutcome =
 export interface ModelClient {
   /** Whether the model can be shown images. */
   takesImages(model: ModelRef, config: EffectiveConfig): boolean;
+  /** Why no call of this model can be made with these settings, such as an unknown provider or a missing key. */
+  refusal(model: ModelRef, config: EffectiveConfig, access: ModelAccess): GsvError | undefined;
   /** Never throws; never yields a tool call from a stream that broke off. */
   call(request: ModelRequest): Promise<ModelOutcome>;
 }

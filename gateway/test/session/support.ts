@@ -5,6 +5,7 @@ import { asAgentId, type ChatSendResult } from "../../../protocol/gen/types.ts";
 import type { ReplyCall } from "../../src/ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
+import type { GsvError } from "../../src/ports/result.ts";
 import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
 import type { Result } from "../../src/ports/result.ts";
 import type { ToolEntry } from "../../src/ports/tool-entry.ts";
@@ -110,6 +111,8 @@ export class Stage {
   /** Who turns recordings into text. */
   speech: SessionMediaDeps = {};
   seesImages = true;
+  /** Why no call of the model is possible. */
+  refusal: GsvError | undefined;
   /** Absent: one tool that notes its runs. */
   native: NativeTools | undefined;
   transcription: RunContext["config"]["transcription"];
@@ -167,6 +170,7 @@ export class Stage {
       gateway,
       model: {
         takesImages: () => this.seesImages,
+        refusal: () => this.refusal,
         call: (request) => {
           if (this.auto) {
             request.onText("…");

@@ -339,7 +339,7 @@ export class World {
     };
     return {
       gateway,
-      model: { takesImages: () => true, call: (request) => this.model.call(isDead, request) },
+      model: { takesImages: () => true, refusal: () => undefined, call: (request) => this.model.call(isDead, request) },
       prompts: {
         assemble: () =>
           remote(() =>

@@ -139,6 +139,9 @@ export class ModelCaller {
 
     const { config } = context;
     const model = modelAt(models, run.modelIndex);
+    // Before anything is compacted: a summary by a model that cannot be called would only lose the conversation's context.
+    const refusal = this.#ports.model.refusal(model, config, access);
+    if (refusal) return failed(refusal, false, { context, models: models.length });
     const registry = runTools(state.identity, this.#ports.native, context);
     const tools = registry.definitions;
     const sized = this.#sized(run, state, context, model, this.#fixedTokens(system.value, context.version, tools));

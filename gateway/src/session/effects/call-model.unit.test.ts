@@ -36,6 +36,7 @@ describe("CallModel", () => {
       prompts: { assemble: () => Promise.resolve({ ok: true, value: { system: "sys", sections: [] } }) },
       model: {
         takesImages: () => true,
+        refusal: () => undefined,
         call: (request) => {
           requests.push(request);
           return model(request);

@@ -3,6 +3,7 @@ import { archiving, base, flight, media, ORIGIN, replied, RUN as RUN_BASE } from
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
+import type { GsvError } from "../../ports/result.ts";
 import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
 import type { RunContext } from "../../ports/run-context.ts";
 import { History } from "../history.ts";
@@ -77,6 +78,7 @@ async function callModel(over: {
   readonly known?: KnownContext;
   readonly state?: Partial<State>;
   readonly outcome?: ModelOutcome;
+  readonly refusal?: GsvError;
 }): Promise<Asked> {
   const history = talk(over.exchanges ?? 20);
   const requests: ModelRequest[] = [];
@@ -89,6 +91,7 @@ async function callModel(over: {
     prompts: { assemble: () => Promise.resolve({ ok: true, value: { system: "s".repeat(400), sections: [] } }) },
     model: {
       takesImages: () => true,
+      refusal: () => over.refusal,
       call: (request) => {
         requests.push(request);
         return Promise.resolve(over.outcome ?? replied("fine"));
@@ -132,6 +135,13 @@ describe("[R7] before a model call", () => {
   test("tokens decide, never the number of messages", async () => {
     assert.equal((await callModel({ window: 1_000_000, exchanges: 1_000 })).event?.type, "ModelReplied");
     assert.equal((await callModel({ window: 1_200, exchanges: 3 })).event?.type, "ContextFull");
+  });
+  test("[R8] nothing is compacted for a model that cannot be called: the reason comes first", async () => {
+    const refusal: GsvError = { reason: "model.not_configured", message: "Unknown provider." };
+    assert.equal((await callModel({ window: 4_000 })).event?.type, "ContextFull");
+    const { event, requests } = await callModel({ window: 4_000, refusal });
+    assert.ok(event?.type === "ModelFailed" && !event.retryable);
+    assert.deepEqual([event.error, requests.length], [refusal, 0]);
   });
   test("[R10] when compaction is tried already, disabled or impossible, the view is shortened", async () => {
     for (const over of [
@@ -181,6 +191,7 @@ async function ask(
     contexts: contexts(contextOf(more.compaction, more.provider)),
     model: {
       takesImages: () => true,
+      refusal: () => undefined,
       call: (request) => {
         requests.push(request);
         return Promise.resolve(more.outcome ?? replied("<summary>gist</summary><memories># Fact\n- tea</memories>"));

@@ -31,10 +31,11 @@ export function compacted(d: Draft, run: Archiving, key: string): void {
   const memoriesTo = learn(d, run);
   leave(d, run);
   state.compactions += 1;
+  const standing = !asked ? "" : run.plain ? "; they could not be summarised" : "; a summary stands for them";
   appendNotice(d, {
     notice: "compacted",
     runId: "",
-    text: `${run.count} earlier messages were archived and left the context${asked ? "; a summary stands for them" : ""}; ${run.kept} stay.`,
+    text: `${run.count} earlier messages were archived and left the context${standing}; ${run.kept} stay.`,
     archive: { key, count: run.count },
   });
   if (run.cause === "asked")
