@@ -174,7 +174,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[R5] a reset deletes the files of the message that it came with",
     file: "src/session/effects/delete-media.ts",
-    find: "effect.before, keep(effect, ports))",
+    find: "effect.before, kept)",
     put: "effect.before, new Set())",
   },
   {
