@@ -42,25 +42,25 @@ export class Readings {
   }
   /** The text of a document, as UTF-8. Rejects when the bucket fails. */
   text(block: MediaBlock, kind: DocumentKind): Promise<Reading> {
-    return this.#once(block, "text", (bytes) => readText(kind, bytes));
+    return this.#once(block, "text", () => textReader(kind));
   }
   /** The image as a JPEG that models take. Rejects when the bucket fails. */
   scaled(block: MediaBlock): Promise<Reading> {
-    return this.#once(block, "scaled", (bytes) => scale(bytes, this.#options));
+    return this.#once(block, "scaled", () => imageReader(this.#options));
   }
 
-  #once(block: MediaBlock, kind: DerivedKind, read: Read): Promise<Reading> {
+  #once(block: MediaBlock, kind: DerivedKind, reader: LoadReader): Promise<Reading> {
     const key = derivedKey(block.r2Key, kind);
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    const turn = this.#last.then(() => this.#outcome(block, key, read));
+    const turn = this.#last.then(() => this.#outcome(block, key, reader));
     this.#last = turn.catch(() => {});
     this.#running.set(key, turn);
     const done = (): void => void this.#running.delete(key);
     turn.then(done, done);
     return turn;
   }
-  async #outcome(block: MediaBlock, key: string, read: Read): Promise<Reading> {
+  async #outcome(block: MediaBlock, key: string, reader: LoadReader): Promise<Reading> {
     const known = await this.#bucket.get(key);
     const { state, readers, tries = "0" } = known?.customMetadata ?? {};
     if (known && hasBody(known) && readers === READERS && state !== "started") {
@@ -81,6 +81,8 @@ export class Readings {
     const before = state === "started" && readers === READERS ? Number(tries) : 0;
     if (before >= TRIES) return failed("Reading it failed before.");
     if (given.size > LIMITS.mediaBytes) return failed("It is too large to be read.");
+    // A module that cannot be loaded says nothing about the file, so that is not stored.
+    const read = await reader();
     await put("started", "", { tries: String(before + 1) });
     try {
       const bytes = await read(new Uint8Array(await given.arrayBuffer()));
@@ -92,21 +94,29 @@ export class Readings {
   }
 }
 type Read = (bytes: Uint8Array) => Promise<Uint8Array>;
+type LoadReader = () => Promise<Read>;
 
-async function readText(kind: DocumentKind, bytes: Uint8Array): Promise<Uint8Array> {
-  const text =
-    kind === "pdf"
-      ? await (await import("./readers/pdf.lazy.ts")).pdfText(bytes)
-      : await (await import("./readers/documents.lazy.ts")).documentText(kind, bytes);
-  if (text.trim() === "") throw new Unreadable("It has no text.");
-  return new TextEncoder().encode(text);
+async function textReader(kind: DocumentKind): Promise<Read> {
+  const read = await loadedText(kind);
+  return async (bytes) => {
+    const text = await read(bytes);
+    if (text.trim() === "") throw new Unreadable("It has no text.");
+    return new TextEncoder().encode(text);
+  };
 }
-async function scale(bytes: Uint8Array, { imagePixels, imageBytes }: ReadingsOptions): Promise<Uint8Array> {
-  const facts = imageFacts(bytes);
-  if (facts === undefined) throw new Unreadable("Its size in pixels is not known, so it cannot be scaled.");
-  const { width, height } = facts;
-  if (width * height > imagePixels)
-    throw new Unreadable(`It has ${width} x ${height} pixels; at most ${imagePixels / 1_000_000} million pixels can be scaled here.`);
+async function loadedText(kind: DocumentKind): Promise<(bytes: Uint8Array) => Promise<string>> {
+  if (kind === "pdf") return (await import("./readers/pdf.lazy.ts")).pdfText;
+  const { documentText } = await import("./readers/documents.lazy.ts");
+  return (bytes) => documentText(kind, bytes);
+}
+async function imageReader({ imagePixels, imageBytes }: ReadingsOptions): Promise<Read> {
   const { scaledImage } = await import("./readers/images.lazy.ts");
-  return scaledImage(bytes, facts, imageBytes);
+  return (bytes) => {
+    const facts = imageFacts(bytes);
+    if (facts === undefined) throw new Unreadable("Its size in pixels is not known, so it cannot be scaled.");
+    const { width, height } = facts;
+    if (width * height > imagePixels)
+      throw new Unreadable(`It has ${width} x ${height} pixels; at most ${imagePixels / 1_000_000} million pixels can be scaled here.`);
+    return Promise.resolve(scaledImage(bytes, facts, imageBytes));
+  };
 }

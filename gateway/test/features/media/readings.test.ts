@@ -123,6 +123,15 @@ describe("[P12.2][M8] a file is read once", () => {
     await env.STORAGE.put(key, "old words", { customMetadata: { state: "read", readers: "0" } });
     expect(await received.text()).toContain("Read me");
   });
+  it("a reader that cannot be loaded says nothing about the file: it is read later", async () => {
+    const received = await receive(file);
+    vi.doMock("../../../src/features/media/readers/documents.lazy.ts", () => {
+      throw new Error("no such module");
+    });
+    expect(await received.text()).toContain("it may be available next time");
+    vi.doUnmock("../../../src/features/media/readers/documents.lazy.ts");
+    expect(await received.text()).toContain("Read me");
+  });
   it("a bucket that fails gives a note for now, and nothing is stored", async () => {
     const received = await receive(file);
     const get = vi.spyOn(env.STORAGE, "get").mockRejectedValue(new Error("away"));
