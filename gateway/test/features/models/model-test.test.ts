@@ -16,6 +16,7 @@ beforeEach(async () => {
   // Before the first call of the gateway, which is composed then.
   vi.spyOn(parts, "model").mockReturnValue({
     takesImages: () => false,
+    refusal: () => undefined,
     call: async (request) => {
       requests.push(request);
       return outcome;
