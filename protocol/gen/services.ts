@@ -49,7 +49,7 @@ export interface ChannelService {
 export interface GatewayService {
   /** Delivers a message. An answer means that the message is durable in the gateway; without an answer the channel must retry. */
   inbound(params: GatewayServiceInboundParams): Promise<ChannelInboundOutcome>;
-  /** Returns where to store a file of a message. Files of unknown senders are not stored. */
+  /** Says whether a file of a message is wanted, and its name in the storage. Files of unknown senders are not wanted. */
   media(params: GatewayServiceMediaParams): Promise<ChannelMediaSlot>;
   /** Reports that the state of an account changed. */
   status(params: GatewayServiceStatusParams): Promise<ChannelDone>;

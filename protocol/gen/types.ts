@@ -321,6 +321,7 @@ export type ChannelConfig = {
   allowFrom?: string[];
   /** At most 64 items. */
   owners?: string[];
+  selfChat?: boolean;
   groups?: GroupPolicy;
   /** At most 10000 items. */
   groupAllow?: string[];
@@ -346,6 +347,17 @@ export type ChannelEntry = {
   /** Epoch ms. */
   lastMessageAt?: number;
   undelivered?: number;
+};
+
+/** Which file of a delivery a channel reads. */
+export type ChannelFileRead = {
+  account: ChannelRef;
+  /** At most 160 characters. */
+  deliveryId: string;
+  /** At most 1024 characters. */
+  r2Key: string;
+  /** 0 to 26214400. */
+  maxBytes: number;
 };
 
 /** A period whose messages may be missing. */
@@ -465,7 +477,7 @@ export type ChannelLogoutResult = {
   accountId: string;
 };
 
-/** Where to store a file. Absent: the channel must not store it. */
+/** The stored file. Absent: the file is not wanted. */
 export type ChannelMediaSlot = {
   /** At most 1024 characters. */
   r2Key?: string;

@@ -297,6 +297,13 @@ method("channel.logout", { doc: "Logs an account out and deletes its credentials
 // ---------------------------------------------------------------- service bindings
 
 const ChannelRef = struct("ChannelRef", "An account of a channel.", { channel: t.string(64), accountId: t.string(128) });
+struct("ChannelFileRead", "Which file of a delivery a channel reads.", {
+  account: ChannelRef,
+  deliveryId: t.string(160, { minLength: 1 }),
+  r2Key: t.string(1024),
+  /** A larger file is not read. */
+  maxBytes: t.int(0, 26214400),
+});
 service("ChannelService", "Calls that every channel's Worker serves to the gateway.", {
   describe: { doc: "Returns the capabilities of the platform.", params: {}, result: ChannelCapabilities },
   start: {
@@ -339,7 +346,7 @@ service("GatewayService", "Calls that the gateway serves to the Workers of chann
     result: ChannelInboundOutcome,
   },
   media: {
-    doc: "Returns where to store a file of a message. Files of unknown senders are not stored.",
+    doc: "Says whether a file of a message is wanted, and its name in the storage. Files of unknown senders are not wanted.",
     params: {
       account: ChannelRef,
       inbound: ChannelInbound,
@@ -347,7 +354,7 @@ service("GatewayService", "Calls that the gateway serves to the Workers of chann
       filename: t.optional(t.string(256)),
       index: t.int(0, 15),
     },
-    result: struct("ChannelMediaSlot", "Where to store a file. Absent: the channel must not store it.", {
+    result: struct("ChannelMediaSlot", "The stored file. Absent: the file is not wanted.", {
       r2Key: t.optional(t.string(1024)),
     }),
   },

@@ -68,6 +68,8 @@ export const ChannelConfig = struct(
     allowFrom: o(t.array(t.string(256), 10000)),
     /** Ids of your own accounts: their direct messages belong to your own conversation and have your rights. */
     owners: o(t.array(t.string(256), 64)),
+    /** The chat of the channel's account with itself is yours, and has your rights. Only for a channel that you trust with that. */
+    selfChat: o(t.bool()),
     /** When the agent answers in groups, channels and threads. */
     groups: o(enumOf("GroupPolicy", "When the agent answers in conversations with several people.", ["mention", "all", "off"])),
     /** When not empty, the agent answers only in these groups. */

@@ -15,8 +15,7 @@ const good = {
   compatibility_flags: ["nodejs_compat", "other_flag"],
   workers_dev: false,
   durable_objects: { bindings: [{ name: "ACCOUNT", class_name: "XAccount" }] },
-  services: [{ binding: "GATEWAY", service: "gsv", entrypoint: "GatewayEntrypoint" }],
-  r2_buckets: [{ binding: "STORAGE", bucket_name: "gsv-storage" }],
+  services: [{ binding: "GATEWAY", service: "gsv", entrypoint: "GatewayEntrypoint", props: { channel: "x" } }],
 };
 const factsOf = (config: object) => channelFacts(JSON.stringify(config), "x.jsonc", "x");
 
@@ -38,7 +37,7 @@ describe("wrangler.jsonc", () => {
     });
   });
 
-  it("[X17] a channel with an address, another binding or another name is refused", () => {
+  it("[X17] [F12] a channel with an address, another binding or another name is refused", () => {
     const { compatibility_date: _, ...dateless } = good;
     const bad: readonly (readonly [object, RegExp])[] = [
       [{ ...good, workers_dev: true }, /workers_dev must be false/],
@@ -48,7 +47,9 @@ describe("wrangler.jsonc", () => {
       [{ ...good, durable_objects: {} }, /bound as ACCOUNT/],
       [{ ...good, services: [...good.services, { binding: "OTHER", service: "x" }] }, /GatewayEntrypoint/],
       [{ ...good, services: [{ binding: "GATEWAY", service: "gsv" }] }, /GatewayEntrypoint/],
-      [{ ...good, r2_buckets: [] }, /STORAGE/],
+      [{ ...good, services: [{ ...good.services[0], props: { channel: "y" } }] }, /props/],
+      [{ ...good, services: [{ ...good.services[0], props: undefined }] }, /props/],
+      [{ ...good, r2_buckets: [{ binding: "STORAGE", bucket_name: "gsv-storage" }] }, /no access to the storage/],
       [dateless, /compatibility_date/],
     ];
     for (const [config, why] of bad)

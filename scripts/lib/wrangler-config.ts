@@ -26,7 +26,12 @@ interface Config {
   readonly workers_dev?: boolean;
   readonly routes?: unknown;
   readonly durable_objects?: { readonly bindings?: readonly { readonly name?: string; readonly class_name?: string }[] };
-  readonly services?: readonly { readonly binding?: string; readonly service?: string; readonly entrypoint?: string }[];
+  readonly services?: readonly {
+    readonly binding?: string;
+    readonly service?: string;
+    readonly entrypoint?: string;
+    readonly props?: { readonly channel?: string };
+  }[];
   readonly r2_buckets?: readonly { readonly binding?: string }[];
 }
 
@@ -54,7 +59,8 @@ export function channelFacts(text: string, file: string, name: string): ChannelF
     services.length === 1 && toGateway?.service === "gsv" && toGateway.entrypoint === "GatewayEntrypoint",
     "its only service is the gateway's GatewayEntrypoint, bound as GATEWAY",
   );
-  must(config.r2_buckets?.length === 1 && config.r2_buckets[0]?.binding === "STORAGE", "its only bucket is bound as STORAGE");
+  must(toGateway?.props?.channel === name, `its binding GATEWAY must have the props { "channel": "${name}" }`);
+  must(config.r2_buckets === undefined, "a channel has no access to the storage: r2_buckets must be absent");
   return { ...compatibility(text, file), durableObject: durableObject ?? "" };
 }
 

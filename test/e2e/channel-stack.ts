@@ -45,7 +45,7 @@ const config :Workerd.Config = (
   ],
   sockets = [
     (name = "http", address = "127.0.0.1:0", http = (), service = "gsv"),
-    (name = "rpc", address = "127.0.0.1:0", ${RPC}, service = (name = "gsv", entrypoint = "GatewayEntrypoint")),
+    (name = "rpc", address = "127.0.0.1:0", ${RPC}, service = (name = "gsv", entrypoint = "GatewayEntrypoint", props = (json = ${JSON.stringify(JSON.stringify({ channel }))}))),
     (name = "bucket", address = "127.0.0.1:0", http = (), service = "r2")
   ]
 );

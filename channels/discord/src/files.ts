@@ -1,8 +1,8 @@
 /**
  * Files in both directions. Inbound files are fetched only from Discord's own servers, without redirects (promises S18, X18); outbound
- * files come from the bucket. Sizes are checked before bytes are read.
+ * files come from the gateway. Sizes are checked before bytes are read.
  */
-import type { InboundFile, OutboundPart } from "../../kit/src/platform.ts";
+import type { InboundFile, OutboundPart, PlatformHost } from "../../kit/src/platform.ts";
 import { FileRefused } from "../../kit/src/inbox.ts";
 import { isFileAddress } from "./map-content.ts";
 import { fileNameOf, MAX_CHARS, MAX_FILE_BYTES, tooLargeNote } from "./map-outbound.ts";
@@ -18,29 +18,22 @@ export interface LoadedFile {
   readonly data: Uint8Array;
   readonly contentType: string;
 }
-/** The part of the bucket that is used here. */
-export interface FileStore {
-  head(key: string): Promise<{ readonly size: number } | null>;
-  get(key: string): Promise<{ arrayBuffer(): Promise<ArrayBuffer> } | null>;
-}
 /** The part with its file, or with a note when the file is too large. */
 export async function loadFile(
-  bucket: FileStore,
+  { readFile }: Pick<PlatformHost, "readFile">,
   part: OutboundPart,
 ): Promise<{ readonly part: OutboundPart; readonly files: readonly LoadedFile[]; readonly filename: string | undefined }> {
   const { file } = part;
   if (!file) return { part, files: [], filename: undefined };
   const filename = fileNameOf(file.filename, file.mimeType);
-  const head = await bucket.head(file.r2Key);
-  if (!head) throw new FileGone(`The file ${JSON.stringify(filename)} is no longer stored.`);
-  if (head.size > MAX_FILE_BYTES) {
-    const note = tooLargeNote(filename, head.size);
+  const stored = await readFile(part, MAX_FILE_BYTES);
+  if (!stored) throw new FileGone(`The file ${JSON.stringify(filename)} is no longer stored.`);
+  const { bytes: data } = stored;
+  if (data === undefined) {
+    const note = tooLargeNote(filename, stored.sizeBytes);
     const text = part.text === "" ? note : `${part.text.slice(0, MAX_CHARS - note.length - 2)}\n\n${note}`;
     return { part: { ...part, text }, files: [], filename: undefined };
   }
-  const object = await bucket.get(file.r2Key);
-  if (!object) throw new FileGone(`The file ${JSON.stringify(filename)} is no longer stored.`);
-  const data = new Uint8Array(await object.arrayBuffer());
   return { part, files: [{ name: filename, data, contentType: file.mimeType }], filename };
 }
 

@@ -3,13 +3,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { FileRefused } from "../../kit/src/inbox.ts";
-import type { InboundFile, OutboundFile, OutboundPart } from "../../kit/src/platform.ts";
-import { FileGone, type FileStore, fetchAttachment, loadFile } from "./files.ts";
+import type { InboundFile, OutboundFile, OutboundPart, PlatformHost } from "../../kit/src/platform.ts";
+import { FileGone, fetchAttachment, loadFile } from "./files.ts";
 
 const bytes = new TextEncoder().encode("hello");
-const store = (size: number | undefined): FileStore => ({
-  head: async () => (size === undefined ? null : { size }),
-  get: async () => ({ arrayBuffer: async () => bytes.slice().buffer }),
+const store = (sizeBytes: number | undefined): Pick<PlatformHost, "readFile"> => ({
+  readFile: async (_part, maxBytes) =>
+    sizeBytes === undefined ? null : { sizeBytes, ...(sizeBytes > maxBytes ? {} : { bytes: bytes.slice() }) },
 });
 const part = (file?: Partial<OutboundFile>, text = ""): OutboundPart => ({
   partId: "d/0",

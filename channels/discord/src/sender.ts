@@ -55,7 +55,7 @@ export class Sender {
     let loaded: Awaited<ReturnType<typeof loadFile>>;
     let target: Target;
     try {
-      loaded = await loadFile(this.#ports.host.bucket, part);
+      loaded = await loadFile(this.#ports.host, part);
       target = await this.#targetOf(loaded.part);
     } catch (error) {
       if (error instanceof FileGone || error instanceof NoSuchPeer) return { kind: "failed", error: error.message };

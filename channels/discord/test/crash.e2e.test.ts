@@ -106,7 +106,6 @@ class Life {
           }
         },
       },
-      bucket: {} as R2Bucket,
       gateway: {
         inbound: async (inbound) => {
           if (!alive()) return never();
@@ -115,6 +114,8 @@ class Life {
           return { outcome: "answered", replies: [{ deliveryId: `r-${message.id}`, kind: "answer", peer, text: `re ${message.text}` }] };
         },
         media: async () => undefined,
+        store: () => Promise.resolve(undefined),
+        read: () => Promise.resolve(null),
         status: async () => {},
         delivered: async () => {},
       },

@@ -6,7 +6,6 @@ export class MemoryHost implements PlatformHost {
   readonly rows = new Map<string, string>();
   readonly taken: InboundItem[] = [];
   readonly logs: string[] = [];
-  readonly bucket = {} as R2Bucket;
   time = 1_800_000_000_000;
   changes = 0;
   readonly now = (): number => this.time;
@@ -26,6 +25,9 @@ export class MemoryHost implements PlatformHost {
     if (this.taken.some(({ key }) => key === item.key)) return false;
     this.taken.push(item);
     return true;
+  }
+  async readFile(): Promise<null> {
+    return null;
   }
   changed(): void {
     this.changes += 1;

@@ -15,6 +15,7 @@ import type {
   Peer,
 } from "../../../protocol/gen/types.ts";
 import type { GatewayService } from "../../../protocol/gen/services.ts";
+import type { GatewayFiles } from "../../../protocol/runtime/channel-files.ts";
 import { checkChannelInboundOutcome, checkChannelMediaSlot } from "../../../protocol/gen/validators/checks.js";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { Account, type GatewayCalls } from "./account.ts";
@@ -25,9 +26,8 @@ import type { Platform, PlatformHost } from "./platform.ts";
 
 /** The bindings of every channel's Worker. */
 export interface KitEnv {
-  /** The gateway's entrypoint for channels. */
-  readonly GATEWAY: GatewayService;
-  readonly STORAGE: R2Bucket;
+  /** The gateway's entrypoint for channels. Its binding names the channel (`props`). */
+  readonly GATEWAY: GatewayService & GatewayFiles;
 }
 
 export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
@@ -47,7 +47,6 @@ export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
     return new Account({
       accountId,
       db: durableDatabase(ctx.storage),
-      bucket: env.STORAGE,
       gateway: gatewayCalls(env.GATEWAY, channel, accountId),
       now: () => Date.now(),
       random: () => Math.random(),
@@ -101,7 +100,7 @@ export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
 }
 
 /** Validates the gateway's answers: an invalid answer is an error, and the call is retried. */
-function gatewayCalls(gateway: GatewayService, channel: string, accountId: string): GatewayCalls {
+function gatewayCalls(gateway: KitEnv["GATEWAY"], channel: string, accountId: string): GatewayCalls {
   const account = { channel, accountId };
   return {
     async inbound(inbound: ChannelInbound): Promise<ChannelInboundOutcome> {
@@ -114,6 +113,14 @@ function gatewayCalls(gateway: GatewayService, channel: string, accountId: strin
       const slot: unknown = await gateway.media({ account, inbound, ...file });
       if (!checkChannelMediaSlot(slot)) throw new Error(`the gateway's answer is not valid: ${explainText("ChannelMediaSlot", slot)}`);
       return slot.r2Key;
+    },
+    async store(inbound, file, bytes) {
+      const slot: unknown = await gateway.storeFile({ account, inbound, ...file }, bytes);
+      if (!checkChannelMediaSlot(slot)) throw new Error(`the gateway's answer is not valid: ${explainText("ChannelMediaSlot", slot)}`);
+      return slot.r2Key;
+    },
+    async read(file) {
+      return gateway.readFile({ account, ...file });
     },
     async status(state) {
       await gateway.status({ account, state });

@@ -14,12 +14,13 @@ import type {
   OutboundMessage,
   Peer,
 } from "../../../protocol/gen/types.ts";
+import type { OutboundBytes } from "../../../protocol/runtime/channel-files.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
 import { KeyValues } from "./kv.ts";
 import { errorText, KIT, within } from "./limits.ts";
-import { nonceOf } from "./nonce.ts";
+import { deliveryOf, nonceOf } from "./nonce.ts";
 import { Outbox, OutboxFull } from "./outbox.ts";
 import type { InboundFile, Platform, PlatformHost } from "./platform.ts";
 import { readBody } from "./read-body.ts";
@@ -27,20 +28,25 @@ import { StatusReport } from "./status-report.ts";
 import { Typing } from "./typing.ts";
 
 type Fields = Readonly<Record<string, string | number | boolean | undefined>>;
+interface GatewayFile {
+  readonly mimeType: string;
+  readonly filename?: string;
+  readonly index: number;
+}
 /** The gateway, as an account sees it. A call that throws has an unknown outcome. */
 export interface GatewayCalls {
   inbound(inbound: ChannelInbound): Promise<ChannelInboundOutcome>;
-  media(
-    inbound: ChannelInbound,
-    file: { readonly mimeType: string; readonly filename?: string; readonly index: number },
-  ): Promise<string | undefined>;
+  media(inbound: ChannelInbound, file: GatewayFile): Promise<string | undefined>;
+  /** Stores a file under the key that `media` gave. Undefined: it is not wanted any more. */
+  store(inbound: ChannelInbound, file: GatewayFile, bytes: Uint8Array): Promise<string | undefined>;
+  /** Null: the file is no longer stored. */
+  read(file: { readonly deliveryId: string; readonly r2Key: string; readonly maxBytes: number }): Promise<OutboundBytes | null>;
   status(state: ChannelAccount): Promise<void>;
   delivered(report: DeliveryReport): Promise<void>;
 }
 export interface AccountHost {
   readonly accountId: string;
   readonly db: Database;
-  readonly bucket: R2Bucket;
   readonly gateway: GatewayCalls;
   readonly now: () => number;
   readonly random: () => number;
@@ -91,9 +97,8 @@ export class Account {
       after,
       log,
       handOver: (inbound) => gateway.inbound(inbound),
-      slot: (inbound, { mimeType, filename, index }) =>
-        gateway.media(inbound, { mimeType, index, ...(filename === undefined ? {} : { filename }) }),
-      store: (file, r2Key) => this.#store(file, r2Key),
+      slot: (inbound, file) => gateway.media(inbound, gatewayFile(file)),
+      store: (inbound, file) => this.#store(inbound, file),
       settled: ({ peer }, { replies = [] }, receipt) => {
         for (const reply of replies) this.#outbox.take(reply);
         if (receipt !== undefined) this.platform.settled?.({ peer, receipt });
@@ -212,13 +217,14 @@ export class Account {
   // ---------------------------------------------------------------- the platform
 
   #platformHost(): PlatformHost {
-    const { accountId, now, db, after, log, bucket } = this.#host;
+    const { accountId, now, db, after, log, gateway } = this.#host;
     return {
       accountId,
       now,
       after,
       log,
-      bucket,
+      readFile: async ({ partId, file }, maxBytes) =>
+        file === undefined ? null : gateway.read({ deliveryId: deliveryOf(partId), r2Key: file.r2Key, maxBytes }),
       kv: {
         get: (key) => this.#kv.get(`p.${key}`),
         put: (key, value) => this.#kv.put(`p.${key}`, value),
@@ -261,7 +267,7 @@ export class Account {
       });
     await this.#connecting;
   }
-  async #store(file: InboundFile, r2Key: string): Promise<number> {
+  async #store(inbound: ChannelInbound, file: InboundFile): Promise<number> {
     const { platform } = this;
     if (!platform.fetchFile) throw new FileRefused("this channel cannot fetch files");
     const tooLarge = new FileRefused(`it is larger than ${LIMITS.mediaBytes} bytes`);
@@ -270,14 +276,8 @@ export class Account {
     const announced = (sizeBytes ?? 0) <= LIMITS.mediaBytes;
     const bytes = announced ? await readBody(body, LIMITS.mediaBytes) : await body.cancel();
     if (!bytes) throw tooLarge;
-    await this.#host.bucket.put(r2Key, bytes, {
-      httpMetadata: { contentType: file.mimeType },
-      customMetadata: {
-        originalFilename: (file.filename ?? "").slice(0, 256),
-        uploadedAt: String(this.#host.now()),
-        sessionKey: sessionKeyOf(r2Key),
-      },
-    });
+    if ((await this.#host.gateway.store(inbound, gatewayFile(file), bytes)) === undefined)
+      throw new FileRefused("the gateway does not want it any more");
     return bytes.length;
   }
   #handedOver(inbound: ChannelInbound, { reaction }: ChannelInboundOutcome, receipt: unknown): void {
@@ -366,5 +366,8 @@ const lateNotice = (peer: Peer, count: number, key: string): OutboundMessage => 
   peer,
   text: `${count === 1 ? "A message" : `${count} messages`} reached me more than a day late. I have read ${count === 1 ? "it" : "them"}, but did not answer; write again if it still matters.`,
 });
-/** The second part of `media/{sessionKey}/{uuid}.{ext}`. */
-const sessionKeyOf = (r2Key: string): string => r2Key.split("/")[1] ?? "";
+const gatewayFile = ({ mimeType, filename, index }: InboundFile): GatewayFile => ({
+  mimeType,
+  index,
+  ...(filename === undefined ? {} : { filename }),
+});

@@ -18,7 +18,7 @@ export interface InboxPorts {
   /** The key under which a file is stored; undefined when the gateway does not want it. */
   readonly slot: (inbound: ChannelInbound, file: InboundFile) => Promise<string | undefined>;
   /** Stores a file and returns its size in bytes. Throws `FileRefused` when a retry cannot help. */
-  readonly store: (file: InboundFile, r2Key: string) => Promise<number>;
+  readonly store: (inbound: ChannelInbound, file: InboundFile) => Promise<number>;
   /** Runs in the transaction that deletes the message from the inbox. */
   readonly settled: (inbound: ChannelInbound, outcome: ChannelInboundOutcome, receipt: unknown) => void;
   /** Runs in the transaction of the last queued message: `count` messages of the conversation were not answered. `key` is the id of the last. */
@@ -236,7 +236,7 @@ export class Inbox {
         continue;
       }
       try {
-        const size = await within(KIT.fileMs, "fetching a file", after, store(file, r2Key));
+        const size = await within(KIT.fileMs, "fetching a file", after, store(inbound, file));
         inbound = withMedia(inbound, { ...describe(file), r2Key, size });
       } catch (error) {
         const lasting = error instanceof FileRefused;

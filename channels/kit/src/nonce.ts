@@ -18,5 +18,7 @@ export function nonceOf(partId: string): string {
   return out;
 }
 
+/** A part's id is its delivery's id and its number. */
+export const deliveryOf = (partId: string): string => partId.replace(/\/\d+$/, "");
 /** The nonce of the message that shows an answer while it is generated. */
 export const liveNonce = (deliveryId: string): string => nonceOf(`live:${deliveryId}`);

@@ -5,8 +5,9 @@
  * repeated typing, the alarm. A platform owns its socket, its session and the translation of its messages.
  */
 import type { ChannelAccount, ChannelCapabilities, ChannelInbound, ChannelLogin, Peer } from "../../../protocol/gen/types.ts";
+import type { OutboundBytes } from "../../../protocol/runtime/channel-files.ts";
 
-/** An outbound file. Its bytes are in the bucket. */
+/** An outbound file. The gateway has its bytes: `PlatformHost.readFile`. */
 export interface OutboundFile {
   readonly r2Key: string;
   readonly mimeType: string;
@@ -126,5 +127,6 @@ export interface PlatformHost {
   after(ms: number, work: () => void): () => void;
   /** Writes one JSON line. Never pass secrets or message texts. */
   log(event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>): void;
-  readonly bucket: R2Bucket;
+  /** The bytes of the part's file, from the gateway. Null: it is no longer stored. Without bytes: it is larger than `maxBytes`. */
+  readFile(part: Pick<OutboundPart, "partId" | "file">, maxBytes: number): Promise<OutboundBytes | null>;
 }

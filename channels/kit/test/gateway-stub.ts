@@ -15,6 +15,16 @@ async function ask(env: Env, method: string, params: unknown): Promise<unknown> 
   return response.json();
 }
 export class GatewayEntrypoint extends WorkerEntrypoint<Env> {
+  async storeFile(params: unknown, bytes: Uint8Array): Promise<unknown> {
+    const slot = (await this.media(params)) as { readonly r2Key?: string };
+    if (slot.r2Key !== undefined) await this.env.STORAGE.put(slot.r2Key, bytes);
+    return slot;
+  }
+  async readFile({ r2Key, maxBytes }: { readonly r2Key: string; readonly maxBytes: number }): Promise<unknown> {
+    const object = await this.env.STORAGE.get(r2Key);
+    if (!object) return null;
+    return { sizeBytes: object.size, ...(object.size > maxBytes ? {} : { bytes: new Uint8Array(await object.arrayBuffer()) }) };
+  }
   inbound(params: unknown): Promise<unknown> {
     return ask(this.env, "inbound", params);
   }

@@ -49,7 +49,7 @@ const channel :Workerd.Worker = (
   modules = [(name = "channel.js", esModule = embed "channel.js")], compatibilityDate = "${date}", compatibilityFlags = ${JSON.stringify(flags)},
   durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)], durableObjectStorage = (localDisk = "do"),
   bindings = [
-    (name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "STORAGE", r2Bucket = "r2"),
+    (name = "ACCOUNT", durableObjectNamespace = "${className}"),
     (name = "GATEWAY", service = (name = "gateway", entrypoint = "GatewayEntrypoint"))${variables.join("")}
   ]
 );

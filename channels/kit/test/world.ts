@@ -126,10 +126,11 @@ export class World {
           return this.db.transaction(work);
         },
       },
-      bucket: {} as R2Bucket,
       gateway: {
         inbound: (inbound) => (this.hangs(inbound) ? new Promise(() => {}) : this.#call(alive, () => this.#takeIn(inbound))),
         media: () => Promise.resolve(undefined),
+        store: () => Promise.resolve(undefined),
+        read: () => Promise.resolve(null),
         status: async () => await this.gate,
         delivered: (report) => this.#call(alive, () => void this.reports.push(report)),
       },

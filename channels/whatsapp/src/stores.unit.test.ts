@@ -53,9 +53,9 @@ function store(): Store {
 const hostOf = (own: Store): PlatformHost => ({
   ...own,
   accountId: "default",
+  readFile: async () => null,
   changed() {},
   after: () => () => {},
-  bucket: {} as R2Bucket,
   now: () => own.time,
   take: (item) => own.take(item),
 });

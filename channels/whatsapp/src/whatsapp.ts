@@ -420,8 +420,11 @@ export class WhatsApp implements Platform {
     return this.#relay(sock, jid, id, message, part.replaces !== undefined);
   }
   async #prepare(sock: WASocket, id: string, part: OutboundPart): Promise<proto.IMessage | SendOutcome> {
-    const bytes = part.file ? await this.#fileBytes(part.file.r2Key) : undefined;
-    if (bytes === "too large") return { kind: "failed", error: `WhatsApp accepts files of up to ${MAX_FILE_BYTES / 1024 / 1024} MiB here` };
+    const stored = part.file ? await this.#host.readFile(part, MAX_FILE_BYTES) : null;
+    // Baileys tells bytes from a path only by the class Buffer.
+    const bytes = stored?.bytes && Buffer.from(stored.bytes);
+    if (stored && bytes === undefined)
+      return { kind: "failed", error: `WhatsApp accepts files of up to ${MAX_FILE_BYTES / 1024 / 1024} MiB here` };
     const quotable = part.replyToId === undefined ? undefined : this.#messages.quotable(part.peer.id, part.replyToId);
     const mapped = mapOutbound(part, { ...(bytes ? { bytes } : {}), ...(quotable ? { quotable } : {}) });
     if (mapped.kind === "refused") return { kind: "failed", error: mapped.error };
@@ -459,15 +462,6 @@ export class WhatsApp implements Platform {
       this.#failed("send", error);
       return { kind: "unsure", error: "the connection to WhatsApp broke during the send" };
     }
-  }
-  async #fileBytes(r2Key: string): Promise<Uint8Array | "too large" | undefined> {
-    const object = await this.#host.bucket.get(r2Key);
-    if (!object) return undefined;
-    if (object.size > MAX_FILE_BYTES) {
-      await object.body.cancel();
-      return "too large";
-    }
-    return Buffer.from(await object.arrayBuffer());
   }
   /** The number stays offline, so that the phone still rings. */
   async typing(peer: Peer, active: boolean): Promise<void> {

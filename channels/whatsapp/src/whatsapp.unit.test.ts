@@ -25,6 +25,7 @@ function setUp(linked: boolean) {
     },
     transaction: (work) => work(),
     take: () => true,
+    readFile: async () => null,
     changed: () => {
       for (const watcher of watchers) watcher();
     },
@@ -34,7 +35,6 @@ function setUp(linked: boolean) {
       return () => void timers.splice(timers.indexOf(timer), 1);
     },
     log: () => {},
-    bucket: {} as R2Bucket,
   };
   if (linked) {
     const store = new AuthStore(host);

@@ -1,5 +1,6 @@
 //! The configuration of workerd, as text. Pure. It holds the hash of the first admin token, never the token. Each channel is
-//! a Worker of its own, with its own objects and the bucket; it reaches the gateway only at the entry point for channels.
+//! a Worker of its own, with its own objects; it reaches the gateway only at the entry point for channels, which knows it by the
+//! binding's props, and it has no access to the bucket.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -154,12 +155,12 @@ const channel{number} :Workerd.Worker = (
   durableObjectStorage = (localDisk = "do-disk"),
   bindings = [
     (name = "ACCOUNT", durableObjectNamespace = {class}),
-    (name = "STORAGE", r2Bucket = "r2"),
-    (name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint")){vars}
+    (name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint", props = (json = {props}))){vars}
   ]
 );
 "#,
         script = channel_script(name),
+        props = text(&serde_json::json!({ "channel": name.to_string() }).to_string()),
         date = text(&bundle.compatibility_date),
         flags = texts(&bundle.compatibility_flags),
     );
@@ -260,7 +261,7 @@ mod tests {
         let config = written(&[channel]);
         for part in [
             r#"(name = "CHANNEL_WHATS_APP", service = "channel-whats_app")"#,
-            r#"(name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint"))"#,
+            r#"(name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint", props = (json = "{\"channel\":\"whats_app\"}")))"#,
             r#"uniqueKey = "gsv-channel-whats_app-Account", enableSql = true"#,
             r#"esModule = embed "channel-whats_app.js""#,
             r#"(name = "KEY", text = "a\"b")"#,
@@ -271,5 +272,32 @@ mod tests {
             assert!(config.contains(part), "{part} is not in\n{config}");
         }
         assert_eq!(config.matches("address = ").count(), 1);
+    }
+
+    #[test]
+    fn f12_a_channel_has_no_access_to_the_bucket() {
+        let channel = Channel {
+            name: "example".to_owned().try_into().unwrap(),
+            bundle: ChannelBundle {
+                compatibility_date: "2026-10-01".into(),
+                compatibility_flags: vec![],
+                durable_object: "Account".into(),
+                bytes: None,
+            },
+            vars: BTreeMap::new(),
+            certificates: vec![],
+        };
+        let config = written(&[channel]);
+        let worker = config
+            .split("const channel0 ")
+            .nth(1)
+            .unwrap()
+            .split("const r2 ")
+            .next()
+            .unwrap();
+        assert!(
+            worker.contains("GatewayEntrypoint") && !worker.contains("r2"),
+            "{worker}"
+        );
     }
 }

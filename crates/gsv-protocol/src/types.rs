@@ -494,6 +494,8 @@ pub struct ChannelConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub owners: Option<Vec<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub self_chat: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub groups: Option<GroupPolicy>,
     /// At most 10000 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -528,6 +530,19 @@ pub struct ChannelEntry {
     pub last_message_at: Option<u64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub undelivered: Option<u64>,
+}
+
+/// Which file of a delivery a channel reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelFileRead {
+    pub account: ChannelRef,
+    /// At most 160 characters.
+    pub delivery_id: String,
+    /// At most 1024 characters.
+    pub r2_key: String,
+    /// 0 to 26214400.
+    pub max_bytes: u32,
 }
 
 /// A period whose messages may be missing.
@@ -695,7 +710,7 @@ pub struct ChannelLogoutResult {
     pub account_id: String,
 }
 
-/// Where to store a file. Absent: the channel must not store it.
+/// The stored file. Absent: the file is not wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelMediaSlot {

@@ -88,6 +88,12 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   ): Promise<string | undefined> {
     return this.#ports.channelsRpc.mediaKey(account, inbound, file);
   }
+  async channelMayRead(account: ChannelRef, deliveryId: string, r2Key: string): Promise<boolean> {
+    return this.#ports.channelsRpc.mayRead(account, deliveryId, r2Key);
+  }
+  async channelRefused(channel: string | undefined, claimed: string): Promise<void> {
+    await this.#ports.channelsRpc.refused(channel, claimed);
+  }
   async channelStatus(account: ChannelRef, state: ChannelAccount): Promise<void> {
     await this.#ports.channelsRpc.status(account, state);
   }

@@ -62,6 +62,10 @@ export interface ChannelPort {
     inbound: ChannelInbound,
     file: { readonly mimeType: string; readonly index: number },
   ): Promise<string | undefined>;
+  /** The file belongs to a delivery that was given to this account. */
+  channelMayRead(account: ChannelRef, deliveryId: string, r2Key: string): Promise<boolean>;
+  /** A Worker claimed to be a channel that its binding does not name. */
+  channelRefused(channel: string | undefined, claimed: string): Promise<void>;
   channelStatus(account: ChannelRef, state: ChannelAccount): Promise<void>;
   channelDelivered(account: ChannelRef, report: DeliveryReport): Promise<void>;
 }

@@ -1,11 +1,9 @@
 /** /health after a restart. A file of its own, because only the first /health of a runtime has this effect. */
-import { createExecutionContext, reset } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import { parts } from "../../src/app/compose.ts";
-import { GatewayEntrypoint } from "../../src/app/gateway-service.ts";
-import { client, eventually, fakeSessions, fetchWorker, seed } from "../support/gateway.ts";
+import { channelEntrypoint, client, eventually, fakeSessions, fetchWorker, seed } from "../support/gateway.ts";
 
 beforeEach(async () => {
   await reset();
@@ -29,9 +27,8 @@ test("[D6][P12] only the first /health of a runtime resumes interrupted conversa
           },
         } as unknown as ChannelService),
   );
-  const entrypoint = new GatewayEntrypoint(createExecutionContext(), env);
   for (const channel of ["broken", "gone", "test"])
-    await entrypoint.status({
+    await channelEntrypoint(channel).status({
       account: { channel, accountId: "default" },
       state: { accountId: "default", connected: true, authenticated: true },
     });

@@ -7,6 +7,7 @@ import type { EventName, MethodName } from "../../../protocol/gen/methods.ts";
 import type { Env } from "../../src/platform/env.ts";
 import type { Gateway } from "../../src/app/gateway-do.ts";
 import { parts } from "../../src/app/compose.ts";
+import { type ChannelProps, GatewayEntrypoint } from "../../src/app/gateway-service.ts";
 import { Tokens } from "../../src/kernel/token-store.ts";
 import worker from "../../src/app/worker.ts";
 import type { GatewayPort } from "../../src/ports/gateway.ts";
@@ -16,6 +17,12 @@ import type { SessionPort } from "../../src/ports/session.ts";
 export const port = (): GatewayPort => gateway();
 export const gateway = (): DurableObjectStub<Gateway> => env.GATEWAY.getByName("singleton");
 
+/** The entrypoint for channels, over a binding of this channel. */
+export function channelEntrypoint(channel: string | undefined = "test"): GatewayEntrypoint {
+  const props: ChannelProps = channel === undefined ? {} : { channel };
+  const ctx = Object.defineProperty(createExecutionContext(), "props", { value: props }) as ExecutionContext<ChannelProps>;
+  return new GatewayEntrypoint(ctx, env);
+}
 /** The clock of tests: so far ahead that alarms fire only when a test fires them. */
 export const FAR = Date.UTC(2100, 0, 1);
 /** Waits until `check` passes; at the deadline it fails with the last failure. */

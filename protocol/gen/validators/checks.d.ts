@@ -37,6 +37,7 @@ import type {
   ChannelConfig,
   ChannelDone,
   ChannelEntry,
+  ChannelFileRead,
   ChannelGap,
   ChannelInbound,
   ChannelInboundOutcome,
@@ -327,6 +328,7 @@ export function checkChannelCapabilities(value: unknown): value is ChannelCapabi
 export function checkChannelConfig(value: unknown): value is ChannelConfig;
 export function checkChannelDone(value: unknown): value is ChannelDone;
 export function checkChannelEntry(value: unknown): value is ChannelEntry;
+export function checkChannelFileRead(value: unknown): value is ChannelFileRead;
 export function checkChannelGap(value: unknown): value is ChannelGap;
 export function checkChannelInbound(value: unknown): value is ChannelInbound;
 export function checkChannelInboundOutcome(value: unknown): value is ChannelInboundOutcome;

@@ -32,7 +32,8 @@ export interface AccessInput {
 
 export function accessOf({ channel, inbound, config, known }: AccessInput): Access {
   const { peer } = inbound;
-  if (inbound.fromOwner === true && peer.kind === "dm") return allow("owner");
+  // A channel's word alone makes no one the owner.
+  if (claimsOwner(inbound) && config.selfChat === true) return allow("owner");
   const senderId = senderIdOf(inbound);
   if (senderId === undefined) return { kind: "ignore", why: "no-sender" };
   const isBot = inbound.sender?.bot === true;
@@ -48,6 +49,9 @@ export const namedOnly = (config: ChannelConfig): ChannelConfig => ({
   dmPolicy: "allowlist",
   allowFrom: (config.allowFrom ?? []).filter((entry) => entry !== "*"),
 });
+
+/** The channel says that this is the chat of its account with itself. */
+export const claimsOwner = ({ fromOwner, peer }: ChannelInbound): boolean => fromOwner === true && peer.kind === "dm";
 
 const allow = (role: PairRole) => ({ kind: "allow", role, speaker: role }) as const;
 

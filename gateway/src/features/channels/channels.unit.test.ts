@@ -46,7 +46,14 @@ const rows: readonly (readonly [what: string, inbound: ChannelInbound, config: C
   ["an exact id is allowed by it", dm(LID), { allowFrom: [LID] }, undefined, "guest"],
   ["the owner by configuration", dm(PHONE, { senderIds: { phone: "+15551234567" } }), { owners: ["+15551234567"] }, undefined, "owner"],
   ["the configuration's owner was once turned away", dm(PHONE), { owners: [PHONE] }, "rejected", "owner"],
-  ["the chat with oneself is the owner's", dm(PHONE, { fromOwner: true }), { dmPolicy: "allowlist" }, undefined, "owner"],
+  [
+    "[CH24] the chat of the account with itself is the owner's where that is configured",
+    dm(PHONE, { fromOwner: true }),
+    { dmPolicy: "allowlist", selfChat: true },
+    undefined,
+    "owner",
+  ],
+  ["[F12] [CH24] a channel's word alone makes no one the owner", dm(PHONE, { fromOwner: true }), {}, undefined, "pair"],
   ["everybody may, by a star", dm(PHONE), { allowFrom: ["*"] }, undefined, "guest"],
   ["[S6] a group without a mention", group("g1", PHONE), {}, "owner", "not-mentioned"],
   ["[S8] a mention by the owner: the others are listening", group("g1", PHONE, { wasMentioned: true }), {}, "owner", "guest"],
@@ -75,7 +82,13 @@ const rows: readonly (readonly [what: string, inbound: ChannelInbound, config: C
     undefined,
     "not-allowed",
   ],
-  ["[X15] fromOwner means nothing in a group", group("g1", PHONE, { fromOwner: true, wasMentioned: true }), {}, undefined, "not-allowed"],
+  [
+    "[X15] fromOwner means nothing in a group",
+    group("g1", PHONE, { fromOwner: true, wasMentioned: true }),
+    { selfChat: true },
+    undefined,
+    "not-allowed",
+  ],
 ];
 for (const [what, inbound, config, known, expected] of rows) test(what, () => assert.equal(said(ask(inbound, config, known)), expected));
 

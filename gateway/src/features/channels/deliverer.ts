@@ -65,7 +65,7 @@ export class Deliverer {
     const service = this.#ports.service(channel);
     if (!service) return fail("channel.unknown", `There is no channel ${channel} here any more.`);
     this.#ports.ensureArmed();
-    const isNew = deliveries.begin(message.deliveryId, channel, accountId, message.peer, now());
+    const isNew = deliveries.begin(message, channel, accountId, now());
     const result = await service.send({ accountId, message });
     // For a duplicate the channel may have reported the end before, and it reports only once. A retryable refusal is not an end.
     const over = result.status === "refused" ? !result.retryable : result.duplicate === true;
@@ -96,7 +96,9 @@ export class Deliverer {
 
   /** Durable when it returns; people are told right after, or when the alarm tries again. */
   delivered({ channel, accountId }: ChannelRef, { state, deliveryId, error }: DeliveryReport): void {
-    const { deliveries } = this.#ports;
+    const { deliveries, log } = this.#ports;
+    if (deliveries.isOfAnother(deliveryId, channel, accountId))
+      return log.warn("report_of_another_channel", { channel, delivery: deliveryId });
     if (state === "sent") deliveries.arrived(deliveryId);
     else this.#undelivered({ id: deliveryId, channel, accountId, state, ...(error === undefined ? {} : { error }) });
   }

@@ -2,7 +2,7 @@
  * Stores each delivery from before a channel is asked to take it until the channel reports its end; failed deliveries and unknown
  * outcomes are kept for 30 days (promises P9, P10; gateway rules CH16-CH18). Never the text of a message.
  */
-import type { DeliveryProblem, DeliveryState, Peer } from "../../../../protocol/gen/types.ts";
+import type { DeliveryProblem, DeliveryState, OutboundMessage, Peer } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 
 type Row = {
@@ -18,6 +18,7 @@ type Row = {
 /** Who was told of a problem: no one (0), the conversation (1), the owner too (2). */
 const UNTOLD = 0;
 const NOTED = 1;
+type Outgoing = Pick<OutboundMessage, "deliveryId" | "peer" | "media">;
 export interface Delivery {
   readonly id: string;
   readonly channel: string;
@@ -44,17 +45,35 @@ export class Deliveries {
   }
 
   /** Call it before the channel is asked. False: the delivery is known already, and nothing changed. */
-  begin(id: string, channel: string, accountId: string, peer: Peer, now: number): boolean {
+  begin({ deliveryId: id, peer, media = [] }: Outgoing, channel: string, accountId: string, now: number): boolean {
     const made = one(
       this.#db.sql,
-      "INSERT INTO deliveries(id, channel, account, peer, state, error, at, told) VALUES(?, ?, ?, ?, 'queued', NULL, ?, 0) ON CONFLICT(id) DO NOTHING RETURNING 1 AS made",
+      "INSERT INTO deliveries(id, channel, account, peer, state, error, at, told, files) VALUES(?, ?, ?, ?, 'queued', NULL, ?, 0, ?) ON CONFLICT(id) DO NOTHING RETURNING 1 AS made",
       id,
       channel,
       accountId,
       JSON.stringify(peer),
       now,
+      JSON.stringify(media.flatMap(({ r2Key }) => r2Key ?? [])),
     );
     return made !== undefined;
+  }
+  /** Keys of the files of a delivery of this account. Undefined: there is no such delivery. `unknown`: it is of an earlier version. */
+  filesOf(id: string, channel: string, accountId: string): readonly string[] | "unknown" | undefined {
+    const row = one<{ files: string | null }>(
+      this.#db.sql,
+      "SELECT files FROM deliveries WHERE id = ? AND channel = ? AND account = ?",
+      id,
+      channel,
+      accountId,
+    );
+    if (row === undefined) return undefined;
+    return row.files === null ? "unknown" : (JSON.parse(row.files) as string[]);
+  }
+  /** Another channel or account has this delivery. */
+  isOfAnother(id: string, channel: string, accountId: string): boolean {
+    const row = one<{ channel: string; account: string }>(this.#db.sql, "SELECT channel, account FROM deliveries WHERE id = ?", id);
+    return row !== undefined && (row.channel !== channel || row.account !== accountId);
   }
   arrived(id: string): void {
     run(this.#db.sql, "DELETE FROM deliveries WHERE id = ?", id);

@@ -2,7 +2,7 @@
  * Accepts each message of a platform once and hands it to its session (promises P2, P3, S6-S8). A repeated call gets the same answer.
  * `access.ts` decides who may write; the stores hold the durable data.
  */
-import { sentence } from "../../ports/result.ts";
+import { type Result, sentence } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type {
@@ -14,10 +14,12 @@ import type {
   PairRole,
   Unanswered,
 } from "../../../../protocol/gen/types.ts";
-import { type Access, accessOf, senderIdOf } from "./access.ts";
+import { type Access, accessOf, claimsOwner, senderIdOf } from "./access.ts";
+import { refOfDelivery } from "./delivery-ids.ts";
 import { unansweredWhy } from "./attention.ts";
 import { cleanName, envelope, hasHead } from "./envelope.ts";
 import { gapText } from "./undelivered.ts";
+import { isOwnKey } from "../../storage/keys.ts";
 import { keyFor } from "../../storage/media-names.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
@@ -120,9 +122,10 @@ export class ChannelHub {
 
   // ---------------------------------------------------------------- from channels
 
-  async inbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome> {
+  async inbound(account: ChannelRef, given: ChannelInbound): Promise<ChannelInboundOutcome> {
     const { channels, now } = this.#ports;
     const ref = checkedRef(account);
+    const inbound = this.#believed(ref, given);
     const key = await this.#key(ref, inbound);
     const known = channels.taken(key);
     // The same answer again, with its replies: each has a delivery id, so the channel sends it once.
@@ -138,10 +141,11 @@ export class ChannelHub {
   /** Where a file of a message is stored; undefined: it is not wanted. */
   async mediaKey(
     account: ChannelRef,
-    inbound: ChannelInbound,
+    given: ChannelInbound,
     file: { readonly mimeType: string; readonly index: number },
   ): Promise<string | undefined> {
     const ref = checkedRef(account);
+    const inbound = this.#believed(ref, given);
     const access = this.#access(ref, inbound);
     if (access.kind !== "allow") return undefined;
     const destination = this.#router.destinationOf(ref, inbound, access.role);
@@ -152,6 +156,38 @@ export class ChannelHub {
     // Files of a message that will be refused are not stored for it.
     if (isOver && channels.taken(messageId) === undefined) return undefined;
     return keyFor(destination.value.key, { kind: "message", messageId, index: file.index }, file.mimeType);
+  }
+
+  /** The file belongs to a delivery that was given to this account. */
+  async mayRead(account: ChannelRef, deliveryId: string, r2Key: string): Promise<boolean> {
+    const { deliveries, sessions, audit } = this.#ports;
+    const { channel, accountId } = checkedRef(account);
+    const files = deliveries.filesOf(deliveryId, channel, accountId);
+    // A delivery of an earlier version has no list: its files are of the conversation that it came from.
+    const session = files === "unknown" ? sessions.keyOf(refOfDelivery(deliveryId) ?? "") : undefined;
+    if (files === "unknown" ? session !== undefined && isOwnKey(session, r2Key) : files?.includes(r2Key) === true) return true;
+    await audit.append({ actor: `channel:${channel}`, action: "channel.file", target: r2Key, decision: "denied" });
+    return false;
+  }
+  /** A Worker claimed to be a channel that its binding does not name. */
+  async refused(channel: string | undefined, claimed: string): Promise<void> {
+    this.#ports.log.warn("channel_refused", { channel: channel ?? "" });
+    await this.#ports.audit.append({
+      actor: channel === undefined ? "channel" : `channel:${channel}`,
+      action: "channel.claim",
+      target: claimed,
+      decision: "denied",
+    });
+  }
+  /** Without the claim to be the owner, unless the configuration lets this channel make it. */
+  #believed({ channel }: ChannelRef, inbound: ChannelInbound): ChannelInbound {
+    if (inbound.fromOwner === undefined || this.#configOf(channel).selfChat === true) return inbound;
+    const { fromOwner: _, ...rest } = inbound;
+    if (claimsOwner(inbound)) {
+      const entry = { actor: `channel:${channel}`, action: "channel.from_owner", target: inbound.peer.id, decision: "denied" } as const;
+      this.#ports.background("audit_claim", this.#ports.audit.append(entry));
+    }
+    return rest;
   }
 
   /** Tells the owner of a gap before it stores the state: when this fails, the channel reports again, and the owner is told then. */
@@ -334,6 +370,12 @@ export class ChannelHub {
 
   // ---------------------------------------------------------------- for the owner
 
+  /** The owner lets the chat of this channel's account with itself be theirs, or not any more. */
+  declareSelfChat(channel: string, isOwners: boolean): Result<unknown> {
+    const { config } = this.#ports;
+    const before = this.#configOf(channel).selfChat === true;
+    return before === isOwners ? { ok: true, value: undefined } : config.set(`channels.${channel}.selfChat`, isOwners);
+  }
   service(channel: string): ChannelService | undefined {
     return this.#ports.service(channel);
   }

@@ -10,7 +10,7 @@ import { Channels } from "./account-store.ts";
 import { Deliveries } from "./delivery-store.ts";
 import { ChannelHub } from "./hub.ts";
 import { channelMethods } from "./methods.ts";
-import { CHANNEL_HISTORY } from "./migrations.ts";
+import { CHANNEL_HISTORY, CHANNEL_MIGRATIONS } from "./migrations.ts";
 import { Pairings } from "./pairing-store.ts";
 import { Peers } from "./peer-store.ts";
 import { CHANNEL_TOOLS } from "./tools.ts";
@@ -27,6 +27,8 @@ export interface ChannelPorts
 export interface ChannelsRpc {
   readonly inbound: ChannelPort["channelInbound"];
   readonly mediaKey: ChannelPort["channelMediaKey"];
+  readonly mayRead: ChannelPort["channelMayRead"];
+  readonly refused: ChannelPort["channelRefused"];
   readonly status: ChannelPort["channelStatus"];
   delivered(account: ChannelRef, report: DeliveryReport): void;
   reply(call: ReplyCall): Promise<Result<void>>;
@@ -37,6 +39,7 @@ export interface ChannelsRpc {
 export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channelsRpc: ChannelsRpc }> = {
   name: "channels",
   history: CHANNEL_HISTORY,
+  migrations: CHANNEL_MIGRATIONS,
   tools: CHANNEL_TOOLS,
   create(ports) {
     const { database, ids, log, background } = ports;
@@ -56,6 +59,8 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channel
         channelsRpc: {
           inbound: (account, inbound) => hub.inbound(account, inbound),
           mediaKey: (account, inbound, file) => hub.mediaKey(account, inbound, file),
+          mayRead: (account, deliveryId, r2Key) => hub.mayRead(account, deliveryId, r2Key),
+          refused: (channel, claimed) => hub.refused(channel, claimed),
           status: (account, state) => hub.status(account, state),
           delivered: (account, report) => hub.delivered(account, report),
           reply: (call) => hub.deliverer.reply(call),

@@ -71,8 +71,14 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
     },
     // A channel uses its service binding: over a socket the gateway could not send answers back to the platform.
     "channel.inbound": () => fail("channel.unknown", "Channels deliver messages over a service binding, not over a socket."),
-    "channel.start": (_caller, params) =>
-      change(params, ({ accountId, service }) => service.start({ accountId, config: params.config ?? {} })),
+    "channel.start": (_caller, params) => {
+      const selfChat = params.config?.["selfChat"];
+      const found = target(params);
+      // The owner's word, not the channel's: the gateway must know it too.
+      const declared = !found.ok || selfChat === undefined ? undefined : hub.declareSelfChat(found.value.channel, selfChat === true);
+      if (declared?.ok === false) return declared;
+      return change(params, ({ accountId, service }) => service.start({ accountId, config: params.config ?? {} }));
+    },
     "channel.stop": (_caller, params) => change(params, ({ accountId, service }) => service.stop({ accountId })),
     "channel.logout": (_caller, params) => change(params, ({ accountId, service }) => service.logout({ accountId })),
     "channel.status": async (_caller, params) => {

@@ -1,5 +1,6 @@
 /** Tables of the channels feature. Released migrations never change. */
 import type { HistoricalMigration } from "../../kernel/feature.ts";
+import type { Migration } from "../../platform/sql.ts";
 
 export const CHANNEL_HISTORY: readonly HistoricalMigration[] = [
   {
@@ -62,6 +63,16 @@ export const CHANNEL_HISTORY: readonly HistoricalMigration[] = [
     name: "channels: programs that write in a row",
     up: (sql) => {
       sql.exec("ALTER TABLE channel_peers ADD COLUMN bots INTEGER NOT NULL DEFAULT 0");
+    },
+  },
+];
+
+export const CHANNEL_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "files of deliveries",
+    up: (sql) => {
+      // A list of keys as JSON. NULL: from an earlier version, which did not store them.
+      sql.exec("ALTER TABLE deliveries ADD COLUMN files TEXT");
     },
   },
 ];

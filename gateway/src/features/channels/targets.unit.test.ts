@@ -37,7 +37,7 @@ const rows: readonly (readonly [
     true,
   ],
   ["digits in an id are no number", { kind: "dm", id: "15551234567" }, undefined, { allowFrom: ["+15551234567"] }, undefined, false],
-  ["the account's chat with itself", ANNA, wrote("anna", { self: true }), { dmPolicy: "allowlist" }, undefined, true],
+  ["the account's chat with itself", ANNA, wrote("anna", { self: true }), { dmPolicy: "allowlist", selfChat: true }, undefined, true],
   ["a group that it talks in", GROUP, wrote("bob"), {}, undefined, true],
   ["a group that it was never in", GROUP, undefined, {}, undefined, false],
   ["groups are off now", GROUP, wrote("bob"), { groups: "off" }, undefined, false],

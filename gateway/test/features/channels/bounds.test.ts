@@ -1,13 +1,11 @@
 /** Bounds on what strangers and guests can store, and held messages that do not block others. The platform is a fake service. */
-import { createExecutionContext, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelInbound, ChannelInboundOutcome, ChannelSendResult } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
-import { GatewayEntrypoint } from "../../../src/app/gateway-service.ts";
 import type { SessionSend } from "../../../src/ports/session.ts";
-import { client, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { channelEntrypoint, client, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
 
 const ACCOUNT = { channel: "test", accountId: "default" };
 let owner: Peer;
@@ -35,7 +33,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const entrypoint = (): GatewayEntrypoint => new GatewayEntrypoint(createExecutionContext(), env);
+const entrypoint = channelEntrypoint;
 const take = (inbound: ChannelInbound): Promise<ChannelInboundOutcome> => entrypoint().inbound({ account: ACCOUNT, inbound });
 let serial = 0;
 const dm = (sender: string, text: string): ChannelInbound => ({

@@ -1,13 +1,11 @@
 /** Inbound messages at the gateway: access, choice of the session, duplicates, and what people are told. The channel is a fake service. */
-import { createExecutionContext, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
-import { GatewayEntrypoint } from "../../../src/app/gateway-service.ts";
 import type { SessionSend } from "../../../src/ports/session.ts";
-import { client, eventually, FAR, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { channelEntrypoint, client, eventually, FAR, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
 
 const ACCOUNT = { channel: "test", accountId: "default" };
 const state = (accountId: string): ChannelAccount => ({ accountId, connected: true, authenticated: true });
@@ -53,7 +51,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const entrypoint = (): GatewayEntrypoint => new GatewayEntrypoint(createExecutionContext(), env);
+const entrypoint = channelEntrypoint;
 const take = (inbound: ChannelInbound, account = ACCOUNT): Promise<ChannelInboundOutcome> => entrypoint().inbound({ account, inbound });
 let serial = 0;
 const dm = (sender: string, text: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
@@ -202,8 +200,10 @@ describe("pairing and access", () => {
   });
 
   test("no channel may be called cli or have an invalid name", async () => {
-    await expect(take(dm("me", "hi"), { channel: "cli", accountId: "default" })).rejects.toThrow(/no such channel/);
-    await expect(take(dm("me", "hi"), { channel: "../x", accountId: "default" })).rejects.toThrow(/no such channel/);
+    const over = (channel: string) =>
+      channelEntrypoint(channel).inbound({ account: { channel, accountId: "default" }, inbound: dm("me", "hi") });
+    await expect(over("cli")).rejects.toThrow(/no such channel/);
+    await expect(over("../x")).rejects.toThrow(/no such channel/);
     await expect(entrypoint().inbound({ account: ACCOUNT } as never)).rejects.toThrow(/GatewayServiceInboundParams/);
   });
 });

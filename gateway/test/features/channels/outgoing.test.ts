@@ -1,15 +1,14 @@
 /** Messages that the agent starts itself: their destination, that each is sent once, and which session records them. The channel is a fake service. */
-import { createExecutionContext, reset } from "cloudflare:test";
+import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelInbound, ChannelSendResult, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
-import { GatewayEntrypoint } from "../../../src/app/gateway-service.ts";
 import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
 import type { SessionIdentity, SessionSend } from "../../../src/ports/session.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
-import { client, fakeSessions, type Peer, port, seed } from "../../support/gateway.ts";
+import { channelEntrypoint, client, fakeSessions, type Peer, port, seed } from "../../support/gateway.ts";
 
 let sent: { accountId: string; message: OutboundMessage }[];
 let answer: ChannelSendResult;
@@ -39,7 +38,7 @@ afterEach(() => {
 
 let serial = 0;
 const hears = (peer: ChannelInbound["peer"], sender: string, accountId = "default") =>
-  new GatewayEntrypoint(createExecutionContext(), env).inbound({
+  channelEntrypoint().inbound({
     account: { channel: "test", accountId },
     inbound: {
       peer,

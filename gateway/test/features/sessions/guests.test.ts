@@ -1,13 +1,11 @@
 /** Session ownership, which never changes, and what sessions that are not the owner's may use. The platform is a fake service. */
-import { createExecutionContext, evictDurableObject, reset } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { evictDurableObject, reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelInbound, ChannelInboundOutcome } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
-import { GatewayEntrypoint } from "../../../src/app/gateway-service.ts";
 import type { SearchRequest } from "../../../src/ports/search.ts";
 import type { SessionIdentity, SessionSend } from "../../../src/ports/session.ts";
-import { client, fakeSessions, gateway, node, type Peer, port, seed } from "../../support/gateway.ts";
+import { channelEntrypoint, client, fakeSessions, gateway, node, type Peer, port, seed } from "../../support/gateway.ts";
 
 let sessions: ReturnType<typeof fakeSessions>;
 let owner: Peer;
@@ -30,7 +28,7 @@ const dm = (sender: string, more: Partial<ChannelInbound> = {}): ChannelInbound 
   ...more,
 });
 const take = (inbound: ChannelInbound, channel = "test"): Promise<ChannelInboundOutcome> =>
-  new GatewayEntrypoint(createExecutionContext(), env).inbound({ account: { channel, accountId: "default" }, inbound });
+  channelEntrypoint(channel).inbound({ account: { channel, accountId: "default" }, inbound });
 const configure = (path: string, value: unknown) => owner.ok("config.set", { path, value });
 const identities = (): SessionIdentity[] => sessions.of("send").map(({ args }) => (args[0] as SessionSend).identity);
 const last = (): SessionIdentity | undefined => identities().at(-1);
