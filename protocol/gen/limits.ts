@@ -116,7 +116,7 @@ export const LIMITS = {
   pairNoticeMs: 3600000,
   /** A pairing request that is not approved in this time is deleted with its messages. */
   pairWaitMs: 604800000,
-  /** Pending pairing requests; further unknown senders get no answer. */
+  /** Pending pairing requests of one channel; a further one replaces the oldest. */
   pairsWaiting: 100,
   /** Both ends of a link send something at least this often; two misses close it. */
   pingIntervalMs: 20000,
@@ -180,11 +180,13 @@ export const LIMITS = {
   unauthSocketsPerAddress: 8,
   /** Earlier versions of a workspace file that are kept. */
   versionsKept: 30,
+  /** Time for the body of a request to a channel to arrive. */
+  webhookBodyMs: 5000,
   /** Largest body of a request to a channel. */
   webhookBytes: 1048576,
   /** Time for a channel to answer a request. */
   webhookMs: 30000,
-  /** Requests to channels at once; more are answered 429. */
+  /** Requests to one channel at once; more are answered 429. */
   webhooksAtOnce: 32,
   /** Largest workspace file that the wire or a native tool may write. */
   workspaceFileBytes: 1048576,

@@ -143,7 +143,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "f2deab8f518ade18";
+export const PROTOCOL_FINGERPRINT = "c5e519440b677703";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

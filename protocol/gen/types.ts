@@ -312,6 +312,8 @@ export type ChannelCapabilities = {
   /** 1 to 1000000. */
   maxTextChars: number;
   webhooks?: boolean;
+  /** At most 64 characters. */
+  signatureHeader?: string;
 };
 
 /** Who may write to the agent on a channel, and which of your tools they may use. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everyone who may write on the channel can make the agent use these tools of your machines. Without it only you can. */

@@ -65,6 +65,8 @@ export const ChannelCapabilities = struct("ChannelCapabilities", "Capabilities o
   maxTextChars: t.int(1, 1000000),
   /** The platform sends HTTP requests: the gateway forwards requests for `/channels/{name}/`. */
   webhooks: t.optional(t.bool()),
+  /** The header of the platform's signature: requests without it are refused before their body is read. */
+  signatureHeader: t.optional(t.string(64, { minLength: 1 })),
 });
 /** Only the channel knows which of its senders' ids are phone numbers (promises X15). */
 export const SenderIds = struct("SenderIds", "Other ids of the same sender, as the platform reports them.", {

@@ -27,7 +27,13 @@ export type Kept = Readonly<{ n: number; id: string; to: string; text: string }>
 const KEPT = 1000;
 const FETCHED_AT_ONCE = 100;
 const none = { media: false, reactions: false, typing: false, replies: false, edits: false, buttons: false, login: false };
-const CAPABILITIES: ChannelCapabilities = { ...none, webhooks: true, peerKinds: ["dm", "group"], maxTextChars: 4000 };
+const CAPABILITIES: ChannelCapabilities = {
+  ...none,
+  webhooks: true,
+  signatureHeader: "X-Signature",
+  peerKinds: ["dm", "group"],
+  maxTextChars: 4000,
+};
 
 /** The settings, or a text that says what is wrong. */
 export function readSettings({ secret, callbackUrl }: Readonly<Record<string, unknown>>): Settings | string {

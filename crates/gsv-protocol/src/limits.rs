@@ -173,7 +173,7 @@ pub const PAIR_NOTICE_MS: u64 = 3_600_000;
 /// A pairing request that is not approved in this time is deleted with its messages.
 pub const PAIR_WAIT_MS: u64 = 604_800_000;
 
-/// Pending pairing requests; further unknown senders get no answer.
+/// Pending pairing requests of one channel; a further one replaces the oldest.
 pub const PAIRS_WAITING: u64 = 100;
 
 /// Both ends of a link send something at least this often; two misses close it.
@@ -269,13 +269,16 @@ pub const UNAUTH_SOCKETS_PER_ADDRESS: u64 = 8;
 /// Earlier versions of a workspace file that are kept.
 pub const VERSIONS_KEPT: u64 = 30;
 
+/// Time for the body of a request to a channel to arrive.
+pub const WEBHOOK_BODY_MS: u64 = 5_000;
+
 /// Largest body of a request to a channel.
 pub const WEBHOOK_BYTES: u64 = 1_048_576;
 
 /// Time for a channel to answer a request.
 pub const WEBHOOK_MS: u64 = 30_000;
 
-/// Requests to channels at once; more are answered 429.
+/// Requests to one channel at once; more are answered 429.
 pub const WEBHOOKS_AT_ONCE: u64 = 32;
 
 /// Largest workspace file that the wire or a native tool may write.

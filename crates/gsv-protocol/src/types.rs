@@ -479,6 +479,9 @@ pub struct ChannelCapabilities {
     pub max_text_chars: u32,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub webhooks: Option<bool>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub signature_header: Option<String>,
 }
 
 /// Who may write to the agent on a channel, and which of your tools they may use. Careful with `guestTools` (such as `laptop__Read` or `laptop__*`): everyone who may write on the channel can make the agent use these tools of your machines. Without it only you can.

@@ -71,6 +71,6 @@ export interface ChannelPort {
 }
 /** A channel's Worker as the receiver of its platform's webhooks. */
 export interface WebhookChannel {
-  describe(params: object): Promise<{ readonly webhooks?: boolean }>;
+  describe(params: object): Promise<{ readonly webhooks?: boolean; readonly signatureHeader?: string }>;
   fetch(request: Request): Promise<Response>;
 }

@@ -17,6 +17,7 @@ interface Seen {
 }
 let seen: Seen[];
 let described: number;
+let signatureHeader: string | undefined;
 let answer: () => Response | Promise<Response>;
 let open: WebhookChannel;
 let closed: WebhookChannel;
@@ -26,11 +27,12 @@ beforeEach(async () => {
   fakeSessions();
   seen = [];
   described = 0;
+  signatureHeader = undefined;
   answer = () => Response.json({ accepted: true });
   const make = (webhooks: boolean | undefined): WebhookChannel => ({
     describe: async () => {
       described++;
-      return webhooks === undefined ? {} : { webhooks };
+      return webhooks === undefined ? {} : { webhooks, ...(signatureHeader === undefined ? {} : { signatureHeader }) };
     },
     fetch: async (request) => {
       seen.push({
@@ -201,4 +203,48 @@ test("[P19] the number of requests that wait for channels is bounded; the next r
   release();
   expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(waiting.map(() => 200));
   expect((await ask()).status).toBe(200);
+});
+
+test("[F18] a slow platform takes no other channel's requests, and an unsigned or slow body ends early", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const webhooks = new Webhooks(() => 0);
+    const slow = (): Promise<Response> =>
+      webhooks.respond(
+        new Request(`${AT}/hook/x`, { method: "POST", body: new ReadableStream({ pull: () => new Promise(() => {}) }) }),
+        () => open,
+      );
+    const waiting = Array.from({ length: LIMITS.webhooksAtOnce }, slow);
+    expect((await slow()).status).toBe(429);
+    expect((await webhooks.respond(new Request(`${AT}/other/x`, { method: "POST", body: "x" }), () => open)).status).toBe(200);
+    await vi.advanceTimersByTimeAsync(LIMITS.webhookBodyMs);
+    expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([408]));
+    expect(LIMITS.webhookBodyMs).toBeLessThan(LIMITS.webhookMs / 2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("[F18] a request without the signature header is refused before its body is read", async () => {
+  await seed();
+  signatureHeader = "X-Signature";
+  let read = 0;
+  const body = (): ReadableStream<Uint8Array> =>
+    new ReadableStream(
+      {
+        pull(controller) {
+          read++;
+          controller.enqueue(new Uint8Array(10));
+          controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  const webhooks = new Webhooks(() => 0);
+  const ask = (headers: Record<string, string>): Promise<Response> =>
+    webhooks.respond(new Request(`${AT}/hook/x`, { method: "POST", body: body(), headers }), () => open);
+  const refused = await ask({});
+  expect([refused.status, await reasonOf(refused), read, seen.length]).toEqual([401, "auth.required", 0, 0]);
+  expect((await ask({ "x-signature": "abc" })).status).toBe(200);
+  expect([read, seen.length]).toEqual([1, 1]);
 });

@@ -15,10 +15,18 @@ const DROPPED =
   /^(authorization|cookie|host|connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|forwarded|x-real-ip|(proxy|sec|cf)-.*)$/;
 const KEPT_OF_ANSWER = ["Content-Type", "Retry-After"] as const;
 
+/** What a channel says of itself. */
+interface Said {
+  readonly webhooks: boolean;
+  readonly signatureHeader?: string;
+}
+const HEADER = /^[A-Za-z0-9-]{1,64}$/;
+
 export class Webhooks {
   readonly #now: () => number;
-  readonly #said = new Map<string, { readonly webhooks: boolean; readonly until: number }>();
-  #open = 0;
+  readonly #said = new Map<string, Said & { readonly until: number }>();
+  /** Requests under way, by channel: a slow platform must not close the others. */
+  readonly #open = new Map<string, number>();
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -29,32 +37,41 @@ export class Webhooks {
     const channel = name === "" ? undefined : find(name);
     if (channel === undefined) return problemResponse("channel.unknown");
     if (isBrowser(request.headers)) return problemResponse("auth.origin", "Channels answer platforms, not pages in a browser.");
-    if (this.#open >= LIMITS.webhooksAtOnce) return problemResponse("limit.rate", "Too many requests to channels at once. Try again.");
-    this.#open++;
+    const open = this.#open.get(name) ?? 0;
+    if (open >= LIMITS.webhooksAtOnce) return problemResponse("limit.rate", "Too many requests to this channel at once. Try again.");
+    this.#open.set(name, open + 1);
     try {
-      if (!(await this.#takesWebhooks(name, channel))) return problemResponse("channel.unknown");
+      const { webhooks, signatureHeader } = await this.#saidOf(name, channel);
+      if (!webhooks) return problemResponse("channel.unknown");
       if (request.method !== "POST" && request.method !== "GET")
         return problemResponse("protocol.unsupported", "Channels take POST and GET.", 405);
-      const body = request.method === "GET" ? null : await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookMs);
+      if (signatureHeader !== undefined && !request.headers.has(signatureHeader))
+        return problemResponse("auth.required", `The header ${signatureHeader} with the platform's signature is missing.`);
+      const body = request.method === "GET" ? null : await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookBodyMs);
       if (body === "late") return problemResponse("protocol.unsupported", "The request did not arrive in time.", 408);
       if (body === "large")
         return problemResponse("protocol.too_large", `A request to a channel has at most ${LIMITS.webhookBytes} bytes.`);
       return await this.#ask(channel, new URL(path + url.search, "https://channel.invalid"), request, body);
     } finally {
-      this.#open--;
+      const left = (this.#open.get(name) ?? 1) - 1;
+      if (left > 0) this.#open.set(name, left);
+      else this.#open.delete(name);
     }
   }
 
-  async #takesWebhooks(name: string, channel: WebhookChannel): Promise<boolean> {
-    const said = this.#said.get(name);
-    if (said !== undefined && this.#now() < said.until) return said.webhooks;
-    const webhooks = await channel.describe({}).then(
-      (capabilities) => capabilities.webhooks === true,
+  async #saidOf(name: string, channel: WebhookChannel): Promise<Said> {
+    const known = this.#said.get(name);
+    if (known !== undefined && this.#now() < known.until) return known;
+    const said = await channel.describe({}).then(
+      ({ webhooks, signatureHeader }): Said => ({
+        webhooks: webhooks === true,
+        ...(typeof signatureHeader === "string" && HEADER.test(signatureHeader) ? { signatureHeader } : {}),
+      }),
       () => undefined,
     );
-    if (webhooks === undefined) return false;
-    this.#said.set(name, { webhooks, until: this.#now() + BELIEVED_MS });
-    return webhooks;
+    if (said === undefined) return { webhooks: false };
+    this.#said.set(name, { ...said, until: this.#now() + BELIEVED_MS });
+    return said;
   }
 
   async #ask(channel: WebhookChannel, url: URL, request: Request, body: Uint8Array<ArrayBuffer> | null): Promise<Response> {

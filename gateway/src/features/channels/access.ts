@@ -92,10 +92,14 @@ function roleOf(channel: string, senderId: string, inbound: ChannelInbound, conf
   const allowed = config.allowFrom ?? [];
   return allowed.includes("*") || is(allowed) ? "guest" : undefined;
 }
-/** An entry is an exact id of the platform, or a phone number with its plus. */
+/**
+ * An entry means one thing: with a plus a phone number, which only the platform's own word can match, otherwise an exact id. Before either
+ * may stand the channel's name and a colon. So an id that people choose freely cannot be spelled like an entry of another meaning.
+ */
 function names(entry: string, channel: string, senderId: string, { senderIds }: ChannelInbound): boolean {
-  if (entry === senderId || entry === `${channel}:${senderId}`) return true;
-  if (!entry.trim().startsWith("+") || senderIds?.phone === undefined) return false;
+  const meant = entry.startsWith(`${channel}:`) ? entry.slice(channel.length + 1) : entry;
+  if (!meant.trim().startsWith("+")) return meant === senderId;
+  if (senderIds?.phone === undefined) return false;
   const phone = phoneOf({ channel, id: senderId, phone: senderIds.phone });
-  return phone !== undefined && phone === e164(entry, "written");
+  return phone !== undefined && phone === e164(meant, "written");
 }

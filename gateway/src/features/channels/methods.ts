@@ -115,11 +115,11 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
     "pair.list": () => succeed({ pairs: Object.fromEntries(hub.waiting().map((pair) => [`${pair.channel}:${pair.senderId}`, pair])) }),
     "pair.approve": async ({ connection }, { channel, senderId, role = "guest" }) => {
       const done = await hub.pairing.approve(channel.toLowerCase(), senderId, role, `client:${connection.principal.id}`);
-      return done ? succeed({ approved: true, role, ...done }) : noRequest(senderId);
+      return typeof done === "object" ? succeed({ approved: true, role, ...done }) : noRequest(senderId, done);
     },
     "pair.reject": async ({ connection }, { channel, senderId }) => {
       const done = await hub.pairing.reject(channel.toLowerCase(), senderId, `client:${connection.principal.id}`);
-      return done ? succeed({ rejected: true, senderId: done.senderId }) : noRequest(senderId);
+      return typeof done === "object" ? succeed({ rejected: true, senderId: done.senderId }) : noRequest(senderId, done);
     },
   };
 }
@@ -131,4 +131,11 @@ const unreachable = (accountId: string, error: string): ChannelAccount => ({
   error,
   extra: { started: true },
 });
-const noRequest = (senderId: string) => fail("pair.not_found", `There is no pairing request from ${senderId}.`);
+const noRequest = (senderId: string, why: "ambiguous" | undefined) =>
+  why === "ambiguous"
+    ? fail(
+        "pair.not_found",
+        `${senderId} is the id of one sender and the code of another.`,
+        "Send code: and the code to name the second; reject one of them if you are not sure.",
+      )
+    : fail("pair.not_found", `There is no pairing request from ${senderId}.`);

@@ -19,6 +19,10 @@ type Row = {
   requested_at: number;
   noticed_at: number;
 };
+export interface Decided {
+  readonly senderId: string;
+  readonly senderName?: string;
+}
 export interface Held {
   readonly channel: string;
   readonly accountId: string;
@@ -29,6 +33,8 @@ const CODE_CHARACTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH = 6;
 const MAX_FIRST_CHARS = 1024;
 const MAX_HELD_BYTES = 65_536;
+/** Of all channels. */
+const MAX_LISTED = 1_000;
 const PRUNE_STEP = 20;
 
 export class Pairings {
@@ -57,8 +63,7 @@ export class Pairings {
       const { channel, accountId, inbound } = held;
       const known = one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, who.sender);
       if (!known) {
-        const waiting = one<{ n: number }>(sql, "SELECT count(*) AS n FROM pairs WHERE state = 'pending'")?.n ?? 0;
-        if (waiting >= LIMITS.pairsWaiting) return undefined;
+        this.#makeRoom(channel);
         run(
           sql,
           "INSERT INTO pairs VALUES(?, ?, ?, 'pending', ?, ?, ?, ?, ?, NULL)",
@@ -84,13 +89,28 @@ export class Pairings {
     });
   }
 
+  /** The oldest requests of the channel make way: otherwise strangers could close it for everyone else. */
+  #makeRoom(channel: string): void {
+    const { sql } = this.#db;
+    const old = all<{ sender: string }>(
+      sql,
+      "SELECT sender FROM pairs WHERE channel = ? AND state = 'pending' ORDER BY requested_at DESC, sender LIMIT -1 OFFSET ?",
+      channel,
+      LIMITS.pairsWaiting - 1,
+    );
+    for (const { sender } of old) {
+      run(sql, "DELETE FROM held WHERE channel = ? AND sender = ?", channel, sender);
+      run(sql, "DELETE FROM pairs WHERE channel = ? AND sender = ?", channel, sender);
+    }
+  }
+
   /** Pending requests, the oldest first. */
   pending(): readonly PendingPair[] {
     return all<Row & { waiting: number }>(
       this.#db.sql,
       `SELECT p.*, (SELECT count(*) FROM held h WHERE h.channel = p.channel AND h.sender = p.sender) AS waiting
        FROM pairs p WHERE p.state = 'pending' ORDER BY p.requested_at LIMIT ?`,
-      LIMITS.pairsWaiting,
+      MAX_LISTED,
     ).map((row) => ({
       channel: row.channel,
       senderId: row.sender,
@@ -102,33 +122,40 @@ export class Pairings {
     }));
   }
 
-  /** Approves the pairing request with this sender id or code. Undefined: there is none. */
-  approve(
-    channel: string,
-    senderOrCode: string,
-    role: PairRole,
-    now: number,
-  ): { readonly senderId: string; readonly senderName?: string } | undefined {
+  /** Approves the pairing request with this sender id, number or code. Undefined: there is none. `ambiguous`: there are several. */
+  approve(channel: string, senderOrCode: string, role: PairRole, now: number): Decided | "ambiguous" | undefined {
     return this.#decide(channel, senderOrCode, role, now);
   }
-  reject(channel: string, senderOrCode: string, now: number): { readonly senderId: string; readonly senderName?: string } | undefined {
+  reject(channel: string, senderOrCode: string, now: number): Decided | "ambiguous" | undefined {
     const row = this.#decide(channel, senderOrCode, "rejected", now);
-    if (row) run(this.#db.sql, "DELETE FROM held WHERE channel = ? AND sender = ?", channel, row.senderId);
+    if (row !== undefined && row !== "ambiguous")
+      run(this.#db.sql, "DELETE FROM held WHERE channel = ? AND sender = ?", channel, row.senderId);
     return row;
   }
-  #decide(channel: string, senderOrCode: string, state: PairRole | "rejected", now: number) {
+  #decide(channel: string, senderOrCode: string, state: PairRole | "rejected", now: number): Decided | "ambiguous" | undefined {
     const { sql } = this.#db;
     return this.#db.transactionSync(() => {
-      const row =
-        one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, senderOrCode) ??
-        this.#byPhone(channel, senderOrCode) ??
-        one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND code = ? AND state = 'pending'", channel, senderOrCode.toUpperCase());
+      const row = this.#find(channel, senderOrCode);
+      if (row === "ambiguous") return row;
       if (!row) return undefined;
       run(sql, "UPDATE pairs SET state = ?, decided_at = ? WHERE channel = ? AND sender = ?", state, now, channel, row.sender);
       return { senderId: row.sender, ...(row.name === null ? {} : { senderName: row.name }) };
     });
   }
 
+  /** By id, phone number or code. Senders choose ids on some platforms, so one text may fit several requests: then none is meant. */
+  #find(channel: string, written: string): Row | "ambiguous" | undefined {
+    const { sql } = this.#db;
+    const code = written.replace(/^code:/i, "").toUpperCase();
+    const byCode = one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND code = ? AND state = 'pending'", channel, code);
+    const found = [
+      one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, written),
+      this.#byPhone(channel, written),
+      byCode,
+    ].filter((row) => row !== undefined);
+    const [row] = found;
+    return new Set(found.map(({ sender }) => sender)).size > 1 ? "ambiguous" : row;
+  }
   /** The pending request of the sender whose platform says that they have this number. Two such senders: none of them is meant. */
   #byPhone(channel: string, written: string): Row | undefined {
     const number = written.trim().startsWith("+") ? e164(written, "written") : undefined;

@@ -33,7 +33,7 @@ export class Pairing {
   async approve(channel: string, senderOrCode: string, role: PairRole, actor: string) {
     const { pairings, audit, now, background } = this.#ports;
     const done = pairings.approve(channel, senderOrCode, role, now());
-    if (!done) return undefined;
+    if (done === undefined || done === "ambiguous") return done;
     await audit.append({ actor, action: "pair.approve", target: `${channel}:${done.senderId}`, decision: "allowed", detail: role });
     this.#triedAt = now();
     this.#tries = 0;
@@ -44,7 +44,8 @@ export class Pairing {
   async reject(channel: string, senderOrCode: string, actor: string) {
     const { pairings, audit, now } = this.#ports;
     const done = pairings.reject(channel, senderOrCode, now());
-    if (done) await audit.append({ actor, action: "pair.reject", target: `${channel}:${done.senderId}`, decision: "denied" });
+    if (done !== undefined && done !== "ambiguous")
+      await audit.append({ actor, action: "pair.reject", target: `${channel}:${done.senderId}`, decision: "denied" });
     return done;
   }
 

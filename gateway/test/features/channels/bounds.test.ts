@@ -1,6 +1,7 @@
 /** Bounds on what strangers and guests can store, and held messages that do not block others. The platform is a fake service. */
 import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelInbound, ChannelInboundOutcome, ChannelSendResult } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
@@ -58,6 +59,27 @@ test("[CH7][S6][P19] the stored messages of a stranger are bounded", async () =>
   for (let n = 0; n < 100; n++) expect((await take(dm("stranger", `message ${n}`))).outcome).toBe("held");
   expect([await count("held"), await count("pairs")]).toEqual([5, 1]);
   expect(await count("channel_inbox")).toBeLessThanOrEqual(6);
+});
+
+test("[F16] [CH7] strangers cannot close a channel: the oldest request makes way, and other channels keep theirs", async () => {
+  const pass = clock();
+  const other = (sender: string) =>
+    channelEntrypoint("other").inbound({ account: { channel: "other", accountId: "default" }, inbound: dm(sender, "hello") });
+  await other("friend-there");
+  pass(10);
+  for (let n = 0; n < LIMITS.pairsWaiting; n++) {
+    pass(10);
+    await take(dm(`flood-${n}`, "let me in"));
+  }
+  pass(10);
+  const late = await take(dm("friend", "it is me"));
+  expect([late.outcome, late.replies?.length]).toEqual(["held", 1]);
+  const { pairs } = await owner.ok<{ pairs: Record<string, unknown> }>("pair.list");
+  const names = Object.keys(pairs);
+  expect(names).toHaveLength(LIMITS.pairsWaiting + 1);
+  expect(names).toEqual(expect.arrayContaining(["test:friend", "other:friend-there", "test:flood-1"]));
+  expect(names).not.toContain("test:flood-0");
+  expect(await count("held")).toBe(LIMITS.pairsWaiting + 1);
 });
 
 test("[P19] a guest over the daily limit stores no files", async () => {

@@ -100,6 +100,30 @@ describe("[F12] [CH24] a channel's name is that of its binding", () => {
   });
 });
 
+describe("[F15] which person a text means", () => {
+  const claimTo = (id: string) => channelEntrypoint().inbound({ account: TEST, inbound: dm(id) });
+  const codes = async (): Promise<Record<string, { code: string }>> =>
+    (await owner.ok<{ pairs: Record<string, { code: string }> }>("pair.list")).pairs;
+
+  test("[CH1] an id that is chosen like an owner's entry is a stranger's", async () => {
+    await owner.ok("config.set", { path: "channels.test.owners", value: ["+31600000001", "test:alice"] });
+    for (const id of ["+31600000001", "test:alice"]) expect((await claimTo(id)).outcome, id).toBe("held");
+    expect(sessions.asked).toEqual([]);
+    expect((await claimTo("alice")).outcome).toBe("accepted");
+  });
+
+  test("a sender whose id is the code of another is not approved by it", async () => {
+    await claimTo("friend");
+    const code = (await codes())["test:friend"]?.code ?? "";
+    await claimTo(code);
+    const refused = await owner.refused("pair.approve", { channel: "test", senderId: code, role: "owner" });
+    expect(refused).toMatchObject({ reason: "pair.not_found", hint: expect.stringContaining("code:") });
+    expect(Object.keys(await codes()).toSorted()).toEqual([`test:${code}`, "test:friend"].toSorted());
+    expect(await owner.ok("pair.approve", { channel: "test", senderId: `code:${code}` })).toMatchObject({ senderId: "friend" });
+    expect(await owner.ok("pair.reject", { channel: "test", senderId: code })).toMatchObject({ senderId: code });
+  });
+});
+
 describe("[F12] [CH24] who is the owner is not the channel's word", () => {
   const claim = () => dm("attacker", { fromOwner: true });
 
