@@ -25,6 +25,10 @@ class NoSuchPeer extends Error {
 }
 const isOneOf = (value: number | undefined, ...values: readonly number[]): boolean => value !== undefined && values.includes(value);
 
+/** In a direct conversation only a command's own response: Discord removes those with the window, and the answer of a run must stay. */
+const repliesToCommand = ({ peer, kind }: Pick<OutboundPart, "peer" | "kind">): boolean =>
+  peer.kind !== "dm" || kind === undefined || kind === "notice";
+
 export interface SenderPorts {
   readonly host: PlatformHost;
   readonly run: <T>(request: (api: API) => Promise<T>) => Promise<T>;
@@ -78,7 +82,7 @@ export class Sender {
   }
   /** The destination: a command's answer slot, the live text to replace, or the channel. */
   async #targetOf(part: OutboundPart): Promise<Target> {
-    const interaction = interactionOf(part.replyToId);
+    const interaction = repliesToCommand(part) ? interactionOf(part.replyToId) : undefined;
     const token = await this.#ports.interactions.placeFor(interaction, part.partId);
     const applicationId = this.#ports.applicationId();
     const channelId = await this.#channelOf(part.peer);
@@ -161,7 +165,7 @@ export class Sender {
     nonce: string,
   ): Promise<string | undefined> {
     // A command's answer replaces its acknowledgement.
-    if (interactionOf(replyToId) !== undefined) return undefined;
+    if (peer.kind !== "dm" && interactionOf(replyToId) !== undefined) return undefined;
     const channelId = await this.#channelOf(peer);
     const shown = referenceOf(messageId);
     const { run } = this.#ports;

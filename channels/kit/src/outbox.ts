@@ -96,7 +96,7 @@ export class Outbox {
       return true;
     });
   }
-  #partsOf({ deliveryId, peer, text, media = [], actions = [], replyToId }: OutboundMessage): StoredPart[] {
+  #partsOf({ deliveryId, kind, peer, text, media = [], actions = [], replyToId }: OutboundMessage): StoredPart[] {
     const platform = this.#ports.platform();
     const { capabilities } = platform;
     const spoken = actions.length > 0 && !capabilities.buttons ? `${text}\n\n${actions.map(({ label }) => `- ${label}`).join("\n")}` : text;
@@ -110,6 +110,7 @@ export class Outbox {
       return {
         partId,
         nonce: nonceOf(partId),
+        kind,
         peer,
         ...body,
         ...(index === 0 && replyToId !== undefined ? { replyToId } : {}),

@@ -4,7 +4,7 @@
  * The kit owns everything durable and everything that is the same on all platforms: inbox, outbox, order, retries, splitting, marks,
  * repeated typing, the alarm. A platform owns its socket, its session and the translation of its messages.
  */
-import type { ChannelAccount, ChannelCapabilities, ChannelInbound, ChannelLogin, Peer } from "../../../protocol/gen/types.ts";
+import type { ChannelAccount, ChannelCapabilities, ChannelInbound, ChannelLogin, OutboundKind, Peer } from "../../../protocol/gen/types.ts";
 import type { OutboundBytes } from "../../../protocol/runtime/channel-files.ts";
 
 /** An outbound file. The gateway has its bytes: `PlatformHost.readFile`. */
@@ -26,6 +26,8 @@ export interface OutboundPart {
   readonly text: string;
   readonly file?: OutboundFile;
   readonly replyToId?: string;
+  /** Absent: stored by an earlier version. */
+  readonly kind?: OutboundKind;
   readonly actions?: readonly { readonly id: string; readonly label: string }[];
   /** The message that showed the answer while it was generated; this part replaces it by an edit. */
   readonly replaces?: string;

@@ -43,6 +43,8 @@ export interface SessionSend {
   readonly verbatim?: true;
   /** With `verbatim`: the bare text of a sender who may use commands. When it is a command, the command runs and the text is not sent. */
   readonly command?: string;
+  /** The command is of a guest, who may use `/help` and `/status` only. */
+  readonly byGuest?: true;
   /** The sender cannot correct the message: an unusable file becomes a note, and the rest is accepted. */
   readonly badFilesAsNotes?: true;
   /** No run answers the message; the model sees it with the next one. */

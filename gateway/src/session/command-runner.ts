@@ -5,7 +5,7 @@ import { resolveModelId } from "../models/resolve.ts";
 import { type Result, succeed } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
 import type { Applied } from "./apply.ts";
-import { type Command, HELP_TEXT, statusText } from "./commands.ts";
+import { type Command, GUEST_HELP_TEXT, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
 import type { Answer, EventBody } from "./machine/event.ts";
 import { activeRun, shownState } from "./machine/state.ts";
@@ -29,7 +29,7 @@ export class CommandRunner {
       this.#driver.apply(event, { key: `m:${input.messageId}`, birth: { identity: input.identity } });
     switch (command.name) {
       case "help":
-        return answered(HELP_TEXT);
+        return answered(input.byGuest === true ? GUEST_HELP_TEXT : HELP_TEXT);
       case "status":
         return answered(this.statusText(input));
       case "stop": {

@@ -39,6 +39,12 @@ export const HELP_TEXT = [
   "For one message only, inside it: /t:LEVEL, /m:PROVIDER/MODEL, /status",
 ].join("\n");
 
+export const GUEST_HELP_TEXT = [
+  "/status            what this conversation is doing",
+  "/help              this text",
+  "Everything else that you write goes to the assistant. Other commands are its owner's.",
+].join("\n");
+
 /** `current` is the present model, as far as it is known: an id without a provider may be its provider's. */
 export function parseMessage(raw: string, current?: ModelRef): Parsed {
   const command = parseCommand(raw.trim());

@@ -48,10 +48,18 @@ export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Re
   };
   return sized({ kind: "message", incoming, bytes: 0, status: parsed.status });
 }
-function parsedOf({ text, verbatim, command, quiet }: SessionSend, current: ModelRef | undefined): Parsed {
+/** The others are the owner's. */
+const GUEST_COMMANDS: ReadonlySet<string> = new Set<Command["name"]>(["help", "status"]);
+function parsedOf({ text, verbatim, command, quiet, byGuest }: SessionSend, current: ModelRef | undefined): Parsed {
   if (verbatim !== true && quiet !== true) return parseMessage(text, current);
-  const asked = command === undefined || quiet === true ? undefined : (unknownCommand(command) ?? parseMessage(command, current));
-  return asked?.kind === "command" || asked?.kind === "bad-command" ? asked : { kind: "message", text, directives: {}, status: false };
+  if (command === undefined || quiet === true) return { kind: "message", text, directives: {}, status: false };
+  const unknown = unknownCommand(command);
+  if (unknown !== undefined) return unknown;
+  const asked = parseMessage(command, current);
+  const name = asked.kind === "command" ? asked.command.name : asked.kind === "bad-command" ? asked.name : undefined;
+  if (byGuest === true && name !== undefined && !GUEST_COMMANDS.has(name))
+    return { kind: "bad-command", name, message: `Only the owner of this assistant can use /${name}.` };
+  return asked.kind === "command" || asked.kind === "bad-command" ? asked : { kind: "message", text, directives: {}, status: false };
 }
 function sized(message: IntakeMessage): Result<IntakeMessage> {
   const bytes = jsonBytes(message.incoming);

@@ -224,3 +224,43 @@ describe("[P7] an answer while it is generated", () => {
     await quiet(s);
   });
 });
+
+describe("[F50] commands of guests", () => {
+  const guest = (s: TestSession, id: string, command: string) =>
+    sessionPort(env, s.identity.key).send({
+      identity: s.identity,
+      messageId: id,
+      runId: `run-${id}`,
+      text: `[message] {"from":{"id":"anna"}}\n${command}`,
+      verbatim: true,
+      command,
+      byGuest: true,
+      origin: { kind: "channel", channel: "test", accountId: "default", senderId: "anna", role: "guest" },
+      reply: ROUTE,
+    });
+  it("`/help` and `/status` are for everyone; the rest is the owner's, says so and asks no model", async () => {
+    const stage = new Stage().open();
+    const s = newSession({ isOwnersSession: false });
+    expect(value(await guest(s, "a", "/help"))).toMatchObject({
+      status: "command",
+      response: expect.stringMatching(/^\/status .*\n\/help /),
+    });
+    expect(value(await guest(s, "b", "/status"))).toMatchObject({ status: "command", response: expect.stringContaining("Session:") });
+    for (const [id, command, name] of [
+      ["c", "/stop", "stop"],
+      ["d", "/reset", "reset"],
+      ["e", "/model openai/gpt-5", "model"],
+      ["f", "/t high", "think"],
+      ["g", "/compact x", "compact"],
+    ] as const)
+      expect(value(await guest(s, id, command)), command).toEqual({
+        status: "command",
+        command: name,
+        error: `Only the owner of this assistant can use /${name}.`,
+      });
+    expect(stage.calls).toEqual([]);
+    // Directives inside a guest's text are text.
+    await guest(s, "h", "hello /t:high");
+    expect(JSON.stringify((await stage.call(0)).request.messages)).toContain("hello /t:high");
+  });
+});

@@ -339,19 +339,19 @@ export class ChannelHub {
       channels.taken(await this.#key(ref, { ...inbound, message: { ...inbound.message, id: original } }))?.outcome?.outcome === "accepted";
     return unansweredWhy({ inbound, now: now(), knowsOriginal });
   }
-  /** Only the owner's messages can be commands, in groups too, so that `/stop` works where the run is. Text of others is never one. */
+  /** The owner's messages can be commands, in groups too, so that `/stop` works where the run is. Guests have `/help` and `/status`. */
   #textOf(
     { channel }: ChannelRef,
     inbound: ChannelInbound,
     { isOwner }: Destination,
     speaker: PairRole,
-  ): Pick<SessionSend, "text" | "verbatim" | "command"> {
+  ): Pick<SessionSend, "text" | "verbatim" | "command" | "byGuest"> {
     const text = envelope({ channel, inbound, isOwner, now: this.#ports.now() });
     const { message } = inbound;
     if (isOwner && !hasHead(text)) return { text };
-    // Quotes and forwarded text are never commands of the owner.
-    const commands = speaker === "owner" && message.forwarded !== true;
-    return { text, verbatim: true, ...(commands ? { command: withoutMention(inbound) } : {}) };
+    // Quotes and forwarded text are never commands.
+    if (message.forwarded === true) return { text, verbatim: true };
+    return { text, verbatim: true, command: withoutMention(inbound), ...(speaker === "owner" ? {} : { byGuest: true }) };
   }
 
   /** The message waits in the channel. */

@@ -29,7 +29,7 @@ export const notice = (key: string, { peer, message }: ChannelInbound, text: str
   replyToId: message.id,
 });
 export function routeOf({ channel, accountId }: ChannelRef, { peer, message }: ChannelInbound): ReplyRoute {
-  return { channel, accountId, peer, ...(peer.kind === "dm" ? {} : { replyToId: message.id }) };
+  return { channel, accountId, peer, replyToId: message.id };
 }
 export function originOf({ channel, accountId }: ChannelRef, inbound: ChannelInbound, role: PairRole): ChannelOrigin {
   const senderId = senderIdOf(inbound);

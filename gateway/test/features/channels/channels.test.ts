@@ -190,7 +190,8 @@ describe("pairing and access", () => {
     expect(mine?.text).toMatch(/^\[message\] \{.*"from":\{"id":"me"\}.*\}\n@ada \/reset$/);
     expect(mine?.reply).toMatchObject({ channel: "test", peer: { kind: "group", id: "g1" } });
     expect(hers).toMatchObject({ identity: { isOwnersSession: false }, verbatim: true });
-    expect(hers).not.toHaveProperty("command");
+    expect(hers).toMatchObject({ command: "/reset", byGuest: true });
+    expect(mine).not.toHaveProperty("byGuest");
   });
 
   test("[CH2][X7] the policy `open` makes guests, never the owner", async () => {
@@ -349,6 +350,12 @@ describe("one run, in the right session", () => {
     await configure("channels.test.allowFrom", ["anna"]);
     expect((await take(group("anna", "hi", { wasMentioned: true }))).sessionKey).toBe("agent:work:test:group:g1");
     expect((await take(dm("anna", "hi"))).sessionKey).toBe("agent:main:test:dm:friend");
+  });
+
+  test("[F49] an answer quotes its question, in direct conversations too", async () => {
+    const inbound = dm("me", "a question");
+    await take(inbound);
+    expect(handed()[0]?.reply).toMatchObject({ peer: { kind: "dm", id: "me" }, replyToId: inbound.message.id });
   });
 
   test("[CH8] only people with access get a storage key for their files", async () => {
