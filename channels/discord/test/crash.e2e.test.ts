@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { registerHooks } from "node:module";
 import { it } from "node:test";
 import type { ChannelInbound } from "../../../protocol/gen/types.ts";
-import { ALICE, DM, FakeDiscord } from "../../fakes/discord/fake-discord.ts";
+import { ALICE, DM, dmOf, FakeDiscord } from "../../fakes/discord/fake-discord.ts";
 import { Account } from "../../kit/src/account.ts";
 import type { Platform } from "../../kit/src/platform.ts";
 import { memoryDatabase } from "../../kit/test/world.ts";
@@ -193,6 +193,46 @@ async function history(dieIn: number, forgets: boolean): Promise<number> {
     await discord.close();
   }
 }
+
+it("[F73] [W25] a crash while messages are held: a stored event of another kind does not move the position past them", async () => {
+  const discord = await new FakeDiscord().listen();
+  const life = new Life(discord);
+  const bob = { ...ALICE, id: "400000000000000009", username: "bob", global_name: "Bob" };
+  try {
+    await life.begin();
+    await discord.until(
+      ({ kind, method, path }) => kind === "rest" && method === "PUT" && String(path).endsWith("/commands"),
+      "the session",
+    );
+    discord.say({ content: "m0" });
+    await settled(() => discord.sent(DM).length === 1, "the first answer");
+    life.end();
+    // The new session reads the history first, and messages wait for that. Bob's conversation is unknown: only the stream has his words.
+    discord.gateway.forgetSessions();
+    const release = discord.hold("^GET /channels/.*/messages");
+    await life.begin();
+    await discord.until(
+      ({ kind, method, path }) => kind === "rest" && method === "GET" && String(path).endsWith("/messages"),
+      "the history",
+    );
+    discord.say({ content: "from Bob", user: bob, channel: dmOf(bob.id) });
+    const { id } = discord.command("status");
+    await settled(() => life.accepted.has(`i:${id}`), "the command");
+    assert.equal(
+      [...life.accepted.values()].some(({ message }) => message.text === "from Bob"),
+      false,
+      "it must be held for this to prove anything",
+    );
+    life.end();
+    release();
+    await life.begin();
+    await settled(() => [...life.accepted.values()].some(({ message }) => message.text === "from Bob"), "Bob's message");
+    assert.equal(discord.sent(dmOf(bob.id)).length <= 1, true);
+  } finally {
+    await life.stop();
+    await discord.close();
+  }
+});
 
 for (const forgets of [false, true]) {
   const what = forgets ? "whose session is lost too" : "that ends at any write";

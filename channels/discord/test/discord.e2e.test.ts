@@ -203,14 +203,25 @@ describe("messages", { concurrency: 8 }, () => {
     assert.equal(count(bot, "gateway.identify"), 1);
   });
 
-  it("[P7] typing is shown, and a reaction marks a message as seen", async () => {
+  it("[P7] [F80] typing is shown and ended, and a reaction marks a message as seen", async () => {
     const bot = await (await world.bot("courtesy")).connected();
     bot.answer = () => ({ outcome: "accepted", reaction: "👀" });
-    bot.discord.say({ content: "are you there" });
-    await bot.discord.until(rest("PUT", /reactions\/%F0%9F%91%80\/@me$/), "the reaction");
+    const { id } = bot.discord.say({ content: "are you there" });
+    await bot.discord.until(rest("PUT", /reactions/), "the reaction");
+    const paths = (method: string, pattern: RegExp) =>
+      bot.discord.log
+        .filter((note) => note.kind === "rest" && note["method"] === method && pattern.test(String(note["path"])))
+        .map((note) => note["path"]);
+    assert.deepEqual(paths("PUT", /reactions/), [`/channels/${DM}/messages/${id}/reactions/%F0%9F%91%80/@me`]);
+    assert.deepEqual(paths("POST", /typing$/), []);
     await world.call("typing", { accountId: "courtesy", peer: alice, active: true });
     await bot.discord.until(rest("POST", /typing$/), "typing");
     await world.call("typing", { accountId: "courtesy", peer: alice, active: false });
+    // A repeated start is a new one only because the first has ended.
+    await world.call("typing", { accountId: "courtesy", peer: alice, active: true });
+    await world.until(() => (paths("POST", /typing$/).length === 2 ? true : undefined), "typing again");
+    await world.call("typing", { accountId: "courtesy", peer: alice, active: false });
+    assert.deepEqual(new Set(paths("POST", /typing$/)), new Set([`/channels/${DM}/typing`]));
   });
 });
 

@@ -341,8 +341,13 @@ describe("a linked account", () => {
     assert.equal(fake.noted("registering").length, logins);
   });
 
-  test("[P9] a phone that could not decrypt a message gets it again, also after a restart", async () => {
+  test("[P9] [F80] a phone that could not decrypt a message gets it again, also after a restart", async () => {
     const id = (await world.reported("d1")).messageIds?.[0] ?? "";
+    const before = fake.noted("flushed").length;
+    await world.kill();
+    await world.boot();
+    await world.startAccount();
+    await world.connected(before);
     const { copies } = await shown(ANN.pn, id);
     fake.askAgain(ANN.pn, id);
     await world.until("it comes again", () => fake.shown(ANN.pn).some((message) => message.id === id && message.copies > copies));
