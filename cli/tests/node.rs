@@ -20,9 +20,11 @@ fn a_node_creates_its_token_and_stores_only_that() {
     let gateway = FakeGateway::new();
     let home = Home::new();
     home.write_config(&format!("url = \"{}\"\n", gateway.url()));
+    let workspace = home.root().join("work");
+    fs::create_dir(&workspace).unwrap();
     let mut child = home
         .command()
-        .args(["node", "--id", "laptop", "--workspace", home.root().to_str().unwrap()])
+        .args(["node", "--id", "laptop", "--workspace", workspace.to_str().unwrap()])
         .env("GSV_TOKEN", TOKEN)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -64,6 +66,25 @@ fn a_node_creates_its_token_and_stores_only_that() {
     signal(&child, "-INT");
     drop(node);
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn f19_a_workspace_around_gsvs_own_folders_is_refused_before_a_token_is_made() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!("url = \"{}\"\ntoken = \"{TOKEN}\"\n", gateway.url()));
+    for workspace in [home.root(), home.config_file().parent().unwrap(), &home.state()] {
+        fs::create_dir_all(workspace).unwrap();
+        let run = home
+            .gsv(["node", "--id", "laptop", "--workspace", workspace.to_str().unwrap()])
+            .failed(2);
+        assert!(
+            run.stderr.contains("overlap") && run.stderr.contains("--workspace"),
+            "{}",
+            run.stderr
+        );
+    }
+    assert!(!fs::read_to_string(home.config_file()).unwrap().contains("laptop"));
 }
 
 #[test]

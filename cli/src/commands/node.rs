@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gsv_node::{Level, NodeConfig, Status, Supervisor};
+use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor, check_workspace};
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{TokensCreate, TokensList};
 use gsv_protocol::types::{TokenKind, TokensCreateParams, TokensCreateResult};
@@ -45,8 +45,10 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
         )
     })?;
     let workspace = workspace(args.workspace.or_else(|| stored(Key::NodeWorkspace).map(PathBuf::from)))?;
+    let (home, config_dir) = (paths::state_dir()?, paths::config_dir()?);
+    let private = vec![home.clone(), config_dir];
+    check_workspace(&workspace, &private).map_err(|error| fatal(&error))?;
     let url = find_url(&context.global, &config)?;
-    let home = paths::state_dir()?;
     let state_dir = home.join("node").join(&id);
     for dir in [&home, &home.join("node"), &state_dir] {
         paths::ensure_private_dir(dir)?;
@@ -68,6 +70,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
             program: exe,
             args: vec![OsString::from(SUPERVISE)],
         },
+        private,
         ..NodeConfig::new(id, url, workspace, state_dir)
     };
     let signals = Signals::listen()?;
@@ -77,7 +80,11 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
         signals.shutdown(),
     )
     .await;
-    ended.map_err(|error| Failure::new(Exit::from_code(error.exit_status()), error.to_string(), ""))
+    ended.map_err(|error| fatal(&error))
+}
+
+fn fatal(error: &NodeError) -> Failure {
+    Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
 }
 
 /// The name of this machine without its domain, if it can be a node's id.

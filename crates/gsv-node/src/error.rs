@@ -15,6 +15,12 @@ pub enum NodeError {
     BadId { id: String },
     #[error("the folder {} can't be used: {source}. Check its permissions, or choose another.", path.display())]
     Folder { path: PathBuf, source: std::io::Error },
+    #[error(
+        "The workspace {} and GSV's own folder {} overlap, and tools must not reach the latter. Name another folder: `gsv node --workspace DIR`.",
+        workspace.display(),
+        folder.display()
+    )]
+    PrivateWorkspace { workspace: PathBuf, folder: PathBuf },
     #[error("the tools can't be set up: {0}")]
     Tools(#[from] ToolError),
     #[error(transparent)]
@@ -27,7 +33,7 @@ impl NodeError {
     /// Exit status of a program that ends with this.
     pub fn exit_status(&self) -> u8 {
         match self {
-            Self::BadId { .. } => 2,
+            Self::BadId { .. } | Self::PrivateWorkspace { .. } => 2,
             Self::Link(error) => error.exit_status(),
             Self::Folder { .. } | Self::Tools(_) | Self::Ledger(_) => 1,
         }

@@ -32,7 +32,7 @@ mod tasks;
 pub use error::NodeError;
 pub use gsv_tools::{Supervisor, supervise_main};
 pub use log::Level;
-pub use node::{NodeConfig, run};
+pub use node::{NodeConfig, check_workspace, run};
 pub use report::{Status, StatusSink};
 
 /// A runtime for a program that only runs a node: one thread, and short-lived threads for the disk, so that an idle node needs

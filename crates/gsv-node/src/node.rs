@@ -7,7 +7,8 @@ use std::sync::Arc;
 use gsv_link::ledger::{Disk, Ledger, LedgerError, RealDisk};
 use gsv_link::{Link, Mode, Options};
 use gsv_protocol::types::{Capability, NodeRuntime, ToolDefinition};
-use gsv_tools::{Config, Supervisor, ToolBox, beneath::Scope};
+use gsv_tools::beneath::{Scope, overlaps};
+use gsv_tools::{Config, Supervisor, ToolBox};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -40,6 +41,8 @@ pub struct NodeConfig {
     pub workspace: PathBuf,
     /// For this node alone: `ledger/`, `calls/` and `node.log` are made in it.
     pub state_dir: PathBuf,
+    /// Folders that file tools can't reach besides `state_dir`, and that the workspace must not overlap.
+    pub private: Vec<PathBuf>,
     /// Paths may leave the workspace.
     pub allow_outside: bool,
     pub version: String,
@@ -61,6 +64,7 @@ impl NodeConfig {
             token: None,
             workspace: workspace.into(),
             state_dir: state_dir.into(),
+            private: Vec::new(),
             allow_outside: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             supervisor: Supervisor::default(),
@@ -92,7 +96,10 @@ pub async fn run(
         log: Arc::new(log),
         status,
     };
-    let outcome = start(config, &reporter, shutdown).await;
+    let outcome = match check_workspace(&config.workspace, &private_folders(&config)) {
+        Ok(()) => start(config, &reporter, shutdown).await,
+        Err(error) => Err(error),
+    };
     match &outcome {
         Ok(()) => reporter.report(Level::Info, "The node has stopped."),
         Err(error) => reporter.log.write(Level::Error, &error.to_string(), &[]),
@@ -125,6 +132,7 @@ async fn start(
         },
         supervisor: config.supervisor.clone(),
         events: Some(exec_sink),
+        private: private_folders(&config),
         ..Config::new(&config.workspace, config.state_dir.join("calls"))
     })?);
     let survivors = recover::recover(&ledger, &tools, &log).await;
@@ -210,6 +218,30 @@ fn options(config: &NodeConfig, tools: &ToolBox, ledger: SharedLedger) -> Option
         ledger: Some(Arc::new(move || ledger.listing())),
         reconnect: true,
         ..Options::new(config.url.as_str(), Mode::Node, config.id.as_str())
+    }
+}
+
+fn private_folders(config: &NodeConfig) -> Vec<PathBuf> {
+    let mut folders = config.private.clone();
+    folders.push(config.state_dir.clone());
+    folders
+}
+
+/// Refuses a workspace that overlaps GSV's own folders, whose files decide who may use this machine.
+///
+/// # Errors
+/// The first folder of `private` that overlaps.
+pub fn check_workspace(workspace: &Path, private: &[PathBuf]) -> Result<(), NodeError> {
+    // A workspace that can't be read is refused with a better message when it is opened.
+    let overlapping = private
+        .iter()
+        .find(|folder| overlaps(workspace, folder).unwrap_or(false));
+    match overlapping {
+        Some(folder) => Err(NodeError::PrivateWorkspace {
+            workspace: workspace.to_owned(),
+            folder: folder.clone(),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -642,6 +642,24 @@ async fn h2_a_refused_node_reports_the_reason_and_waits() {
 }
 
 #[tokio::test]
+async fn f19_a_workspace_that_overlaps_gsvs_own_folders_is_refused() {
+    let home = Home::new();
+    let mut in_state = home.config("ws://127.0.0.1:1");
+    in_state.workspace = home.state().join("deep");
+    fs::create_dir_all(&in_state.workspace).unwrap();
+    let mut around_state = home.config("ws://127.0.0.1:1");
+    around_state.workspace = home.state().parent().unwrap().to_owned();
+    let mut around_private = home.config("ws://127.0.0.1:1");
+    around_private.private = vec![home.file("not made yet/gsv")];
+    for config in [in_state, around_state, around_private] {
+        let error = Node::start(config).end().await.unwrap_err();
+        assert!(matches!(error, NodeError::PrivateWorkspace { .. }), "{error}");
+        assert_eq!(error.exit_status(), 2);
+        assert!(error.to_string().contains("--workspace"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn logs_get_is_answered_from_the_log_without_secrets() {
     let Setup {
         mut gateway,

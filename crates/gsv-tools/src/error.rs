@@ -16,6 +16,8 @@ pub enum ToolError {
     BadArgs { field: String, problem: String },
     #[error("{path} is outside the workspace; use a path below it, or start the node with --allow-outside")]
     OutsideWorkspace { path: String },
+    #[error("{path} is in a folder of GSV itself, which tools can't use; ask the user to look there")]
+    PrivateFolder { path: String },
     #[error("{path} is not a usable path: {problem}")]
     InvalidPath { path: String, problem: String },
     #[error("there is no {path}; list the files with Glob")]
@@ -78,7 +80,7 @@ impl ToolError {
         match self {
             Self::Unknown { .. } => &errors::TOOL_UNKNOWN,
             Self::BadArgs { .. } => &errors::TOOL_BAD_ARGS,
-            Self::OutsideWorkspace { .. } => &errors::PATH_OUTSIDE_WORKSPACE,
+            Self::OutsideWorkspace { .. } | Self::PrivateFolder { .. } => &errors::PATH_OUTSIDE_WORKSPACE,
             Self::InvalidPath { .. } => &errors::PATH_INVALID,
             Self::NotFound { .. } => &errors::PATH_NOT_FOUND,
             Self::NotAFile { .. } | Self::NotADirectory { .. } => &errors::PATH_NOT_A_FILE,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 pub const PATH_BYTES: usize = 4096;
 pub const SYMLINKS: usize = 40;
+/// Entries of private folders that are compared with a file that has several names.
+pub const PRIVATE_ENTRIES: usize = 100_000;
 
 pub const READ_LINES: usize = 2000;
 pub const READ_BYTES: usize = 256 * 1024;

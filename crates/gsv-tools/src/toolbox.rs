@@ -27,6 +27,8 @@ pub struct Config {
     pub workspace: PathBuf,
     pub scope: Scope,
     pub resolver: Resolver,
+    /// Folders that file tools can't reach, wherever they are.
+    pub private: Vec<PathBuf>,
     /// The folder for the output and exit of commands. Created if missing, readable by this user only.
     pub spool: PathBuf,
     pub supervisor: Supervisor,
@@ -43,6 +45,7 @@ impl Config {
             workspace: workspace.into(),
             scope: Scope::Workspace,
             resolver: Resolver::Auto,
+            private: Vec::new(),
             spool: spool.into(),
             supervisor: Supervisor::Shell,
             shell: None,
@@ -66,7 +69,7 @@ impl ToolBox {
                 error,
             )
         })?;
-        let files = Arc::new(files);
+        let files = Arc::new(files.without(config.private));
         let sessions =
             Sessions::new(&config.spool, config.supervisor, config.shell, config.events).map_err(|error| {
                 ToolError::io(

@@ -7,6 +7,7 @@
 
 mod open;
 mod path;
+mod private;
 mod walk;
 mod write;
 
@@ -22,6 +23,9 @@ use rustix::io::Errno;
 pub use open::Opened;
 pub(crate) use open::WalkOpener;
 pub use path::RelPath;
+use private::Private;
+pub use private::overlaps;
+pub(crate) use private::{FileId, id_of_stat};
 
 use crate::error::{ToolError, quote};
 
@@ -53,6 +57,7 @@ pub struct Beneath {
     /// The workspace as the user named it, when that is another name than the canonical one.
     alias: Option<PathBuf>,
     scope: Scope,
+    private: Private,
     walk_only: AtomicBool,
 }
 
@@ -107,8 +112,16 @@ impl Beneath {
             workspace: canonical,
             alias,
             scope,
+            private: Private::default(),
             walk_only,
         })
+    }
+
+    /// Refuses these folders and everything in them.
+    #[must_use]
+    pub fn without(mut self, private: Vec<PathBuf>) -> Self {
+        self.private = Private::new(private);
+        self
     }
 
     /// The workspace's canonical path.
@@ -118,6 +131,31 @@ impl Beneath {
 
     /// Opens a directory (for searching it, or for running a command there).
     pub fn open_dir(&self, rel: &RelPath) -> Result<OwnedFd, ToolError> {
+        let dir = self.open_any_dir(rel)?;
+        self.require_public(rel, &dir)?;
+        Ok(dir)
+    }
+
+    /// Refuses a directory of a private folder.
+    fn require_public(&self, rel: &RelPath, dir: &OwnedFd) -> Result<(), ToolError> {
+        if self.private.holds_dir(dir) {
+            return Err(self.private_error(rel));
+        }
+        Ok(())
+    }
+
+    fn private_error(&self, rel: &RelPath) -> ToolError {
+        ToolError::PrivateFolder {
+            path: quote(&self.show(rel)),
+        }
+    }
+
+    /// The inodes of private folders, for walks.
+    pub(crate) fn private_ids(&self) -> Vec<FileId> {
+        self.private.ids()
+    }
+
+    fn open_any_dir(&self, rel: &RelPath) -> Result<OwnedFd, ToolError> {
         if rel.is_root() {
             return self
                 .root
@@ -141,6 +179,12 @@ impl Beneath {
     }
 
     pub(crate) fn locate(&self, rel: &RelPath, links: Links, parents: Parents) -> Result<Spot, ToolError> {
+        let spot = self.locate_any(rel, links, parents)?;
+        self.require_public(rel, &spot.dir)?;
+        Ok(spot)
+    }
+
+    fn locate_any(&self, rel: &RelPath, links: Links, parents: Parents) -> Result<Spot, ToolError> {
         let Some((parent, name)) = rel.split_last() else {
             return Err(ToolError::NotAFile {
                 path: quote(&self.show(rel)),

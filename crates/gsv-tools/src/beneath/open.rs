@@ -1,5 +1,6 @@
 //! Opens regular files for reading.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Beneath, Links, Parents, RelPath, kind_name, kind_of};
+use super::{Beneath, FileId, Links, Parents, RelPath, id_of_stat, kind_name, kind_of};
 use crate::error::{ToolError, quote};
 
 const READ_FLAGS: OFlags = OFlags::from_bits_retain(
@@ -46,6 +47,9 @@ impl Beneath {
                 Ok(fd) => {
                     let stat = rustix::fs::fstat(&fd).map_err(|errno| self.error(rel, errno))?;
                     self.require_regular(rel, kind_of(&stat))?;
+                    if self.private.holds_file(&stat) {
+                        return Err(self.private_error(rel));
+                    }
                     return Ok(Opened {
                         file: File::from(fd),
                         stat,
@@ -75,19 +79,24 @@ impl Beneath {
 /// Opens the files that a directory walk found, with one system call each where the system has `openat2`. The walk follows no
 /// link, so a link on the path means that a name was swapped, and the file is left out.
 pub(crate) struct WalkOpener<'a> {
+    beneath: &'a Beneath,
     by_walk: bool,
     base: &'a OwnedFd,
     /// The directory of the last file, for systems where resolving its path costs several calls.
     last: Option<(std::path::PathBuf, OwnedFd)>,
+    /// Files of private folders that have more than one name; read when the walk meets such a file.
+    private_files: Option<HashSet<FileId>>,
 }
 
 impl<'a> WalkOpener<'a> {
-    pub(crate) fn new(beneath: &Beneath, base: &'a OwnedFd) -> Self {
+    pub(crate) fn new(beneath: &'a Beneath, base: &'a OwnedFd) -> Self {
         let by_walk = beneath.walk_only.load(std::sync::atomic::Ordering::Relaxed);
         Self {
+            beneath,
             by_walk,
             base,
             last: None,
+            private_files: None,
         }
     }
 
@@ -95,6 +104,14 @@ impl<'a> WalkOpener<'a> {
     pub(crate) fn open(&mut self, path: &Path) -> Option<Opened> {
         let fd = self.open_fd(path)?;
         let stat = rustix::fs::fstat(&fd).ok()?;
+        if stat.st_nlink > 1 {
+            let private = self
+                .private_files
+                .get_or_insert_with(|| self.beneath.private.linked_files());
+            if private.contains(&id_of_stat(&stat)) {
+                return None;
+            }
+        }
         (kind_of(&stat) == FileType::RegularFile).then(|| Opened {
             file: File::from(fd),
             stat,

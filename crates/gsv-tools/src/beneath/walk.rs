@@ -18,6 +18,7 @@ use crate::limits;
 pub(super) enum Fault {
     Outside,
     Directory,
+    Private,
     Os(Errno),
 }
 
@@ -37,6 +38,7 @@ impl Fault {
                 path: quote(&beneath.show(rel)),
                 kind: "a directory",
             },
+            Self::Private => beneath.private_error(rel),
             Self::Os(errno) => beneath.error(rel, errno),
         }
     }
@@ -177,6 +179,9 @@ pub(super) fn spot(beneath: &Beneath, rel: &RelPath, links: Links, parents: Pare
                 });
             }
             None if parents == Parents::Create => {
+                if beneath.private.holds_dir(walk.here()) {
+                    return Err(Fault::Private);
+                }
                 match rustix::fs::mkdirat(walk.here(), &name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => walk.enter(&name)?,
                     Err(errno) => return Err(errno.into()),

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder, WalkParallel};
 
-use crate::beneath::{Beneath, Opened, RelPath, fd_path};
+use crate::beneath::{Beneath, FileId, Opened, RelPath, fd_path};
 use crate::error::{ToolError, quote};
 use crate::limits;
 
@@ -41,7 +41,7 @@ impl Base {
             })),
             Err(ToolError::NotFound { path }) => match files.open_file(&rel) {
                 Ok(opened) => Ok(Self::File(rel, opened)),
-                Err(error @ ToolError::NotAFile { .. }) => Err(error),
+                Err(error @ (ToolError::NotAFile { .. } | ToolError::PrivateFolder { .. })) => Err(error),
                 Err(_) => Err(ToolError::NotFound { path }),
             },
             Err(error) => Err(error),
@@ -120,6 +120,7 @@ impl Walk {
             inner: self.inner.clone(),
             reached: Arc::clone(&self.reached),
             skipped: Arc::clone(&self.skipped),
+            private: self.files.private_ids(),
         };
         if !filter.has_safe_ignore_files(&self.root_path) {
             self.skipped.fetch_add(1, Ordering::Relaxed);
@@ -163,6 +164,8 @@ struct Filter {
     inner: PathBuf,
     reached: Arc<AtomicBool>,
     skipped: Arc<AtomicUsize>,
+    /// Directories that are left out.
+    private: Vec<FileId>,
 }
 
 impl Filter {
@@ -187,11 +190,20 @@ impl Filter {
         if entry.file_name() == ".git" {
             return false;
         }
+        if self.is_private(entry) {
+            return false;
+        }
         let safe = self.has_safe_ignore_files(entry.path());
         if !safe {
             self.skipped.fetch_add(1, Ordering::Relaxed);
         }
         safe
+    }
+
+    fn is_private(&self, entry: &DirEntry) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        let holds = |found: std::fs::Metadata| self.private.contains(&(found.dev(), found.ino()));
+        !self.private.is_empty() && entry.path().symlink_metadata().is_ok_and(holds)
     }
 
     /// The walker opens ignore files by name and reads them whole. So each must be a regular file of limited size inside the

@@ -1,0 +1,121 @@
+//! Folders that no tool may reach, such as GSV's own state. They are known by their inodes, so that links and other names of
+//! them are refused too. Does not know why a folder is private.
+
+use std::collections::HashSet;
+use std::fs::Metadata;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, Stat};
+
+use super::DIR_FLAGS;
+use crate::limits;
+
+/// Device and inode.
+pub(crate) type FileId = (u64, u64);
+
+fn id_of(found: &Metadata) -> FileId {
+    (found.dev(), found.ino())
+}
+
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::useless_conversion,
+    reason = "the types differ between systems"
+)]
+pub(crate) fn id_of_stat(stat: &Stat) -> FileId {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+/// The private folders. They may be renamed, so their first inodes are kept; and made later, so each check looks again.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Private {
+    folders: Vec<PathBuf>,
+    first: Vec<FileId>,
+}
+
+impl Private {
+    pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
+        let mut private = Self {
+            folders,
+            first: Vec::new(),
+        };
+        private.first = private.ids();
+        private
+    }
+
+    pub(crate) fn ids(&self) -> Vec<FileId> {
+        let now = self.folders.iter().filter_map(|folder| folder.metadata().ok());
+        let now = now.map(|found| id_of(&found));
+        self.first.iter().copied().chain(now).collect()
+    }
+
+    /// Whether a directory is private or lies in a private folder. A directory whose parents can't be opened counts as private.
+    pub(crate) fn holds_dir(&self, dir: &OwnedFd) -> bool {
+        let ids = self.ids();
+        !ids.is_empty() && has_ancestor(dir, &ids).unwrap_or(true)
+    }
+
+    /// Whether a file has another name in a private folder.
+    pub(crate) fn holds_file(&self, stat: &Stat) -> bool {
+        stat.st_nlink > 1 && self.linked_files().contains(&id_of_stat(stat))
+    }
+
+    /// The files of the private folders that have more than one name.
+    pub(crate) fn linked_files(&self) -> HashSet<FileId> {
+        let mut linked = HashSet::new();
+        let mut left = self.folders.clone();
+        let mut seen = 0;
+        while let Some(folder) = left.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                seen += 1;
+                if seen > limits::PRIVATE_ENTRIES {
+                    return linked;
+                }
+                let Ok(found) = entry.metadata() else { continue };
+                if found.is_dir() {
+                    left.push(entry.path());
+                } else if found.nlink() > 1 {
+                    linked.insert(id_of(&found));
+                }
+            }
+        }
+        linked
+    }
+}
+
+/// Whether the directory itself or one above it is among `ids`.
+fn has_ancestor(dir: &OwnedFd, ids: &[FileId]) -> rustix::io::Result<bool> {
+    let mut here = dir.as_fd().try_clone_to_owned().map_err(|_| rustix::io::Errno::MFILE)?;
+    let mut id = id_of_stat(&rustix::fs::fstat(&here)?);
+    loop {
+        if ids.contains(&id) {
+            return Ok(true);
+        }
+        let above = rustix::fs::openat(&here, "..", DIR_FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
+        let above_id = id_of_stat(&rustix::fs::fstat(&above)?);
+        if above_id == id {
+            return Ok(false);
+        }
+        (here, id) = (above, above_id);
+    }
+}
+
+/// Whether one of two folders lies in the other, or both are the same. `workspace` must exist; `folder` may be made later.
+pub fn overlaps(workspace: &Path, folder: &Path) -> io::Result<bool> {
+    let open = |path: &Path| rustix::fs::open(path, DIR_FLAGS, Mode::empty());
+    let workspace_id = id_of(&workspace.metadata()?);
+    // A folder that does not exist lies where its nearest existing parent lies.
+    let existing = folder.ancestors().find(|path| path.is_dir());
+    if let Some(existing) = existing
+        && has_ancestor(&open(existing)?, &[workspace_id])?
+    {
+        return Ok(true);
+    }
+    let Ok(found) = folder.metadata() else {
+        return Ok(false);
+    };
+    Ok(has_ancestor(&open(workspace)?, &[id_of(&found)])?)
+}
