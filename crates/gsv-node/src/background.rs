@@ -16,6 +16,9 @@ pub async fn store_events(context: Arc<Context>, mut events: mpsc::Receiver<Exec
         event.call_id = call_of(&event.call_id).to_owned();
         let is_end = event.event != ExecEventKind::Started;
         let (id, session) = (event.event_id.clone(), event.session_id.clone());
+        if let Some(tail) = &mut event.output_tail {
+            *tail = context.scrub.text(tail).into_owned();
+        }
         let payload = match serde_json::to_value(&event) {
             Ok(payload) => payload,
             Err(error) => {

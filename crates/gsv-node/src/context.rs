@@ -10,6 +10,7 @@ use crate::delivery::Delivery;
 use crate::images::Uploader;
 use crate::log::Log;
 use crate::progress::ProgressFeed;
+use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
 
@@ -19,6 +20,7 @@ pub struct Context {
     pub ledger: SharedLedger,
     pub tools: Arc<ToolBox>,
     pub log: Arc<Log>,
+    pub scrub: Scrub,
     pub calls: Arc<Calls>,
     pub delivery: Arc<Delivery>,
     pub progress: ProgressFeed,

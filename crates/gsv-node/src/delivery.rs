@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::log::{Level, Log, now_ms};
 use crate::outbox::{Item, Outbox};
 use crate::outcome::{KnownCommand, Outcome};
+use crate::scrub::Scrub;
 use crate::shared_ledger::{Durability, SharedLedger};
 
 const ANSWER_TIME: Duration = Duration::from_secs(30);
@@ -247,5 +248,9 @@ impl Delivery {
 }
 
 fn gone(call_id: &str, why: &str) -> ToolResultParams {
-    Outcome::unknown(&format!("the call has ended, but {why}"), KnownCommand::default()).into_params(call_id, None)
+    Outcome::unknown(&format!("the call has ended, but {why}"), KnownCommand::default()).into_params(
+        call_id,
+        None,
+        &Scrub::default(),
+    )
 }

@@ -40,7 +40,7 @@ impl Context {
         ];
         self.log.call(Level::Info, "a call has ended", call_id, &fields);
         let (lost, runs_on) = (outcome.is_lost(), outcome.runs_on());
-        let params = Arc::new(outcome.into_params(call_id, Some(duration)));
+        let params = Arc::new(outcome.into_params(call_id, Some(duration), &self.scrub));
         let (id, stored) = (call_id.to_owned(), Arc::clone(&params));
         let stored = self
             .ledger

@@ -6,6 +6,7 @@ use gsv_tools::{Block, ToolOutput};
 use serde_json::Value;
 
 use crate::outcome::{CallResult, Outcome};
+use crate::scrub::Scrub;
 
 /// Bytes for the frame around the params.
 const AROUND_BYTES: usize = 4096;
@@ -13,11 +14,13 @@ const AROUND_BYTES: usize = 4096;
 const SHORTEST_CUT: usize = 4096;
 
 impl Outcome {
-    /// Params of `tool.result`. What does not fit is cut in the middle, visibly; what can't be cut becomes an error.
-    pub fn into_params(self, call_id: &str, duration_ms: Option<u64>) -> ToolResultParams {
+    /// Params of `tool.result`, without tokens. What does not fit is cut in the middle, visibly; what can't be cut becomes an
+    /// error.
+    pub fn into_params(self, call_id: &str, duration_ms: Option<u64>, scrub: &Scrub) -> ToolResultParams {
         let limit = usize::try_from(limits::FRAME_BYTES).unwrap_or(usize::MAX) - AROUND_BYTES;
         let has_image = self.has_image();
         let mut params = self.params(call_id, duration_ms);
+        scrub.result(&mut params);
         let mut size = size_of(&params);
         if size > limit && has_image {
             let error = format!(
@@ -120,7 +123,7 @@ mod tests {
             json!({"output": control}),
             json!(["a".repeat(600_000), "b".repeat(600_000)]),
         ] {
-            let params = Outcome::ok(ToolOutput::Json(result)).into_params("c", None);
+            let params = Outcome::ok(ToolOutput::Json(result)).into_params("c", None, &Scrub::default());
             let text = serde_json::to_string(&params).unwrap();
             assert!(text.len() < FRAME - 1000);
             assert_eq!(params.outcome, Some(ToolOutcome::Ok));
@@ -128,7 +131,7 @@ mod tests {
             assert!(text.len() > FRAME / 3, "more was cut than needed");
         }
         let many: Vec<Value> = (0..200_000).map(|number| json!(format!("line {number}"))).collect();
-        let params = Outcome::ok(ToolOutput::Json(json!(many))).into_params("c", None);
+        let params = Outcome::ok(ToolOutput::Json(json!(many))).into_params("c", None, &Scrub::default());
         assert_eq!(
             (params.outcome, params.reason.as_deref()),
             (Some(ToolOutcome::Error), Some("tool.too_large"))
@@ -141,10 +144,17 @@ mod tests {
             }],
         });
         assert_eq!(
-            Outcome::ok(image).into_params("c", None).reason.as_deref(),
+            Outcome::ok(image)
+                .into_params("c", None, &Scrub::default())
+                .reason
+                .as_deref(),
             Some("tool.too_large")
         );
-        let small = Outcome::ok(ToolOutput::Json(json!({"output": "x".repeat(1000)}))).into_params("c", None);
+        let small = Outcome::ok(ToolOutput::Json(json!({"output": "x".repeat(1000)}))).into_params(
+            "c",
+            None,
+            &Scrub::default(),
+        );
         assert_eq!(small.result.unwrap()["output"].as_str().map(str::len), Some(1000));
     }
 }

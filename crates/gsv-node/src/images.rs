@@ -94,6 +94,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::scrub::Scrub;
 
     fn image(bytes: usize) -> Outcome {
         let data = STANDARD.encode(vec![7; bytes]);
@@ -154,7 +155,7 @@ mod tests {
         );
         assert!(fits_a_frame(&outcome));
         assert_eq!(
-            outcome.into_params("ref/r1/1/0", None).result,
+            outcome.into_params("ref/r1/1/0", None, &Scrub::default()).result,
             Some(json!({"path": "a.png", "content": [
                 {"type": "text", "text": "a.png"},
                 {"type": "image", "r2Key": "media/s/u.png", "mimeType": "image/png"},

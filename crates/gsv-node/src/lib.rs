@@ -25,6 +25,7 @@ mod progress;
 mod recover;
 mod report;
 mod run_call;
+mod scrub;
 mod service;
 mod shared_ledger;
 mod tasks;

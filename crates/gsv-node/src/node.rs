@@ -24,6 +24,7 @@ use crate::mask::Mask;
 use crate::progress::ProgressFeed;
 use crate::recover;
 use crate::report::{Reporter, StatusSink};
+use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
 
@@ -123,6 +124,7 @@ async fn start(
         })
     })?;
     let ledger = SharedLedger::new(ledger, Arc::clone(&log));
+    let scrub = Scrub::new(config.token.clone());
     let (exec_sink, exec_events) = mpsc::channel(EVENTS);
     let tools = Arc::new(ToolBox::new(Config {
         scope: if config.allow_outside {
@@ -135,7 +137,7 @@ async fn start(
         private: private_folders(&config),
         ..Config::new(&config.workspace, config.state_dir.join("calls"))
     })?);
-    let survivors = recover::recover(&ledger, &tools, &log).await;
+    let survivors = recover::recover(&ledger, &tools, &log, &scrub).await;
     let (link, events) = Link::connect(options(&config, &tools, ledger.clone())).await?;
     let (online_sink, online) = watch::channel(false);
     let uploader = Uploader {
@@ -151,11 +153,13 @@ async fn start(
             link: link.clone(),
             online,
             tasks: Arc::clone(&tasks),
+            scrub: scrub.clone(),
         },
         link,
         ledger,
         tools,
         log,
+        scrub,
         uploader,
         tasks,
     });

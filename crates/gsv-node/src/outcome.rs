@@ -202,6 +202,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::scrub::Scrub;
 
     fn ended(timed_out: bool) -> ToolOutput {
         let command = EndedCommand {
@@ -238,7 +239,7 @@ mod tests {
             (unknown, "unknown", "tool.outcome_unknown"),
             (ToolError::Failed("no".into()), "error", "tool.failed"),
         ] {
-            let params = Outcome::of(Err(error), false).into_params("c", Some(3));
+            let params = Outcome::of(Err(error), false).into_params("c", Some(3), &Scrub::default());
             assert_eq!(
                 (params.outcome.map(ToolOutcome::as_str), params.reason.as_deref()),
                 (Some(kind), Some(reason))
@@ -256,7 +257,7 @@ mod tests {
         );
         assert!(known.is_lost());
         assert_eq!(
-            known.into_params("c", None).result,
+            known.into_params("c", None, &Scrub::default()).result,
             Some(json!({"pid": 7, "startedAt": 5, "tail": "half"}))
         );
         let nothing = KnownCommand {
@@ -264,7 +265,12 @@ mod tests {
             started_at: Some(0),
             tail: Some(String::new()),
         };
-        assert_eq!(Outcome::unknown("x", nothing).into_params("c", None).result, None);
+        assert_eq!(
+            Outcome::unknown("x", nothing)
+                .into_params("c", None, &Scrub::default())
+                .result,
+            None
+        );
     }
 
     #[test]
@@ -284,7 +290,7 @@ mod tests {
         let outcome = Outcome::ok(ToolOutput::Command(running));
         assert!(outcome.runs_on());
         assert_eq!(
-            outcome.into_params("c", None).result,
+            outcome.into_params("c", None, &Scrub::default()).result,
             Some(json!({"status": "running", "sessionId": "s", "pid": 7, "startedAt": 5}))
         );
         assert!(!Outcome::ok(ended(false)).runs_on());

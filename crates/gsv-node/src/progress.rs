@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
+use crate::scrub::{Scrub, incomplete_token};
 use crate::tasks::Tasks;
 
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -26,6 +27,7 @@ pub struct ProgressFeed {
     pub link: Link,
     pub online: watch::Receiver<bool>,
     pub tasks: Arc<Tasks>,
+    pub scrub: Scrub,
 }
 
 impl ProgressFeed {
@@ -70,12 +72,12 @@ async fn pump(feed: ProgressFeed, call_id: String, mut receiver: mpsc::Receiver<
                 Some(news) => waiting.add(&news.chunk),
                 None => break,
             },
-            _ = period.tick(), if !waiting.is_empty() => {
+            _ = period.tick(), if waiting.is_ready() => {
                 if is_free {
                     sent = feed.send(ToolProgressParams {
                         call_id: call_id.as_str().into(),
                         phase: ToolPhase::Output,
-                        chunk: Some(waiting.take()),
+                        chunk: Some(feed.scrub.text(&waiting.take()).into_owned()),
                         pid: None,
                     });
                 }
@@ -92,8 +94,9 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn is_empty(&self) -> bool {
-        self.text.is_empty()
+    /// Whether there is text besides the start of a token.
+    fn is_ready(&self) -> bool {
+        incomplete_token(&self.text) > 0
     }
 
     fn add(&mut self, chunk: &str) {
@@ -109,8 +112,10 @@ impl Waiting {
         }
     }
 
+    /// The text up to the start of a token whose rest has not arrived.
     fn take(&mut self) -> String {
-        let text = std::mem::take(&mut self.text);
+        let rest = self.text.split_off(incomplete_token(&self.text));
+        let text = std::mem::replace(&mut self.text, rest);
         if std::mem::take(&mut self.was_cut) {
             format!("{CUT}{text}")
         } else {
@@ -129,7 +134,11 @@ mod tests {
         waiting.add("first ");
         waiting.add("second");
         assert_eq!(waiting.take(), "first second");
-        assert!(waiting.is_empty());
+        assert!(!waiting.is_ready());
+        waiting.add("key gsv_admin_3f2a9c_0011");
+        assert_eq!(waiting.take(), "key ");
+        waiting.add("2233445566778899 next");
+        assert_eq!(waiting.take(), "gsv_admin_3f2a9c_00112233445566778899 next");
         for _ in 0..10_000 {
             waiting.add("größer ");
         }

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::finish::Ended;
 use crate::log::{Level, Log, now_ms};
 use crate::outcome::{KnownCommand, Outcome};
+use crate::scrub::Scrub;
 use crate::shared_ledger::{Durability, SharedLedger};
 
 /// A command that outlived the process that started it.
@@ -27,7 +28,7 @@ pub struct Survivor {
 
 /// Checks every started call: stores the results of those that have ended, and returns those that still run. Must be done
 /// before the ledger's list is sent to the gateway.
-pub async fn recover(ledger: &SharedLedger, tools: &ToolBox, log: &Log) -> Vec<Survivor> {
+pub async fn recover(ledger: &SharedLedger, tools: &ToolBox, log: &Log, scrub: &Scrub) -> Vec<Survivor> {
     let mut survivors = vec![];
     for call in ledger.look(gsv_link::ledger::Ledger::started) {
         let outcome = match fate(&call, tools).await {
@@ -63,7 +64,7 @@ pub async fn recover(ledger: &SharedLedger, tools: &ToolBox, log: &Log) -> Vec<S
         );
         let (id, lost) = (call.call_id.clone(), outcome.is_lost());
         let runs_on = outcome.runs_on();
-        let params = outcome.into_params(&call.call_id, None);
+        let params = outcome.into_params(&call.call_id, None, scrub);
         match ledger
             .record(Durability::Synced, move |ledger| {
                 ledger.finish(now_ms(), &id, lost, &params)

@@ -122,7 +122,7 @@ impl RunCall {
             return;
         }
         self.context.log.call(Level::Error, &error.to_string(), call_id, &[]);
-        let params = Outcome::not_recorded(error).into_params(call_id, None);
+        let params = Outcome::not_recorded(error).into_params(call_id, None, &self.context.scrub);
         // Not kept: if the gateway does not get it, the gateway asks again.
         let answered = self
             .context

@@ -660,6 +660,63 @@ async fn f19_a_workspace_that_overlaps_gsvs_own_folders_is_refused() {
 }
 
 #[tokio::test]
+async fn f10_f19_tokens_do_not_leave_the_machine() {
+    const OTHER: &str = "gsv_admin_3f2a9c_00112233445566778899aabbccddeeff";
+    let Setup {
+        mut gateway,
+        home,
+        node,
+    } = setup().await;
+    let mut conn = gateway.accept().await;
+    fs::write(
+        home.file("config.toml"),
+        format!("token = \"{OTHER}\"\nnode = \"{TOKEN}\"\n"),
+    )
+    .unwrap();
+    conn.invoke(
+        "live",
+        "Bash",
+        bash("cat config.toml; while [ ! -e go ]; do sleep 0.02; done"),
+    );
+    let mut sent = vec![conn.phase("live", "output").await];
+    fs::write(home.file("go"), "").unwrap();
+    let live = conn.result_of("live").await;
+    conn.ack(&live);
+    sent.push(live.params);
+    for (call, tool, args) in [
+        ("read", "Read", json!({"path": "config.toml"})),
+        ("grep", "Grep", json!({"pattern": "token"})),
+        ("bash", "Bash", bash("cat config.toml")),
+        (
+            "background",
+            "Bash",
+            json!({"command": "cat config.toml", "background": true}),
+        ),
+    ] {
+        let result = conn.run(call, tool, args).await;
+        assert_eq!(result["outcome"], "ok", "{result}");
+        sent.push(result);
+    }
+    loop {
+        let event = conn.request("node.exec.event").await;
+        conn.ack(&event);
+        let is_end = event.params["event"] == "finished";
+        sent.push(event.params);
+        if is_end {
+            break;
+        }
+    }
+    conn.settle().await;
+    sent.extend(conn.progress.iter().cloned());
+    for frame in sent {
+        let text = frame.to_string();
+        assert!(!text.contains(OTHER) && !text.contains(TOKEN), "{text}");
+        assert!(!text.contains("00112233445566778899"), "{text}");
+    }
+    node.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn logs_get_is_answered_from_the_log_without_secrets() {
     let Setup {
         mut gateway,
