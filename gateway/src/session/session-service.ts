@@ -8,7 +8,6 @@ import {
   asSessionKey,
   type ChatAbortResult,
   type ChatSendResult,
-  type Directives,
   type NodeExecEventParams,
   type SessionCompactResult,
   type SessionGetResult,
@@ -38,26 +37,17 @@ import type {
 import { nodeOf, sameTarget } from "../calls/open-call.ts";
 import { isProcessId } from "../calls/processes.ts";
 import { mayReport } from "../calls/rules.ts";
-import type { Applied } from "./apply.ts";
-import { CommandRunner, repeated } from "./command-runner.ts";
-import { directiveOnlyText } from "./commands.ts";
+import { MessageAcceptor } from "./accept-message.ts";
 import { patchedModel } from "../models/choose.ts";
 import type { SessionDriver } from "./driver.ts";
-import { describePatch, execMessage, type IntakeMessage, type SettingsChange, takeIn, withFiles } from "./intake.ts";
+import { describePatch, execMessage, type SettingsChange } from "./intake.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isOwnCallId, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
-import { effectivePolicy, resetDue } from "./reset-policy.ts";
 import { runEnd, searchRows } from "./search-view.ts";
 import { fromNode } from "./tool-content.ts";
 import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
 
-/** The reset policy of a session that was active this recently is not fetched again. */
-const POLICY_FRESH_MS = 60_000;
-/** A gateway that does not answer must not keep a message from being accepted. */
-const POLICY_WAIT_MS = 2_000;
-/** Commands that must not overtake an earlier message whose files are being stored. */
-const AFTER_FILES: ReadonlySet<string> = new Set(["new", "reset", "compact"]);
 /** How long the requester of a reset waits for the count of deleted files; they are deleted in any case. */
 const MEDIA_WAIT_MS = 2_000;
 const NOT_FOUND: Result<never> = {
@@ -76,140 +66,17 @@ export interface ServicePorts {
 export class SessionService implements SessionPort {
   readonly #driver: SessionDriver;
   readonly #ports: ServicePorts;
-  readonly #commands: CommandRunner;
-  /** Messages whose files are being stored, and those behind them. */
-  #accepting = 0;
-  #lastAccepted: Promise<void> = Promise.resolve();
+  readonly #acceptor: MessageAcceptor;
 
   constructor(driver: SessionDriver, ports: ServicePorts) {
     this.#driver = driver;
     this.#ports = ports;
-    this.#commands = new CommandRunner(driver);
+    this.#acceptor = new MessageAcceptor(driver, ports.after);
   }
 
-  // ---------------------------------------------------------------- talking
-
-  async send(input: SessionSend): Promise<Result<ChatSendResult>> {
-    const taken = takeIn(input, this.#driver.wall(), this.#driver.state?.settings.model ?? this.#driver.contexts.known?.config.model);
-    if (!taken.ok) return taken;
-    const intake = taken.value;
-    switch (intake.kind) {
-      case "bad-command":
-        return succeed({ status: "command", command: intake.name, error: intake.message });
-      case "directive-only": {
-        const refused = await this.#badModel(intake.directives, input.identity);
-        if (refused !== undefined) return refused;
-        return succeed({
-          status: "directive-only",
-          response: intake.status ? this.#commands.statusText(input) : directiveOnlyText(intake.directives),
-          directives: intake.directives,
-        });
-      }
-      case "command":
-        if (this.#accepting > 0 && AFTER_FILES.has(intake.command.name)) await this.#lastAccepted;
-        return this.#commands.run(input, intake.command);
-      case "message": {
-        const hasFiles = (input.attachments?.length ?? 0) > 0;
-        const take = (): Promise<Result<ChatSendResult>> => this.#message(input, intake);
-        return this.#acceptInOrder(hasFiles || intake.incoming.directives.model !== undefined, async () => {
-          const { directives } = intake.incoming;
-          const refused = directives.model && (await this.#badModel(directives, input.identity));
-          return refused ?? (hasFiles ? this.#driver.waits.withFiles(take) : take());
-        });
-      }
-    }
+  send(input: SessionSend): Promise<Result<ChatSendResult>> {
+    return this.#acceptor.send(input);
   }
-  async #badModel({ model }: Directives, identity: SessionIdentity): Promise<Result<never> | undefined> {
-    const problem = model && (await this.#driver.modelProblem(model, identity));
-    return problem === undefined ? undefined : failure("chat.bad_directive", `${problem} Nothing was sent.`);
-  }
-
-  /** Files are stored before their message is accepted. Later messages wait meanwhile, so that order is kept (promise P3). */
-  async #acceptInOrder<T>(slow: boolean, work: () => Promise<T>): Promise<T> {
-    if (!slow && this.#accepting === 0) return work();
-    const before = this.#lastAccepted;
-    let done = (): void => {};
-    this.#lastAccepted = new Promise((resolve) => {
-      done = resolve;
-    });
-    this.#accepting += 1;
-    await before;
-    try {
-      return await work();
-    } finally {
-      this.#accepting -= 1;
-      done();
-    }
-  }
-  async #message(input: SessionSend, given: IntakeMessage): Promise<Result<ChatSendResult>> {
-    const whole = (input.attachments?.length ?? 0) === 0 ? succeed(given) : await this.#stored(input, given);
-    if (!whole.ok) return whole;
-    const intake = whole.value;
-    await this.#refreshPolicy();
-    const phase = this.#driver.state?.run.phase ?? "idle";
-    if (input.contextVersion !== undefined && phase === "idle") this.#driver.contexts.confirm(input.contextVersion, this.#driver.wall());
-    const state = this.#driver.state;
-    const due = state && this.#resetDue(state);
-    const applied = this.#driver.apply(
-      { type: "UserMessage", identity: input.identity, incoming: intake.incoming, bytes: intake.bytes, ...(due ? { resetDue: due } : {}) },
-      { key: `m:${input.messageId}`, birth: { identity: input.identity } },
-    );
-    if (intake.status && applied.step) this.#driver.tell(input.runId, this.#commands.statusText(input));
-    return this.#sent(applied, intake);
-  }
-  /** The message with its files in the bucket. Stores nothing for a message that is known already or will be refused. */
-  async #stored(input: SessionSend, intake: IntakeMessage): Promise<Result<IntakeMessage>> {
-    const { identity, messageId, attachments = [], badFilesAsNotes } = input;
-    const state = this.#driver.state;
-    const isFull = state !== undefined && state.run.phase !== "idle" && state.queue.count >= LIMITS.queueMessages;
-    if (isFull || this.#driver.store.seen(`m:${messageId}`)) return succeed(intake);
-    const taken = await this.#driver.media.takeAttachments({
-      sessionKey: identity.key,
-      messageId,
-      attachments,
-      ...(badFilesAsNotes === undefined ? {} : { badFilesAsNotes }),
-      now: this.#driver.wall(),
-    });
-    return taken.ok ? withFiles(intake, taken.value) : taken;
-  }
-  #sent({ answer, duplicate }: Applied, intake?: IntakeMessage): Result<ChatSendResult> {
-    if (answer?.type === "refused") return fail(answer.error);
-    if (answer?.type !== "accepted") return repeated(answer);
-    const directives = intake?.incoming.directives ?? {};
-    return succeed({
-      status: "started",
-      runId: asRunId(answer.runId),
-      queued: answer.queued,
-      ...(duplicate ? { duplicate } : {}),
-      ...(answer.seq === undefined ? {} : { seq: answer.seq }),
-      ...(Object.keys(directives).length > 0 ? { directives } : {}),
-    });
-  }
-  /** Before the first message after a pause, fetches the reset policy: the present one decides, not the one from before the pause. */
-  async #refreshPolicy(): Promise<void> {
-    const state = this.#driver.state;
-    if (state?.run.phase !== "idle" || state.messageCount === 0) return;
-    const { contexts } = this.#driver;
-    if (contexts.known && this.#driver.wall() - state.updatedAt < POLICY_FRESH_MS) return;
-    let stop: () => void = () => {};
-    const late = new Promise<void>((resolve) => {
-      stop = this.#ports.after(POLICY_WAIT_MS, resolve);
-    });
-    await Promise.race([contexts.current().then(noop, noop), late]);
-    stop();
-  }
-  #resetDue(state: State): "daily" | "idle" | undefined {
-    const config = this.#driver.contexts.known?.config;
-    // Without a configuration the policy is unknown. The next message checks again.
-    if (!config) return undefined;
-    return resetDue(
-      effectivePolicy(state.resetPolicy, config.session.defaultResetPolicy),
-      config.userTimezone,
-      state.updatedAt,
-      this.#driver.wall(),
-    );
-  }
-
   abort(runId: string | undefined): Promise<Result<ChatAbortResult>> {
     const { answer } = this.#driver.apply({ type: "Abort", ...(runId === undefined ? {} : { runId }) });
     if (answer !== undefined && answer.type !== "aborted") throw bug("an abort");
@@ -405,7 +272,6 @@ export class SessionService implements SessionPort {
     return Promise.resolve({ busy: state !== undefined && (state.run.phase !== "idle" || state.outbox.length > 0) });
   }
 }
-const noop = (): void => {};
 /** The node has the call, and its result is not here yet. */
 function mayStillReport({ run, closed }: State, nodeId: string, callId: string): boolean {
   const from = { kind: "node", nodeId } as const;

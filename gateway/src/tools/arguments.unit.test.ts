@@ -15,7 +15,7 @@ test("[P19] arguments of a tool are read as they are meant, and a wrong one is n
   assert.deepEqual(read({ name: "a", count: "3", all: "true", files: "x.md" }), { name: "a", count: 3, all: true, files: ["x.md"] });
   assert.deepEqual(read({ name: "a", all: "false", files: ["x", "media:1"] }), { ...NAMED, all: false, files: ["x", "media:1"] });
   for (const [args, message] of [
-    [{}, /`name` must be a string/],
+    [{}, /`name` is missing/],
     [{ name: 5 }, /`name` must be a string/],
     [{ name: ["a"] }, /`name` must be a string/],
     [{ name: "123456" }, /`name` is longer than 5 characters/],
