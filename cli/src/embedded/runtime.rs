@@ -42,7 +42,7 @@ impl ModuleName {
     }
 
     pub fn is_wasm(&self) -> bool {
-        self.0.ends_with(".wasm")
+        Path::new(&self.0).extension().is_some_and(|kind| kind == "wasm")
     }
 }
 

@@ -16,7 +16,14 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 function copy(name: string, mutant: Mutant): string {
   const home = join(scratch, name);
   mkdirSync(join(home, "gateway"), { recursive: true });
-  for (const path of ["protocol/gen", "gateway/src", "gateway/test/sim", "gateway/test/support/tool-entries.ts", "test/seeded.ts"])
+  for (const path of [
+    "protocol/gen",
+    "protocol/runtime",
+    "gateway/src",
+    "gateway/test/sim",
+    "gateway/test/support/tool-entries.ts",
+    "test/seeded.ts",
+  ])
     cpSync(join(root, path), join(home, path), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(home, "node_modules"));
   writeFileSync(join(home, "package.json"), '{ "type": "module" }');
