@@ -186,11 +186,11 @@ const databases = (machine: Machine, className: string): string[] => {
     .map((name) => join(folder, name));
 };
 /** Every row of every table, as text. */
-function contents(machine: Machine, className: string): string[] {
+function contents(machine: Machine, className: string): string[][] {
   return databases(machine, className).map((file) => {
     const database = new DatabaseSync(file, { readOnly: true });
     const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'").all();
-    const text = tables.map(({ name }) => `${name}\n${JSON.stringify(database.prepare(`SELECT * FROM "${name}"`).all())}`).join("\n");
+    const text = tables.map(({ name }) => `${name}\n${JSON.stringify(database.prepare(`SELECT * FROM "${name}"`).all())}`);
     database.close();
     return text;
   });
@@ -233,7 +233,12 @@ describe("[P22] state that a newer version has written", () => {
           );
         }
         await machine.ok("down");
-        assert.deepEqual(contents(machine, className), rows);
+        const later = contents(machine, className);
+        // The tables may be this version's by now, with new empty ones; every row is as it was.
+        const isRows = (text: string): boolean => !text.startsWith("schema_version\n") && !text.endsWith("\n[]");
+        const kept = (databases: readonly (readonly string[])[]): string[][] => databases.map((texts) => texts.filter(isRows));
+        assert.deepEqual(kept(later), kept(rows));
+        if (what.startsWith("tables")) assert.deepEqual(later, rows);
       } finally {
         await machine.end();
       }
