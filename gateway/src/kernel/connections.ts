@@ -94,7 +94,7 @@ export class Connections {
   readonly #byConn = new Map<string, Connection>();
   readonly #byIdentity = new Map<string, Connection>();
   readonly #changed = new Set<Connection>();
-  /** Sockets that were closed here before they said hello: until they are gone they hold memory. */
+  /** Sockets that the gateway closed before their hello. They hold memory until the platform reports their end. */
   readonly #closing = new Map<WebSocket, { readonly address: string; readonly closedAt: number }>();
   /** A connection has a principal, or was restored after a sleep. */
   onReady: (connection: Connection) => void = () => undefined;
@@ -229,7 +229,7 @@ export class Connections {
   vouchedCount(): number {
     return [...this.opening()].filter(({ vouched }) => vouched).length;
   }
-  /** Sockets that were closed here before they said hello, and are not gone. */
+  /** Counts the sockets that the gateway closed before their hello and whose end the platform has not reported. */
   closingCount(address: string): { readonly total: number; readonly sameAddress: number } {
     const now = this.#clock.now();
     for (const [socket, { closedAt }] of this.#closing) if (now - closedAt >= LINGER_MS) this.#closing.delete(socket);
