@@ -71,12 +71,16 @@ pub(crate) struct Process {
 impl Process {
     /// Signals the process unless it has ended.
     pub(crate) fn signal(&self, signal: Signal) {
-        if start_time(self.pid).as_ref() == Some(&self.start_time)
+        if self.is_running()
             && let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw)
         {
             // It ended in between.
             let _ = rustix::process::kill_process(pid, signal);
         }
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        start_time(self.pid).as_ref() == Some(&self.start_time)
     }
 }
 

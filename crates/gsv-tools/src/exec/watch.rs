@@ -72,8 +72,8 @@ impl Watch {
         }
     }
 
-    /// TERM to the command's group and to its other descendants, then KILL after the grace period. False when the command still
-    /// runs.
+    /// TERM to the command's group and to its other descendants, then KILL after the grace period. Returns when all of them have
+    /// ended; false when one still runs after the time for that.
     async fn end_tree(&mut self, why: Ending) -> bool {
         let (pgid, supervisor) = (self.session.meta.pgid, self.session.meta.supervisor_pid);
         let is_supervised = is_supervised(&self.session.meta);
@@ -104,20 +104,38 @@ impl Watch {
         if timeout(limits::KILL_GRACE, gone).await.is_err() {
             host::signal_group(pgid, Signal::KILL);
         }
-        off(move || {
-            let later = if is_supervised {
-                host::descendants(supervisor)
-            } else {
-                Vec::new()
-            };
-            for process in tree.iter().chain(&later) {
+        let killed = off(move || {
+            let mut tree = tree;
+            if is_supervised {
+                tree.extend(host::descendants(supervisor));
+            }
+            for process in &tree {
                 process.signal(Signal::KILL);
             }
+            tree
         })
-        .await;
-        timeout(limits::KILL_TIME, exited(&mut self.child, &self.session))
-            .await
-            .is_ok()
+        .await
+        .unwrap_or_default();
+        let over = async {
+            exited(&mut self.child, &self.session).await;
+            // KILL is sent, not done: a process ends when the system gives it its next turn.
+            all_ended(killed).await;
+        };
+        timeout(limits::KILL_TIME, over).await.is_ok()
+    }
+}
+
+async fn all_ended(mut processes: Vec<host::Process>) {
+    loop {
+        let left = off(move || {
+            processes.retain(host::Process::is_running);
+            processes
+        });
+        processes = left.await.unwrap_or_default();
+        if processes.is_empty() {
+            return;
+        }
+        sleep(Duration::from_millis(5)).await;
     }
 }
 
