@@ -36,8 +36,8 @@ async function bundle(entry: string, name: string, parts: Set<string>): Promise<
     entryPoints: { [plain]: entry },
     outExtension: { ".js": ext },
     bundle: true,
+    // Names of functions are not kept: that would define a property for each inner function whenever it is made, on every message.
     minify: true,
-    keepNames: true,
     format: "esm",
     target: "es2024",
     platform: "browser",
