@@ -1,11 +1,13 @@
 /**
  * The gateway's model client: picks the demo or a provider, makes one call, returns an outcome. Never throws, never
- * retries over time (the session's machine does), never stores anything.
+ * retries over time (the session's machine does), never stores anything. Make one for each conversation: it keeps the conversation's
+ * last transcript in memory.
  */
 import type { ModelClient } from "../ports/model.ts";
 import { callDemo } from "./demo.ts";
 import { callProvider } from "./provider-call.ts";
 import { isDemo, resolveTarget, takesImages } from "./resolve.ts";
+import { TranscriptWriter } from "./transcript.ts";
 import type { Fetch } from "./transport.ts";
 import { systemTimers, type Timers } from "./watchdog.ts";
 
@@ -20,6 +22,7 @@ export interface ModelClientDeps {
 export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
   const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const timers = deps.timers ?? systemTimers;
+  const transcripts = new TranscriptWriter();
   return {
     takesImages,
     refusal(model, config, access) {
@@ -32,7 +35,7 @@ export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
         if (isDemo(request.model)) return await callDemo(request, timers);
         const target = resolveTarget(request.model, request.config, request.access);
         if (!target.ok) return { kind: "failed", error: target.error, retryable: false };
-        return await callProvider(target.value, request, { fetch, timers });
+        return await callProvider(target.value, request, { fetch, timers, transcripts });
       } catch (error) {
         // A bug here must not break the session. The error's text may contain anything, so only its kind is shown.
         const kind = error instanceof Error ? error.name : "unknown";

@@ -10,13 +10,14 @@ import { cancelled, classify, type Fault, isOverflow, overflowed } from "./failu
 import type { Target } from "./resolve.ts";
 import { SseGuard } from "./sse-guard.ts";
 import { toolNamesOf } from "./tool-names.ts";
-import { toTranscript } from "./transcript.ts";
+import type { SignedCall, TranscriptWriter } from "./transcript.ts";
 import { createTransport, type Fetch } from "./transport.ts";
 import { startWatchdog, type Timers } from "./watchdog.ts";
 
 export interface ProviderDeps {
   readonly fetch: Fetch;
   readonly timers: Timers;
+  readonly transcripts: TranscriptWriter;
 }
 const USER_AGENT = "gsv/0.1";
 /** Default for the maximum answer length, in tokens; models may offer far more. */
@@ -49,14 +50,11 @@ function describe(target: Target, thinking: boolean): PiModel {
 }
 
 /** Restores the provider's `extra_content` of tool calls, which pi-ai drops. */
-function restoreExtras(request: ModelRequest): SimpleStreamOptions["onPayload"] {
+function restoreExtras(signed: readonly SignedCall[], provider: string): SimpleStreamOptions["onPayload"] {
   const extras = new Map<string, unknown>();
-  for (const message of request.messages) {
-    if (message.role !== "assistant" || message.provider !== request.model.provider) continue;
-    for (const block of message.content) {
-      if (block.type !== "toolCall" || !block.thoughtSignature?.startsWith(EXTRA_PREFIX)) continue;
-      extras.set(block.id, JSON.parse(block.thoughtSignature.slice(EXTRA_PREFIX.length)));
-    }
+  for (const call of signed) {
+    if (call.provider !== provider || !call.signature.startsWith(EXTRA_PREFIX)) continue;
+    extras.set(call.id, JSON.parse(call.signature.slice(EXTRA_PREFIX.length)));
   }
   if (extras.size === 0) return undefined;
   return (payload) => {
@@ -96,7 +94,8 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
     request.maxTokens ?? request.config.model.maxTokens ?? Math.min(target.info.maxTokens, USUAL_MAX_TOKENS),
     target.info.maxTokens,
   );
-  const onPayload = target.wire === "openai-completions" ? restoreExtras(request) : undefined;
+  const transcript = deps.transcripts.write(request.systemPrompt, request.messages, request.tools);
+  const onPayload = target.wire === "openai-completions" ? restoreExtras(deps.transcripts.signed, request.model.provider) : undefined;
   const keyless = target.apiKey === undefined;
   const options: SimpleStreamOptions = {
     signal: controller.signal,
@@ -121,7 +120,6 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
   };
 
   try {
-    const transcript = toTranscript(request.systemPrompt, request.messages, request.tools);
     const stream =
       target.wire === "anthropic-messages"
         ? streamAnthropic(

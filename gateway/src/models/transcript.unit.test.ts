@@ -5,7 +5,7 @@ import { tool, user } from "../../test/models/support.ts";
 import type { Message } from "../ports/messages.ts";
 import { parseArguments } from "./answer.ts";
 import { toolNamesOf, wireName } from "./tool-names.ts";
-import { toTranscript } from "./transcript.ts";
+import { TranscriptWriter } from "./transcript.ts";
 
 describe("tool names on the wire", () => {
   it("fit every provider and stay distinct", () => {
@@ -58,23 +58,48 @@ describe("transcript", () => {
     });
   }
   it("shares texts and arguments with the history", () => {
-    const out = toTranscript("s", long, []).messages;
+    const out = new TranscriptWriter().write("s", long, []).messages;
     const assistant = out[2];
     assert.ok(assistant?.role === "assistant");
     const [ours, theirs] = [long[1]?.content[1], assistant.content[1]];
     assert.ok(typeof ours === "object" && ours.type === "toolCall" && theirs?.type === "toolCall");
     assert.equal(theirs.arguments, ours.arguments);
   });
-  it("2,000 messages cost a few milliseconds", () => {
-    for (let i = 0; i < 20; i++) toTranscript("s", long, []);
-    const started = process.cpuUsage();
-    for (let i = 0; i < 20; i++) toTranscript("s", long, []);
-    const { user: spent } = process.cpuUsage(started);
-    assert.ok(spent / 20_000 < 25, `${spent / 20_000} ms each`);
+  it("[F60] of a conversation that has grown, only the new messages are converted", () => {
+    let reads = 0;
+    const counted = long.map((message) =>
+      Object.defineProperty({ ...message }, "timestamp", {
+        enumerable: true,
+        get: () => {
+          reads += 1;
+          return 1;
+        },
+      }),
+    );
+    const writer = new TranscriptWriter();
+    writer.write("s", counted.slice(0, -4), []);
+    assert.equal(reads, counted.length - 4);
+    const whole = writer.write("s", counted, []);
+    assert.equal(reads, counted.length);
+    assert.deepEqual(whole, new TranscriptWriter().write("s", long, []));
+  });
+  it("[F60] whatever becomes of the conversation, the transcript is the one that a new writer makes", () => {
+    const change = fc.record({ keep: fc.nat({ max: 40 }), from: fc.nat({ max: 30 }), add: fc.nat({ max: 9 }) });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 6 }), (changes) => {
+        const writer = new TranscriptWriter();
+        let messages: readonly Message[] = [];
+        for (const { keep, from, add } of changes) {
+          // The same ids again and again, so that calls are renamed.
+          messages = [...messages.slice(from % 3, keep), ...long.slice(from, from + add)];
+          assert.deepEqual(writer.write("s", messages, []), new TranscriptWriter().write("s", messages, []));
+        }
+      }),
+    );
   });
   it("[P4.2] the order of tools does not depend on the order in which machines connect", () => {
-    const one = toTranscript("s", [], [tool("b__X"), tool("a__X")]);
-    assert.deepEqual(one, toTranscript("s", [], [tool("a__X"), tool("b__X")]));
+    const write = (...names: readonly string[]): unknown => new TranscriptWriter().write("s", [], names.map((name) => tool(name)));
+    assert.deepEqual(write("b__X", "a__X"), write("a__X", "b__X"));
   });
 });
 describe("arguments", () => {

@@ -28,6 +28,7 @@ import type { SessionParts } from "./session-parts.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import { Waits } from "./waits.ts";
 import { isOverdue, nextWake } from "./wake.ts";
+import { within } from "./within.ts";
 
 export interface DriverHost {
   readonly store: SessionStore;
@@ -83,7 +84,7 @@ export class SessionDriver {
       committed: (before, step) => this.#committed(before, step),
     });
     this.#view = new PlatformView({ state: () => this.#applier.state, gateway: parts.gateway, now: host.wall, after: host.after });
-    this.waits = new Waits((ms, signal) => this.#sleep(ms, signal));
+    this.waits = new Waits(host.after);
     this.contexts = new RunContexts(parts.gateway, () => this.#key());
     this.#caller = new ModelCaller({
       state: () => this.#applier.state,
@@ -102,7 +103,7 @@ export class SessionDriver {
         this.#active?.publisher.delta(delta);
         this.#view.delta(delta);
       },
-      sleep: (ms, signal) => this.#sleep(ms, signal),
+      after: host.after,
       failed: (what, error) => this.#failed(what, error),
     });
   }
@@ -229,7 +230,7 @@ export class SessionDriver {
         deliver: (effect, flight) => deliverer.deliver(effect, flight),
         apply: (event) => this.apply(event),
         wall,
-        sleep: (ms, signal) => this.#sleep(ms, signal),
+        after,
         failed: (what, error) => this.#failed(what, error),
       }),
       keep: this.#host.keep,
@@ -285,12 +286,8 @@ export class SessionDriver {
         // Set before any wait: if this incarnation ends here, the alarm starts the next one.
         this.#arm();
         if ((this.#active?.pump.inFlight().length ?? 0) === 0 || this.#host.wall() >= until) break;
-        const timer = new AbortController();
-        await Promise.race([
-          changed,
-          this.#sleep(Math.max(MIN_WAIT_MS, this.#clock.wallAt(this.#nextWake() ?? 0) - this.#host.wall()), timer.signal),
-        ]);
-        timer.abort();
+        const untilDue = Math.max(MIN_WAIT_MS, this.#clock.wallAt(this.#nextWake() ?? 0) - this.#host.wall());
+        await within(this.#host.after, untilDue, changed, () => undefined);
       }
       this.#prune();
       this.#arm();
@@ -326,16 +323,6 @@ export class SessionDriver {
     this.#clock.expect(wall);
     this.#host.setAlarm(wall);
   }
-  #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#host.after(ms, resolve);
-      signal.addEventListener("abort", () => {
-        cancel();
-        resolve();
-      });
-    });
-  }
-
   /** Prunes old rows in one bounded step, only while the session is idle. */
   #prune(): void {
     const state = this.#applier.state;

@@ -28,6 +28,7 @@ export class History {
 
   /** Messages with recordings that are not transcribed yet. */
   #untranscribed = new Set<number>();
+  #hasMedia = false;
 
   /** Rows of the conversation in order. */
   constructor(rows: Iterable<LogRow> = [], summary?: Summary) {
@@ -38,6 +39,7 @@ export class History {
     this.#items = [];
     this.#notes = [];
     this.#untranscribed = new Set();
+    this.#hasMedia = false;
     this.#summary = summary;
     this.#messages = summary ? [summary] : [];
     for (const row of rows) this.append(row);
@@ -51,6 +53,7 @@ export class History {
     }
     this.#rows.push(row);
     if (row.kind === "user" && isUntranscribed(row)) this.#untranscribed.add(row.seq);
+    this.#hasMedia ||= row.kind !== "assistant" && typeof row.message.content !== "string" && row.message.content.some(isMediaBlock);
     const message = row.kind === "user" && this.#notes.length > 0 ? withNotes(row.message, this.#notes.splice(0)) : row.message;
     const tokens = tokensOfMessage(message);
     this.#items.push({ row, message, tokens, upto: (this.#items.at(-1)?.upto ?? 0) + tokens });
@@ -59,6 +62,10 @@ export class History {
   /** The messages for the model. The list grows in place; callers must not change it. */
   get messages(): readonly Message[] {
     return this.#messages;
+  }
+  /** A message refers to a stored file. */
+  get hasMedia(): boolean {
+    return this.#hasMedia;
   }
   /** The messages of the conversation without the summary, in order. */
   get items(): readonly Item[] {

@@ -31,11 +31,26 @@ export interface PumpPorts {
 }
 
 interface Entry {
-  readonly controller: AbortController;
+  readonly stop: Stop;
   running: boolean;
   /** Started again not before this. */
   retryAt: number | undefined;
   tries: number;
+}
+/** An abort signal that is made when it is first asked for: most effects never look at it, and each end of an effect fires it. */
+class Stop {
+  #controller: AbortController | undefined;
+  isDone = false;
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.isDone) this.#controller.abort();
+    return this.#controller.signal;
+  }
+  now(): void {
+    this.isDone = true;
+    this.#controller?.abort();
+  }
 }
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
@@ -61,7 +76,7 @@ export class Pump {
     for (const [id, entry] of this.#entries) {
       if (open.has(id)) continue;
       this.#entries.delete(id);
-      if (entry.running) entry.controller.abort();
+      if (entry.running) entry.stop.now();
     }
     const now = this.#ports.now();
     for (const effect of this.#ports.outbox()) if (this.#isDue(effect, now)) this.#launch(effect);
@@ -79,17 +94,24 @@ export class Pump {
   }
   #launch(effect: Effect): void {
     const tries = this.#entries.get(effect.id)?.tries ?? 0;
-    const controller = new AbortController();
-    const entry: Entry = { controller, running: true, retryAt: undefined, tries: tries + 1 };
+    const stop = new Stop();
+    const entry: Entry = { stop, running: true, retryAt: undefined, tries: tries + 1 };
     this.#entries.set(effect.id, entry);
-    this.#ports.keep(this.#fly(effect, entry, { signal: controller.signal, inherited: this.#inherited.has(effect.id), tries }));
+    const flight: Flight = {
+      get signal() {
+        return stop.signal;
+      },
+      inherited: this.#inherited.has(effect.id),
+      tries,
+    };
+    this.#ports.keep(this.#fly(effect, entry, flight));
   }
   async #fly(effect: Effect, entry: Entry, flight: Flight): Promise<void> {
     let end: FlightEnd;
     try {
       // Not inside the commit that opened it: an interpreter may commit at once itself.
       await Promise.resolve();
-      end = flight.signal.aborted ? "done" : await this.#ports.start(effect, flight);
+      end = entry.stop.isDone ? "done" : await this.#ports.start(effect, flight);
     } catch (error) {
       this.#ports.failed(effect, error);
       end = backoff(flight.tries);

@@ -3,20 +3,21 @@
  * of the session the caller asks again. Also the lock between storing the files of a message and deleting files.
  */
 import type { ArchiveEnd } from "./machine/event.ts";
+import { type After, within } from "./within.ts";
 
 /** Ends that no caller has asked for yet. */
 const ENDS_KEPT = 16;
 
 export class Waits {
-  readonly #sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly #after: After;
   readonly #archives = new Map<string, (end: ArchiveEnd) => void>();
   readonly #ends = new Map<string, ArchiveEnd>();
   readonly #deletions = new Map<string, () => void>();
   readonly #deleted = new Map<string, number>();
   #files: Promise<unknown> = Promise.resolve();
 
-  constructor(sleep: (ms: number, signal: AbortSignal) => Promise<void>) {
-    this.#sleep = sleep;
+  constructor(after: After) {
+    this.#after = after;
   }
 
   archiveEnd(requestId: string): Promise<ArchiveEnd> {
@@ -36,10 +37,8 @@ export class Waits {
 
   /** How many files the effect deleted; undefined when that is not known in time. Answers once. */
   async filesDeleted(effectId: string, withinMs: number): Promise<number | undefined> {
-    const timer = new AbortController();
     const told = new Promise<void>((resolve) => this.#deletions.set(effectId, resolve));
-    if (!this.#deleted.has(effectId)) await Promise.race([told, this.#sleep(withinMs, timer.signal)]);
-    timer.abort();
+    if (!this.#deleted.has(effectId)) await within(this.#after, withinMs, told, () => undefined);
     this.#deletions.delete(effectId);
     const count = this.#deleted.get(effectId);
     this.#deleted.delete(effectId);

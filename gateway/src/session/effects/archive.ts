@@ -10,13 +10,14 @@ import type { EventBody } from "../machine/event.ts";
 import type { MessageRow } from "../machine/log.ts";
 import { archiveEffectId, type State } from "../machine/state.ts";
 import { summaryMessage } from "../view.ts";
+import { type After, within } from "../within.ts";
 
 export interface ArchivePorts {
   readonly state: () => State | undefined;
   /** The conversation's messages in order. */
   readonly messages: () => Iterable<MessageRow>;
   readonly archives: ArchiveStore;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly after: After;
 }
 const TIMEOUT_MS = 60_000;
 
@@ -29,25 +30,21 @@ export async function archive(effect: EffectOf<"Archive">, ports: ArchivePorts):
   // No other transcript has the summary, so this one begins with it.
   const before = run.kind === "reset" && state.summary ? [summaryMessage(state.summary)] : [];
   const { identity, sessionId, usage } = state;
-  const timer = new AbortController();
   const failed = (error: GsvError): Result<never> => ({ ok: false, error });
-  const put = await Promise.race([
-    ports.archives
-      .put({
-        agentId: identity.agentId,
-        sessionKey: identity.key,
-        sessionId,
-        ...(run.kind === "compact" ? { part: run.archivedAt } : {}),
-        archivedAt: run.archivedAt,
-        messages: [...before, ...messages],
-        tokens: { input: usage.input, output: usage.output, total: usage.total },
-      })
-      .catch(() => failed({ reason: "storage.failed", message: "The bucket did not answer correctly." })),
-    ports
-      .sleep(TIMEOUT_MS, timer.signal)
-      .then(() => failed({ reason: "storage.failed", message: `The bucket did not answer within ${TIMEOUT_MS / 1000} s.` })),
-  ]);
-  timer.abort();
+  const writing = ports.archives
+    .put({
+      agentId: identity.agentId,
+      sessionKey: identity.key,
+      sessionId,
+      ...(run.kind === "compact" ? { part: run.archivedAt } : {}),
+      archivedAt: run.archivedAt,
+      messages: [...before, ...messages],
+      tokens: { input: usage.input, output: usage.output, total: usage.total },
+    })
+    .catch(() => failed({ reason: "storage.failed", message: "The bucket did not answer correctly." }));
+  const put = await within(ports.after, TIMEOUT_MS, writing, () =>
+    failed({ reason: "storage.failed", message: `The bucket did not answer within ${TIMEOUT_MS / 1000} s.` }),
+  );
   if (!put.ok) return { type: "ArchiveFailed", effectId: effect.id, error: put.error };
   return { type: "Archived", effectId: effect.id, key: put.value.key, count: put.value.count - before.length };
 }

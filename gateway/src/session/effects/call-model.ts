@@ -22,6 +22,8 @@ import type { RunContexts } from "../run-context.ts";
 import { budgetOf, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { resolveCall, runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
+import type { After } from "../within.ts";
+import { guardedCall } from "./guarded-call.ts";
 import { transcribeRecordings } from "./transcribe-recordings.ts";
 
 export interface CallModelPorts {
@@ -40,11 +42,9 @@ export interface CallModelPorts {
   readonly commit: (event: EventBody) => void;
   readonly wall: () => number;
   readonly delta: (delta: Delta) => void;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly after: After;
   readonly failed: (what: string, error: unknown) => void;
 }
-/** Added to the time limit of the model client, in case the client exceeds it. */
-const GUARD_MS = 10_000;
 
 /** The part that is the same for all model calls of one run. */
 interface Turn {
@@ -148,11 +148,10 @@ export class ModelCaller {
     if (sized.plan) return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config) };
     let offset = 0;
     // A copy: the history grows in place, and an aborted call may continue for a while.
-    const given = [...this.#ports.history().messages];
-    const whole = await this.#ports.media.hydrate(given, {
-      images: this.#ports.model.takesImages(model, config),
-      numbers: this.#ports.mediaNumbers,
-    });
+    const history = this.#ports.history();
+    const given = [...history.messages];
+    const view = { images: this.#ports.model.takesImages(model, config), numbers: this.#ports.mediaNumbers };
+    const whole = history.hasMedia ? await this.#ports.media.hydrate(given, view) : given;
     // Hydrated files may be larger than their estimate.
     const messages = sized.tight || whole !== given ? fitView(whole, sized.budget) : whole;
     if (flight.signal.aborted) return undefined;
@@ -298,41 +297,17 @@ export class ModelCaller {
   }
 
   /** Ends in time and never throws, whatever the client does. */
-  async #guarded(timeoutMs: number, outer: AbortSignal, call: (signal: AbortSignal) => Promise<ModelOutcome>): Promise<ModelOutcome> {
-    const inner = new AbortController();
-    const stop = (): void => inner.abort();
-    outer.addEventListener("abort", stop);
-    const timer = new AbortController();
-    const late = this.#ports.sleep(timeoutMs + GUARD_MS, timer.signal).then(
-      (): ModelOutcome => ({
-        kind: "failed",
-        error: {
-          reason: "model.timeout",
-          message: `The model did not finish within ${Math.round(timeoutMs / 1000)} s. Send the message again, or raise \`timeouts.llmMs\`.`,
-        },
-        retryable: true,
-      }),
-    );
-    const aborted = new Promise<ModelOutcome>((resolve) =>
-      outer.addEventListener("abort", () =>
-        resolve({ kind: "failed", error: { reason: "run.aborted", message: "The run was stopped." }, retryable: false }),
-      ),
-    );
-    try {
-      if (outer.aborted) inner.abort();
-      return await Promise.race([call(inner.signal), late, aborted]);
-    } catch (error) {
+  async #guarded(timeoutMs: number, signal: AbortSignal, call: (signal: AbortSignal) => Promise<ModelOutcome>): Promise<ModelOutcome> {
+    const late = `The model did not finish within ${Math.round(timeoutMs / 1000)} s. Send the message again, or raise \`timeouts.llmMs\`.`;
+    const guard = { timeoutMs, signal, after: this.#ports.after, late, stopped: "The run was stopped." };
+    return guardedCall(guard, call).catch((error: unknown) => {
       this.#ports.failed("calling the model", error);
       return {
         kind: "failed",
         error: { reason: "internal", message: "Calling the model failed inside GSV. The log has the details." },
         retryable: true,
       };
-    } finally {
-      timer.abort();
-      inner.abort();
-      outer.removeEventListener("abort", stop);
-    }
+    });
   }
 }
 const nameOf = ({ provider, id }: ModelRef): string => `${provider}/${id}`;

@@ -15,10 +15,12 @@ describe("CallModel", () => {
     readonly deltas: Delta[];
     readonly asked: string[][];
     readonly requests: ModelRequest[];
-    readonly sleeps: (() => void)[];
+    /** What timers run when they end. */
+    readonly timers: Set<() => void>;
   }
   function bench(model: (request: ModelRequest) => Promise<ModelOutcome>, over: Partial<CallModelPorts> = {}): Bench {
-    const [deltas, asked, requests, sleeps]: [Delta[], string[][], ModelRequest[], (() => void)[]] = [[], [], [], []];
+    const [deltas, asked, requests]: [Delta[], string[][], ModelRequest[]] = [[], [], []];
+    const timers = new Set<() => void>();
     const caller = new ModelCaller({
       state: () => thinking,
       history: () => history,
@@ -49,15 +51,14 @@ describe("CallModel", () => {
       commit: () => {},
       wall: () => 7,
       delta: (delta) => deltas.push(delta),
-      sleep: (_ms, signal) =>
-        new Promise((resolve) => {
-          sleeps.push(resolve);
-          signal.addEventListener("abort", () => resolve());
-        }),
+      after: (_ms, work) => {
+        timers.add(work);
+        return () => timers.delete(work);
+      },
       failed: () => {},
       ...over,
     });
-    return { caller, deltas, asked, requests, sleeps };
+    return { caller, deltas, asked, requests, timers };
   }
   const effect: EffectOf<"CallModel"> = { type: "CallModel", id: "r1/t1/m2", notBefore: 0 };
 
@@ -140,10 +141,11 @@ describe("CallModel", () => {
     const b = bench(() => new Promise(() => {}));
     const call = b.caller.call(effect, flight());
     await settle();
-    b.sleeps[0]?.();
+    for (const end of b.timers) end();
     const event = await call;
     assert.equal(event?.type === "ModelFailed" && event.error.reason, "model.timeout");
     assert.equal(b.requests[0]?.signal.aborted, true);
+    assert.equal(b.timers.size, 0);
   });
   test("[R3] a call that is no longer wanted reports nothing, and its late text is dropped", async () => {
     const stop = new AbortController();

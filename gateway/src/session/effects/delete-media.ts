@@ -7,6 +7,7 @@ import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, State } from "../machine/state.ts";
 import type { Flight, FlightEnd } from "../pump.ts";
 import { retryLater } from "./append-memory.ts";
+import { type After, within } from "../within.ts";
 
 export interface DeleteMediaPorts {
   readonly state: () => State | undefined;
@@ -14,7 +15,7 @@ export interface DeleteMediaPorts {
   readonly rows: (from: number, limit: number) => readonly LogRow[];
   readonly queued: () => readonly IncomingMessage[];
   readonly media: Pick<SessionMedia, "delete">;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly after: After;
   readonly commit: (event: EventBody) => void;
   readonly deleted: (effectId: string, count: number) => void;
   /** Short names of files that are no longer stored are free again. */
@@ -29,12 +30,8 @@ export async function deleteMedia(effect: EffectOf<"DeleteMedia">, flight: Fligh
   const key = ports.state()?.identity.key;
   if (key !== undefined) {
     const kept = keep(effect, ports);
-    const timer = new AbortController();
-    const gone = await Promise.race([
-      ports.media.delete(key, effect.before, kept).catch(() => AWAY),
-      ports.sleep(TIMEOUT_MS, timer.signal).then(() => AWAY),
-    ]);
-    timer.abort();
+    const deletion = ports.media.delete(key, effect.before, kept).catch(() => AWAY);
+    const gone = await within(ports.after, TIMEOUT_MS, deletion, () => AWAY);
     if (!gone.ok)
       return retryLater(
         effect,

@@ -8,6 +8,7 @@ import { archive } from "./archive.ts";
 import { cancelTool } from "./cancel-tool.ts";
 import { storeResult } from "./store-result.ts";
 import { archiving, base, flight, ORIGIN } from "../../../test/session/effect-bench.ts";
+import type { After } from "../within.ts";
 
 describe("the small effects", () => {
   test("CancelTool is given up after five tries", async () => {
@@ -42,13 +43,18 @@ describe("the small effects", () => {
     const effect: EffectOf<"Archive"> = { type: "Archive", id: "a1/0", notBefore: 0 };
     const ports = (
       put: () => Promise<{ ok: true; value: { key: string; sha256: string; count: number } }>,
-      sleep: () => Promise<void>,
-    ) => ({ state: () => state, messages: () => rows, archives: { put }, sleep });
+      after: After,
+    ) => ({ state: () => state, messages: () => rows, archives: { put }, after });
     const never = <T>(): Promise<T> => new Promise(() => {});
+    const endless: After = () => () => {};
+    const atOnce: After = (_ms, work) => {
+      work();
+      return () => {};
+    };
     assert.deepEqual(
       await archive(
         effect,
-        ports(() => Promise.resolve({ ok: true, value: { key: "k", sha256: "h", count: 1 } }), never),
+        ports(() => Promise.resolve({ ok: true, value: { key: "k", sha256: "h", count: 1 } }), endless),
       ),
       { type: "Archived", effectId: "a1/0", key: "k", count: 1 },
     );
@@ -56,7 +62,7 @@ describe("the small effects", () => {
       (
         await archive(
           effect,
-          ports(never, () => Promise.resolve()),
+          ports(never, atOnce),
         )
       )?.type,
       "ArchiveFailed",
@@ -65,11 +71,11 @@ describe("the small effects", () => {
       (
         await archive(
           effect,
-          ports(() => Promise.reject(new Error("boom")), never),
+          ports(() => Promise.reject(new Error("boom")), endless),
         )
       )?.type,
       "ArchiveFailed",
     );
-    assert.equal(await archive({ ...effect, id: "a1/1" }, ports(never, never)), undefined);
+    assert.equal(await archive({ ...effect, id: "a1/1" }, ports(never, endless)), undefined);
   });
 });

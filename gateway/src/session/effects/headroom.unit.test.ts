@@ -15,6 +15,7 @@ import { appendMemory, PARKED_TRIES } from "./append-memory.ts";
 import { ModelCaller } from "./call-model.ts";
 import { deleteMedia } from "./delete-media.ts";
 import { summarize } from "./summarize.ts";
+import type { After } from "../within.ts";
 
 const RUN: Thinking = { ...RUN_BASE, phase: "thinking", attempt: 0, tries: 0, restarts: 0, deadline: 0 };
 type Compaction = RunContext["config"]["compaction"];
@@ -64,7 +65,11 @@ const contexts = (context: RunContext): RunContexts =>
     },
     () => "k",
   );
-const never = (): Promise<void> => new Promise(() => {});
+const endless: After = () => () => {};
+const atOnce: After = (_ms, work) => {
+  work();
+  return () => {};
+};
 
 interface Asked {
   readonly event: EventBody | undefined;
@@ -104,7 +109,7 @@ async function callModel(over: {
     commit: () => {},
     wall: () => 1_000,
     delta: () => {},
-    sleep: never,
+    after: endless,
     failed: (_what, error) => assert.fail(String(error)),
   });
   const event = await caller.call({ type: "CallModel", id: "r1/t1/m0", notBefore: 0 }, flight());
@@ -199,7 +204,7 @@ async function ask(
     },
     contextWindow: () => 8_000,
     wall: () => more.wall ?? Date.UTC(2026, 2, 1, 23, 5),
-    sleep: never,
+    after: endless,
     failed: (_what, error) => assert.fail(String(error)),
   });
   return { event, requests };
@@ -280,7 +285,7 @@ describe("[K27] effects that are never given up", () => {
           return hangs ? new Promise<never>(() => {}) : Promise.resolve({ ok: true as const, value: 3 });
         },
       },
-      sleep: hangs ? () => Promise.resolve() : never,
+      after: hangs ? atOnce : endless,
       commit: (event: EventBody) => void events.push(event.type),
       deleted: (_id: string, count: number) => void events.push(String(count)),
       dropNumbers: (keep: ReadonlySet<string>) => void events.push(`numbers but ${keep.size}`),

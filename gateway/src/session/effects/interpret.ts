@@ -18,6 +18,7 @@ import { dispatchTool } from "./dispatch-tool.ts";
 import { sendReply } from "./reply.ts";
 import { storeResult } from "./store-result.ts";
 import { summarize } from "./summarize.ts";
+import type { After } from "../within.ts";
 
 export interface InterpretPorts {
   readonly parts: SessionParts;
@@ -30,12 +31,12 @@ export interface InterpretPorts {
   readonly deliver: (effect: EffectOf<"Deliver">, flight: Flight) => Promise<FlightEnd>;
   readonly apply: (event: EventBody) => Applied;
   readonly wall: () => number;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly after: After;
   readonly failed: (what: string, error: unknown) => void;
 }
 
 export function interpreter(ports: InterpretPorts): StartEffect {
-  const { parts, store, state, history, contexts, caller, waits, deliver, apply, wall, sleep, failed } = ports;
+  const { parts, store, state, history, contexts, caller, waits, deliver, apply, wall, after, failed } = ports;
   const commit = (event: EventBody): void => {
     apply(event);
   };
@@ -73,7 +74,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
             state,
             messages: () => history().messageRows(),
             archives: parts.archives,
-            sleep,
+            after,
           }),
         );
       case "Summarize":
@@ -85,7 +86,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
             model: parts.model,
             contextWindow: parts.contextWindow,
             wall,
-            sleep,
+            after,
             failed,
           }),
         );
@@ -98,7 +99,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
             rows: (from, limit) => store.rows(from, limit),
             queued: () => store.queued(),
             media: parts.media,
-            sleep,
+            after,
             commit,
             deleted: (id, count) => waits.deleted(id, count),
             dropNumbers: (keep) => store.dropMediaNumbers(keep),
@@ -110,7 +111,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
           gateway: parts.gateway,
           wall,
           commit,
-          sleep,
+          after,
         });
       case "StoreResult":
         return storeResult(effect, flight, { state, text: (callId) => store.resultText(callId), files: parts.files, commit });

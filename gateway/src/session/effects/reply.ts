@@ -10,14 +10,14 @@ import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
+import { type After, within } from "../within.ts";
 
 export interface ReplyPorts {
   readonly row: (seq: number) => LogRow | undefined;
   readonly gateway: Pick<GatewayPort, "reply">;
   readonly wall: () => number;
   readonly commit: (event: EventBody) => void;
-  /** Ends early when the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly after: After;
 }
 const MAX_AGE_MS = 86_400_000;
 /** Time limit of one call, so that a hanging call does not block later replies of the conversation. */
@@ -46,7 +46,7 @@ const conversationOf = ({ channel, accountId, peer }: ReplyRoute): string => JSO
 export async function sendReply(
   effect: EffectOf<"Reply">,
   flight: Flight,
-  { row, gateway, wall, commit, sleep }: ReplyPorts,
+  { row, gateway, wall, commit, after }: ReplyPorts,
 ): Promise<FlightEnd> {
   const end = row(effect.seq);
   const done = (): FlightEnd => {
@@ -57,7 +57,6 @@ export async function sendReply(
   const { route, deliveryId } = effect;
   const { kind, text } = said(end);
   const files = end.kind === "assistant" ? (end.files ?? []) : [];
-  const answered = new AbortController();
   const call = gateway
     .reply({
       kind: "send",
@@ -72,8 +71,7 @@ export async function sendReply(
       },
     })
     .catch(() => undefined);
-  const result = await Promise.race([call, sleep(ANSWER_MS, answered.signal).then(() => undefined)]);
-  answered.abort();
+  const result = await within(after, ANSWER_MS, call, () => undefined);
   if (result?.ok) return done();
   const lasting = result?.error.reason === "channel.unknown";
   if (!lasting && wall() - end.at < MAX_AGE_MS) return backoff(flight.tries);

@@ -52,9 +52,12 @@ test("[P10][CH22] a gateway that never answers blocks no later reply: the delive
     wall: () => 2_000,
     commit: (event: unknown): void => void committed.push(event),
     // Time is short here: only a wait that was taken back has not passed.
-    sleep: async (ms: number, signal: AbortSignal): Promise<void> => {
-      await new Promise((resolve) => setImmediate(resolve));
-      if (!signal.aborted) waits.push(ms);
+    after: (ms: number, work: () => void): (() => void) => {
+      const timer = setImmediate(() => {
+        waits.push(ms);
+        work();
+      });
+      return () => clearImmediate(timer);
     },
   };
   const flight = { signal: new AbortController().signal, inherited: false, tries: 0 };

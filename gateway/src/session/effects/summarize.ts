@@ -19,6 +19,8 @@ import type { Flight } from "../pump.ts";
 import type { RunContexts } from "../run-context.ts";
 import { modelsFor } from "../run-settings.ts";
 import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
+import type { After } from "../within.ts";
+import { guardedCall } from "./guarded-call.ts";
 
 export interface SummarizePorts {
   readonly state: () => State | undefined;
@@ -27,11 +29,9 @@ export interface SummarizePorts {
   readonly model: ModelClient;
   readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
   readonly wall: () => number;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly after: After;
   readonly failed: (what: string, error: unknown) => void;
 }
-/** Added to the time limit of the model client, in case the client exceeds it. */
-const GUARD_MS = 5_000;
 const SUMMARY_TOKENS = 8_000;
 /** A conversation with less text of the user than this has no memories. */
 const LEAST_SAID_CHARS = 8;
@@ -111,7 +111,14 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
   const next = items[part.taken - 1]?.row;
   const most = summaryChars(window);
   const access = await ports.contexts.access(context, model.provider);
-  const outcome = await guarded(turn, (signal) =>
+  const guard = {
+    timeoutMs: LIMITS.summarizeMs,
+    signal: turn.flight.signal,
+    after: turn.ports.after,
+    late: "The model did not finish the summary in time.",
+    stopped: "The summary is not wanted any more.",
+  };
+  const outcome = await guardedCall(guard, (signal) =>
     ports.model.call({
       model,
       config,
@@ -174,31 +181,3 @@ const worthIt = (items: readonly Item[]): boolean =>
     return sum + textOf(content).length;
   }, 0) >= LEAST_SAID_CHARS;
 const dayOf = (at: number, timezone: string): MemoryDay => ({ date: localDay(at, timezone).today, time: localTime(at, timezone) });
-
-/** Ends in time, whatever the client does. */
-async function guarded({ ports, flight }: Turn, call: (signal: AbortSignal) => Promise<ModelOutcome>): Promise<ModelOutcome> {
-  const inner = new AbortController();
-  const timer = new AbortController();
-  const stop = (): void => inner.abort();
-  flight.signal.addEventListener("abort", stop);
-  const late = ports.sleep(LIMITS.summarizeMs + GUARD_MS, timer.signal).then(
-    (): ModelOutcome => ({
-      kind: "failed",
-      error: { reason: "model.timeout", message: "The model did not finish the summary in time." },
-      retryable: true,
-    }),
-  );
-  const aborted = new Promise<ModelOutcome>((resolve) =>
-    flight.signal.addEventListener("abort", () =>
-      resolve({ kind: "failed", error: { reason: "run.aborted", message: "The summary is not wanted any more." }, retryable: false }),
-    ),
-  );
-  try {
-    if (flight.signal.aborted) inner.abort();
-    return await Promise.race([call(inner.signal), late, aborted]);
-  } finally {
-    timer.abort();
-    inner.abort();
-    flight.signal.removeEventListener("abort", stop);
-  }
-}
