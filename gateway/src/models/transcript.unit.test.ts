@@ -98,7 +98,12 @@ describe("transcript", () => {
     );
   });
   it("[P4.2] the order of tools does not depend on the order in which machines connect", () => {
-    const write = (...names: readonly string[]): unknown => new TranscriptWriter().write("s", [], names.map((name) => tool(name)));
+    const write = (...names: readonly string[]): unknown =>
+      new TranscriptWriter().write(
+        "s",
+        [],
+        names.map((name) => tool(name)),
+      );
     assert.deepEqual(write("b__X", "a__X"), write("a__X", "b__X"));
   });
 });

@@ -1,4 +1,4 @@
-/** Time limits of waits. The caller supplies the timer. PURE. */
+/** Time limits of waits. The caller supplies the timer. */
 
 /** Runs `work` after `ms`; the result cancels it. */
 export type After = (ms: number, work: () => void) => () => void;

@@ -41,10 +41,12 @@ describe("the small effects", () => {
       { seq: 1, at: 0, runId: "r", kind: "user", messageId: "m", origin: ORIGIN, message: { role: "user", content: "x", timestamp: 0 } },
     ] as const;
     const effect: EffectOf<"Archive"> = { type: "Archive", id: "a1/0", notBefore: 0 };
-    const ports = (
-      put: () => Promise<{ ok: true; value: { key: string; sha256: string; count: number } }>,
-      after: After,
-    ) => ({ state: () => state, messages: () => rows, archives: { put }, after });
+    const ports = (put: () => Promise<{ ok: true; value: { key: string; sha256: string; count: number } }>, after: After) => ({
+      state: () => state,
+      messages: () => rows,
+      archives: { put },
+      after,
+    });
     const never = <T>(): Promise<T> => new Promise(() => {});
     const endless: After = () => () => {};
     const atOnce: After = (_ms, work) => {
@@ -58,15 +60,7 @@ describe("the small effects", () => {
       ),
       { type: "Archived", effectId: "a1/0", key: "k", count: 1 },
     );
-    assert.equal(
-      (
-        await archive(
-          effect,
-          ports(never, atOnce),
-        )
-      )?.type,
-      "ArchiveFailed",
-    );
+    assert.equal((await archive(effect, ports(never, atOnce)))?.type, "ArchiveFailed");
     assert.equal(
       (
         await archive(

@@ -3,7 +3,7 @@
  * reset. Makes at most one model call and reports one event. Never retries and removes nothing: the machine does.
  */
 import { textOf } from "../../ports/messages.ts";
-import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
+import type { ModelClient } from "../../ports/model.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { EffectiveConfig, RunContext } from "../../ports/run-context.ts";
 import type { ModelRef } from "../../../../protocol/gen/types.ts";
