@@ -129,9 +129,9 @@ async function main(): Promise<void> {
   const system = await startGsv(model.url);
   try {
     const few = await messages(system, model, "agent:main:cli:dm:few", count);
-    ratio("message overhead", few.overheadMs, "ms", floorCost.overheadMs, 2.5);
+    ratio("message overhead", few.overheadMs, "ms", floorCost.overheadMs, 2);
     info("message overhead, p99", few.overheadP99Ms, "ms");
-    ratio("CPU per message", few.cpuMs, "ms", floorCost.cpuMs, 2.5);
+    ratio("CPU per message", few.cpuMs, "ms", floorCost.cpuMs, 2.2);
     ratio("bytes written per message", few.writtenBytes / 1024, "KiB", floorCost.writtenBytes / 1024, 2.5);
     atMost("first delta after the model's first byte", few.firstDeltaMs, "ms", 2);
     info("  the floor's", floorCost.firstDeltaMs, "ms");
@@ -144,8 +144,8 @@ async function main(): Promise<void> {
     say(`history of ${history} ...`);
     await fill(system, "agent:main:cli:dm:many", history);
     const many = await messages(system, model, "agent:main:cli:dm:many", Math.min(count, 100));
-    ratio(`message overhead at ${history} messages`, many.overheadMs, "ms", floorCost.overheadMs, 2.5);
-    ratio(`CPU per message at ${history} messages`, many.cpuMs, "ms", floorCost.cpuMs, 2.5);
+    ratio(`message overhead at ${history} messages, against a new conversation`, many.overheadMs, "ms", few.overheadMs, 1.3);
+    ratio(`CPU per message at ${history} messages, against a new conversation`, many.cpuMs, "ms", few.cpuMs, 1.3);
     ratio(`bytes written at ${history} messages`, many.writtenBytes / 1024, "KiB", floorCost.writtenBytes / 1024, 2.5);
     const compacted = await compaction(system, model, "agent:main:cli:dm:many");
     rows.push({
@@ -169,26 +169,28 @@ async function main(): Promise<void> {
       value: load.perSecond,
       unit: "/s",
       floor: floorLoad.perSecond,
-      target: ">= 1/3 floor",
-      ok: load.perSecond >= floorLoad.perSecond / 3,
+      target: ">= 1/2 floor",
+      ok: load.perSecond >= floorLoad.perSecond / 2,
     });
-    ratio("CPU per message over 50 sessions", load.cpuMs, "ms", floorLoad.cpuMs, 2.5);
+    ratio("CPU per message over 50 sessions", load.cpuMs, "ms", floorLoad.cpuMs, 2.2);
     atMost("frames for another session's socket", load.strayFrames, "", 0);
     atMost("bytes to the client per byte of text", await streamBytes(system, model, "agent:main:cli:dm:stream"), "x", 5);
     say("tools ...");
-    atMost(
-      "native tool round trip",
+    ratio(
+      "native tool round trip, against a bare turn",
       await toolRoundTrip(system, model, "agent:main:cli:dm:native", 'gsv__ReadFile {"path":"SOUL.md"}', quick ? 20 : 100),
       "ms",
-      4,
+      few.overheadMs,
+      2,
     );
     const tree = makeTree(quick ? 20_000 : 200_000);
     const machine = await node(system, tree);
-    atMost(
-      "tool round trip, Read on a node",
+    ratio(
+      "tool round trip, Read on a node, against a bare turn",
       await toolRoundTrip(system, model, "agent:main:cli:dm:tool", 'bench__Read {"path":"d0/e0/f0.rs"}', quick ? 20 : 100),
       "ms",
-      6,
+      few.overheadMs,
+      2,
     );
     info(
       "tool round trip, Write on a node (fsync)",

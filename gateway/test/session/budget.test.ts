@@ -2,6 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
 import type { SessionIdentity } from "../../src/ports/session.ts";
 import { type DriverHost, SessionDriver } from "../../src/session/driver.ts";
 import { SessionService } from "../../src/session/session-service.ts";
@@ -13,7 +14,11 @@ interface Cost {
   read: number;
   transactions: number;
   alarms: number;
+  /** Calls to the gateway's object. */
+  publishes: number;
+  contexts: number;
 }
+const NOTHING: Cost = { written: 0, read: 0, transactions: 0, alarms: 0, publishes: 0, contexts: 0 };
 /** The object's storage, counting. */
 function counted(storage: DurableObjectStorage, cost: Cost): SessionDatabase {
   const count = <T extends Record<string, SqlStorageValue>>(cursor: SqlStorageCursor<T>): SqlStorageCursor<T> => {
@@ -44,11 +49,16 @@ function counted(storage: DurableObjectStorage, cost: Cost): SessionDatabase {
 const identity: SessionIdentity = { key: "agent:main:cli:dm:cost", ref: "cost", agentId: "main", isOwnersSession: false };
 
 /** Has a conversation in an object of its own and gives the cost of each message. */
-function talk(name: string, messages: number, meanwhile: (cost: Cost, index: number) => void): Promise<void> {
+function talk(
+  name: string,
+  messages: number,
+  meanwhile: (cost: Cost, index: number) => void,
+  answer: (request: ModelRequest) => ModelOutcome = () => says("fine"),
+): Promise<void> {
   return runInDurableObject(env.SESSION.getByName(name), async (_session, ctx) => {
-    const cost: Cost = { written: 0, read: 0, transactions: 0, alarms: 0 };
+    const cost = { ...NOTHING };
     const stage = new Stage();
-    stage.auto = () => says("fine");
+    stage.auto = answer;
     const after: DriverHost["after"] = (ms, work) => {
       const timer = setTimeout(work, ms);
       return () => clearTimeout(timer);
@@ -67,24 +77,28 @@ function talk(name: string, messages: number, meanwhile: (cost: Cost, index: num
         throw new Error(`${event} ${JSON.stringify(fields)}`);
       },
     };
-    const driver = new SessionDriver(host, stage.parts(env.STORAGE));
+    const parts = stage.parts(env.STORAGE);
+    const contextVersion = (await parts.gateway.runContext(identity.key, undefined))?.version ?? "";
+    const driver = new SessionDriver(host, parts);
     const service = new SessionService(driver, { after, freshId: host.freshId, sha256: async (text) => text });
     for (let index = 0; index < messages; index++) {
-      Object.assign(cost, { written: 0, read: 0, transactions: 0, alarms: 0 });
+      Object.assign(cost, NOTHING);
+      const [published, asked] = [stage.publishes.length, stage.contexts];
       await service.send({
         identity,
         messageId: `m${index}`,
         runId: `r${index}`,
         text: `message ${index}`,
         origin: { kind: "client", clientId: "test" },
+        contextVersion,
       });
       await until("quiet", () => driver.state?.run.phase === "idle" && driver.state.outbox.length === 0);
-      meanwhile({ ...cost }, index);
+      meanwhile({ ...cost, publishes: stage.publishes.length - published, contexts: stage.contexts - asked }, index);
     }
   });
 }
 
-describe("[D2] a plain message", () => {
+describe("[D2] [F62] a plain message", () => {
   it("costs at most three transactions and six rows, and in a busy minute no alarm", async () => {
     const costs: Cost[] = [];
     await talk("cost-one", 6, (cost) => costs.push(cost));
@@ -95,6 +109,29 @@ describe("[D2] a plain message", () => {
       expect(cost.alarms).toBe(0);
     }
     expect(costs[0]?.alarms).toBe(1);
+  });
+  it("[F65] costs the gateway three calls: the message, its beginning answer and its end; settings are not asked for again", async () => {
+    const costs: Cost[] = [];
+    await talk("cost-calls", 6, (cost) => costs.push(cost));
+    for (const cost of costs.slice(1)) {
+      expect(cost.publishes).toBeLessThanOrEqual(3);
+      expect(cost.contexts).toBe(0);
+    }
+  });
+  it("[F61] a call of a native tool costs two transactions and four rows more, and one question about changed settings", async () => {
+    const costs: Cost[] = [];
+    const isAsked = ({ messages }: ModelRequest): boolean => messages.at(-1)?.role === "user";
+    await talk(
+      "cost-tool",
+      6,
+      (cost) => costs.push(cost),
+      (request) => (isAsked(request) ? says("", [{ name: "gsv__Note", arguments: {} }]) : says("fine")),
+    );
+    for (const cost of costs.slice(1)) {
+      expect(cost.transactions).toBeLessThanOrEqual(5);
+      expect(cost.written).toBeLessThanOrEqual(10);
+      expect(cost.contexts).toBeLessThanOrEqual(1);
+    }
   });
   it("[W19] costs the same after ten as after two thousand messages", async () => {
     const at = new Map<number, Cost>();
