@@ -28,6 +28,8 @@ mod paths;
 mod private_file;
 mod qr;
 mod skill_files;
+mod skill_folder;
+mod skill_upload;
 mod suggest;
 mod table;
 mod text_files;

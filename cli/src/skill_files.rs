@@ -1,4 +1,4 @@
-//! The files of a skill on this machine: one SKILL.md, or a folder. Refuses a skill that cannot be sent whole, with the
+//! A skill to install from this machine: one SKILL.md, or a folder. Refuses a skill that cannot be sent whole, with the
 //! reasons. Sends nothing.
 
 use std::fs;
@@ -8,7 +8,8 @@ use gsv_protocol::limits;
 
 use crate::clean::clean;
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::text_files::{Reader, SKILL, TextFile, read_text, skill_problem};
+use crate::skill_folder::{LocalFile, SKILL, SkillFolder};
+use crate::text_files::{Reader, read_text};
 
 const MAX_REASONS: usize = 20;
 
@@ -16,7 +17,7 @@ const MAX_REASONS: usize = 20;
 pub struct SkillFiles {
     /// The folder's name, or the name in the head of a single SKILL.md. The gateway checks whether it is valid.
     pub name: Option<String>,
-    pub files: Vec<TextFile>,
+    pub files: Vec<LocalFile>,
 }
 
 pub fn read(path: &Path) -> Outcome<SkillFiles> {
@@ -29,22 +30,19 @@ pub fn read(path: &Path) -> Outcome<SkillFiles> {
         .map_err(|why| Failure::usage(format!("{} {why}.", path.display()), next))?;
     Ok(SkillFiles {
         name: name_in(&content).or_else(|| name_of_parent(path)),
-        files: vec![TextFile {
-            path: SKILL.to_owned(),
-            content,
-        }],
+        files: vec![LocalFile::new(SKILL, content.into_bytes())],
     })
 }
 
 fn folder(path: &Path) -> Outcome<SkillFiles> {
     let mut reader = Reader::default();
-    let files = reader.tree(path, "")?;
+    let found = SkillFolder::read(&mut reader, path, "")?;
     let mut reasons: Vec<String> = reader
         .skipped
         .iter()
         .map(|skipped| clean(&format!("{} {}", skipped.path, skipped.why)))
         .chain(reader.hidden.iter().map(|hidden| clean(&format!("{hidden} is hidden"))))
-        .chain(skill_problem(&files).map(|why| format!("the folder {why}")))
+        .chain(found.problem().map(|why| format!("the folder {why}")))
         .collect();
     if !reasons.is_empty() {
         reasons.truncate(MAX_REASONS);
@@ -57,7 +55,7 @@ fn folder(path: &Path) -> Outcome<SkillFiles> {
     let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     Ok(SkillFiles {
         name: full.file_name().map(|name| name.to_string_lossy().into_owned()),
-        files,
+        files: found.files,
     })
 }
 
@@ -120,11 +118,12 @@ mod tests {
     fn sk5_every_unusable_file_is_named_with_its_reason() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
-        fs::write(at("SKILL.md"), "x".repeat(70_000)).unwrap();
+        fs::write(at("SKILL.md"), "x".repeat(140_000)).unwrap();
         fs::write(at(".env"), "SECRET=1").unwrap();
         fs::create_dir(at(".git")).unwrap();
         symlink("/etc/passwd", at("link.md")).unwrap();
         symlink("/etc", at("links")).unwrap();
+        // Binary files are part of a skill.
         fs::write(at("tool.bin"), [0x7f, b'E', b'L', b'F', 0, 0xff]).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RWXU).unwrap();
         let mut lines = read(dir.path()).unwrap_err().lines;
@@ -137,8 +136,7 @@ mod tests {
                 "link.md is a symbolic link; links are not followed",
                 "links is a symbolic link; links are not followed",
                 "pipe is neither a file nor a folder",
-                "the folder has a SKILL.md larger than 64 KiB",
-                "tool.bin is not UTF-8 text",
+                "the folder has a SKILL.md larger than 128 KiB",
             ]
         );
         fs::remove_file(at("SKILL.md")).unwrap();
@@ -153,8 +151,8 @@ mod tests {
         assert!(read(&dir.path().join(SKILL)).is_err());
         fs::remove_file(dir.path().join(SKILL)).unwrap();
         fs::write(dir.path().join(SKILL), TEXT).unwrap();
-        fs::write(dir.path().join("large.txt"), "\n".repeat(600_000)).unwrap();
+        fs::write(dir.path().join("large.txt"), "\n".repeat(9_000_000)).unwrap();
         let lines = read(dir.path()).unwrap_err().lines;
-        assert!(lines[0].contains("too large"), "{lines:?}");
+        assert!(lines[0].contains("a skill has at most 8.0 MiB"), "{lines:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Text files in folders of this machine, for skills and imports. Follows no symbolic link, waits for no pipe, takes text
-//! only, and names everything that it skips with the reason. Sends nothing.
+//! Files in folders of this machine, for skills and imports. Follows no symbolic link, waits for no pipe, and names everything
+//! that it skips with the reason. Sends nothing.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
@@ -12,13 +12,11 @@ use rustix::fs::OFlags;
 
 use crate::exit::{Failure, OrFail, Outcome};
 
-pub const SKILL: &str = "SKILL.md";
 const MAX_NAME_BYTES: usize = 200;
-const MAX_DEPTH: usize = 8;
 /// A folder with more entries is surely not the one that was meant.
 const MAX_ENTRIES: usize = 20_000;
 /// Frame bytes that are reserved for everything but the content.
-const ENVELOPE_BYTES: u64 = 8_192;
+pub const ENVELOPE_BYTES: u64 = 8_192;
 
 /// A text file: its path below the folder that is read, with `/`, and its content.
 pub type TextFile = SkillFile;
@@ -96,38 +94,6 @@ impl Reader {
         Ok(entries)
     }
 
-    /// All text files in a folder and the folders in it, by path. `shown` as for `entries`.
-    pub fn tree(&mut self, folder: &Path, shown: &str) -> Outcome<Vec<TextFile>> {
-        let mut files = Vec::new();
-        self.walk(folder, shown, "", 1, &mut files)?;
-        Ok(files)
-    }
-
-    fn walk(
-        &mut self,
-        folder: &Path,
-        shown: &str,
-        inside: &str,
-        depth: usize,
-        files: &mut Vec<TextFile>,
-    ) -> Outcome<()> {
-        for entry in self.entries(folder, &format!("{shown}{inside}"))? {
-            let path = format!("{inside}{}", entry.name);
-            if !entry.is_folder {
-                let content = self.take(&entry.path, &format!("{shown}{path}"), limits::SKILL_FILES_BYTES);
-                files.extend(content.map(|content| TextFile { path, content }));
-            } else if depth >= MAX_DEPTH {
-                self.skip(
-                    format!("{shown}{path}/"),
-                    format!("lies deeper than {MAX_DEPTH} folders"),
-                );
-            } else {
-                self.walk(&entry.path, shown, &format!("{path}/"), depth + 1, files)?;
-            }
-        }
-        Ok(())
-    }
-
     /// The text of a file, or an entry in `skipped`.
     pub fn take(&mut self, path: &Path, shown: &str, max_bytes: u64) -> Option<String> {
         read_text(path, max_bytes).map_err(|why| self.skip(shown, why)).ok()
@@ -151,6 +117,19 @@ fn name_problem(name: &str) -> Option<&'static str> {
 
 /// The text of a plain file, or why it is not taken.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, String> {
+    let text = String::from_utf8(read_bytes(path, max_bytes)?).map_err(|_| "is not UTF-8 text".to_owned())?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if text.contains('\0') {
+        return Err("is not text".to_owned());
+    }
+    if json_bytes(text) + ENVELOPE_BYTES > limits::FRAME_BYTES {
+        return Err("is too large for one message to the gateway".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// The content of a plain file, or why it is not taken.
+pub fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     // A link or a pipe may have taken the file's place since it was listed: neither is followed nor waited for.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
@@ -167,36 +146,10 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, String> {
     if bytes.len() as u64 > max_bytes {
         return Err(format!("is larger than {} KiB", max_bytes / 1024));
     }
-    let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    if text.contains('\0') {
-        return Err("is not text".to_owned());
-    }
-    if json_bytes(text) + ENVELOPE_BYTES > limits::FRAME_BYTES {
-        return Err("is too large for one message to the gateway".to_owned());
-    }
-    Ok(text.to_owned())
-}
-
-/// Why these files are not a skill that can be sent, if they are not.
-pub fn skill_problem(files: &[TextFile]) -> Option<String> {
-    let Some(main) = files.iter().find(|file| file.path == SKILL) else {
-        return Some(format!("has no usable {SKILL}"));
-    };
-    let sum: u64 = files.iter().map(|file| file.content.len() as u64).sum();
-    let sent: u64 = files.iter().map(|file| json_bytes(&file.content)).sum();
-    if main.content.len() as u64 > limits::SKILL_BYTES {
-        Some(format!("has a {SKILL} larger than {} KiB", limits::SKILL_BYTES / 1024))
-    } else if files.len() as u64 > limits::SKILL_FILES {
-        Some(format!("has more than {} files", limits::SKILL_FILES))
-    } else if sum > limits::SKILL_FILES_BYTES || sent + ENVELOPE_BYTES > limits::FRAME_BYTES {
-        Some("has files that are too large to be sent together".to_owned())
-    } else {
-        None
-    }
+    Ok(bytes)
 }
 
 /// The size of a text as a JSON string.
-fn json_bytes(text: &str) -> u64 {
+pub fn json_bytes(text: &str) -> u64 {
     serde_json::to_string(text).map_or(u64::MAX / 4, |json| json.len() as u64)
 }

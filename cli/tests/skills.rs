@@ -263,3 +263,76 @@ fn sk4_the_files_that_were_shown_are_approved() {
     .failed(1);
     assert!(run.stderr.contains("gsv skills show"), "{run:?}");
 }
+
+#[test]
+fn f52_a_skill_with_binary_files_is_uploaded_and_then_installed() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let text = "---\nname: post\ndescription: d\n---\n";
+    let dir = folder(&home, &[("SKILL.md", text)]);
+    fs::write(dir.join("icon.png"), [0_u8, 1, 0xff]).unwrap();
+    let answer = json!({"skill": skill("mail", &json!({"state": "unchecked", "requirements": {"capabilities": [], "bins": ["gh"]}}))});
+    let sent = format!("{text}\0\u{1}");
+    let run = fed(
+        &home,
+        &gateway,
+        &["skills", "install", dir.to_str().unwrap()],
+        "",
+        vec![Box::new(|connection| {
+            let chunk = connection.expect("skills.upload");
+            let bytes = data_encoding::BASE64
+                .decode(chunk.params["content"].as_str().unwrap().as_bytes())
+                .unwrap();
+            assert_eq!(bytes, [sent.as_bytes(), &[0xff]].concat());
+            assert_eq!(chunk.params["index"], 0);
+            connection.answer(&chunk, &json!({"receivedBytes": bytes.len(), "expiresAt": 1}));
+            let request = connection.expect("skills.install");
+            assert_eq!(request.params["uploadId"], chunk.params["uploadId"]);
+            assert_eq!(request.params["files"], json!([]));
+            let places = request.params["uploaded"].as_array().unwrap();
+            assert_eq!(places.len(), 2);
+            assert_eq!(places[1]["path"], "icon.png");
+            assert_eq!(
+                (&places[1]["offset"], &places[1]["sizeBytes"]),
+                (&json!(text.len()), &json!(3))
+            );
+            connection.answer(&request, &answer);
+        })],
+    )
+    .ok();
+    assert!(run.stderr.contains("state: not checked"), "{run:?}");
+    assert!(!run.stderr.contains("ready"), "{run:?}");
+}
+
+#[test]
+fn f52_a_skill_whose_program_was_not_looked_for_is_never_ready() {
+    let needs = json!({"requirements": {"capabilities": [], "bins": ["gh"]}});
+    let newer = skill(
+        "a",
+        &json!({"state": "unchecked", "requirements": needs["requirements"]}),
+    );
+    // A gateway of an earlier version calls it ready.
+    let older = skill("b", &needs);
+    let all = report(&[newer, older]);
+    for args in [["skills", "list"], ["skills", "status"]] {
+        let method = if args[1] == "list" {
+            "skills.status"
+        } else {
+            "skills.update"
+        };
+        let run = asked(&args, method, &json!({}), &all).ok();
+        assert_eq!(run.stdout.matches("not checked").count(), 2, "{run:?}");
+        assert!(!run.stdout.contains("ready"), "{run:?}");
+    }
+}
+
+#[test]
+fn f12_a_skill_that_was_put_there_by_hand_needs_approval() {
+    let mut found = skill("mail", &json!({"state": "changed", "eligible": false}));
+    for key in ["approvedAt", "approvedBy"] {
+        found.as_object_mut().unwrap().remove(key);
+    }
+    let run = asked(&["skills", "list"], "skills.status", &json!({}), &report(&[found])).ok();
+    assert!(run.stdout.contains("needs approval"), "{run:?}");
+    assert!(run.stderr.contains("gsv skills approve NAME"), "{run:?}");
+}

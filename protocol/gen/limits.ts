@@ -143,11 +143,17 @@ export const LIMITS = {
   /** Messages a minute from one sender in one conversation of a channel; further ones are queued. */
   senderPerMinute: 20,
   /** Largest SKILL.md. */
-  skillBytes: 65536,
+  skillBytes: 131072,
+  /** Largest chunk of an uploaded skill, before base64. */
+  skillChunkBytes: 524288,
   /** Files of one skill. */
-  skillFiles: 64,
+  skillFiles: 256,
   /** All files of one skill together. */
-  skillFilesBytes: 1048576,
+  skillFilesBytes: 8388608,
+  /** How long an upload of a skill is kept after its last chunk. */
+  skillUploadMs: 600000,
+  /** Skills that are being uploaded at once. */
+  skillUploads: 4,
   /** Skills of one agent, and of all agents together; further ones are left out, visibly. */
   skills: 100,
   /** Model calls in one run, by default. */

@@ -99,6 +99,8 @@ import type {
   SkillsShowResult,
   SkillsStatusParams,
   SkillsUpdateParams,
+  SkillsUploadParams,
+  SkillsUploadResult,
   TokensCreateParams,
   TokensCreateResult,
   TokensListResult,
@@ -143,7 +145,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "c5e519440b677703";
+export const PROTOCOL_FINGERPRINT = "d272192f1717446f";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -671,14 +673,14 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Installs a skill for one agent or for all agents, and approves its files. Replaces a skill of the same name only with `replace`. */
+  /** Installs a skill for one agent or for all agents, and approves its files. Replaces a skill of the same name only with `replace`. A skill that does not fit one frame is sent with `skills.upload` first. */
   "skills.install": {
     params: "SkillsInstallParams",
     result: "SkillsInstallResult",
     callers: ["client"],
     scope: "admin",
     audit: { target: "name" },
-    errors: ["agent.unknown", "file.too_large", "path.invalid", "skill.exists", "skill.invalid", "skill.limit", "storage.failed"],
+    errors: ["agent.unknown", "file.too_large", "path.invalid", "skill.exists", "skill.invalid", "skill.limit", "skill.too_large", "skill.upload_lost", "storage.failed"],
     deferred: false,
     idempotent: false,
   },
@@ -723,6 +725,17 @@ export const METHODS = {
     scope: "operate",
     audit: "none",
     errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Stores a chunk of the files of a skill before `skills.install`. Chunks arrive in any order and may be repeated. An upload is deleted 10 minutes after its last chunk. */
+  "skills.upload": {
+    params: "SkillsUploadParams",
+    result: "SkillsUploadResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "none",
+    errors: ["skill.upload_lost", "skill.uploads"],
     deferred: false,
     idempotent: true,
   },
@@ -1003,6 +1016,7 @@ export interface MethodTypes {
   "skills.show": { params: SkillsShowParams; result: SkillsShowResult };
   "skills.status": { params: SkillsStatusParams; result: SkillsReport };
   "skills.update": { params: SkillsUpdateParams; result: SkillsReport };
+  "skills.upload": { params: SkillsUploadParams; result: SkillsUploadResult };
   "tokens.create": { params: TokensCreateParams; result: TokensCreateResult };
   "tokens.list": { params: undefined; result: TokensListResult };
   "tokens.revoke": { params: TokensRevokeParams; result: TokensRevokeResult };

@@ -2163,9 +2163,19 @@ export type SkillRequiresConfig = {
 export type SkillScope = "agent" | "global" | "builtin";
 export const SkillScopeValues = ["agent", "global", "builtin"] as const satisfies readonly SkillScope[];
 
-/** `ready`: the skill is usable. `changed`: its files differ from the approved ones, so it is not used. `invalid`: its front matter is invalid. `disabled`: `skills.entries` disables it. `unmet`: no connected machine meets its requirements. */
-export type SkillState = "ready" | "changed" | "invalid" | "disabled" | "unmet";
-export const SkillStateValues = ["ready", "changed", "invalid", "disabled", "unmet"] as const satisfies readonly SkillState[];
+/** `ready`: the skill is usable. `unchecked`: it is usable, but it needs programs that were not looked for on any machine. `changed`: its files are not the approved ones, so it is not used. `invalid`: its front matter is invalid. `disabled`: `skills.entries` disables it. `unmet`: no connected machine meets its requirements. */
+export type SkillState = "ready" | "changed" | "invalid" | "disabled" | "unmet" | "unchecked";
+export const SkillStateValues = ["ready", "changed", "invalid", "disabled", "unmet", "unchecked"] as const satisfies readonly SkillState[];
+
+/** A file of a skill whose bytes were sent with `skills.upload`, by its place in the bytes of that upload. */
+export type SkillUploadedFile = {
+  /** At most 512 characters. */
+  path: string;
+  offset: number;
+  sizeBytes: number;
+  /** At most 64 characters. */
+  sha256: string;
+};
 
 /** Parameters of `skills.approve`. */
 export type SkillsApproveParams = {
@@ -2192,9 +2202,13 @@ export type SkillsInstallParams = {
   /** At most 128 characters. */
   name: string;
   scope?: SkillScope;
-  /** At most 64 items. */
+  /** At most 256 items. */
   files: SkillFile[];
   replace?: boolean;
+  /** At most 64 characters. */
+  uploadId?: string;
+  /** At most 256 items. */
+  uploaded?: SkillUploadedFile[];
 };
 
 /** Result of `skills.install`. */
@@ -2250,6 +2264,22 @@ export type SkillsStatusParams = {
 /** Parameters of `skills.update`. */
 export type SkillsUpdateParams = {
   agentId?: AgentId;
+};
+
+/** Parameters of `skills.upload`. */
+export type SkillsUploadParams = {
+  /** At most 64 characters. */
+  uploadId: string;
+  /** 0 to 15. */
+  index: number;
+  content: string;
+};
+
+/** Result of `skills.upload`. */
+export type SkillsUploadResult = {
+  receivedBytes: number;
+  /** Epoch ms. */
+  expiresAt: number;
 };
 
 /** How much a model may think before it answers. */

@@ -480,6 +480,24 @@ row(
   "There are too many skills.",
   "Remove skills that you do not need: `gsv skills remove <name>`.",
 );
+row(
+  "skill.too_large",
+  { code: 566, blame: "caller", http: 413, exit: 1 },
+  "The skill is too large.",
+  "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
+);
+row(
+  "skill.upload_lost",
+  { code: 567, blame: "caller", http: 409, exit: 1, retryable: true },
+  "The uploaded files of the skill are incomplete or expired.",
+  "Install the skill again: `gsv skills install <folder>`.",
+);
+row(
+  "skill.uploads",
+  { code: 568, blame: "policy", http: 429, exit: 4, retryable: true },
+  "Too many skills are being uploaded.",
+  "Wait until the others are installed, or for 10 minutes, then try again.",
+);
 row("agent.unknown", { code: 570, blame: "caller", http: 404, exit: 1 }, "There is no such agent.", "List the agents: `gsv agent list`.");
 row(
   "agent.exists",

@@ -70,9 +70,12 @@ limit("imagePixels", 25000000, "Largest image that is scaled for a model on the 
 limit("imagePixelsOnEdge", 3000000, "Largest image that is scaled for a model on Cloudflare, where an object has 128 MB.");
 limit("transcriptionMs", 60000, "Time limit for transcribing one recording.");
 limit("versionsKept", 30, "Earlier versions of a workspace file that are kept.");
-limit("skillBytes", 65536, "Largest SKILL.md.");
-limit("skillFiles", 64, "Files of one skill.");
-limit("skillFilesBytes", 1048576, "All files of one skill together.");
+limit("skillBytes", 131072, "Largest SKILL.md.");
+limit("skillFiles", 256, "Files of one skill.");
+limit("skillFilesBytes", 8388608, "All files of one skill together.");
+limit("skillChunkBytes", 524288, "Largest chunk of an uploaded skill, before base64.");
+limit("skillUploads", 4, "Skills that are being uploaded at once.");
+limit("skillUploadMs", 600000, "How long an upload of a skill is kept after its last chunk.");
 limit("skills", 100, "Skills of one agent, and of all agents together; further ones are left out, visibly.");
 limit("agents", 256, "Agents.");
 limit("summaryChars", 16000, "Longest summary that replaces older messages.");

@@ -38,8 +38,8 @@ const SkillScope = enumOf(
 );
 const SkillState = enumOf(
   "SkillState",
-  "`ready`: the skill is usable. `changed`: its files differ from the approved ones, so it is not used. `invalid`: its front matter is invalid. `disabled`: `skills.entries` disables it. `unmet`: no connected machine meets its requirements.",
-  ["ready", "changed", "invalid", "disabled", "unmet"],
+  "`ready`: the skill is usable. `unchecked`: it is usable, but it needs programs that were not looked for on any machine. `changed`: its files are not the approved ones, so it is not used. `invalid`: its front matter is invalid. `disabled`: `skills.entries` disables it. `unmet`: no connected machine meets its requirements.",
+  ["ready", "changed", "invalid", "disabled", "unmet", "unchecked"],
 );
 const SkillEntry = struct("SkillEntry", "One skill and whether it is usable.", {
   name: t.string(128),
@@ -66,6 +66,17 @@ const SkillFile = struct("SkillFile", "A file of a skill, by its path in the ski
   path: t.string(512, { minLength: 1 }),
   content: t.text(),
 });
+const SkillUploadedFile = struct(
+  "SkillUploadedFile",
+  "A file of a skill whose bytes were sent with `skills.upload`, by its place in the bytes of that upload.",
+  {
+    path: t.string(512, { minLength: 1 }),
+    offset: t.int(),
+    sizeBytes: t.int(),
+    /** Hex. The gateway compares it with the bytes that it received. */
+    sha256: t.string(64, { minLength: 64 }),
+  },
+);
 const SkillNode = struct("SkillNode", "A machine and its capabilities.", {
   nodeId: NodeId,
   online: t.bool(),
@@ -106,22 +117,52 @@ method("skills.show", {
   errors: ["skill.not_found", "storage.failed"],
   idempotent: true,
 });
+method("skills.upload", {
+  doc: "Stores a chunk of the files of a skill before `skills.install`. Chunks arrive in any order and may be repeated. An upload is deleted 10 minutes after its last chunk.",
+  params: {
+    /** A new UUID for each upload. */
+    uploadId: t.string(64, { minLength: 16 }),
+    /** Position of the chunk. Every chunk but the last has `skillChunkBytes` bytes. */
+    index: t.int(0, 15),
+    /** The bytes in base64. */
+    content: t.text(),
+  },
+  result: { receivedBytes: t.int(), expiresAt: t.time() },
+  callers: ["client"],
+  scope: "admin",
+  audit: "none",
+  errors: ["skill.uploads", "skill.upload_lost"],
+  idempotent: true,
+});
 method("skills.install", {
-  doc: "Installs a skill for one agent or for all agents, and approves its files. Replaces a skill of the same name only with `replace`.",
+  doc: "Installs a skill for one agent or for all agents, and approves its files. Replaces a skill of the same name only with `replace`. A skill that does not fit one frame is sent with `skills.upload` first.",
   params: {
     agentId: t.optional(AgentId),
     name: t.string(128, { minLength: 1 }),
     /** `agent` when absent. */
     scope: t.optional(SkillScope),
-    /** Must include SKILL.md. */
-    files: t.array(SkillFile, 64),
+    /** Text files. These and `uploaded` are the whole skill; SKILL.md must be one of them. */
+    files: t.array(SkillFile, 256),
     replace: t.optional(t.bool()),
+    /** The upload that `uploaded` refers to. The same installation of the same upload is done once. */
+    uploadId: t.optional(t.string(64, { minLength: 16 })),
+    uploaded: t.optional(t.array(SkillUploadedFile, 256)),
   },
   result: { skill: SkillEntry },
   callers: ["client"],
   scope: "admin",
   audit: { target: "name" },
-  errors: ["skill.invalid", "skill.exists", "skill.limit", "path.invalid", "file.too_large", "storage.failed", "agent.unknown"],
+  errors: [
+    "skill.invalid",
+    "skill.too_large",
+    "skill.exists",
+    "skill.limit",
+    "skill.upload_lost",
+    "path.invalid",
+    "file.too_large",
+    "storage.failed",
+    "agent.unknown",
+  ],
 });
 method("skills.remove", {
   doc: "Deletes a skill's files. A skill of the same name in another scope is then used again. Built-in skills can only be disabled.",

@@ -128,7 +128,7 @@ describe("[P22] a home of version 5bdadb2", () => {
       ["laptop", true],
     ]);
     assert.match(await machine.ok("agent", "list"), /^main +default[\s\S]*^work .*for work/m);
-    assert.match(await machine.ok("skills", "status"), /tea/);
+    assert.match(await machine.ok("skills", "status"), /^tea +ready/m, "[F12] an approval of an earlier version stays");
     assert.match(await machine.ok("workspace", "cat", "versioned.md"), /second version/);
     assert.match(await machine.ok("workspace", "diff", "versioned.md"), /-first version\n\+second version/);
     assert.match(await machine.ok("workspace", "cat", "MEMORY.md"), /the fixture likes tea/);

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use gsv_protocol::Method;
 use gsv_protocol::errors;
-use gsv_protocol::methods::{AgentsCreate, AgentsGet, SkillsInstall, WorkspaceDelete, WorkspaceList, WorkspaceWrite};
+use gsv_protocol::methods::{
+    AgentsCreate, AgentsGet, SkillsInstall, SkillsStatus, SkillsUpload, WorkspaceDelete, WorkspaceList, WorkspaceWrite,
+};
 use gsv_protocol::types::{
-    AgentId, AgentsCreateParams, AgentsGetParams, SkillsInstallParams, WorkspaceDeleteParams, WorkspaceListParams,
-    WorkspaceWriteParams,
+    AgentId, AgentsCreateParams, AgentsGetParams, SkillScope, SkillsInstallParams, SkillsStatusParams,
+    WorkspaceDeleteParams, WorkspaceListParams, WorkspaceWriteParams,
 };
 use serde_json::json;
 
@@ -24,6 +26,7 @@ use crate::import::plan::{self, Action, Present, Presents, Row, Source};
 use crate::import::scan::{Scan, scan};
 use crate::output::Output;
 use crate::paths::shell;
+use crate::skill_upload::{PATIENCE, Requests};
 use crate::table::Table;
 use crate::units::bytes;
 
@@ -135,7 +138,10 @@ impl Import {
         }
         self.exists = true;
         let skills = found.skills.iter();
-        let skill_files = skills.flat_map(|skill| skill.files.iter().map(|file| skill_path(&skill.name, &file.path)));
+        let skill_files = skills.flat_map(|skill| {
+            let files = skill.folder.files.iter();
+            files.map(|file| skill_path(&skill.name, &file.path))
+        });
         let files = found.files.iter().map(|file| file.path.clone());
         let paths: BTreeSet<String> = files.chain(skill_files).chain([plan::BOOTSTRAP.to_owned()]).collect();
         let folder_of = |path: &String| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
@@ -155,7 +161,28 @@ impl Import {
             let file = self.read(path).await?;
             present.extend(file.map(|file| (path.clone(), file)));
         }
+        if found.skills.iter().any(|skill| !skill.folder.is_all_text()) {
+            self.skill_digests(&mut present).await?;
+        }
         Ok(present)
+    }
+
+    /// Files that are not text cannot be read and compared one by one; the gateway knows the digest of each skill.
+    async fn skill_digests(&self, present: &mut Presents) -> Outcome {
+        let agent_id = Some(self.agent_id.clone());
+        let report = self.call::<SkillsStatus>(SkillsStatusParams { agent_id }).await?;
+        let own = report
+            .skills
+            .into_iter()
+            .filter(|skill| skill.scope == Some(SkillScope::Agent));
+        present.extend(own.map(|skill| {
+            let digest = Present {
+                content: skill.sha256,
+                etag: None,
+            };
+            (skill_path(&skill.name, ""), digest)
+        }));
+        Ok(())
     }
 
     async fn read(&self, path: &str) -> Outcome<Option<Present>> {
@@ -255,16 +282,29 @@ impl Import {
                 agent_id: Some(self.agent_id.clone()),
                 name: skill.name.clone(),
                 scope: None,
-                files: skill.files.clone(),
+                files: Vec::new(),
                 replace: Some(true),
+                upload_id: None,
+                uploaded: None,
             };
-            return self.call::<SkillsInstall>(params).await.map(drop);
+            let requests = Requests::new(params, skill.folder.files.clone());
+            requests.check(&self.client)?;
+            for chunk in requests.uploads {
+                self.call::<SkillsUpload>(chunk).await?;
+            }
+            let client = &self.client;
+            let install = || client.call_within::<SkillsInstall>(requests.install.clone(), PATIENCE);
+            return patiently(install).await.map(drop);
         }
-        for file in &skill.files {
+        for file in &skill.folder.files {
             let path = skill_path(&skill.name, &file.path);
             let there = present.get(&path);
-            if there.is_none_or(|there| there.content.as_ref() != Some(&file.content)) {
-                self.put(&path, &file.content, there).await?;
+            let Some(text) = file.text() else {
+                let message = format!("`{path}` is not text, and this gateway takes only text files.");
+                return Err(Failure::from_reason("file.binary", &message, false));
+            };
+            if there.is_none_or(|there| there.content.as_deref() != Some(text)) {
+                self.put(&path, text, there).await?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! are made visible.
 
 use gsv_protocol::errors;
-use gsv_protocol::methods::{SkillsApprove, SkillsInstall, SkillsRemove, SkillsShow, SkillsStatus, SkillsUpdate};
+use gsv_protocol::methods::{SkillsApprove, SkillsRemove, SkillsShow, SkillsStatus, SkillsUpdate};
 use gsv_protocol::types::{
     Capability, NodeId, SkillEntry, SkillScope, SkillState, SkillsApproveParams, SkillsInstallParams,
     SkillsRemoveParams, SkillsReport, SkillsShowParams, SkillsStatusParams, SkillsUpdateParams,
@@ -16,6 +16,7 @@ use crate::client::actor;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::skill_files;
+use crate::skill_upload::Requests;
 use crate::table::Table;
 use crate::units::time;
 
@@ -48,9 +49,19 @@ fn short(name: &str) -> String {
     one_line(name, 64)
 }
 
+/// A skill whose programs were not looked for is never called ready.
 fn state_of(skill: &SkillEntry) -> &'static str {
-    let usual = if skill.eligible { "ready" } else { "unmet" };
-    skill.state.map_or(usual, SkillState::as_str)
+    let needs = skill.requirements.as_ref().and_then(|needs| needs.bins.as_ref());
+    let has_bins = needs.is_some_and(|bins| !bins.is_empty());
+    match skill.state {
+        Some(SkillState::Changed) if skill.approved_sha256.is_none() && skill.approved_at.is_none() => "needs approval",
+        Some(SkillState::Unchecked) => "not checked",
+        // A gateway of an earlier version.
+        Some(SkillState::Ready) if has_bins => "not checked",
+        Some(state) => state.as_str(),
+        None if skill.eligible => "ready",
+        None => "unmet",
+    }
 }
 
 fn scope_of(skill: &SkillEntry) -> &'static str {
@@ -92,7 +103,7 @@ fn list(out: Output, report: &SkillsReport) {
     let count = report.skills.iter().filter(is_changed).count();
     if count > 0 {
         out.warn(&format!(
-            "{count} not used, because the files changed after they were approved: `gsv skills status`"
+            "{count} not used until you approve the files: `gsv skills show NAME`, then `gsv skills approve NAME`"
         ));
     }
 }
@@ -190,10 +201,15 @@ async fn install(context: &Context, args: SkillInstall) -> Outcome {
         agent_id: args.of.agent,
         name,
         scope: Some(scope(args.global)),
-        files: found.files,
+        files: Vec::new(),
         replace: args.replace.then_some(true),
+        upload_id: None,
+        uploaded: None,
     };
-    let install = context.show::<SkillsInstall>(params, |result| {
+    let client = context.connect().await?;
+    let result = Requests::new(params, found.files).send(&client).await?;
+    client.close().await;
+    out.show(result, |result| {
         let skill = &result.skill;
         let (name, state) = (short(&skill.name), state_of(skill));
         out.aside(&format!("skill {name} is installed and approved; state: {state}"));
@@ -207,7 +223,7 @@ async fn install(context: &Context, args: SkillInstall) -> Outcome {
             ));
         }
     });
-    install.await
+    Ok(())
 }
 
 async fn remove(context: &Context, args: SkillRemove) -> Outcome {

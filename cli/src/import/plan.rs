@@ -62,7 +62,7 @@ pub enum Source {
     None,
 }
 
-/// A file that the agent has. Its content is absent when it is not text.
+/// A file that the agent has. Its content is absent when it is not text. A skill's folder (`skills/NAME/`) has its digest as content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
     pub content: Option<String>,
@@ -97,14 +97,26 @@ pub fn plan(scan: &Scan, present: &Presents, fresh: bool) -> Vec<Row> {
     }
     for (at, skill) in scan.skills.iter().enumerate() {
         let path = format!("skills/{}/", skill.name);
-        let actions = skill
-            .files
-            .iter()
-            .map(|file| action(&format!("{path}{}", file.path), &file.content));
+        let actions = skill.folder.files.iter().map(|file| {
+            let at = format!("{path}{}", file.path);
+            match file.text() {
+                Some(text) => action(&at, text),
+                None if present.contains_key(&at) && !fresh => Action::Replace,
+                None => Action::New,
+            }
+        });
+        // The digest of the whole skill decides, where it is known; else each file.
+        let is_same = present
+            .get(&path)
+            .is_some_and(|there| there.content.as_deref() == Some(&skill.folder.sha256()));
         // A skill is replaced when one of its files is; it is unchanged when all are.
-        let action = actions.max().unwrap_or(Action::Same);
+        let action = if is_same {
+            Action::Same
+        } else {
+            actions.max().unwrap_or(Action::Same)
+        };
         rows.push(Row {
-            size_bytes: Some(skill.files.iter().map(|file| file.content.len() as u64).sum()),
+            size_bytes: Some(skill.folder.size()),
             ..row(path, action, Source::Skill(at))
         });
     }
@@ -176,8 +188,13 @@ pub fn agent_id(text: &str) -> Option<String> {
 mod tests {
     use super::super::scan::FoundSkill;
     use super::*;
+    use crate::skill_folder::{LocalFile, SkillFolder};
     use crate::text_files::TextFile;
     use std::path::Path;
+
+    fn local(path: &str, bytes: &[u8]) -> LocalFile {
+        LocalFile::new(path, bytes.to_vec())
+    }
 
     fn found(path: &str, content: &str) -> TextFile {
         TextFile {
@@ -207,7 +224,7 @@ mod tests {
             files: vec![found("SOUL.md", "s"), found("USER.md", "u"), found("AGENTS.md", "a")],
             skills: vec![FoundSkill {
                 name: "mail".to_owned(),
-                files: vec![found("SKILL.md", "x"), found("a.py", "y")],
+                folder: SkillFolder::of(vec![local("SKILL.md", b"x"), local("a.py", b"y")]),
             }],
             ..Scan::default()
         };
@@ -240,6 +257,27 @@ mod tests {
         assert!(plan(&scan, &done, false).iter().all(|row| row.action == Action::Same));
         let changed = has(&[("skills/mail/SKILL.md", "z"), ("skills/mail/a.py", "y")]);
         assert!(actions(&plan(&scan, &changed, false)).contains(&("skills/mail/", Action::Replace)));
+    }
+
+    #[test]
+    fn f52_a_skill_with_binary_files_is_compared_by_its_digest() {
+        let folder = SkillFolder::of(vec![local("SKILL.md", b"x"), local("a.png", &[0, 1])]);
+        let sha256 = folder.sha256();
+        let name = "mail".to_owned();
+        let scan = Scan {
+            skills: vec![FoundSkill { name, folder }],
+            ..Scan::default()
+        };
+        let files = [("skills/mail/SKILL.md", "x"), ("skills/mail/a.png", "")];
+        let with = |digest: &str| has(&[files[0], files[1], ("skills/mail/", digest)]);
+        for (there, action) in [
+            (has(&[]), Action::New),
+            (has(&files), Action::Replace),
+            (with(&sha256), Action::Same),
+            (with("other"), Action::Replace),
+        ] {
+            assert_eq!(actions(&plan(&scan, &there, false)), [("skills/mail/", action)]);
+        }
     }
 
     #[test]

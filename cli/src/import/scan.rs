@@ -7,7 +7,8 @@ use std::path::Path;
 use gsv_protocol::limits;
 
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::text_files::{Entry, Reader, Skipped, TextFile, skill_problem};
+use crate::skill_folder::SkillFolder;
+use crate::text_files::{Entry, Reader, Skipped, TextFile};
 
 /// Files that a prompt is made from.
 const TOP_FILES: [&str; 8] = [
@@ -29,7 +30,7 @@ const NOT_DAILY: &str = "is not a memory/*.md file";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSkill {
     pub name: String,
-    pub files: Vec<TextFile>,
+    pub folder: SkillFolder,
 }
 
 #[derive(Debug, Default)]
@@ -126,11 +127,11 @@ fn skills(scan: &mut Scan, reader: &mut Reader, folder: &Path) -> Outcome {
             reader.skip(path, "is not a folder with SKILL.md in it");
             continue;
         }
-        let files = reader.tree(&entry.path, &path)?;
-        match skill_problem(&files) {
+        let folder = SkillFolder::read(reader, &entry.path, &path)?;
+        match folder.problem() {
             None => scan.skills.push(FoundSkill {
                 name: entry.name,
-                files,
+                folder,
             }),
             Some(why) => reader.skip(path, why),
         }

@@ -75,7 +75,12 @@ fn only_files_of_the_workspace_layout_are_taken() {
     let content = |path: &str| &scan.files.iter().find(|file| file.path == path).unwrap().content;
     assert_eq!(content("AGENTS.md"), "agents");
     assert_eq!(content("MEMORY.md"), "memory");
-    let skill: Vec<_> = scan.skills[0].files.iter().map(|file| file.path.as_str()).collect();
+    let skill: Vec<_> = scan.skills[0]
+        .folder
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
     assert_eq!(
         (scan.skills[0].name.as_str(), skill),
         ("mail", vec!["SKILL.md", "lib/a.py"])
@@ -126,20 +131,20 @@ fn links_are_never_followed() {
 
 #[test]
 fn binary_and_too_large_files_are_skipped() {
-    let dir = folder(&[("AGENTS.md", "a"), ("skills/big/SKILL.md", &"x".repeat(70_000))]);
+    let dir = folder(&[("AGENTS.md", "a"), ("skills/big/SKILL.md", &"x".repeat(140_000))]);
     let at = dir.path();
     write(at, "SOUL.md", &[0xff, 0xfe, 0x41]);
     write(at, "USER.md", b"a\0b");
     write(at, "TOOLS.md", &vec![b'x'; 1_048_577]);
     write(at, "MEMORY.md", &vec![b'x'; 1_048_000]);
     write(at, "skills/none/README.md", b"x");
-    for number in 0..65 {
+    for number in 0..256 {
         write(at, &format!("skills/many/{number}"), b"x");
     }
     write(at, "skills/many/SKILL.md", b"x");
     write(at, "skills/heavy/SKILL.md", b"x");
-    write(at, "skills/heavy/a", &vec![b'x'; 600_000]);
-    write(at, "skills/heavy/b", &vec![b'x'; 600_000]);
+    write(at, "skills/heavy/a", &vec![b'x'; 5_000_000]);
+    write(at, "skills/heavy/b", &vec![b'x'; 5_000_000]);
     let scan = scan(at).unwrap();
     assert_eq!((paths(&scan), scan.skills.len()), (vec!["AGENTS.md"], 0));
     for (skipped, expected) in [
@@ -149,8 +154,8 @@ fn binary_and_too_large_files_are_skipped() {
         ("MEMORY.md", "too large for one message"),
         ("skills/big/", "SKILL.md larger"),
         ("skills/none/", "no usable SKILL.md"),
-        ("skills/many/", "more than 64 files"),
-        ("skills/heavy/", "too large to be sent together"),
+        ("skills/many/", "has 257 files"),
+        ("skills/heavy/", "a skill has at most 8.0 MiB"),
     ] {
         assert!(
             why(&scan, skipped).contains(expected),

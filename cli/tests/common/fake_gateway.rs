@@ -73,7 +73,7 @@ impl FakeGateway {
     /// The next client, accepted.
     pub fn accept(&self) -> Connection {
         let (mut connection, request) = self.greet();
-        let features = json!({"methods": [], "events": []});
+        let features = json!({"methods": ["skills.upload"], "events": []});
         let server = json!({"version": env!("CARGO_PKG_VERSION"), "connectionId": "c1"});
         connection.answer(
             &request,

@@ -1048,6 +1048,42 @@ pub const SKILL_NOT_FOUND: ErrorReason = ErrorReason {
     hint: "List the skills: `gsv skills list`.",
 };
 
+/// The skill is too large.
+pub const SKILL_TOO_LARGE: ErrorReason = ErrorReason {
+    reason: "skill.too_large",
+    code: 566,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 413,
+    exit: 1,
+    text: "The skill is too large.",
+    hint: "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
+};
+
+/// The uploaded files of the skill are incomplete or expired.
+pub const SKILL_UPLOAD_LOST: ErrorReason = ErrorReason {
+    reason: "skill.upload_lost",
+    code: 567,
+    blame: Blame::Caller,
+    retryable: true,
+    http: 409,
+    exit: 1,
+    text: "The uploaded files of the skill are incomplete or expired.",
+    hint: "Install the skill again: `gsv skills install <folder>`.",
+};
+
+/// Too many skills are being uploaded.
+pub const SKILL_UPLOADS: ErrorReason = ErrorReason {
+    reason: "skill.uploads",
+    code: 568,
+    blame: Blame::Policy,
+    retryable: true,
+    http: 429,
+    exit: 4,
+    text: "Too many skills are being uploaded.",
+    hint: "Wait until the others are installed, or for 10 minutes, then try again.",
+};
+
 /// The storage did not answer correctly.
 pub const STORAGE_FAILED: ErrorReason = ErrorReason {
     reason: "storage.failed",
@@ -1341,6 +1377,9 @@ pub const ERRORS: &[ErrorReason] = &[
     SKILL_INVALID,
     SKILL_LIMIT,
     SKILL_NOT_FOUND,
+    SKILL_TOO_LARGE,
+    SKILL_UPLOAD_LOST,
+    SKILL_UPLOADS,
     STORAGE_FAILED,
     STORAGE_NEWER_VERSION,
     TOKEN_LAST_ADMIN,

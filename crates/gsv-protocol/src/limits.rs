@@ -213,13 +213,22 @@ pub const SEARCH_INDEX_MS: u64 = 10_000;
 pub const SENDER_PER_MINUTE: u64 = 20;
 
 /// Largest SKILL.md.
-pub const SKILL_BYTES: u64 = 65_536;
+pub const SKILL_BYTES: u64 = 131_072;
+
+/// Largest chunk of an uploaded skill, before base64.
+pub const SKILL_CHUNK_BYTES: u64 = 524_288;
 
 /// Files of one skill.
-pub const SKILL_FILES: u64 = 64;
+pub const SKILL_FILES: u64 = 256;
 
 /// All files of one skill together.
-pub const SKILL_FILES_BYTES: u64 = 1_048_576;
+pub const SKILL_FILES_BYTES: u64 = 8_388_608;
+
+/// How long an upload of a skill is kept after its last chunk.
+pub const SKILL_UPLOAD_MS: u64 = 600_000;
+
+/// Skills that are being uploaded at once.
+pub const SKILL_UPLOADS: u64 = 4;
 
 /// Skills of one agent, and of all agents together; further ones are left out, visibly.
 pub const SKILLS: u64 = 100;

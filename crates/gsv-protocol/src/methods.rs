@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "c5e519440b677703";
+pub const PROTOCOL_FINGERPRINT: &str = "d272192f1717446f";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,6 +121,8 @@ pub enum Request {
     SkillsStatus(types::SkillsStatusParams),
     #[serde(rename = "skills.update")]
     SkillsUpdate(types::SkillsUpdateParams),
+    #[serde(rename = "skills.upload")]
+    SkillsUpload(types::SkillsUploadParams),
     #[serde(rename = "tokens.create")]
     TokensCreate(types::TokensCreateParams),
     #[serde(rename = "tokens.list")]
@@ -214,6 +216,7 @@ impl Request {
             Self::SkillsShow(_) => "skills.show",
             Self::SkillsStatus(_) => "skills.status",
             Self::SkillsUpdate(_) => "skills.update",
+            Self::SkillsUpload(_) => "skills.upload",
             Self::TokensCreate(_) => "tokens.create",
             Self::TokensList(_) => "tokens.list",
             Self::TokensRevoke(_) => "tokens.revoke",
@@ -926,7 +929,7 @@ impl Method for SkillsApprove {
     }
 }
 
-/// Installs a skill for one agent or for all agents, and approves its files. Replaces a skill of the same name only with `replace`.
+/// Installs a skill for one agent or for all agents, and approves its files. Replaces a skill of the same name only with `replace`. A skill that does not fit one frame is sent with `skills.upload` first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkillsInstall;
 impl Method for SkillsInstall {
@@ -998,6 +1001,21 @@ impl Method for SkillsUpdate {
 
     fn request(params: Self::Params) -> Request {
         Request::SkillsUpdate(params)
+    }
+}
+
+/// Stores a chunk of the files of a skill before `skills.install`. Chunks arrive in any order and may be repeated. An upload is deleted 10 minutes after its last chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkillsUpload;
+impl Method for SkillsUpload {
+    const NAME: &'static str = "skills.upload";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::SkillsUploadParams;
+    type Result = types::SkillsUploadResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::SkillsUpload(params)
     }
 }
 

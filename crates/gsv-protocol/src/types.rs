@@ -3272,7 +3272,7 @@ pub enum SkillScope {
 }
 impl_string_enum!(SkillScope { Agent => "agent", Global => "global", Builtin => "builtin" });
 
-/// `ready`: the skill is usable. `changed`: its files differ from the approved ones, so it is not used. `invalid`: its front matter is invalid. `disabled`: `skills.entries` disables it. `unmet`: no connected machine meets its requirements.
+/// `ready`: the skill is usable. `unchecked`: it is usable, but it needs programs that were not looked for on any machine. `changed`: its files are not the approved ones, so it is not used. `invalid`: its front matter is invalid. `disabled`: `skills.entries` disables it. `unmet`: no connected machine meets its requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SkillState {
     #[serde(rename = "ready")]
@@ -3285,8 +3285,22 @@ pub enum SkillState {
     Disabled,
     #[serde(rename = "unmet")]
     Unmet,
+    #[serde(rename = "unchecked")]
+    Unchecked,
 }
-impl_string_enum!(SkillState { Ready => "ready", Changed => "changed", Invalid => "invalid", Disabled => "disabled", Unmet => "unmet" });
+impl_string_enum!(SkillState { Ready => "ready", Changed => "changed", Invalid => "invalid", Disabled => "disabled", Unmet => "unmet", Unchecked => "unchecked" });
+
+/// A file of a skill whose bytes were sent with `skills.upload`, by its place in the bytes of that upload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillUploadedFile {
+    /// At most 512 characters.
+    pub path: String,
+    pub offset: u64,
+    pub size_bytes: u64,
+    /// At most 64 characters.
+    pub sha256: String,
+}
 
 /// Parameters of `skills.approve`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -3325,10 +3339,16 @@ pub struct SkillsInstallParams {
     pub name: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub scope: Option<SkillScope>,
-    /// At most 64 items.
+    /// At most 256 items.
     pub files: Vec<SkillFile>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub replace: Option<bool>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub upload_id: Option<String>,
+    /// At most 256 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub uploaded: Option<Vec<SkillUploadedFile>>,
 }
 
 /// Result of `skills.install`.
@@ -3405,6 +3425,26 @@ pub struct SkillsStatusParams {
 pub struct SkillsUpdateParams {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+}
+
+/// Parameters of `skills.upload`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsUploadParams {
+    /// At most 64 characters.
+    pub upload_id: String,
+    /// 0 to 15.
+    pub index: u8,
+    pub content: String,
+}
+
+/// Result of `skills.upload`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillsUploadResult {
+    pub received_bytes: u64,
+    /// Epoch ms.
+    pub expires_at: u64,
 }
 
 /// How much a model may think before it answers.

@@ -26,6 +26,8 @@ export interface PromptSkill {
   readonly description: string;
   /** Path for gsv__ReadFile. */
   readonly location: string;
+  /** Programs that it needs and that were not looked for. */
+  readonly programs?: readonly string[];
 }
 /** An absent entry means that the file does not exist. `yesterday` and `today` are the daily files of `localDay(input.now)`. */
 export interface PromptFiles {
@@ -123,9 +125,11 @@ function runtime(input: PromptInput, day: LocalDay): Section {
 function skills(list: readonly PromptSkill[]): Section | undefined {
   if (list.length === 0) return undefined;
   const plain = (text: string): string => clean(visible(text, 1024), 1024).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  const programs = ({ programs = [] }: PromptSkill): string =>
+    programs.length === 0 ? "" : `<programs>${plain(programs.join(", "))} (not checked)</programs>`;
   const entries = list.map(
     (skill) =>
-      `<skill><name>${plain(skill.name)}</name><description>${plain(skill.description)}</description><location>${plain(skill.location)}</location></skill>`,
+      `<skill><name>${plain(skill.name)}</name><description>${plain(skill.description)}</description><location>${plain(skill.location)}</location>${programs(skill)}</skill>`,
   );
   return section(
     "skills",

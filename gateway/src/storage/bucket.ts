@@ -1,7 +1,8 @@
 /**
- * The bucket's interface for the workspace, with its failures as values. Must not know any path.
+ * The bucket's interface for the workspace, with its failures as values. Must not know the layout of paths.
  */
 import { failure, type Result } from "../ports/result.ts";
+import { contentTypeOf } from "./keys.ts";
 
 export type Bucket = Pick<R2Bucket, "get" | "put" | "head" | "delete" | "list">;
 
@@ -32,7 +33,7 @@ export const decodeStart = (bytes: Uint8Array, maxBytes: number): string =>
   new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: bytes.length >= maxBytes });
 
 /** The text, or undefined when the bytes are not valid text. */
-export function asText(bytes: ArrayBuffer): string | undefined {
+export function asText(bytes: ArrayBuffer | Uint8Array): string | undefined {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
     return text.includes("\0") ? undefined : text;
@@ -40,3 +41,7 @@ export function asText(bytes: ArrayBuffer): string | undefined {
     return undefined;
   }
 }
+
+/** The content type of a file with these bytes: by its name when it is text. */
+export const contentTypeFor = (path: string, bytes: Uint8Array): string =>
+  asText(bytes) === undefined ? "application/octet-stream" : contentTypeOf(path);

@@ -11,8 +11,8 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { FileWritten } from "../ports/agent-files.ts";
 import { failure, type GsvError, type Result } from "../ports/result.ts";
-import { type Bucket, guarded } from "./bucket.ts";
-import { contentTypeOf, fileKey, type WorkspacePath } from "./keys.ts";
+import { type Bucket, contentTypeFor, guarded } from "./bucket.ts";
+import { fileKey, type WorkspacePath } from "./keys.ts";
 import { byMetadata, MAX_KEPT_BYTES, PRUNE_EVERY, type Versions } from "./versions.ts";
 
 export const CAS_TRIES = 5;
@@ -48,7 +48,15 @@ export type BeforeChange = (path: WorkspacePath, content: Uint8Array<ArrayBuffer
 
 export interface Replacer {
   /** `once`: a concurrent change is a conflict and is not retried. */
-  replace(agentId: string, path: WorkspacePath, decide: Decide, once: boolean, before?: BeforeChange): Promise<Result<FileWritten>>;
+  /** `maxBytes` is the largest content, by default LIMITS.workspaceFileBytes. */
+  replace(
+    agentId: string,
+    path: WorkspacePath,
+    decide: Decide,
+    once: boolean,
+    before?: BeforeChange,
+    maxBytes?: number,
+  ): Promise<Result<FileWritten>>;
   /** False when there was no such file. */
   remove(agentId: string, path: WorkspacePath): Promise<Result<boolean>>;
 }
@@ -105,9 +113,9 @@ export function createReplacer(
     if (age < MARK_FRESH_MS && age > -MARK_FRESH_MS) return beingDeleted(path);
     return { ok: true, value: { object: undefined, mark: object } };
   }
-  async function load(path: WorkspacePath, object: R2ObjectBody): Promise<Result<Current>> {
+  async function load(path: WorkspacePath, object: R2ObjectBody, maxBytes: number): Promise<Result<Current>> {
     const calls = callsOf(object);
-    if (object.size > LIMITS.workspaceFileBytes) return { ok: true, value: { object, bytes: undefined, calls } };
+    if (object.size > maxBytes) return { ok: true, value: { object, bytes: undefined, calls } };
     const bytes = await guarded(`read \`${path}\``, () => object.arrayBuffer());
     return bytes.ok ? { ok: true, value: { object, bytes: new Uint8Array(bytes.value), calls } } : bytes;
   }
@@ -134,7 +142,7 @@ export function createReplacer(
     customMetadata: Record<string, string>,
   ): Promise<Result<R2Object | null>> => {
     const done = await guarded(`write \`${path}\``, () =>
-      bucket.put(fileKey(agentId, path), bytes, { httpMetadata: { contentType: contentTypeOf(path) }, customMetadata, onlyIf }),
+      bucket.put(fileKey(agentId, path), bytes, { httpMetadata: { contentType: contentTypeFor(path, bytes) }, customMetadata, onlyIf }),
     );
     changed(agentId, path);
     return done;
@@ -160,6 +168,7 @@ export function createReplacer(
     current: Current | undefined,
     decide: Decide,
     before: BeforeChange | undefined,
+    maxBytes: number,
   ) {
     const step = decide(current);
     if (!step.ok) return step;
@@ -169,8 +178,8 @@ export function createReplacer(
       return { ok: true, value: { path, size, etag } } as const;
     }
     const { bytes, calls, by } = step.value;
-    if (bytes.length > LIMITS.workspaceFileBytes)
-      return failure("file.too_large", `\`${path}\` would be ${bytes.length} bytes; files have at most ${LIMITS.workspaceFileBytes}.`);
+    if (bytes.length > maxBytes)
+      return failure("file.too_large", `\`${path}\` would be ${bytes.length} bytes; files have at most ${maxBytes}.`);
     const allowed = await before?.(path, bytes);
     if (allowed?.ok === false) return allowed;
     let kept = 0;
@@ -194,14 +203,14 @@ export function createReplacer(
   }
 
   return {
-    async replace(agentId, path, decide, once, before) {
+    async replace(agentId, path, decide, once, before, maxBytes = LIMITS.workspaceFileBytes) {
       for (let tries = 0; tries < CAS_TRIES; tries++) {
         const found = await look(agentId, path);
         if (!found.ok) return found;
         const { object } = found.value;
-        const current = object ? await load(path, object) : undefined;
+        const current = object ? await load(path, object, maxBytes) : undefined;
         if (current && !current.ok) return current;
-        const outcome = await attempt(agentId, path, found.value, current?.value, decide, before);
+        const outcome = await attempt(agentId, path, found.value, current?.value, decide, before, maxBytes);
         // The content of a large file that was not needed.
         if (object && !object.bodyUsed) await drop(object);
         if (outcome) return outcome;
@@ -218,7 +227,7 @@ export function createReplacer(
         const mark = found.value.object === undefined ? found.value.mark : undefined;
         if (!object && !mark) return { ok: true, value: false };
         if (object) {
-          const loaded = await load(path, object);
+          const loaded = await load(path, object, LIMITS.workspaceFileBytes);
           if (!loaded.ok) return loaded;
           const away = await keep(agentId, path, object, loaded.value.bytes);
           if (!away.ok) return away;

@@ -289,13 +289,9 @@ describe("[S10] skills", () => {
     const library = createSkillLibrary(env.STORAGE);
     const root = { scope: "agent", agentId: agent } as const;
     const path = "skills/mail/SKILL.md";
-    value(
-      await library.put(root, "mail", [
-        { path: "SKILL.md", content: "one" },
-        { path: "more.md", content: "more" },
-      ]),
-    );
-    value(await library.put(root, "mail", [{ path: "SKILL.md", content: "two" }]));
+    const file = (name: string, content: string) => ({ path: name, bytes: new Uint8Array(new TextEncoder().encode(content)) });
+    value(await library.put(root, "mail", [file("SKILL.md", "one"), file("more.md", "more")], "client:t"));
+    value(await library.put(root, "mail", [file("SKILL.md", "two")], "client:t"));
     expect(await contents(agent, "skills/mail/more.md")).toEqual(["more"]);
     expect(value(await library.remove(root, "mail"))).toBe(1);
     expect([await now(agent, path), await contents(agent, path)]).toEqual([undefined, ["two", "one"]]);

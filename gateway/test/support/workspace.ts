@@ -62,8 +62,10 @@ export function value<T>(result: { ok: true; value: T } | { ok: false; error: { 
 }
 export const reason = (result: { ok: true } | { ok: false; error: { reason: string } }): string => (result.ok ? "ok" : result.error.reason);
 export const textAt = async (key: string): Promise<string | undefined> => (await env.STORAGE.get(key))?.text();
-/** A gateway that pins each skill as it is first found, and refuses later changes. */
-export function firstUse(pins: SkillPin[] = []): Pick<GatewayPort, "skillsSeen"> & { readonly pins: SkillPin[]; readonly asked: string[] } {
+/** A gateway whose owner approves each skill as it is first found, and no later change. */
+export function approvesAll(
+  pins: SkillPin[] = [],
+): Pick<GatewayPort, "skillsSeen"> & { readonly pins: SkillPin[]; readonly asked: string[] } {
   const asked: string[] = [];
   return {
     pins,

@@ -221,6 +221,7 @@ import type {
   SkillRequiresConfig,
   SkillScope,
   SkillState,
+  SkillUploadedFile,
   SkillsApproveParams,
   SkillsApproveResult,
   SkillsConfig,
@@ -233,6 +234,8 @@ import type {
   SkillsShowResult,
   SkillsStatusParams,
   SkillsUpdateParams,
+  SkillsUploadParams,
+  SkillsUploadResult,
   ThinkLevel,
   TimeoutsConfig,
   TokenEntry,
@@ -512,6 +515,7 @@ export function checkSkillRequirements(value: unknown): value is SkillRequiremen
 export function checkSkillRequiresConfig(value: unknown): value is SkillRequiresConfig;
 export function checkSkillScope(value: unknown): value is SkillScope;
 export function checkSkillState(value: unknown): value is SkillState;
+export function checkSkillUploadedFile(value: unknown): value is SkillUploadedFile;
 export function checkSkillsApproveParams(value: unknown): value is SkillsApproveParams;
 export function checkSkillsApproveResult(value: unknown): value is SkillsApproveResult;
 export function checkSkillsConfig(value: unknown): value is SkillsConfig;
@@ -524,6 +528,8 @@ export function checkSkillsShowParams(value: unknown): value is SkillsShowParams
 export function checkSkillsShowResult(value: unknown): value is SkillsShowResult;
 export function checkSkillsStatusParams(value: unknown): value is SkillsStatusParams;
 export function checkSkillsUpdateParams(value: unknown): value is SkillsUpdateParams;
+export function checkSkillsUploadParams(value: unknown): value is SkillsUploadParams;
+export function checkSkillsUploadResult(value: unknown): value is SkillsUploadResult;
 export function checkThinkLevel(value: unknown): value is ThinkLevel;
 export function checkTimeoutsConfig(value: unknown): value is TimeoutsConfig;
 export function checkTokenEntry(value: unknown): value is TokenEntry;

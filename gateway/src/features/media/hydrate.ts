@@ -6,7 +6,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type MediaBlock, type Message, type TextBlock } from "../../ports/messages.ts";
 import { asText, type Bucket, decodeStart, hasBody } from "../../storage/bucket.ts";
 import { derivedKey } from "../../storage/keys.ts";
-import { decodeBase64, encodeBase64 } from "./base64.ts";
+import { decodeBase64, encodeBase64 } from "../../storage/base64.ts";
 import type { MediaView } from "../../ports/media.ts";
 import type { MediaCache } from "./cache.ts";
 import { isScalableImage, isShownImage, isTextLike, sniff } from "../../storage/media-kinds.ts";

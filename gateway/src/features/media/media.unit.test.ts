@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { decodeBase64, decodedBytes, encodeBase64 } from "./base64.ts";
+import { decodeBase64, decodedBytes, encodeBase64 } from "../../storage/base64.ts";
 import { MediaCache } from "./cache.ts";
 import { cleanName, isShownImage, isTextLike, kindOf, normaliseType, sniff, typeOf, UNKNOWN_TYPE } from "../../storage/media-kinds.ts";
 import { isOwnKey } from "../../storage/keys.ts";

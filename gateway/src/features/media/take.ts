@@ -10,7 +10,7 @@ import { type ContentBlock, isMediaBlock, type ImageBlock, type MediaBlock, type
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { type Bucket, guarded } from "../../storage/bucket.ts";
 import { putMedia } from "../../storage/media-objects.ts";
-import { decodeBase64, decodedBytes } from "./base64.ts";
+import { decodeBase64, decodedBytes } from "../../storage/base64.ts";
 import { cleanName, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
 import { isOwnKey } from "../../storage/keys.ts";
 import { isKeyOf, uuidFor } from "../../storage/media-names.ts";

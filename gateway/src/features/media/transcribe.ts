@@ -9,7 +9,7 @@ import { failure, type Result } from "../../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
 import { guarded } from "../../storage/bucket.ts";
 import { extensionFor } from "../../storage/keys.ts";
-import { encodeBase64 } from "./base64.ts";
+import { encodeBase64 } from "../../storage/base64.ts";
 
 export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
 export interface TranscribePorts {

@@ -5,7 +5,7 @@
 import type { NodeId, SkillEntryConfig, SkillState } from "../../../../protocol/gen/types.ts";
 import type { SkillHead } from "../../storage/skills/front-matter.ts";
 
-/** The approval by the pins. `unseen`: the skill has no pin yet. */
+/** The approval by the pins. `unseen`: the skill was never approved. */
 export type Approval = "approved" | "changed" | "unseen";
 export interface Candidate {
   readonly name: string;
@@ -27,6 +27,9 @@ export interface Standing {
   readonly reasons: readonly string[];
 }
 
+/** Whether a run may use the skill. Machines don't report their programs, so a skill that needs some is usable and `unchecked`. */
+export const isUsable = (state: SkillState): boolean => state === "ready" || state === "unchecked";
+
 export function standing(skill: Candidate, entry: SkillEntryConfig | undefined, machines: readonly Machine[]): Standing {
   const { name, head } = skill;
   const always = entry?.always ?? head.always;
@@ -42,7 +45,7 @@ export function standing(skill: Candidate, entry: SkillEntryConfig | undefined, 
     state,
     always,
     capabilities,
-    eligibleHosts: state === "ready" ? hosts : [],
+    eligibleHosts: isUsable(state) ? hosts : [],
     reasons: [...reasons, ...notes],
   });
   if (entry?.enabled === false) return is("disabled", `It is disabled: \`skills.entries.${name}.enabled\` is false.`);
@@ -54,8 +57,17 @@ export function standing(skill: Candidate, entry: SkillEntryConfig | undefined, 
       `Its files differ from the approved ones. Review them with \`gsv skills show ${name}\`, then run \`gsv skills approve ${name}\`.`,
     );
   if (skill.approval === "unseen")
-    return is("changed", "There are too many skills, so this one has no approval. Remove some with `gsv skills remove`.");
-  if (always || capabilities.length === 0 || hosts.length > 0) return is("ready");
+    return is(
+      "changed",
+      `Its files were not installed with GSV and need your approval. Review them with \`gsv skills show ${name}\`, then run \`gsv skills approve ${name}\`.`,
+    );
+  if (always || capabilities.length === 0 || hosts.length > 0)
+    return head.bins.length === 0
+      ? is("ready")
+      : is(
+          "unchecked",
+          `It needs ${list(head.bins)}, and GSV did not look for ${head.bins.length === 1 ? "this program" : "these programs"}.`,
+        );
   if (online.length === 0) return is("unmet", `It needs a machine with ${list(capabilities)}, and none is connected.`);
   return is("unmet", ...online.map((machine) => lacks(machine, capabilities)).slice(0, 16));
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { asNodeId, type SkillEntryConfig, type SkillState } from "../../../../protocol/gen/types.ts";
 import { builtinFile, builtinFolders } from "../../storage/skills/builtin/index.ts";
 import { type Approval, type Machine, standing } from "./eligibility.ts";
-import { digestOf, inForce, isSkillName, type SkillFolder, skillPath } from "../../storage/skills/folder.ts";
+import { digestOf, EMPTY_SHA256, inForce, isSkillName, type SkillFolder, skillPath } from "../../storage/skills/folder.ts";
 import { readHead, type SkillHead } from "../../storage/skills/front-matter.ts";
 import { visible } from "../../prompt/hidden.ts";
 
@@ -81,7 +81,17 @@ const ROWS: readonly Row[] = [
   { what: "a problem of the folder", problems: ["SKILL.md is missing."], state: "invalid", says: /missing/ },
   { what: "changed has precedence over machines", head: SHELL, approval: "changed", state: "changed", says: /gsv skills approve mail/ },
   { what: "always does not skip the approval", head: { always: true }, entry: { always: true }, approval: "changed", state: "changed" },
-  { what: "without a pin", approval: "unseen", state: "changed", says: /too many skills/ },
+  { what: "[F12] never approved", approval: "unseen", state: "changed", says: /need your approval.*gsv skills approve mail/ },
+  {
+    what: "[F52] programs are not looked for",
+    head: { bins: ["gh", "jq"] },
+    machines: [lap],
+    state: "unchecked",
+    hosts: ["lap"],
+    says: /`gh`, `jq`/,
+  },
+  { what: "[F52] `always` does not look for programs", head: { bins: ["gh"], always: true }, state: "unchecked", says: /`gh`/ },
+  { what: "[F52] programs don't hide that a machine is missing", head: { ...SHELL, bins: ["gh"] }, state: "unmet" },
   { what: "another name in the front matter", head: { name: "gmail" }, state: "ready", says: /names it `gmail`/ },
 ];
 for (const row of ROWS)
@@ -118,7 +128,7 @@ test("[SK1] names and paths are checked", () => {
   for (const none of ["skills", "skills/mail", "skills/mail/", "skills//a", "memory/skills/a/b", "xskills/a/b"])
     assert.equal(skillPath(none), undefined, none);
 });
-test("[SK1] the first skill of a name is used", () => {
+test("[SK1] [F49] the first skill of a name is used, and an agent's own skills are listed first", () => {
   const folder = (scope: SkillFolder["scope"], name: string): SkillFolder => ({
     scope,
     name,
@@ -134,12 +144,13 @@ test("[SK1] the first skill of a name is used", () => {
   );
   assert.deepEqual(
     all.map(({ scope, name }) => `${scope}/${name}`),
-    ["global/a", "agent/b", "builtin/c"],
+    ["agent/b", "global/a", "builtin/c"],
   );
 });
 test("[SK3] the digest covers names and contents, in any order", async () => {
   const of = (files: Record<string, string>): Promise<string> => digestOf(new Map(Object.entries(files)));
   assert.equal(await of({ a: "1", b: "2" }), await of({ b: "2", a: "1" }));
+  assert.equal(await of({}), EMPTY_SHA256);
   const all = [{ a: "1", b: "2" }, { a: "2", b: "1" }, { a: "1" }, { ab: "1", "": "2" }, {}, { a: "1", b: "2", c: "" }];
   assert.equal(new Set(await Promise.all(all.map((files) => of({ ...files })))).size, all.length);
 });

@@ -7,25 +7,28 @@ import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { createSkillLibrary } from "./library.ts";
 import { skillMethods } from "./methods.ts";
-import { SKILL_HISTORY } from "./migrations.ts";
+import { SKILL_HISTORY, SKILL_MIGRATIONS } from "./migrations.ts";
 import { SkillPins } from "./pin-store.ts";
 import { SkillService } from "./service.ts";
+import { SkillUploads } from "./upload-store.ts";
 
-export interface SkillPorts extends NodesPort, Pick<KernelPorts, "audit" | "background" | "config" | "database" | "now"> {
+export interface SkillPorts extends NodesPort, Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "now"> {
   readonly bucket: Bucket;
 }
 /** The part that sessions call, in addition to `skillApprovals.writing`. */
 export interface SkillsRpc {
-  /** Takes the skills that a session found. Pins those without a pin; returns every pin that applies to the agent. */
+  /** Takes the skills that a session found; returns every pin that applies to the agent. */
   seen(agentId: string, skills: readonly SeenSkill[]): readonly SkillPin[];
 }
 
 export const skillsFeature: FeatureDefinition<SkillPorts, SkillApprovals & { readonly skillsRpc: SkillsRpc }> = {
   name: "skills",
   history: SKILL_HISTORY,
+  migrations: SKILL_MIGRATIONS,
   create(ports) {
     const pins = new SkillPins(ports.database);
-    const skills = new SkillService({ ...ports, pins, library: createSkillLibrary(ports.bucket) });
+    const uploads = new SkillUploads(ports.database);
+    const skills = new SkillService({ ...ports, pins, uploads, library: createSkillLibrary(ports.bucket) });
     return {
       offers: {
         skillApprovals: {
@@ -35,6 +38,7 @@ export const skillsFeature: FeatureDefinition<SkillPorts, SkillApprovals & { rea
         skillsRpc: { seen: (agentId, seen) => skills.seen(agentId, seen).map(pinOnly) },
       },
       methods: skillMethods({ config: ports.config, skills }),
+      alarms: [{ name: "skill_uploads", next: () => uploads.nextExpiry(), run: (at) => uploads.prune(at) }],
       runContext: ({ agentId }) => ({ skillPins: pins.list(agentId).map(pinOnly) }),
       contextVersion: () => String(pins.version()),
     };

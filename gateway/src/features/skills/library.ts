@@ -3,15 +3,16 @@
  * announces a change first. Writes SKILL.md last and deletes it first, so that a partial change never leaves a usable skill.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { SkillFile } from "../../../../protocol/gen/types.ts";
 import { failure, type Result } from "../../ports/result.ts";
-import { asText, type Bucket, guarded } from "../../storage/bucket.ts";
+import { asText, type Bucket, contentTypeFor, guarded } from "../../storage/bucket.ts";
 import { cacheOf } from "../../storage/workspace/cache.ts";
-import { agentFolder, contentTypeOf } from "../../storage/keys.ts";
+import { agentFolder } from "../../storage/keys.ts";
+import { byMetadata } from "../../storage/versions.ts";
 import { createWorkspaceStore } from "../../storage/workspace/store.ts";
 import { builtinFile, builtinFolders } from "../../storage/skills/builtin/index.ts";
 import { inForce, SKILL_FILE, type SkillFolder, sha256Of } from "../../storage/skills/folder.ts";
-import { rootPrefix, type RootSkills, type SkillRoot } from "../../storage/skills/load.ts";
+import { each, rootPrefix, type RootSkills, type SkillRoot } from "../../storage/skills/load.ts";
+import type { NewFile } from "../../storage/skills/new-files.ts";
 
 export interface SkillView {
   /** The selected skills, by name. */
@@ -27,12 +28,12 @@ export interface SkillLibrary {
   text(agentId: string, folder: SkillFolder, file: string): Promise<Result<string>>;
   /** The beginning of an unusable skill's SKILL.md, for the owner to review. */
   anyText(agentId: string, folder: SkillFolder): Promise<Result<string>>;
-  put(root: SkillRoot, name: string, files: readonly SkillFile[]): Promise<Result<void>>;
+  /** `by` is the writer, as files of the workspace name it. */
+  put(root: SkillRoot, name: string, files: readonly NewFile[], by: string): Promise<Result<void>>;
   remove(root: SkillRoot, name: string): Promise<Result<number>>;
 }
 
 const MAX_REMOVED = 10_000;
-const utf8 = new TextEncoder();
 const NOTHING: Result<void> = { ok: true, value: undefined };
 
 const rootOf = (agentId: string, scope: "agent" | "global"): SkillRoot => (scope === "agent" ? { scope, agentId } : { scope });
@@ -56,12 +57,12 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
   }
 
   /** The files of an agent's own skills keep versions, like every file of the workspace (promises S10). */
-  async function place(root: SkillRoot, key: string, content: string): Promise<Result<void>> {
+  async function place(root: SkillRoot, key: string, bytes: NewFile["bytes"], by: string): Promise<Result<void>> {
     const done =
       root.scope === "agent"
-        ? await store.write(root.agentId, key.slice(agentFolder(root.agentId).length), content)
+        ? await store.writeBytes(root.agentId, key.slice(agentFolder(root.agentId).length), bytes, LIMITS.skillFilesBytes, { by })
         : await guarded("write the skill", () =>
-            bucket.put(key, utf8.encode(content), { httpMetadata: { contentType: contentTypeOf(key) } }),
+            bucket.put(key, bytes, { httpMetadata: { contentType: contentTypeFor(key, bytes) }, customMetadata: byMetadata(by) }),
           );
     folders.invalidate(root);
     return done.ok ? NOTHING : done;
@@ -98,6 +99,11 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
       }
       const expected = folder.files.find(({ path }) => path === file);
       if (expected === undefined) return failure("path.not_found", `The skill \`${name}\` has no file \`${file}\`.`);
+      if (expected.sizeBytes > LIMITS.workspaceFileBytes)
+        return failure(
+          "file.too_large",
+          `\`${file}\` of the skill \`${name}\` has ${expected.sizeBytes} bytes; at most ${LIMITS.workspaceFileBytes} can be read at once.`,
+        );
       const got = await guarded("read the skill", async () => {
         const object = await bucket.get(keyOf(agentId, scope, name, file));
         if (object === null) return null;
@@ -120,19 +126,24 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
       });
     },
 
-    async put(root, name, files) {
+    async put(root, name, files, by) {
       const prefix = `${rootPrefix(root)}${name}/`;
       const keep = new Set(files.map(({ path }) => prefix + path));
-      const ordered = files.toSorted((a, b) => Number(a.path === SKILL_FILE) - Number(b.path === SKILL_FILE));
       const there = await guarded("read the skill", () => keysOf(prefix));
       if (!there.ok) return there;
-      for (const key of there.value) {
-        const gone = keep.has(key) ? NOTHING : await drop(root, key);
-        if (!gone.ok) return gone;
-      }
-      for (const { path, content } of ordered) {
-        const written = await place(root, prefix + path, content);
-        if (!written.ok) return written;
+      const isManual = ({ path }: NewFile): boolean => path === SKILL_FILE;
+      const gone = there.value.filter((key) => !keep.has(key));
+      for (const step of [
+        () => each(gone, (key) => drop(root, key)),
+        () =>
+          each(
+            files.filter((file) => !isManual(file)),
+            ({ path, bytes }) => place(root, prefix + path, bytes, by),
+          ),
+        () => each(files.filter(isManual), ({ path, bytes }) => place(root, prefix + path, bytes, by)),
+      ]) {
+        const failed = (await step()).find(({ ok }) => !ok);
+        if (failed !== undefined) return failed;
       }
       return NOTHING;
     },

@@ -14,7 +14,8 @@ export function skillMethods({ config, skills }: Pick<KernelPorts, "config"> & {
     "skills.status": (_caller, params) => skills.report(agentOf(params.agentId), false),
     "skills.update": (_caller, params) => skills.report(agentOf(params.agentId), true),
     "skills.show": (_caller, { agentId, name }) => skills.show(agentOf(agentId), name),
-    "skills.install": async (caller, { agentId, name, scope, files, replace }) => {
+    "skills.upload": (_caller, { uploadId, index, content }) => skills.upload(uploadId, index, content),
+    "skills.install": async (caller, { agentId, name, scope, files, replace, uploadId, uploaded }) => {
       if (scope === "builtin")
         return fail(
           "skill.builtin",
@@ -23,7 +24,8 @@ export function skillMethods({ config, skills }: Pick<KernelPorts, "config"> & {
         );
       const agent = agentOf(agentId);
       if (scope !== "global" && !config.hasAgent(agent)) return unknownAgent(config, agent);
-      return skills.install(agent, scope ?? "agent", name, files, replace ?? false, actor(caller));
+      const given = { files, uploaded: uploaded ?? [], replace: replace ?? false, ...(uploadId === undefined ? {} : { uploadId }) };
+      return skills.install(agent, scope ?? "agent", name, given, actor(caller));
     },
     "skills.remove": async (_caller, { agentId, name, scope }) => {
       const removed = await skills.remove(agentOf(agentId), name, scope);

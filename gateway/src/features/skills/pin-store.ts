@@ -4,6 +4,7 @@
  */
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
+import { EMPTY_SHA256 } from "../../storage/skills/folder.ts";
 
 export interface PinRecord extends SkillPin {
   readonly approvedAt: number;
@@ -24,7 +25,6 @@ type Row = {
 /** Limit of pins per agent, and for the shared skills: several times the number of usable skills. */
 const MAX_PINS = 500;
 const VERSION = "skills-version";
-const FIRST_USE = "first use";
 
 /** The agent's id; "" for shared skills. */
 export const ownerOf = (scope: "agent" | "global", agentId: string): string => (scope === "agent" ? agentId : "");
@@ -52,19 +52,13 @@ export class SkillPins {
     return row && record(row);
   }
 
-  /** Pins skills without a pin, and completes announced changes that have arrived. Returns the new pins. */
-  seen(agentId: string, skills: readonly SeenSkill[], now: number): readonly SeenSkill[] {
-    const first: SeenSkill[] = [];
-    for (const skill of skills) {
-      const owner = ownerOf(skill.scope, agentId);
-      const pin = this.find(owner, skill.name);
-      if (pin === undefined) {
-        if (this.#count(owner) >= MAX_PINS) continue;
-        this.#put(owner, skill.name, skill.sha256, now, FIRST_USE);
-        first.push(skill);
-      } else if (pin.next === skill.sha256) this.#put(owner, skill.name, pin.next, pin.nextAt ?? now, pin.nextBy ?? FIRST_USE);
+  /** Completes announced changes that have arrived. A skill without a pin stays so: only the owner approves it. */
+  seen(agentId: string, skills: readonly SeenSkill[], now: number): void {
+    for (const { scope, name, sha256 } of skills) {
+      const owner = ownerOf(scope, agentId);
+      const pin = this.find(owner, name);
+      if (pin?.next === sha256) this.#put(owner, name, sha256, pin.nextAt ?? now, pin.nextBy ?? pin.approvedBy);
     }
-    return first;
   }
 
   approve(owner: string, name: string, sha256: string, by: string, now: number): void {
@@ -73,10 +67,13 @@ export class SkillPins {
     this.#put(owner, name, sha256, now, by);
   }
 
-  /** Announces the owner's change from `from` to `to`. False when `from` is not approved; then nothing is recorded. */
+  /**
+   * Announces the owner's change from `from` to `to`. False when `from` is not approved; then nothing is recorded. Without a pin only
+   * a skill that has no files yet counts as approved.
+   */
   allow(owner: string, name: string, from: string, to: string, by: string, now: number): boolean {
     const pin = this.find(owner, name);
-    if (pin === undefined && this.#count(owner) >= MAX_PINS) return false;
+    if (pin === undefined && (from !== EMPTY_SHA256 || this.#count(owner) >= MAX_PINS)) return false;
     if (pin !== undefined && pin.sha256 !== from && pin.next !== from) return false;
     if (to === from) return true;
     this.#db.transactionSync(() => {

@@ -13,7 +13,7 @@ export function approvalOf(folder: Pick<SkillFolder, "scope" | "name" | "sha256"
   return folder.sha256 !== undefined && (folder.sha256 === pin.sha256 || folder.sha256 === pin.next) ? "approved" : "changed";
 }
 
-/** The skills to report to the gateway: those without a pin, and announced changes that have arrived. */
+/** The skills to report to the gateway: those without a pin, whose pins may be newer, and announced changes that have arrived. */
 export function unreported(folders: readonly SkillFolder[], pins: readonly SkillPin[]): readonly SeenSkill[] {
   return folders.flatMap((folder): readonly SeenSkill[] => {
     const { scope, name, sha256 } = folder;

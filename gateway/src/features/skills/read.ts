@@ -9,7 +9,7 @@ import type { PromptInput } from "../../ports/prompt.ts";
 import { failure, type Result } from "../../ports/result.ts";
 import type { SkillPin } from "../../ports/skills.ts";
 import type { Bucket } from "../../storage/bucket.ts";
-import { standing } from "./eligibility.ts";
+import { isUsable, standing } from "./eligibility.ts";
 import { SKILL_FILE, type SkillFolder, skillPath } from "../../storage/skills/folder.ts";
 import { createSkillLibrary, type SkillLibrary, type SkillView } from "./library.ts";
 import { approvalOf, unreported } from "./pins.ts";
@@ -19,7 +19,7 @@ export type SeenPort = Pick<GatewayPort, "skillsSeen">;
 export const notApproved = (name: string) =>
   failure(
     "skill.changed",
-    `The skill \`${name}\` differs from the approved version: something other than your human changed it. Don't use it. Your human can review it with \`gsv skills show ${name}\` and then run \`gsv skills approve ${name}\`.`,
+    `The files of the skill \`${name}\` are not approved: something other than your human wrote or changed them. Don't use it. Your human can review it with \`gsv skills show ${name}\` and then run \`gsv skills approve ${name}\`.`,
   );
 
 /** A skill's file for a session, by its workspace path; undefined when the path is not in a skill. The only way for sessions to read skills. */
@@ -96,7 +96,7 @@ export class PromptSkills {
     return { ok: true, value: this.#made.skills };
   }
 
-  /** Reports unpinned skills to the gateway, once per finding. When the gateway fails, they stay unapproved. */
+  /** Asks the gateway about skills without a pin, once per finding: the pins of the run may be older than an installation. */
   async #pins(agentId: string, view: SkillView, given: readonly SkillPin[] | undefined): Promise<readonly SkillPin[]> {
     const known = this.#reported?.from === given ? this.#reported : undefined;
     const pins = known?.pins ?? given ?? [];
@@ -116,6 +116,7 @@ function offered(folders: readonly SkillFolder[], pins: readonly SkillPin[], inp
     const { name, head, problems } = folder;
     const entry = Object.hasOwn(entries, name) ? entries[name] : undefined;
     const { state } = standing({ name, head, problems, approval: approvalOf(folder, pins) }, entry, input.nodes);
-    return state === "ready" ? [{ name, description: head.description, location: `skills/${name}/${SKILL_FILE}` }] : [];
+    const programs = state === "unchecked" ? { programs: head.bins } : {};
+    return isUsable(state) ? [{ name, description: head.description, location: `skills/${name}/${SKILL_FILE}`, ...programs }] : [];
   });
 }

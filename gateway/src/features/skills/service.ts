@@ -1,18 +1,17 @@
 /**
  * The gateway's skills: lists them with their approvals and problems, installs, removes and approves them. No other module approves.
- * A new skill is pinned once as it is found; after that only the owner can change the approval (promises S10, TH14). Failures are
- * values; changes are audited.
+ * Files that the gateway did not write for the owner are never approved as they are found: the owner approves them (promises S10, TH14).
+ * Failures are values; changes are audited.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { SkillEntry, SkillFile, SkillsReport } from "../../../../protocol/gen/types.ts";
+import type { SkillEntry, SkillFile, SkillsReport, SkillUploadedFile } from "../../../../protocol/gen/types.ts";
 import { asAgentId, asCapability } from "../../../../protocol/gen/types.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SeenSkill, SkillWriting } from "../../ports/skills.ts";
-import { standing } from "./eligibility.ts";
+import { isUsable, standing } from "./eligibility.ts";
 import {
   digestOf,
   digestsOf,
-  installProblems,
   isSkillName,
   NAME_RULE,
   NO_FILES,
@@ -21,6 +20,8 @@ import {
   type SkillFolder,
   skillPath,
 } from "../../storage/skills/folder.ts";
+import { type NewFile, type Refused, refusedContents, refusedNames } from "../../storage/skills/new-files.ts";
+import { decodeBase64 } from "../../storage/base64.ts";
 import { visible } from "../../prompt/hidden.ts";
 import type { SkillLibrary, SkillView } from "./library.ts";
 import type { SkillRoot } from "../../storage/skills/load.ts";
@@ -30,10 +31,12 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import { ownerOf, type PinRecord, type SkillPins } from "./pin-store.ts";
+import { MAX_CHUNKS, type SkillUploads } from "./upload-store.ts";
 
-export interface SkillServicePorts extends NodesPort, Pick<KernelPorts, "audit" | "background" | "config" | "now"> {
+export interface SkillServicePorts extends NodesPort, Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "now"> {
   readonly library: SkillLibrary;
   readonly pins: SkillPins;
+  readonly uploads: SkillUploads;
 }
 /** Maximum number of entries of one report. */
 const MAX_ENTRIES = 1000;
@@ -42,6 +45,14 @@ const SHORT_CHARS = 1024;
 const REPORT_CHARS = 500_000;
 const MAX_NODES = 256;
 const utf8 = new TextEncoder();
+/** A skill to install: texts of the request itself, and files of an upload by their place in its bytes. */
+export interface GivenSkill {
+  readonly files: readonly SkillFile[];
+  readonly uploadId?: string;
+  readonly uploaded: readonly SkillUploadedFile[];
+  readonly replace: boolean;
+}
+const refusedSkill = ({ reason, problems }: Refused) => fail(reason, `The skill can't be installed: ${problems.join(" ")}`);
 /** The failure for an unknown name. */
 const noSkill = (name: string) =>
   fail("skill.not_found", `There is no skill \`${visible(name, 64)}\`.`, "List the skills: `gsv skills list`.");
@@ -97,35 +108,75 @@ export class SkillService {
 
   // ---------------------------------------------------------------- changing
 
-  install(
-    agentId: string,
-    scope: "agent" | "global",
-    name: string,
-    files: readonly SkillFile[],
-    replace: boolean,
-    by: string,
-  ): Promise<Result<{ skill: SkillEntry }>> {
+  /** Keeps a chunk of a skill that does not fit one frame. */
+  upload(uploadId: string, index: number, content: string): Result<{ receivedBytes: number; expiresAt: number }> {
+    const bytes = content.length > 2 * LIMITS.skillChunkBytes ? undefined : decodeBase64(content);
+    if (bytes === undefined || bytes.length === 0 || bytes.length > LIMITS.skillChunkBytes || index >= MAX_CHUNKS)
+      return fail(
+        "protocol.invalid_params",
+        `A chunk has 1 to ${LIMITS.skillChunkBytes} bytes in base64, and an index below ${MAX_CHUNKS}.`,
+        "Split the files into chunks of that size.",
+      );
+    const { uploads, now, arm } = this.#ports;
+    const added = uploads.add(uploadId, index, bytes, now());
+    arm();
+    return added === undefined ? fail("skill.uploads") : succeed(added);
+  }
+
+  install(agentId: string, scope: "agent" | "global", name: string, given: GivenSkill, by: string): Promise<Result<{ skill: SkillEntry }>> {
     return this.#exclusively(async () => {
-      const problems = installProblems(name, files);
-      if (problems.length > 0) return fail("skill.invalid", `The skill can't be installed: ${problems.join(" ")}`);
-      const { library, pins, now } = this.#ports;
+      const { library, pins, uploads, now } = this.#ports;
+      const { uploadId } = given;
+      const inline = given.files.map(({ path, content }) => ({ path, content, bytes: new Uint8Array(utf8.encode(content)) }));
+      const sizes = [...inline.map(({ path, bytes }) => ({ path, sizeBytes: bytes.length })), ...given.uploaded];
+      const names = refusedNames(name, sizes);
+      if (names !== undefined) return refusedSkill(names);
+      const notText = inline.find(({ content }) => content.includes("\0") || !content.isWellFormed());
+      if (notText !== undefined)
+        return refusedSkill({
+          reason: "skill.invalid",
+          problems: [`\`${visible(notText.path, 128)}\` is not text; send it with \`skills.upload\`.`],
+        });
+      const digests = new Map<string, string>(given.uploaded.map(({ path, sha256 }) => [path, sha256]));
+      for (const { path, bytes } of inline) digests.set(path, await sha256Of(bytes));
+      const sha256 = await digestOf(digests);
       const root: SkillRoot = scope === "agent" ? { scope, agentId } : { scope };
+      const mark = JSON.stringify([scope, scope === "agent" ? agentId : "", name, sha256]);
+      if (uploadId !== undefined && uploads.installed(uploadId, now()) === mark) return this.#done(agentId, root, name, sha256);
+      const files = await this.#received(given, inline);
+      if (!files.ok) return files;
+      const contents = refusedContents(files.value);
+      if (contents !== undefined) return refusedSkill(contents);
       const there = await library.root(root, now());
       if (!there.ok) return there;
       const old = there.value.skills.find((skill) => skill.name === name);
-      if (old !== undefined && !replace) return fail("skill.exists", `The skill \`${name}\` already exists.`);
+      if (old !== undefined && !given.replace) return fail("skill.exists", `The skill \`${name}\` already exists.`);
       if (old === undefined && there.value.skills.length >= LIMITS.skills) return fail("skill.limit");
-      const digests = new Map<string, string>();
-      for (const { path, content } of files) digests.set(path, await sha256Of(utf8.encode(content)));
-      const sha256 = await digestOf(digests);
       const owner = ownerOf(scope, agentId);
       // The new digest is approved before the write, and the old one stays approved until then. Partial states are not approved.
       if (old === undefined || !pins.allow(owner, name, old.sha256 ?? "", sha256, by, now())) pins.approve(owner, name, sha256, by, now());
-      const put = await library.put(root, name, files);
+      const put = await library.put(root, name, files.value, by);
       if (!put.ok) return put;
       pins.approve(owner, name, sha256, by, now());
-      return this.#done(agentId, root, name, sha256);
+      const done = await this.#done(agentId, root, name, sha256);
+      if (done.ok && uploadId !== undefined) uploads.done(uploadId, mark);
+      return done;
     });
+  }
+
+  /** The bytes of every file. Each uploaded file must be what its sender announced. */
+  async #received({ uploadId, uploaded }: GivenSkill, inline: readonly NewFile[]): Promise<Result<readonly NewFile[]>> {
+    if (uploaded.length === 0) return succeed(inline);
+    const bytes = uploadId === undefined ? undefined : this.#ports.uploads.bytes(uploadId, this.#ports.now());
+    if (bytes === undefined) return fail("skill.upload_lost");
+    const files = [...inline];
+    for (const { path, offset, sizeBytes, sha256 } of uploaded) {
+      const part = bytes.subarray(offset, offset + sizeBytes);
+      if (part.length !== sizeBytes || (await sha256Of(part)) !== sha256)
+        return fail("skill.upload_lost", `\`${visible(path, 128)}\` did not arrive as it was announced.`);
+      files.push({ path, bytes: part });
+    }
+    return succeed(files);
   }
 
   async #done(agentId: string, root: SkillRoot, name: string, sha256: string): Promise<Result<{ skill: SkillEntry }>> {
@@ -200,7 +251,7 @@ export class SkillService {
         return by.startsWith("agent:")
           ? fail(
               "skill.changed",
-              `The skill \`${asked.name}\` differs from the approved version, so it must not be changed now.`,
+              `The skill \`${asked.name}\` is not the approved version, so it must not be changed now.`,
               `The owner can review it with \`gsv skills show ${asked.name}\` and then run \`gsv skills approve ${asked.name}\`.`,
             )
           : done;
@@ -219,21 +270,11 @@ export class SkillService {
     });
   }
 
-  /** Skills that a session found. Never approves a skill that differs from its pin. */
+  /** Skills that a session found. Completes announced changes that have arrived; approves nothing else. */
   seen(agentId: string, skills: readonly SeenSkill[]): readonly PinRecord[] {
-    const { pins, now, audit, background } = this.#ports;
+    const { pins, now } = this.#ports;
     const sound = skills.filter(({ name, sha256 }) => isSkillName(name) && /^[0-9a-f]{64}$/.test(sha256)).slice(0, 2 * LIMITS.skills);
-    for (const first of pins.seen(agentId, sound, now()))
-      background(
-        "audit",
-        audit.append({
-          actor: "gateway",
-          action: "skill.first_use",
-          target: `${ownerOf(first.scope, agentId) || "*"}/${first.name}`,
-          decision: "allowed",
-          detail: first.sha256,
-        }),
-      );
+    pins.seen(agentId, sound, now());
     return pins.list(agentId);
   }
 
@@ -245,7 +286,7 @@ export class SkillService {
     if (!view.ok) return view;
     const known = pins.list(agentId);
     // A session may have changed a skill in another isolate, so check the bucket before reporting a difference.
-    if (!fresh && view.value.folders.some((folder) => approvalOf(folder, known) === "changed"))
+    if (!fresh && view.value.folders.some((folder) => approvalOf(folder, known) !== "approved"))
       view = await library.view(agentId, now(), true);
     if (view.ok) this.seen(agentId, unreported(view.value.folders, known));
     return view;
@@ -283,7 +324,7 @@ export class SkillService {
           ? `builtin:${shown}`
           : visible(`${scope === "agent" ? `agents/${agentId}/` : ""}skills/${shown}/${SKILL_FILE}`, 1024),
       always: own.always,
-      eligible: own.state === "ready",
+      eligible: isUsable(own.state),
       eligibleHosts: own.eligibleHosts.slice(0, 1000),
       reasons: own.reasons.slice(0, 64).map((reason) => visible(reason, 1024)),
       requirements: {

@@ -7,7 +7,17 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { failure, type Result } from "../../ports/result.ts";
 import { asText, type Bucket, hasBody } from "../bucket.ts";
 import { agentFolder } from "../keys.ts";
-import { digestOf, digestsOf, type HashedFile, isSkillName, NAME_RULE, sha256Of, SKILL_FILE, type SkillFolder } from "./folder.ts";
+import {
+  digestOf,
+  digestsOf,
+  type HashedFile,
+  isSkillName,
+  NAME_RULE,
+  sha256Of,
+  sha256OfStream,
+  SKILL_FILE,
+  type SkillFolder,
+} from "./folder.ts";
 import { readHead, type SkillHead } from "./front-matter.ts";
 
 /** The location of skills: one agent's, or shared by all agents. */
@@ -35,9 +45,10 @@ interface Entry {
 
 export const SKILLS_MAX_AGE_MS = 15_000;
 const MAX_ROOTS = 65;
-const MAX_BYTES = 8 * 1024 * 1024;
-/** Pages of a thousand objects: more than LIMITS.skills skills with LIMITS.skillFiles files have. */
-const MAX_PAGES = 8;
+/** More than the names and digests of LIMITS.skills skills with LIMITS.skillFiles files take. */
+const MAX_BYTES = 24 * 1024 * 1024;
+/** Pages of a thousand objects: LIMITS.skills skills with LIMITS.skillFiles files fit. */
+const MAX_PAGES = Math.ceil((LIMITS.skills * LIMITS.skillFiles) / 1000) + 1;
 const PARALLEL_READS = 8;
 const BROKEN: SkillHead = { description: "", always: false, capabilities: [], bins: [], install: [], problems: [] };
 
@@ -63,7 +74,7 @@ async function listed(bucket: Bucket, prefix: string): Promise<{ folders: Map<st
 }
 
 /** Runs `work` on all items with limited concurrency. */
-async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+export async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const out: R[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -152,7 +163,7 @@ export class SkillFolders {
       mark,
     });
     if (problems.length > 0 && (problems.length > 1 || manual !== undefined)) return broken();
-    const read = await each(objects, async (object) => {
+    const read = await each(objects, async (object): Promise<{ file: CachedFile; text: string | null | undefined } | undefined> => {
       const path = object.key.slice(start);
       const before = known?.files.find((file) => file.path === path);
       // SKILL.md is always parsed again; the digest of any other file stays valid while its etag is unchanged.
@@ -163,9 +174,11 @@ export class SkillFolders {
         await got.body.cancel();
         return undefined;
       }
+      const { size: sizeBytes, etag } = got;
+      // Only SKILL.md is parsed. The other files may be large, so they are never whole in memory.
+      if (path !== SKILL_FILE) return { file: { path, sizeBytes, etag, sha256: await sha256OfStream(got.body) }, text: undefined };
       const content = await got.arrayBuffer();
-      const file: CachedFile = { path, sizeBytes: content.byteLength, etag: got.etag, sha256: await sha256Of(new Uint8Array(content)) };
-      return { file, text: path === SKILL_FILE ? (asText(content) ?? null) : undefined };
+      return { file: { path, sizeBytes, etag, sha256: await sha256Of(new Uint8Array(content)) }, text: asText(content) ?? null };
     });
     const files = read.flatMap((entry) => (entry ? [entry.file] : []));
     if (files.length < objects.length) return { ...broken("Its files are being changed now. Try again."), mark: "" };

@@ -37,6 +37,14 @@ export interface WorkspaceStore {
   /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
   read(agentId: string, path: string, maxBytes?: number): Promise<Result<FileContent>>;
   write(agentId: string, path: string, content: string, options?: WriteOptions): Promise<Result<FileWritten>>;
+  /** Writes a file of any bytes, such as a skill's. */
+  writeBytes(
+    agentId: string,
+    path: string,
+    bytes: Uint8Array<ArrayBuffer>,
+    maxBytes: number,
+    options?: ChangeOptions,
+  ): Promise<Result<FileWritten>>;
   /** Reads, changes and writes back, with up to CAS_TRIES tries. Applies at most once per callId. */
   update(agentId: string, path: string, change: FileChange, callId: string, options?: ChangeOptions): Promise<Result<FileWritten>>;
   /** The deleted content stays as a version. */
@@ -90,7 +98,13 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     return { ok: true, value: { path, content, size: found.size, lastModified: at.toISOString(), etag } };
   }
   /** Writes these bytes: one try with an expected state; otherwise retries after concurrent changes. */
-  const become = (agentId: string, path: WorkspacePath, bytes: Uint8Array<ArrayBuffer>, { ifMatch, by, before }: WriteOptions) =>
+  const become = (
+    agentId: string,
+    path: WorkspacePath,
+    bytes: Uint8Array<ArrayBuffer>,
+    { ifMatch, by, before }: WriteOptions,
+    maxBytes?: number,
+  ) =>
     replacer.replace(
       agentId,
       path,
@@ -103,6 +117,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       },
       ifMatch !== undefined,
       before,
+      maxBytes,
     );
   async function version(agentId: string, path: WorkspacePath, given: string) {
     const parsed = parseVersionId(given);
@@ -164,6 +179,11 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     async write(agentId, given, content, options = {}) {
       const path = changeable(given);
       return path.ok ? become(agentId, path.value, encode(content), options) : path;
+    },
+
+    async writeBytes(agentId, given, bytes, maxBytes, options = {}) {
+      const path = changeable(given);
+      return path.ok ? become(agentId, path.value, bytes, options, maxBytes) : path;
     },
 
     async update(agentId, given, change, callId, { by, before } = {}) {

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import type { GatewayPort } from "../../../src/ports/gateway.ts";
 import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
-import { firstUse, newAgent, textAt } from "../../support/workspace.ts";
+import { approvesAll, newAgent, textAt } from "../../support/workspace.ts";
 
 const tools = composeNativeTools(env.STORAGE);
 const asked: unknown[] = [];
 const gateway: Pick<GatewayPort, "configGet" | "sessionsList" | "nodeLogs" | "skillsSeen" | "skillWriting"> = {
-  ...firstUse(),
+  ...approvesAll(),
   skillWriting: async () => ({ ok: true, value: undefined }),
   async configGet(path) {
     asked.push(["configGet", path]);

@@ -7,7 +7,7 @@ import { MAX_AGE_MS } from "../../../src/storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "../../../src/features/agents/default-files.ts";
 import { composePromptSource } from "../../../src/app/prompt-source.ts";
 import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
-import { config, firstUse, newAgent, reason, textAt, value, watched } from "../../support/workspace.ts";
+import { config, approvesAll, newAgent, reason, textAt, value, watched } from "../../support/workspace.ts";
 
 const NOON = Date.UTC(2026, 1, 19, 12);
 const input = (agentId: string, now = NOON, more: Partial<PromptInput> = {}): PromptInput => ({
@@ -34,7 +34,7 @@ describe("a new agent", () => {
   it("gets its files once, and its first prompt is the first meeting", async () => {
     const agent = newAgent();
     const { bucket, taken } = watched();
-    const source = composePromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, approvesAll());
     const prompt = value(await source.assemble(input(agent)));
     expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "bootstrap", "soul", "identity", "user", "runtime"]);
     expect(await names(agent)).toEqual([...DEFAULT_FILES.map(({ name }) => name), "workspace.json"].sort());
@@ -48,16 +48,16 @@ describe("a new agent", () => {
   });
   it("a deleted file does not come back", async () => {
     const agent = newAgent();
-    value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
+    value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
     for (const { name } of DEFAULT_FILES) await env.STORAGE.delete(`agents/${agent}/${name}`);
     // A new bucket object represents an isolate that has not seen the agent.
-    const prompt = value(await composePromptSource(watched().bucket, firstUse()).assemble(input(agent, NOON + 1)));
+    const prompt = value(await composePromptSource(watched().bucket, approvesAll()).assemble(input(agent, NOON + 1)));
     expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "skills", "runtime"]);
     expect(await names(agent)).toEqual(["workspace.json"]);
   });
   it("existing files are never overwritten, and a filled folder gets none", async () => {
     const agent = await settled();
-    value(await composePromptSource(env.STORAGE, firstUse()).assemble(input(agent)));
+    value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
     expect(await names(agent)).toEqual(["SOUL.md"]);
   });
   it("[P12] a crash at any put is completed the next time", async () => {
@@ -69,12 +69,12 @@ describe("a new agent", () => {
         interfere((operation) => {
           if (operation === "put" && puts++ >= crashAt) throw new Error("killed");
         }, when);
-        const first = await composePromptSource(bucket, firstUse()).assemble(input(agent));
+        const first = await composePromptSource(bucket, approvesAll()).assemble(input(agent));
         // A person writes a file meanwhile: it must stay.
         const own = (await textAt(`agents/${agent}/USER.md`)) === undefined;
         if (own) await env.STORAGE.put(`agents/${agent}/USER.md`, "mine");
         const again = watched();
-        const prompt = value(await composePromptSource(again.bucket, firstUse()).assemble(input(agent)));
+        const prompt = value(await composePromptSource(again.bucket, approvesAll()).assemble(input(agent)));
         if (own) expect(await textAt(`agents/${agent}/USER.md`)).toBe("mine");
         const marked = (await textAt(`agents/${agent}/workspace.json`)) !== undefined;
         if (marked) {
@@ -89,7 +89,7 @@ describe("a new agent", () => {
   it("two sessions that create the files at once agree", async () => {
     const agent = newAgent();
     const prompts = await Promise.all(
-      [watched(), watched(), watched()].map(({ bucket }) => composePromptSource(bucket, firstUse()).assemble(input(agent))),
+      [watched(), watched(), watched()].map(({ bucket }) => composePromptSource(bucket, approvesAll()).assemble(input(agent))),
     );
     expect(prompts.map(reason)).toEqual(["ok", "ok", "ok"]);
     expect((await names(agent)).length).toBe(DEFAULT_FILES.length + 1);
@@ -100,7 +100,7 @@ describe("the prompt's files", () => {
   it("a fresh cache needs no bucket operation", async () => {
     const agent = await settled();
     const { bucket, taken } = watched();
-    const source = composePromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, approvesAll());
     const first = value(await source.assemble(input(agent)));
     expect(first.system).toContain("SOUL-ONE");
     taken();
@@ -112,7 +112,7 @@ describe("the prompt's files", () => {
     await env.STORAGE.put(`agents/${agent}/USER.md`, "USER-ONE");
     await env.STORAGE.put(`agents/${agent}/memory/2026-02-19.md`, "TODAY-ONE");
     const { bucket, taken } = watched();
-    const source = composePromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, approvesAll());
     value(await source.assemble(input(agent)));
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "SOUL-TWO");
     taken();
@@ -125,7 +125,7 @@ describe("the prompt's files", () => {
   it("our own write is seen by the next message", async () => {
     const agent = await settled();
     const { bucket } = watched();
-    const source = composePromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, approvesAll());
     const store = createWorkspaceStore(bucket);
     value(await source.assemble(input(agent)));
     value(await store.update(agent, "MEMORY.md", () => ({ ok: true, value: "MEMORY-ONE" }), "c"));
@@ -138,7 +138,7 @@ describe("the prompt's files", () => {
   it("a write during a load is not missed", async () => {
     const agent = await settled();
     const { bucket, interfere } = watched();
-    const source = composePromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, approvesAll());
     const store = createWorkspaceStore(bucket);
     let wrote = false;
     interfere(async (operation) => {
@@ -152,7 +152,7 @@ describe("the prompt's files", () => {
   it("without BOOTSTRAP.md the normal order applies", async () => {
     const agent = newAgent();
     const { bucket } = watched();
-    const source = composePromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, approvesAll());
     value(await source.assemble(input(agent)));
     value(await createWorkspaceStore(bucket).delete(agent, "BOOTSTRAP.md"));
     expect(value(await source.assemble(input(agent, NOON + 1))).sections.map(({ id }) => id)).toEqual([
@@ -170,7 +170,7 @@ describe("the prompt's files", () => {
   it("at midnight today's file becomes yesterday's", async () => {
     const agent = await settled();
     await env.STORAGE.put(`agents/${agent}/memory/2026-02-19.md`, "NINETEENTH");
-    const source = composePromptSource(watched().bucket, firstUse());
+    const source = composePromptSource(watched().bucket, approvesAll());
     const midnight = Date.UTC(2026, 1, 20);
     expect(value(await source.assemble(input(agent, midnight - 1))).sections.find(({ id }) => id === "today")?.text).toContain(
       "NINETEENTH",
@@ -182,7 +182,7 @@ describe("the prompt's files", () => {
   it("with a failing bucket the earlier files are used, or an error is returned", async () => {
     const agent = await settled();
     const { bucket, interfere } = watched();
-    const source = composePromptSource(bucket, firstUse());
+    const source = composePromptSource(bucket, approvesAll());
     interfere(() => {
       throw new Error("R2 down");
     });
@@ -199,7 +199,7 @@ describe("the prompt's files", () => {
     await env.STORAGE.put(`agents/${agent}/AGENTS.md`, "ü".repeat(1_000_000));
     await env.STORAGE.put(`agents/${agent}/TOOLS.md`, new Uint8Array([0x68, 0x69, 0xff, 0xfe]));
     await env.STORAGE.put(`agents/${agent}/IDENTITY.md`, "");
-    const prompt = value(await composePromptSource(watched().bucket, firstUse()).assemble(input(agent)));
+    const prompt = value(await composePromptSource(watched().bucket, approvesAll()).assemble(input(agent)));
     expect(prompt.sections.find(({ id }) => id === "agents")?.text).toMatch(/ü\n\n\[AGENTS\.md is cut here: 65536 of 2000000 bytes/);
     expect(prompt.sections.find(({ id }) => id === "tools")?.text).toMatch(/^hi\ufffd/);
   });
