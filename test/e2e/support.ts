@@ -81,7 +81,16 @@ export class Machine {
 
   env(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
     const { GSV_URL: _url, GSV_TOKEN: _token, ...env } = process.env;
-    return { ...env, GSV_HOME: this.home, GSV_CONFIG_DIR: this.configFolder, GSV_RUNTIME_DIR: RUNTIME, NO_COLOR: "1", ...more };
+    // The profile of the user's login shell may take seconds.
+    return {
+      ...env,
+      SHELL: "/bin/sh",
+      GSV_HOME: this.home,
+      GSV_CONFIG_DIR: this.configFolder,
+      GSV_RUNTIME_DIR: RUNTIME,
+      NO_COLOR: "1",
+      ...more,
+    };
   }
 
   async gsv(args: readonly string[], options: { input?: string; env?: Readonly<Record<string, string>> } = {}): Promise<Ran> {

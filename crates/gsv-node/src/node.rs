@@ -48,6 +48,8 @@ pub struct NodeConfig {
     pub allow_outside: bool,
     pub version: String,
     pub supervisor: Supervisor,
+    /// Runs commands; by default the user's login shell.
+    pub shell: Option<PathBuf>,
     /// Writes the ledger's files.
     pub disk: Arc<dyn Disk>,
 }
@@ -69,6 +71,7 @@ impl NodeConfig {
             allow_outside: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             supervisor: Supervisor::default(),
+            shell: None,
             disk: Arc::new(RealDisk),
         }
     }
@@ -133,6 +136,7 @@ async fn start(
             Scope::Workspace
         },
         supervisor: config.supervisor.clone(),
+        shell: config.shell.clone(),
         events: Some(exec_sink),
         private: private_folders(&config),
         ..Config::new(&config.workspace, config.state_dir.join("calls"))

@@ -464,7 +464,7 @@ async fn a_call_past_its_deadline_is_ended_and_has_its_last_output() {
     let mut conn = gateway.accept().await;
     conn.event(
         "tool.invoke",
-        json!({"callId": "c", "tool": "Bash", "args": bash("echo half way; sleep 60"), "timeoutMs": 1500}),
+        json!({"callId": "c", "tool": "Bash", "args": bash("echo half way; sleep 60"), "timeoutMs": 3000}),
     );
     let result = conn.result_of("c").await;
     conn.ack(&result);
@@ -479,7 +479,7 @@ async fn a_call_past_its_deadline_is_ended_and_has_its_last_output() {
         .run(
             "own",
             "Bash",
-            json!({"command": "echo half way; sleep 60", "timeout": 1000}),
+            json!({"command": "echo half way; sleep 60", "timeout": 2000}),
         )
         .await;
     assert_eq!(

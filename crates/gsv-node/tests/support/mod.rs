@@ -350,6 +350,8 @@ impl Home {
 pub fn config(url: &str, workspace: &Path, state: &Path) -> NodeConfig {
     NodeConfig {
         token: Some(TOKEN.to_owned()),
+        // The profile of the user's login shell may take seconds.
+        shell: Some("/bin/sh".into()),
         ..NodeConfig::new("lap", url, workspace, state)
     }
 }
