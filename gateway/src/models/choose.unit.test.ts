@@ -43,6 +43,9 @@ describe("[F34] half a model's name", () => {
     assert.deepEqual(patchedModel({ provider: "demo" }, claude), demo);
     assert.deepEqual(patchedModel({ provider: "ollama" }, { provider: "lmstudio", id: "qwen3" }), { provider: "ollama", id: "qwen3" });
   });
+  it("a provider that has the present model too keeps it", () => {
+    assert.deepEqual(patchedModel({ provider: "openai" }, { provider: "my-proxy", id: "gpt-5" }), { provider: "openai", id: "gpt-5" });
+  });
   it("needs the present model", () => {
     assert.equal(patchedModel({ provider: "openai" }, undefined), undefined);
     assert.equal(patchedModel({ id: "o3" }, undefined), undefined);
