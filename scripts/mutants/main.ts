@@ -16,7 +16,7 @@ import { run } from "../lib/run.ts";
 import { isPure } from "../check/dependency-rules.ts";
 import { type Accepted, inTurn, isAccepted } from "./choose.ts";
 import { type Mutation, mutationsOf } from "./mutations.ts";
-import { importers, joined, type Suite, suitesOf } from "./tests-of.ts";
+import { importers, isTestFile, joined, type Suite, suitesOf } from "./tests-of.ts";
 
 /** Pure cores decide, so each wrong decision must be noticed. Drivers are proven by the kill matrix. */
 const AREAS: Readonly<Record<string, { readonly has: (file: string, text: string) => boolean; readonly count: number }>> = {
@@ -128,7 +128,7 @@ const survivors: Mutation[] = [];
 const problems: string[] = [];
 const named = ({ file, line, change, from, to }: Mutation): string => `${file}:${line} (${change})\n      ${from}\n      ${to}`;
 for (const [area, { has, count }] of areas) {
-  const files = [...sources].filter(([file, text]) => has(file, text) && !/\.test\.ts$|_tests?\.rs$/.test(file));
+  const files = [...sources].filter(([file, text]) => has(file, text) && !isTestFile(file));
   const all = files.filter(([file]) => suitesOf(file, importersOf).length > 0).flatMap(([file, text]) => mutationsOf(file, text));
   const order = inTurn(all, Number(values.seed));
   const wanted = values.count === undefined ? count : Number(values.count);

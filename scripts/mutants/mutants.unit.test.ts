@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inTurn, isAccepted } from "./choose.ts";
 import { mutationsOf } from "./mutations.ts";
-import { importers, joined, suitesOf } from "./tests-of.ts";
+import { importers, isTestFile, joined, suitesOf } from "./tests-of.ts";
 
 const changes = (file: string, text: string): string[] => mutationsOf(file, text).map(({ change, to }) => `${change}: ${to}`);
 
@@ -26,7 +26,7 @@ describe("one-line mistakes", () => {
   });
   test("comments, strings, logs, types and matching patterns are left alone", () => {
     assert.deepEqual(changes("a.ts", '// a === b\nconst x = " === ";\n  log.warn("x");\n  readonly a: B < C;\n'), []);
-    assert.deepEqual(changes("a.rs", "    if let Some(a) = b {\n    log::warn!(a);\n"), []);
+    assert.deepEqual(changes("a.rs", "    if let Some(a) = b {\n    log::warn!(a);\n    debug_assert_eq!(a, b);\n"), []);
   });
   test("a call that goes on over several lines is left alone", () => {
     assert.deepEqual(changes("a.ts", "  this.go(\n    a,\n  );\n"), []);
@@ -77,6 +77,11 @@ describe("the tests that should notice", () => {
   });
   test("an import of types alone proves nothing", () => {
     assert.deepEqual(of("gateway/src/models/model.ts"), []);
+  });
+  test("tests themselves are not mutated", () => {
+    for (const file of ["a/calls.unit.test.ts", "a/src/tests.rs", "a/src/crash_tests.rs", "a/src/ledger_test.rs"])
+      assert.equal(isTestFile(file), true, file);
+    for (const file of ["a/calls.ts", "a/tests.ts", "a/src/latests.rs", "a/src/lib.rs"]) assert.equal(isTestFile(file), false, file);
   });
   test("the crate's own tests for Rust", () => {
     assert.deepEqual(

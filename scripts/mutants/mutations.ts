@@ -39,7 +39,7 @@ const SWAPS: readonly Swap[] = [
 const CALL = /^[ \t]+(?:await |void )?[A-Za-z_][\w.!?:]*\(.*\)\??(?:\.await\??)?;$/;
 /** Lines whose change no test can see or should see: logs, assertions, types, generics and attributes. */
 const LEFT_ALONE =
-  /\b(?:log|logger|console|tracing|debug_assert|assert|readonly|interface|type|import|export type|where|impl|use)\b|^\s*(?:#\[|\/\/|\*)|\bnew Error\(|panic|unreachable/;
+  /\b(?:log|logger|console|tracing|(?:debug_)?assert(?:_eq|_ne)?|readonly|interface|type|import|export type|where|impl|use)\b|^\s*(?:#\[|\/\/|\*)|\bnew Error\(|panic|unreachable/;
 
 /** Every mutation of a file, in the order of its lines. Unit tests at the end of a Rust file are not touched. */
 export function mutationsOf(file: string, text: string): Mutation[] {

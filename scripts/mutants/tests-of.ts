@@ -11,6 +11,9 @@ const NODE_TEST = /\.unit\.test\.ts$|^gateway\/test\/models\/.*\.test\.ts$/;
 const MOST_FILES = 8;
 const MOST_HOPS = 3;
 
+/** Tests are not mutated: nothing tests them. */
+export const isTestFile = (file: string): boolean => /\.test\.ts$|(?:^|[/_])tests?\.rs$/.test(file);
+
 /** Files to the test files that import them, directly or over others, with the distance. */
 export function importers(sources: Sources): (file: string) => ReadonlyMap<string, number> {
   const reverse = new Map<string, Set<string>>();
