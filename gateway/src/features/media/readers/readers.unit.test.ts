@@ -7,7 +7,7 @@ import { bmp, docx, eml, gif, pptx, xlsx } from "../../../../test/support/docume
 import { documentText } from "./documents.lazy.ts";
 import { htmlText } from "./html.ts";
 import { firstFrame, imageFacts, turned } from "./image-facts.ts";
-import { Unreadable } from "./reading.ts";
+import { TextOut, Unreadable } from "./reading.ts";
 import { unescaped, xmlParts } from "./xml.ts";
 
 describe("[P12.2][M7] documents as text", () => {
@@ -91,6 +91,14 @@ describe("[P12.2][M8] hostile and damaged files are refused in a sentence", () =
     const text = await documentText("docx", docx(["t", "x".repeat(LIMITS.documentTextChars + 5)]));
     assert.ok(text.length < LIMITS.documentTextChars + 100);
     assert.match(text, /Only the first 1000000 characters are kept/);
+  });
+  test("a text that fits exactly has no note; with one more piece it has", () => {
+    const out = new TextOut();
+    out.add("x".repeat(LIMITS.documentTextChars));
+    assert.ok(!out.isFull && out.toString().length === LIMITS.documentTextChars);
+    out.add("y");
+    assert.ok(out.isFull);
+    assert.match(out.toString(), /x\n\[Only the first 1000000 characters are kept\.\]$/);
   });
 });
 

@@ -12,19 +12,19 @@ export const tooMuch = (): Unreadable =>
 export class TextOut {
   readonly #parts: string[] = [];
   #chars = 0;
-  /** Nothing more fits. */
+  /** More text came than fits. */
   get isFull(): boolean {
-    return this.#chars >= LIMITS.documentTextChars;
+    return this.#chars > LIMITS.documentTextChars;
   }
   add(text: string): void {
-    if (this.isFull || text === "") return;
+    if (this.isFull) return;
     const room = LIMITS.documentTextChars - this.#chars;
     const kept = text.length <= room ? text : text.slice(0, room).toWellFormed();
     this.#parts.push(kept);
     this.#chars += text.length;
   }
   toString(): string {
-    const note = this.#chars > LIMITS.documentTextChars ? `\n[Only the first ${LIMITS.documentTextChars} characters are kept.]` : "";
+    const note = this.isFull ? `\n[Only the first ${LIMITS.documentTextChars} characters are kept.]` : "";
     return this.#parts.join("") + note;
   }
 }
