@@ -10,13 +10,12 @@ export interface Jid {
   /** Without the device. */
   readonly id: string;
 }
-const MAX_JID = 128;
 const FORM = /^([A-Za-z0-9._-]{1,64})(?::\d{1,5})?@([a-z.]{1,32})$/;
 const DIGITS = /^\d{5,20}$/;
 
 /** Undefined for an invalid id. */
 export function parseJid(text: unknown): Jid | undefined {
-  if (typeof text !== "string" || text.length > MAX_JID) return undefined;
+  if (typeof text !== "string") return undefined;
   if (text === "status@broadcast") return { kind: "status", user: "status", id: text };
   const [, user, server] = FORM.exec(text) ?? [];
   if (user === undefined || server === undefined) return undefined;

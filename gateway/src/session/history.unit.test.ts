@@ -44,14 +44,14 @@ describe("the conversation in memory", () => {
 
 describe("text that fits", () => {
   test("bytes are counted as UTF-8", () => {
-    for (const text of ["", "abc", "é", "€", "😀", "a😀b€cé", "\ud800", "x\udc00\ud800"])
+    for (const text of ["", "abc", "é", "€", "😀", "a😀b€cé", "\ud800", "x\udc00\ud800", "\udc00\udc00"])
       assert.equal(utf8Bytes(text), Buffer.byteLength(text), JSON.stringify(text));
   });
   test("surrogate pairs are never split", () => {
-    for (let n = 0; n < 8; n++) {
-      for (const text of [head("a😀b😀c", n), tail("a😀b😀c", n), cutMiddle("a😀b😀c", n, () => "")])
-        assert.ok(text.isWellFormed(), `${n} ${text}`);
-    }
+    // U+10000 and U+10FFFF have the first and the last unit of each half.
+    for (const whole of ["a😀b😀c", "a\u{10000}b\u{10ffff}c"])
+      for (let n = 0; n < 8; n++)
+        for (const text of [head(whole, n), tail(whole, n), cutMiddle(whole, n, () => "")]) assert.ok(text.isWellFormed(), `${n} ${text}`);
   });
   test("images that are too large become a note", () => {
     const image = { type: "image" as const, data: "x".repeat(100), mimeType: "image/png" };
