@@ -80,6 +80,7 @@ describe("[P4.2] demo model", () => {
     assert.deepEqual(await call("read: gsv:SOUL.md"), [["gsv__ReadFile", { path: "SOUL.md" }]]);
     assert.deepEqual(await call("write: a.txt <- one\ntwo"), [["laptop__Write", { path: "a.txt", content: "one\ntwo" }]]);
     assert.deepEqual(await call("write: gsv:USER.md <- Ann"), [["gsv__WriteFile", { path: "USER.md", content: "Ann" }]]);
+    assert.deepEqual(await call("write: a.txt"), [], "a file without a text is no phrase");
     assert.deepEqual(await call("search: TODO|FIXME"), [["laptop__Grep", { pattern: "TODO|FIXME" }]]);
     assert.deepEqual(await call("glob: **/*.rs"), [["laptop__Glob", { pattern: "**/*.rs" }]]);
     assert.deepEqual(await call("ls: memory"), [["gsv__ListFiles", { path: "memory" }]]);

@@ -6,7 +6,7 @@ import { asAgentId, asNodeId, type NodeEntry } from "../../../protocol/gen/types
 import { configWith, tool } from "../../test/models/support.ts";
 import type { PromptInput } from "../ports/prompt.ts";
 import { assemble, type PromptFile, type PromptFiles } from "./assemble.ts";
-import { localDay } from "./dates.ts";
+import { localDay, localTime } from "./dates.ts";
 import { fence, nested } from "./fence.ts";
 import { isMeaningful } from "./heartbeat.ts";
 import { ContextOverrideError, type PromptSection, validateNoOverride } from "./layers.ts";
@@ -373,5 +373,13 @@ describe("[P5.2] dates are in userTimezone", () => {
   it("an unknown zone counts as UTC", () => {
     assert.equal(localDay(0, "Nowhere/Land").timeZone, "UTC");
     assert.equal(localDay(0, "").today, "1970-01-01");
+  });
+  it("[F65] a zone's formatters are created once: that costs far more than using them", (t) => {
+    const { mock } = t.mock.method(Intl, "DateTimeFormat");
+    for (let hour = 0; hour < 48; hour++) {
+      localDay(hour * 3_600_000, "Asia/Kathmandu");
+      localTime(hour * 3_600_000, "Asia/Kathmandu");
+    }
+    assert.ok(mock.callCount() <= 2, "one for days and one for times");
   });
 });

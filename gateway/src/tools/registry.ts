@@ -53,7 +53,7 @@ export class ToolRegistry {
     const byName = new Map<string, ToolEntry>();
     for (const entry of lists.flat()) if (!byName.has(entry.definition.name)) byName.set(entry.definition.name, entry);
     this.#byName = byName;
-    this.entries = [...byName.values()].sort(byFullName);
+    this.entries = [...byName.keys()].sort().flatMap((name) => byName.get(name) ?? []);
   }
   /** By the exact full name. */
   find(name: string): ToolEntry | undefined {
@@ -63,8 +63,6 @@ export class ToolRegistry {
     return this.entries.map(({ definition }) => definition);
   }
 }
-const byFullName = ({ definition: left }: ToolEntry, { definition: right }: ToolEntry): number =>
-  left.name < right.name ? -1 : left.name > right.name ? 1 : 0;
 
 /** What a session may use: all of it, or what its owner allows guests. */
 export interface ToolAccess {

@@ -76,7 +76,7 @@ function leaves(): readonly { readonly path: string; readonly name: string }[] {
   const visit = (cell: Cell, path: readonly string[]): void => {
     const here = resolveCell(cell);
     if (notServedAt(path) !== undefined) return;
-    if (here[0] === "struct" && path.length < 6) for (const field of fieldsOf(here[1])) visit(field.cell, [...path, field.name]);
+    if (here[0] === "struct") for (const field of fieldsOf(here[1])) visit(field.cell, [...path, field.name]);
     else if (path.length > 0) found.push({ path: formatPath(path), name: path.at(-1) ?? "" });
   };
   visit(ROOT, []);

@@ -114,7 +114,9 @@ describe("[P12.2][M9] image headers", () => {
     assert.deepEqual(imageFacts(jpeg), { width: 200, height: 100, orientation: 6 });
     const webp = bytes("RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x0f\x27\0\x63\0\0");
     assert.deepEqual(imageFacts(webp), { width: 10_000, height: 100, orientation: 1 });
-    for (const none of ["", "nothing", "\xff\xd8\xff\xd9", "GIF89a"]) assert.equal(imageFacts(bytes(none)), undefined);
+    const other = bytes("\x89PNG\r\n\x1a\n\0\0\0\x04CgBI\x50\0\x20\x02\0\0\0\0");
+    for (const none of [png.subarray(0, 23), other, ...["", "nothing", "\xff\xd8\xff\xd9", "GIF89a"].map(bytes)])
+      assert.equal(imageFacts(none), undefined);
   });
   test("of an animation the first frame stays; a single picture stays as it is", () => {
     assert.deepEqual(firstFrame(gif(3)), gif(1));
