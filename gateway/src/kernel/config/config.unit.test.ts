@@ -7,7 +7,7 @@ import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import { readPath, setPath, unsetPath } from "./change.ts";
 import { effective, MASK, masked, secretValues, withoutSecrets } from "./effective.ts";
 import { formatPath, parsePath } from "./paths.ts";
-import { getAt, merge } from "./tree.ts";
+import { getAt, merge, withoutAt } from "./tree.ts";
 
 const name = fc
   .stringMatching(/^[A-Za-z0-9_.@+" -]{1,12}$/)
@@ -142,6 +142,13 @@ describe("[S5][A2] secrets", () => {
   });
 });
 
+test("a property is taken out of lists and objects without moving anything; a missing one changes nothing", () => {
+  const tree = { list: [{ a: 1, b: 2 }, { a: 3 }], text: "x" };
+  assert.deepEqual(withoutAt(tree, ["list", "1", "a"]), { list: [{ a: 1, b: 2 }, {}], text: "x" });
+  assert.deepEqual(withoutAt(tree, ["text"]), { list: tree.list });
+  for (const missing of [["none"], ["none", "a"], ["list", "2", "a"], ["text", "a"], ["text", "a", "b"]])
+    assert.deepEqual(withoutAt(tree, missing), tree, missing.join("."));
+});
 test("merging: objects by name, everything else replaces, nothing is shared with a prototype", () => {
   const tree = fc.letrec((tie) => ({
     node: fc.oneof(
