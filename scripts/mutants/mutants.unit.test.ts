@@ -71,8 +71,11 @@ describe("the tests that should notice", () => {
     ["gateway/src/models/model.ts", ""],
   ]);
   const of = (file: string) => suitesOf(file, importers(sources));
-  test("are unit tests that import the file, and without them its folder in the Workers runtime", () => {
-    assert.deepEqual(of("gateway/src/calls/core.ts"), [{ runner: "node", files: ["gateway/src/calls/calls.unit.test.ts"] }]);
+  test("are unit tests that import the file, and then its folder in the Workers runtime", () => {
+    assert.deepEqual(of("gateway/src/calls/core.ts"), [
+      { runner: "node", files: ["gateway/src/calls/calls.unit.test.ts"] },
+      { runner: "workerd", paths: ["test/features/nodes"] },
+    ]);
     assert.deepEqual(of("gateway/src/storage/other.ts"), [{ runner: "workerd", paths: ["test/storage", "test/features/workspace"] }]);
   });
   test("an import of types alone proves nothing", () => {
@@ -93,7 +96,7 @@ describe("the tests that should notice", () => {
     const suites = ["calls/core.ts", "calls/calls.ts", "kernel/other.ts"].flatMap((file) => of(`gateway/src/${file}`));
     assert.deepEqual(joined([...suites, ...of("crates/gsv-link/src/lib.rs")]), [
       { runner: "node", files: ["gateway/src/calls/calls.unit.test.ts"] },
-      { runner: "workerd", paths: ["test/kernel"] },
+      { runner: "workerd", paths: ["test/features/nodes", "test/kernel"] },
       { runner: "cargo", package: "gsv-link", args: [] },
     ]);
   });

@@ -65,8 +65,8 @@ export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMa
     ];
   const near = [...importersOf(file)].filter(([test]) => NODE_TEST.test(test)).sort((a, b) => a[1] - b[1]);
   const files = near.slice(0, MOST_FILES).map(([test]) => test);
-  // The Workers runtime takes twenty times as long, so it is asked only about what plain Node does not test.
-  const folder = files.length > 0 ? undefined : WORKERD.find(([prefix]) => file.startsWith(prefix));
+  // The Workers runtime takes twenty times as long, so it comes last: it is asked only about what plain Node does not notice.
+  const folder = WORKERD.find(([prefix]) => file.startsWith(prefix));
   return [
     ...(files.length === 0 ? [] : [{ runner: "node" as const, files }]),
     ...(file.startsWith("gateway/src/session/machine/")
