@@ -128,6 +128,20 @@ describe("the model", () => {
     b.apply({ type: "Woke" });
     assert.deepEqual(b.notices(), ["error:run.no_progress"]);
   });
+  test("[R4] [P13] failed calls count too: five minutes after the first of them the run ends", () => {
+    const b = new Bench();
+    b.say("a");
+    b.fail();
+    b.now += LIMITS.noProgressMs;
+    b.fail();
+    assert.equal(b.state.run.phase, "thinking");
+    b.now += 1;
+    b.fail();
+    assert.deepEqual(
+      b.notices().filter((notice) => notice.startsWith("error:")),
+      ["error:run.no_progress"],
+    );
+  });
   test("[P12] [D4] an expired lease restarts a lost model call, and not one that is still running", () => {
     const b = new Bench();
     b.say("a");
