@@ -51,6 +51,14 @@ test("a block of code that fits stays whole", () => {
   );
 });
 
+test("a fence with an info string of 24 characters is repeated; a longer one is ordinary text", () => {
+  const block = (info: string): string => `\`\`\`${info}\n${"a line of code\n".repeat(10)}\`\`\``;
+  const [one, two] = ["x".repeat(24), "x".repeat(25)];
+  for (const piece of splitText(block(one), 100)) assert.match(piece, /^```x{24}\n[^`]+\n```$/);
+  const plain = splitText(block(two), 100);
+  assert.ok(plain.length > 1);
+  assert.equal(plain.filter((piece) => piece.includes("```x")).length, 1, JSON.stringify(plain));
+});
 test("a longer code block is cut between lines, each part a block of its own", () => {
   const lines = Array.from({ length: 40 }, (_, index) => `line ${index} of the code`);
   const pieces = splitText(`Before.\n\n\`\`\`sh\n${lines.join("\n")}\n\`\`\`\n\nAfter.`, 200);

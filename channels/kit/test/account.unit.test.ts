@@ -46,6 +46,16 @@ test("[S5] a logout without a login deletes the configuration and its token", as
   assert.equal(JSON.stringify(world.db.query("SELECT * FROM kv")).includes("SECRET"), false);
 });
 
+test("a platform with a logout of its own keeps its configuration for the next login", async () => {
+  const world = new World();
+  world.hasLogout = true;
+  await world.account.start({ selfChat: true });
+  const { connected } = await world.account.logout();
+  assert.deepEqual([world.logouts, connected, world.sockets.now], [1, false, 0]);
+  await world.account.start({});
+  assert.deepEqual(world.configs.at(-1), { selfChat: true });
+});
+
 test("[P12] after a restart the first status call connects, without waiting for the alarm", async () => {
   const world = new World();
   await world.account.start({});

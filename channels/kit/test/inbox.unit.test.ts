@@ -23,6 +23,57 @@ test("[P2] a message is durable before take returns, and handed over once", asyn
   assert.equal(world.handovers, 1);
 });
 
+test("[P2] the platform notes a receipt before it is acknowledged; a message without a receipt has nothing to note", async () => {
+  const world = new World();
+  const { receipt: _none, ...plain } = world.item("anna", "2");
+  world.host.take(world.item("anna", "1"));
+  world.host.take(plain);
+  await world.pass(1000);
+  assert.equal(world.accepted.length, 2);
+  assert.deepEqual([world.settled, world.acknowledged.length], [[{ ack: "1" }], 2]);
+});
+
+const withFiles = (world: World, ...names: readonly string[]) => ({
+  ...world.item("anna", "1"),
+  files: names.map((filename, index) => ({ index, mimeType: "text/plain", kind: "document" as const, filename, reference: filename })),
+});
+test("[P2][P12] after a crash the files that are stored are not fetched again", async () => {
+  const world = new World();
+  const fetched: string[] = [];
+  world.fetchFile = ({ filename = "" }) => {
+    fetched.push(filename);
+    if (fetched.length === 2) world.kill();
+    return filename;
+  };
+  world.host.take(withFiles(world, "a.txt", "b.txt"));
+  await world.pass(5 * MINUTE);
+  assert.deepEqual([world.crashes, fetched], [1, ["a.txt", "b.txt", "b.txt"]]);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.media?.map(({ filename, r2Key, size }) => [filename, r2Key, size])),
+    [
+      [
+        ["a.txt", "media/0", 5],
+        ["b.txt", "media/1", 5],
+      ],
+    ],
+  );
+});
+test("[P2] a file that cannot be fetched is given up after four attempts, and the message says so", async () => {
+  const world = new World();
+  let tries = 0;
+  world.fetchFile = () => {
+    tries += 1;
+    throw new Error("the link has expired");
+  };
+  world.host.take(withFiles(world, "a.txt"));
+  await world.pass(HOUR);
+  assert.equal(tries, KIT.fileTries);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => [message.text, message.media?.map(({ r2Key }) => r2Key)]),
+    [['message 1\n\n[The file "a.txt" could not be fetched: the link has expired]', [undefined]]],
+  );
+});
+
 test("[P2] the same id in another conversation is another message", async () => {
   const world = new World();
   assert.equal(world.host.take(world.item("anna", "1")), true);

@@ -7,7 +7,7 @@ import type { ChannelInbound, ChannelInboundOutcome, DeliveryReport, OutboundMes
 import { seeded } from "../../../test/seeded.ts";
 import { Account } from "../src/account.ts";
 import type { Database } from "../src/database.ts";
-import type { InboundItem, OutboundPart, Platform, PlatformHost, SendOutcome } from "../src/platform.ts";
+import type { InboundFile, InboundItem, OutboundPart, Platform, PlatformHost, SendOutcome } from "../src/platform.ts";
 
 export function memoryDatabase(): Database & { readonly raw: DatabaseSync } {
   const raw = new DatabaseSync(":memory:");
@@ -64,6 +64,13 @@ export class World {
   readonly #byNonce = new Map<string, string>();
   readonly reports: DeliveryReport[] = [];
   readonly acknowledged: unknown[] = [];
+  /** Receipts that the platform noted in the inbox's transaction. */
+  readonly settled: unknown[] = [];
+  /** The platform has a logout of its own. */
+  hasLogout = false;
+  logouts = 0;
+  /** What a file of the platform contains. The gateway wants no files while this is undefined. */
+  fetchFile: ((file: InboundFile) => string) | undefined;
   outcomeOf: (inbound: ChannelInbound) => ChannelInboundOutcome = () => ({ outcome: "accepted" });
   /** The gateway takes nothing for this many ms. */
   holds: (() => number | undefined) | undefined;
@@ -128,8 +135,8 @@ export class World {
       },
       gateway: {
         inbound: (inbound) => (this.hangs(inbound) ? new Promise(() => {}) : this.#call(alive, () => this.#takeIn(inbound))),
-        media: () => Promise.resolve(undefined),
-        store: () => Promise.resolve(undefined),
+        media: async (_inbound, { index }) => (this.fetchFile ? `media/${index}` : undefined),
+        store: async (_inbound, { index }) => `media/${index}`,
         read: () => Promise.resolve(null),
         status: async () => await this.gate,
         delivered: (report) => this.#call(alive, () => void this.reports.push(report)),
@@ -240,6 +247,9 @@ export class World {
           return id;
         }),
       typing: async (peer, active) => void this.typed.push(`${peer.id}:${active}`),
+      ...(this.hasLogout ? { logout: async () => void this.logouts++ } : {}),
+      fetchFile: async (file) => ({ body: new Blob([this.fetchFile?.(file) ?? ""]).stream() }),
+      settled: ({ receipt }) => void this.settled.push(receipt),
       acknowledged: async (items) => void this.acknowledged.push(...items.map(({ receipt }) => receipt)),
     };
   }

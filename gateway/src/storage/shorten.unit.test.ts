@@ -23,7 +23,7 @@ test("[P19] a message that is too large keeps its shape, and its long texts are 
   assert.deepEqual(content[1], { type: "text", text: "short" });
   assert.equal(bytes, size(cut));
 });
-test("[P19] what is no text stays as it is in a message that is cut", () => {
+test("[P19] numbers, flags and null stay unchanged in a message that is cut", () => {
   const plain = { timestamp: 1_700_000_000_000, isError: false, details: null };
   const { message: cut } = fitting({ role: "toolResult", content: "x".repeat(20_000), ...plain }, 10_000);
   assert.deepEqual(cut, { role: "toolResult", content: `${"x".repeat(8_192)} [... 11808 characters are left out here]`, ...plain });

@@ -152,7 +152,12 @@ test("a quoted text is data in the head", () => {
 });
 test("an edited message says that it replaces an earlier one, and a deleted one that it was deleted", () => {
   const said = (more: object) =>
-    envelope({ channel: "whatsapp", inbound: dm(PHONE, { message: { id: "m", text: "", editOf: "0", ...more } }), isOwner: true, now: NOW });
+    envelope({
+      channel: "whatsapp",
+      inbound: dm(PHONE, { message: { id: "m", text: "", editOf: "0", ...more } }),
+      isOwner: true,
+      now: NOW,
+    });
   assert.equal(said({ text: "Friday" }), '[message] {"replaces":"an earlier message"}\nFriday');
   assert.equal(said({ deleted: true }), '[message] {"replaces":"an earlier message, which was deleted"}');
 });
