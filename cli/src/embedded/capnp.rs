@@ -17,6 +17,8 @@ pub struct Settings<'a> {
     pub bootstrap_hash: &'a str,
     pub durable: &'a Path,
     pub workspace: &'a Path,
+    /// The folder of what the gateway loads on first use.
+    pub modules: &'a Path,
     pub channels: &'a [Channel],
 }
 
@@ -34,9 +36,11 @@ pub fn channel_certificate(name: &Name, number: usize) -> String {
 pub fn config(settings: &Settings) -> Outcome<String> {
     let date = text(&settings.manifest.compatibility_date);
     let flags = texts(&settings.manifest.compatibility_flags);
-    let modules = modules(settings.manifest);
     let mut services = String::new();
     let mut bound = String::new();
+    if !settings.manifest.modules.is_empty() {
+        add_readers(&mut services, &mut bound, settings)?;
+    }
     let mut workers = String::new();
     for (number, channel) in settings.channels.iter().enumerate() {
         add_services(&mut services, number, channel);
@@ -62,7 +66,7 @@ const config :Workerd.Config = (
 );
 
 const gsv :Workerd.Worker = (
-  modules = [ (name = "worker.js", esModule = embed "worker.js"){modules} ],
+  modules = [ (name = "worker.js", esModule = embed "worker.js") ],
   compatibilityDate = {date},
   compatibilityFlags = [{flags}],
   durableObjectNamespaces = [
@@ -99,15 +103,25 @@ const r2 :Workerd.Worker = (
     ))
 }
 
-/// The modules that the gateway loads on first use. The first module of a Worker is its main one, so these follow it.
-fn modules(manifest: &Manifest) -> String {
-    let mut out = String::new();
-    for module in &manifest.modules {
-        let kind = if module.is_wasm() { "wasm" } else { "esModule" };
-        let name = text(module.as_str());
-        let _ = write!(out, ", (name = {name}, {kind} = embed {name})");
-    }
-    out
+/// The readers of documents and images. workerd compiles every module of a Worker at its start, so these are files, which the gateway
+/// loads on first use into an isolate of their own.
+fn add_readers(services: &mut String, bound: &mut String, settings: &Settings) -> Outcome<()> {
+    let Settings { manifest, modules, .. } = settings;
+    let folder = path(modules)?;
+    let _ = write!(services, "\n    (name = \"modules\", disk = (path = {folder})),");
+    let props = serde_json::json!({
+        "compatibilityDate": manifest.compatibility_date,
+        "compatibilityFlags": manifest.compatibility_flags,
+    });
+    let _ = write!(
+        bound,
+        r#",
+    (name = "READERS", service = (name = "gsv", entrypoint = "ReaderService", props = (json = {}))),
+    (name = "LOADER", workerLoader = (id = "readers")),
+    (name = "MODULES", service = "modules")"#,
+        text(&props.to_string())
+    );
+    Ok(())
 }
 
 /// No channel's name has a hyphen, so no two services have the same name.
@@ -228,6 +242,7 @@ mod tests {
             bootstrap_hash: "ab",
             durable: Path::new("/d"),
             workspace: Path::new("/w"),
+            modules: Path::new("/m"),
             channels,
         })
         .unwrap()
@@ -240,9 +255,25 @@ mod tests {
         assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
         assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
         assert!(!config.contains("channel"), "no channel is configured");
-        assert!(config.contains(
-            r#"embed "worker.js"), (name = "pdf.mjs", esModule = embed "pdf.mjs"), (name = "p.wasm", wasm = embed "p.wasm") ]"#
-        ));
+    }
+
+    #[test]
+    fn f64_modules_for_first_use_are_not_part_of_what_workerd_loads_at_its_start() {
+        let config = written(&[]);
+        let embedded: Vec<&str> = config
+            .split("embed \"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap())
+            .collect();
+        assert_eq!(embedded, ["worker.js", "r2.js"]);
+        for part in [
+            r#"(name = "modules", disk = (path = "/m"))"#,
+            r#"(name = "READERS", service = (name = "gsv", entrypoint = "ReaderService", props = (json = "{\"compatibilityDate\":\"2026-11-01\",\"compatibilityFlags\":[\"x\",\"y\"]}")))"#,
+            r#"(name = "LOADER", workerLoader = (id = "readers"))"#,
+            r#"(name = "MODULES", service = "modules")"#,
+        ] {
+            assert!(config.contains(part), "{part} is not in\n{config}");
+        }
     }
 
     #[test]

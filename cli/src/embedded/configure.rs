@@ -21,6 +21,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         bootstrap_hash: &bootstrap.sha256,
         durable: &layout.durable(),
         workspace: &layout.workspace(),
+        modules: &layout.modules(),
         channels: &channels,
     })?;
     private_file::write(&layout.config(), config)?;

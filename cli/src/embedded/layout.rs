@@ -30,6 +30,11 @@ impl Layout {
         self.gateway().join("do")
     }
 
+    /// What the gateway loads on first use.
+    pub fn modules(&self) -> PathBuf {
+        self.gateway().join("modules")
+    }
+
     pub fn config(&self) -> PathBuf {
         self.gateway().join("config.capnp")
     }
@@ -68,7 +73,13 @@ impl Layout {
 
     /// Makes all folders, private to this user.
     pub fn ensure(&self) -> Outcome<()> {
-        for dir in [&self.home, &self.gateway(), &self.workspace(), &self.durable()] {
+        for dir in [
+            &self.home,
+            &self.gateway(),
+            &self.workspace(),
+            &self.durable(),
+            &self.modules(),
+        ] {
             paths::ensure_private_dir(dir)?;
         }
         Ok(())

@@ -40,10 +40,6 @@ impl ModuleName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    pub fn is_wasm(&self) -> bool {
-        Path::new(&self.0).extension().is_some_and(|kind| kind == "wasm")
-    }
 }
 
 impl TryFrom<String> for ModuleName {
@@ -142,10 +138,15 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// Copies the scripts to where `config.capnp` embeds them from.
+    /// Copies the scripts to where `config.capnp` embeds them from, and the modules to where the gateway loads them from.
     pub fn copy_scripts(&self, layout: &Layout) -> Outcome<()> {
-        for name in self.manifest.files() {
+        for name in SCRIPTS {
             copy(&self.dir.join(name), &layout.gateway().join(name))?;
+        }
+        for name in self.manifest.modules.iter().map(ModuleName::as_str) {
+            copy(&self.dir.join(name), &layout.modules().join(name))?;
+            // Earlier versions embedded the modules.
+            let _ = fs::remove_file(layout.gateway().join(name));
         }
         Ok(())
     }
@@ -216,8 +217,8 @@ mod tests {
         }
         let modules = Runtime::open(dir.path()).unwrap().manifest.modules;
         assert_eq!(
-            modules.iter().map(ModuleName::is_wasm).collect::<Vec<_>>(),
-            [false, true]
+            modules.iter().map(ModuleName::as_str).collect::<Vec<_>>(),
+            ["pdf.mjs", "photon_rs_bg.wasm"]
         );
         for name in ["../x.mjs", "x.js", ".mjs", "a/b.wasm", "a\".mjs"] {
             assert!(ModuleName::try_from(name.to_owned()).is_err(), "{name}");

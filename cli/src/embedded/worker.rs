@@ -46,6 +46,8 @@ impl Worker {
         let workerd = runtime.workerd();
         let mut child = Command::new(&workerd)
             .arg("serve")
+            // For the Worker loader (`capnp.rs`). The version of workerd is fixed with the program.
+            .arg("--experimental")
             .arg(layout.config())
             .current_dir(layout.gateway())
             .env_remove("GSV_TOKEN")

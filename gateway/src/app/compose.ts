@@ -39,7 +39,7 @@ export const parts: Parts = {
   session: (env, key) => env.SESSION.getByName(key),
   search: (env, agentId) => env.SEARCH.getByName(agentId),
   model: () => createModelClient(),
-  nativeTools: (env) => composeNativeTools(env.STORAGE),
+  nativeTools: (env) => composeNativeTools(env.STORAGE, undefined, env.READERS),
 };
 
 /** The kernel with every feature, and the ports that the features offer. Migrates the tables first. */

@@ -7,6 +7,7 @@ import type { FeatureTables } from "../kernel/feature.ts";
 import { systemClock } from "../platform/clock.ts";
 import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
+import type { Readers } from "../ports/readers.ts";
 import type { Bucket } from "../storage/bucket.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
 import { NativeToolList } from "../tools/registry.ts";
@@ -18,10 +19,14 @@ const log = createLogger({ component: "tools", clock: systemClock, secrets: new 
 const NO_IMAGES = { imagePixels: 0, imageBytes: 0 } as const;
 
 /** Throws when two features register one name. */
-export function composeNativeTools(bucket: Bucket, features: readonly FeatureTables[] = FEATURES.definitions): NativeTools {
+export function composeNativeTools(
+  bucket: Bucket,
+  features: readonly FeatureTables[] = FEATURES.definitions,
+  readers?: Readers,
+): NativeTools {
   const list = new NativeToolList();
   for (const { name, tools } of features) list.add(name, tools ?? []);
-  const readings = new Readings(bucket, NO_IMAGES);
+  const readings = new Readings(bucket, { ...NO_IMAGES, readers });
   const files = createAgentFiles(
     bucket,
     (path, { identity, gateway, now }) => readSkillFile(bucket, gateway, identity.agentId, path, now),

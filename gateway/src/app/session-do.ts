@@ -42,7 +42,7 @@ export class Session extends DurableObject<Env> implements SessionPort {
     };
     this.#driver = new SessionDriver(
       host,
-      wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, isEmbedded: isEmbedded(env) }),
+      wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, readers: env.READERS, isEmbedded: isEmbedded(env) }),
     );
     this.#service = new SessionService(this.#driver, { after, freshId, sha256: sha256Hex });
   }

@@ -1,6 +1,7 @@
 /** Creates the parts of a session. Tests in the Workers runtime replace `wiring`. Decides nothing. */
 import { createSessionMedia } from "../features/media/session-media.ts";
 import type { SpeechAi } from "../ports/media.ts";
+import type { Readers } from "../ports/readers.ts";
 import { createModelClient, modelLimits } from "../models/model-client.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import { composePromptSource } from "./prompt-source.ts";
@@ -13,20 +14,21 @@ import type { SessionParts } from "../session/session-parts.ts";
 
 export interface SessionSurroundings {
   readonly ai: SpeechAi | undefined;
+  readonly readers: Readers | undefined;
   /** It runs on the owner's machine. */
   readonly isEmbedded: boolean;
 }
-function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, { ai, isEmbedded }: SessionSurroundings): SessionParts {
+function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, { ai, readers, isEmbedded }: SessionSurroundings): SessionParts {
   return {
     gateway,
     model: createModelClient(),
     contextWindow: (model, config) => modelLimits(model, config).contextWindow,
     prompts: composePromptSource(bucket, gateway),
-    native: composeNativeTools(bucket),
+    native: composeNativeTools(bucket, undefined, readers),
     archives: createArchives(bucket),
     files: createResultFiles(bucket),
     memory: createMemoryFiles(bucket),
-    media: createSessionMedia(bucket, { ai, imagePixels: isEmbedded ? LIMITS.imagePixels : LIMITS.imagePixelsOnEdge }),
+    media: createSessionMedia(bucket, { ai, readers, imagePixels: isEmbedded ? LIMITS.imagePixels : LIMITS.imagePixelsOnEdge }),
   };
 }
 

@@ -18,6 +18,7 @@ import { newerStateText } from "../ports/newer-state.ts";
 
 export { Gateway } from "./gateway-do.ts";
 export { GatewayEntrypoint } from "./gateway-service.ts";
+export { ReaderService } from "./reader-service.ts";
 export { SearchIndex } from "./search-index-do.ts";
 export { Session } from "./session-do.ts";
 

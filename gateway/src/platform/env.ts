@@ -7,6 +7,7 @@ import type { ChannelPort, WebhookChannel } from "../ports/channels.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { HttpPort } from "../ports/http.ts";
 import type { SpeechAi } from "../ports/media.ts";
+import type { Readers } from "../ports/readers.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
 
@@ -21,6 +22,12 @@ export interface Env {
   readonly STORAGE: R2Bucket;
   /** Workers AI, for speech to text. Only on Cloudflare. */
   readonly AI?: SpeechAi;
+  /** Readers in isolates of their own: on the owner's machine only. Elsewhere they are imported. */
+  readonly READERS?: Readers;
+  /** For READERS: starts Workers from their code. */
+  readonly LOADER?: WorkerLoader;
+  /** For READERS: the folder with the modules. */
+  readonly MODULES?: Pick<Fetcher, "fetch">;
   /** Version of the program, for /health and hello-ok. */
   readonly VERSION?: string;
   /** `cloudflare` on the edge. Any other value, or none, means the owner's machine; there the Host header is checked too. */

@@ -5,15 +5,16 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
+import type { Held, ReaderName, ReaderOutcome, Readers, ReaderTask } from "../../ports/readers.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { derivedKey, type DerivedKind } from "../../storage/keys.ts";
 import type { DocumentKind } from "./document-kinds.ts";
-import { imageFacts } from "./readers/image-facts.ts";
-import { Unreadable } from "./readers/reading.ts";
+import { importedReaders } from "./readers/imported.ts";
 
 /** Files with an outcome of another version are read again. */
 const READERS = "1";
 const TRIES = 2;
+const readerOf = ({ kind }: ReaderTask): ReaderName => (kind === "pdf" ? "pdf" : kind === "image" ? "images" : "documents");
 
 export type Reading =
   | { readonly kind: "read"; readonly bytes: Uint8Array }
@@ -26,6 +27,8 @@ export interface ReadingsOptions {
   readonly imagePixels: number;
   /** Largest scaled image. */
   readonly imageBytes: number;
+  /** By default the modules beside this code. */
+  readonly readers?: Readers | undefined;
 }
 
 export class Readings {
@@ -42,25 +45,26 @@ export class Readings {
   }
   /** The text of a document, as UTF-8. Rejects when the bucket fails. */
   text(block: MediaBlock, kind: DocumentKind): Promise<Reading> {
-    return this.#once(block, "text", () => textReader(kind));
+    return this.#once(block, "text", { kind });
   }
   /** The image as a JPEG that models take. Rejects when the bucket fails. */
   scaled(block: MediaBlock): Promise<Reading> {
-    return this.#once(block, "scaled", () => imageReader(this.#options));
+    const { imagePixels: maxPixels, imageBytes: maxBytes } = this.#options;
+    return this.#once(block, "scaled", { kind: "image", maxPixels, maxBytes });
   }
 
-  #once(block: MediaBlock, kind: DerivedKind, reader: LoadReader): Promise<Reading> {
+  #once(block: MediaBlock, kind: DerivedKind, task: ReaderTask): Promise<Reading> {
     const key = derivedKey(block.r2Key, kind);
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    const turn = this.#last.then(() => this.#outcome(block, key, reader));
+    const turn = this.#last.then(() => this.#outcome(block, key, task));
     this.#last = turn.catch(() => {});
     this.#running.set(key, turn);
     const done = (): void => void this.#running.delete(key);
     turn.then(done, done);
     return turn;
   }
-  async #outcome(block: MediaBlock, key: string, reader: LoadReader): Promise<Reading> {
+  async #outcome(block: MediaBlock, key: string, task: ReaderTask): Promise<Reading> {
     const known = await this.#bucket.get(key);
     const { state, readers, tries = "0" } = known?.customMetadata ?? {};
     if (known && hasBody(known) && readers === READERS && state !== "started") {
@@ -82,41 +86,17 @@ export class Readings {
     if (before >= TRIES) return failed("Reading it failed before.");
     if (given.size > LIMITS.mediaBytes) return failed("It is too large to be read.");
     // A module that cannot be loaded says nothing about the file, so that is not stored.
-    const read = await reader();
-    await put("started", "", { tries: String(before + 1) });
+    const reader = await (this.#options.readers ?? importedReaders).open(readerOf(task));
+    let outcome: (ReaderOutcome & Held) | undefined;
     try {
-      const bytes = await read(new Uint8Array(await given.arrayBuffer()));
-      await put("read", bytes);
-      return { kind: "read", bytes };
-    } catch (error) {
-      return await failed(error instanceof Unreadable ? error.message : "It is damaged, or of a kind that cannot be read.");
+      await put("started", "", { tries: String(before + 1) });
+      outcome = await reader.read(new Uint8Array(await given.arrayBuffer()), task);
+      if ("unreadable" in outcome) return await failed(outcome.unreadable);
+      await put("read", outcome.bytes);
+      return { kind: "read", bytes: outcome.bytes };
+    } finally {
+      outcome?.[Symbol.dispose]?.();
+      reader[Symbol.dispose]?.();
     }
   }
-}
-type Read = (bytes: Uint8Array) => Promise<Uint8Array>;
-type LoadReader = () => Promise<Read>;
-
-async function textReader(kind: DocumentKind): Promise<Read> {
-  const read = await loadedText(kind);
-  return async (bytes) => {
-    const text = await read(bytes);
-    if (text.trim() === "") throw new Unreadable("It has no text.");
-    return new TextEncoder().encode(text);
-  };
-}
-async function loadedText(kind: DocumentKind): Promise<(bytes: Uint8Array) => Promise<string>> {
-  if (kind === "pdf") return (await import("./readers/pdf.lazy.ts")).pdfText;
-  const { documentText } = await import("./readers/documents.lazy.ts");
-  return (bytes) => documentText(kind, bytes);
-}
-async function imageReader({ imagePixels, imageBytes }: ReadingsOptions): Promise<Read> {
-  const { scaledImage } = await import("./readers/images.lazy.ts");
-  return (bytes) => {
-    const facts = imageFacts(bytes);
-    if (facts === undefined) throw new Unreadable("Its size in pixels is not known, so it cannot be scaled.");
-    const { width, height } = facts;
-    if (width * height > imagePixels)
-      throw new Unreadable(`It has ${width} x ${height} pixels; at most ${imagePixels / 1_000_000} million pixels can be scaled here.`);
-    return Promise.resolve(scaledImage(bytes, facts, imageBytes));
-  };
 }

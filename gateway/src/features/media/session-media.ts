@@ -1,6 +1,7 @@
 /** SessionMedia over the bucket: combines the parts that sessions use. Its only state is the cache, which all sessions share. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SessionMedia, SpeechAi } from "../../ports/media.ts";
+import type { Readers } from "../../ports/readers.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { deleteMedia } from "../../storage/media-objects.ts";
 import { MediaCache } from "./cache.ts";
@@ -17,6 +18,7 @@ export interface SessionMediaDeps {
   readonly cache?: MediaCache;
   /** Images with more pixels are not scaled; by default what the owner's machine can hold. */
   readonly imagePixels?: number;
+  readonly readers?: Readers | undefined;
 }
 export function createSessionMedia(bucket: Bucket, deps: SessionMediaDeps = {}): SessionMedia {
   const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
@@ -25,7 +27,8 @@ export function createSessionMedia(bucket: Bucket, deps: SessionMediaDeps = {}):
     return found && hasBody(found) ? found.arrayBuffer() : undefined;
   };
   const cache = deps.cache ?? shared;
-  const readings = new Readings(bucket, { imagePixels: deps.imagePixels ?? LIMITS.imagePixels, imageBytes: IMAGE_BYTES });
+  const { imagePixels = LIMITS.imagePixels, readers } = deps;
+  const readings = new Readings(bucket, { imagePixels, imageBytes: IMAGE_BYTES, readers });
   return {
     takeAttachments: (input) => takeAttachments(input, bucket),
     takeResult: (input) => takeResult(input, bucket),

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ContentBlock, MediaBlock } from "../../../src/ports/messages.ts";
+import type { ReaderOutcome, Readers } from "../../../src/ports/readers.ts";
 import type { Bucket } from "../../../src/storage/bucket.ts";
 import { MediaCache } from "../../../src/features/media/cache.ts";
 import { imageFacts } from "../../../src/features/media/readers/image-facts.ts";
@@ -131,6 +132,31 @@ describe("[P12.2][M8] a file is read once", () => {
     expect(await received.text()).toContain("it may be available next time");
     vi.doUnmock("../../../src/features/media/readers/documents.lazy.ts");
     expect(await received.text()).toContain("Read me");
+  });
+  it("[F64] a reader's isolate ends with the file: the reader and its answer are released, whatever the outcome", async () => {
+    const held: string[] = [];
+    const outcomes: (() => Promise<ReaderOutcome>)[] = [
+      () => Promise.resolve({ bytes: new TextEncoder().encode("words") }),
+      () => Promise.resolve({ unreadable: "It is a test." }),
+      () => Promise.reject(new Error("the isolate ended")),
+    ];
+    for (const outcome of outcomes) {
+      const readers: Readers = {
+        async open(name) {
+          held.push(name);
+          return {
+            read: async () => {
+              const answer = await outcome();
+              held.push("answer");
+              return { ...answer, [Symbol.dispose]: () => void held.splice(held.indexOf("answer"), 1) };
+            },
+            [Symbol.dispose]: () => void held.splice(held.indexOf(name), 1),
+          };
+        },
+      };
+      await (await receive(file)).text({ readers });
+      expect(held).toEqual([]);
+    }
   });
   it("a bucket that fails gives a note for now, and nothing is stored", async () => {
     const received = await receive(file);

@@ -1,10 +1,18 @@
-/** Reads documents as text: Word, Excel, PowerPoint, e-mail, HTML. Loaded on first use. Throws `Unreadable`. */
+/** Reads documents as text: Word, Excel, PowerPoint, e-mail, HTML. Loaded on first use. */
 import type { DocumentKind } from "../document-kinds.ts";
 import { htmlText } from "./html.ts";
 import { mailText } from "./mail.ts";
 import { sheetsText, slidesText, wordText } from "./office.ts";
-import { TextOut } from "./reading.ts";
+import type { Reader } from "../../../ports/readers.ts";
+import { textOutcome, TextOut, Unreadable } from "./reading.ts";
 
+export const read: Reader["read"] = (bytes, { kind }) =>
+  textOutcome(() => {
+    if (kind === "pdf" || kind === "image") throw new Unreadable("It is not a document of a kind that is read here.");
+    return documentText(kind, bytes);
+  });
+
+/** Throws `Unreadable`. */
 export async function documentText(kind: Exclude<DocumentKind, "pdf">, bytes: Uint8Array): Promise<string> {
   switch (kind) {
     case "docx":

@@ -1,12 +1,15 @@
-/** Text of a PDF by PDF.js (unpdf), page by page. Loaded on first use. Throws `Unreadable`. */
+/** Text of a PDF by PDF.js (unpdf), page by page. Loaded on first use. */
 import { Inflate } from "fflate";
 import { getDocumentProxy } from "unpdf";
 import { LIMITS } from "../../../../../protocol/gen/limits.ts";
-import { TextOut, tooMuch, Unreadable } from "./reading.ts";
+import type { Reader } from "../../../ports/readers.ts";
+import { textOutcome, TextOut, tooMuch, Unreadable } from "./reading.ts";
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
 
-export async function pdfText(bytes: Uint8Array): Promise<string> {
+export const read: Reader["read"] = (bytes) => textOutcome(() => pdfText(bytes));
+
+async function pdfText(bytes: Uint8Array): Promise<string> {
   if (expandsTooFar(bytes)) throw tooMuch();
   // PDF.js takes the buffer away from its owner.
   const document = await getDocumentProxy(bytes.slice(), { verbosity: 0, stopAtErrors: false }).catch((error: unknown) => {

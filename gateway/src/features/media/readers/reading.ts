@@ -1,5 +1,6 @@
-/** What the readers of documents share. PURE. */
+/** What the readers of documents share. */
 import { LIMITS } from "../../../../../protocol/gen/limits.ts";
+import type { ReaderOutcome } from "../../../ports/readers.ts";
 
 /** A file that cannot be read; the message is a sentence for the model. */
 export class Unreadable extends Error {
@@ -7,6 +8,21 @@ export class Unreadable extends Error {
 }
 export const tooMuch = (): Unreadable =>
   new Unreadable(`Its content is larger than ${LIMITS.documentExpandedBytes / 1_048_576} MiB when it is unpacked.`);
+
+/** A reader's work as data: each bundled module has a class `Unreadable` of its own, so its caller could not tell it from damage. */
+export async function outcomeOf(work: () => Uint8Array | Promise<Uint8Array>): Promise<ReaderOutcome> {
+  try {
+    return { bytes: await work() };
+  } catch (error) {
+    return { unreadable: error instanceof Unreadable ? error.message : "It is damaged, or of a kind that cannot be read." };
+  }
+}
+export const textOutcome = (text: () => Promise<string>): Promise<ReaderOutcome> =>
+  outcomeOf(async () => {
+    const found = await text();
+    if (found.trim() === "") throw new Unreadable("It has no text.");
+    return new TextEncoder().encode(found);
+  });
 
 /** Collects text up to the limit for one document. */
 export class TextOut {
