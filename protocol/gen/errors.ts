@@ -430,6 +430,15 @@ export const ERRORS = {
     text: "The model is overloaded.",
     hint: "Send the message again in a moment, or set `model.fallbacks`.",
   },
+  "model.rate_limited": {
+    code: 449,
+    blame: "peer",
+    retryable: true,
+    http: 503,
+    exit: 4,
+    text: "The model provider's rate limit is reached.",
+    hint: "Send the message again in a moment, or set `model.fallbacks`.",
+  },
   "model.refused": {
     code: 459,
     blame: "peer",

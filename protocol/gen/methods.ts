@@ -145,7 +145,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "d272192f1717446f";
+export const PROTOCOL_FINGERPRINT = "d2a023cc31718d67";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -449,7 +449,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: "none",
-    errors: ["model.auth", "model.bad_answer", "model.context_overflow", "model.not_configured", "model.overloaded", "model.refused", "model.rejected", "model.timeout", "model.unknown", "model.unreachable"],
+    errors: ["model.auth", "model.bad_answer", "model.context_overflow", "model.not_configured", "model.overloaded", "model.rate_limited", "model.refused", "model.rejected", "model.timeout", "model.unknown", "model.unreachable"],
     deferred: true,
     idempotent: true,
   },

@@ -191,6 +191,12 @@ row(
   "Send the message again in a moment, or set `model.fallbacks`.",
 );
 row(
+  "model.rate_limited",
+  { code: 449, blame: "peer", http: 503, exit: 4, retryable: true },
+  "The model provider's rate limit is reached.",
+  "Send the message again in a moment, or set `model.fallbacks`.",
+);
+row(
   "model.rejected",
   { code: 454, blame: "peer", http: 502, exit: 1 },
   "The model provider rejected the request.",

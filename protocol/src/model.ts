@@ -21,6 +21,7 @@ method("model.test", {
     "model.unknown",
     "model.auth",
     "model.overloaded",
+    "model.rate_limited",
     "model.rejected",
     "model.context_overflow",
     "model.timeout",

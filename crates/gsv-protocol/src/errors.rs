@@ -556,6 +556,18 @@ pub const MODEL_OVERLOADED: ErrorReason = ErrorReason {
     hint: "Send the message again in a moment, or set `model.fallbacks`.",
 };
 
+/// The model provider's rate limit is reached.
+pub const MODEL_RATE_LIMITED: ErrorReason = ErrorReason {
+    reason: "model.rate_limited",
+    code: 449,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 503,
+    exit: 4,
+    text: "The model provider's rate limit is reached.",
+    hint: "Send the message again in a moment, or set `model.fallbacks`.",
+};
+
 /// The model declined to answer.
 pub const MODEL_REFUSED: ErrorReason = ErrorReason {
     reason: "model.refused",
@@ -1336,6 +1348,7 @@ pub const ERRORS: &[ErrorReason] = &[
     MODEL_CONTEXT_OVERFLOW,
     MODEL_NOT_CONFIGURED,
     MODEL_OVERLOADED,
+    MODEL_RATE_LIMITED,
     MODEL_REFUSED,
     MODEL_REJECTED,
     MODEL_TIMEOUT,

@@ -15,6 +15,8 @@ export interface ProviderInfo {
   readonly images?: boolean;
   /** Servers on the owner's machine: they need no key. */
   readonly keyless?: boolean;
+  /** How to get a model and its name, on a server of one's own. */
+  readonly listModels?: string;
 }
 
 const anthropicWire = (name: string, baseUrl: string, more: Partial<ProviderInfo> = {}): ProviderInfo => ({
@@ -62,9 +64,15 @@ const PROVIDERS: Readonly<Record<string, ProviderInfo>> = {
   "minimax-cn": anthropicWire("MiniMax (China)", "https://api.minimaxi.com/anthropic"),
   "kimi-coding": anthropicWire("Kimi Coding", "https://api.kimi.com/coding"),
   "vercel-ai-gateway": anthropicWire("Vercel AI Gateway", "https://ai-gateway.vercel.sh", { images: true }),
-  ollama: openaiWire("Ollama", "http://127.0.0.1:11434/v1", { keyless: true }),
-  lmstudio: openaiWire("LM Studio", "http://127.0.0.1:1234/v1", { keyless: true }),
-  llamacpp: openaiWire("llama.cpp", "http://127.0.0.1:8080/v1", { keyless: true }),
+  ollama: openaiWire("Ollama", "http://127.0.0.1:11434/v1", {
+    keyless: true,
+    listModels: "List the models that you have: `ollama list`; get one: `ollama pull qwen3`.",
+  }),
+  lmstudio: openaiWire("LM Studio", "http://127.0.0.1:1234/v1", { keyless: true, listModels: "List the models that you have: `lms ls`." }),
+  llamacpp: openaiWire("llama.cpp", "http://127.0.0.1:8080/v1", {
+    keyless: true,
+    listModels: "The server answers with the model that it was started with; any name will do.",
+  }),
 };
 
 /** Providers whose wire format is not built in, and what to use instead. */

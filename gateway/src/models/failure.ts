@@ -150,7 +150,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
       return failed("model.timeout", `${who} did not answer in time (HTTP ${status}). Send the message again.${quote}`, true, retryAfterMs);
     case 429:
       return failed(
-        "model.overloaded",
+        "model.rate_limited",
         `${who} rejected the request because of a rate limit (HTTP 429). Send the message again in a moment, or set \`model.fallbacks\`.${quote}`,
         true,
         retryAfterMs,

@@ -44,7 +44,7 @@ describe("failure messages", () => {
       return [error.reason, retryable];
     };
     assert.deepEqual(inBand('{"error":{"type":"overloaded_error"}}'), ["model.overloaded", true]);
-    assert.deepEqual(inBand('{"error":{"code":429,"message":"slow down"}}'), ["model.overloaded", true]);
+    assert.deepEqual(inBand('{"error":{"code":429,"message":"slow down"}}'), ["model.rate_limited", true]);
     assert.deepEqual(inBand('{"error":{"type":"invalid_request_error","message":"no"}}'), ["model.rejected", false]);
     assert.deepEqual(inBand('{"error":{"type":"invalid_request_error","message":"prompt is too long: 5 tokens"}}'), [
       "model.context_overflow",
@@ -55,8 +55,15 @@ describe("failure messages", () => {
   it("a rate limit that mentions tokens is not a context overflow", () => {
     assert.equal(
       classify(target, { kind: "http", status: 429, body: '{"error":{"message":"Rate limit: too many tokens"}}' }).error.reason,
-      "model.overloaded",
+      "model.rate_limited",
     );
+  });
+  it("[F48] a rate limit is called so, and an overloaded model too", () => {
+    const of = (status: number) => classify(target, { kind: "http", status, body: "" }).error;
+    assert.equal(of(429).reason, "model.rate_limited");
+    assert.match(of(429).message, /rate limit \(HTTP 429\)/);
+    assert.doesNotMatch(of(429).message, /overloaded/);
+    for (const status of [503, 529]) assert.equal(of(status).reason, "model.overloaded");
   });
   it("[P5] retry-after: seconds, date, nonsense", () => {
     const at = (headers: Record<string, string>) => parseRetryAfter(new Headers(headers), 1_000_000);

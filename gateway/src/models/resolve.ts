@@ -111,9 +111,13 @@ function id(ref: ModelRef): Result<string> {
   if (ref.id !== DEMO) return { ok: true, value: ref.id };
   const preset = providerInfo(ref.provider)?.defaultModel;
   if (preset !== undefined) return { ok: true, value: preset };
+  const known = providerInfo(ref.provider);
+  const choose = "`gsv config set model.id <id>`";
   return failure(
     "model.not_configured",
-    `No model is set for ${providerInfo(ref.provider)?.name ?? ref.provider}. Run \`gsv config set model.id <id>\`.`,
+    known?.listModels === undefined
+      ? `No model is set for ${known?.name ?? ref.provider}. Run ${choose}.`
+      : `No model is set for ${known.name}. ${known.listModels} Then run ${choose} with its name.`,
   );
 }
 

@@ -87,6 +87,11 @@ describe("resolving a model's server", () => {
     assert.equal(resolveModelId({ provider: "openai", id: "demo" }), "gpt-5.4-mini");
     assert.match(error(get({ provider: "nvidia", id: "demo" })).message, /gsv config set model\.id/);
   });
+  it("[F48] Ollama without a model says how to get one and how to set it", () => {
+    const { reason, message } = error(get({ provider: "ollama", id: "demo" }, undefined, none));
+    assert.equal(reason, "model.not_configured");
+    assert.match(message, /No model is set for Ollama\. .*`ollama list`.*`ollama pull \w+`.*`gsv config set model\.id <id>`/);
+  });
   it("a subscription's login token is refused before it is sent anywhere", () => {
     assert.equal(
       error(get({ provider: "anthropic", id: "claude-sonnet-5" }, undefined, keys({ anthropic: "sk-ant-oat01-abc" }))).reason,

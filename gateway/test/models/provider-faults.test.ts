@@ -79,7 +79,7 @@ for (const wire of WIRES) {
       [404, "model.rejected", false],
       [413, "model.rejected", false],
       [422, "model.rejected", false],
-      [429, "model.overloaded", true],
+      [429, "model.rate_limited", true],
       [500, "model.bad_answer", true],
       [502, "model.unreachable", true],
       [503, "model.overloaded", true],
@@ -97,7 +97,7 @@ for (const wire of WIRES) {
       });
     }
     it("[P5] retry-after in seconds", async () => {
-      assert.equal(failed(await ask({ status: 429, headers: { "retry-after": "7" } }), "model.overloaded", true).retryAfterMs, 7000);
+      assert.equal(failed(await ask({ status: 429, headers: { "retry-after": "7" } }), "model.rate_limited", true).retryAfterMs, 7000);
     });
     it("[P5] retry-after as a date", async () => {
       fake.enqueue({ status: 503, headers: { "retry-after": new Date(1_700_000_030_000).toUTCString() } });
