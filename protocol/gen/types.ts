@@ -848,6 +848,22 @@ export type ClientInfo = {
   accountId?: string;
 };
 
+/** Where your models are at a cloud provider. Its key is in `apiKeys`. */
+export type CloudConfig = {
+  /** At most 128 characters. */
+  cloudflareAccountId?: string;
+  /** At most 128 characters. */
+  cloudflareGatewayId?: string;
+  /** At most 128 characters. */
+  awsRegion?: string;
+  /** At most 128 characters. */
+  azureResource?: string;
+  /** At most 128 characters. */
+  vertexProject?: string;
+  /** At most 128 characters. */
+  vertexLocation?: string;
+};
+
 /** How a long conversation is shortened. */
 export type CompactionConfig = {
   enabled?: boolean;
@@ -1094,6 +1110,7 @@ export type GsvConfig = {
   model?: ModelConfig;
   providers?: Record<string, ProviderConfig>;
   apiKeys?: Record<string, string>;
+  cloud?: CloudConfig;
   timeouts?: TimeoutsConfig;
   limits?: LimitsConfig;
   auth?: AuthConfig;
@@ -1382,8 +1399,8 @@ export type ModelTestResult = {
 };
 
 /** Which wire format a custom model server speaks. */
-export type ModelWire = "anthropic-messages" | "openai-completions";
-export const ModelWireValues = ["anthropic-messages", "openai-completions"] as const satisfies readonly ModelWire[];
+export type ModelWire = "anthropic-messages" | "openai-completions" | "openai-responses" | "azure-openai-responses" | "google-generative-ai" | "google-vertex" | "mistral-conversations" | "bedrock-converse-stream";
+export const ModelWireValues = ["anthropic-messages", "openai-completions", "openai-responses", "azure-openai-responses", "google-generative-ai", "google-vertex", "mistral-conversations", "bedrock-converse-stream"] as const satisfies readonly ModelWire[];
 
 /** A machine that is or was connected. */
 export type NodeEntry = {

@@ -8,6 +8,12 @@ const o = t.optional;
 export const ModelWire = enumOf("ModelWire", "Which wire format a custom model server speaks.", [
   "anthropic-messages",
   "openai-completions",
+  "openai-responses",
+  "azure-openai-responses",
+  "google-generative-ai",
+  "google-vertex",
+  "mistral-conversations",
+  "bedrock-converse-stream",
 ]);
 export const ModelPrice = struct("ModelPrice", "US dollars for a million tokens.", {
   input: t.number(0),
@@ -38,6 +44,22 @@ export const ProviderConfig = struct("ProviderConfig", "Your own model server, u
   contextWindow: o(t.int(1024, 100000000)),
   maxTokens: o(t.int(1, 10000000)),
   price: o(ModelPrice),
+});
+/** A name that becomes a part of a server's address. */
+const place = t.string(128, { pattern: "^[A-Za-z0-9][A-Za-z0-9_-]*$" });
+export const CloudConfig = struct("CloudConfig", "Where your models are at a cloud provider. Its key is in `apiKeys`.", {
+  /** For the provider cloudflare-workers-ai, where no Workers AI binding is, and for cloudflare-ai-gateway. */
+  cloudflareAccountId: o(place),
+  /** For the provider cloudflare-ai-gateway: the gateway's name. */
+  cloudflareGatewayId: o(place),
+  /** For the provider amazon-bedrock, such as eu-central-1. */
+  awsRegion: o(place),
+  /** For the provider azure-openai-responses: the name of the resource. */
+  azureResource: o(place),
+  /** For the provider google-vertex. Absent: the project of the service account. */
+  vertexProject: o(place),
+  /** For the provider google-vertex, such as europe-west4. Absent: global. */
+  vertexLocation: o(place),
 });
 export const TimeoutsConfig = struct("TimeoutsConfig", "Time limits.", {
   llmMs: o(t.int(1000, 3600000)),
@@ -174,7 +196,8 @@ export const CronConfig = struct("CronConfig", "Schedules.", {
 export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: an absent setting has its default.", {
   model: o(ModelConfig),
   providers: o(t.map(ProviderConfig)),
-  apiKeys: o(t.map(t.string(1024))),
+  apiKeys: o(t.map(t.string(8192))),
+  cloud: o(CloudConfig),
   timeouts: o(TimeoutsConfig),
   limits: o(LimitsConfig),
   auth: o(AuthConfig),

@@ -1,6 +1,6 @@
 /**
- * `npm run codegen [-- --check | --release vN [--draft]]`: write everything that is generated from protocol/src.
- *   (no option)    write protocol/gen and the generated files of crates/gsv-protocol
+ * `npm run codegen [-- --check | --release vN [--draft]]`: write everything that is generated from protocol/src, and the catalogue of models.
+ *   (no option)    write protocol/gen, the generated files of crates/gsv-protocol, and gateway/src/models/gen
  *   --check        write nothing; exit 1 when a committed file has drifted or a released version would break
  *   --release vN   also freeze the schema as protocol/released/vN.json, with which --check compares; a frozen file is never
  *                  overwritten. With --draft the file is marked as a draft: it is not compared and may be replaced
@@ -12,6 +12,7 @@ import { buildModel } from "./build-model.ts";
 import { breaks, isDraft, releaseText } from "./compat.ts";
 import { driftOf } from "./drift.ts";
 import { generate } from "./generate.ts";
+import { CATALOGUE_FILE, modelCatalogue } from "./model-catalogue.ts";
 import { ContractError } from "./model.ts";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -51,7 +52,8 @@ async function run(args: readonly string[]): Promise<number> {
     return 2;
   }
   const contract = await import("../../protocol/src/index.ts");
-  const files = await generate(buildModel(contract, contract.VALIDATED));
+  const files = new Map(await generate(buildModel(contract, contract.VALIDATED)));
+  files.set(CATALOGUE_FILE, modelCatalogue());
   const schema = files.get(SCHEMA) ?? "{}";
   mkdirSync(join(ROOT, GEN), { recursive: true });
   mkdirSync(join(ROOT, RELEASED), { recursive: true });

@@ -1229,6 +1229,30 @@ pub struct ClientInfo {
     pub account_id: Option<String>,
 }
 
+/// Where your models are at a cloud provider. Its key is in `apiKeys`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CloudConfig {
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub cloudflare_account_id: Option<String>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub cloudflare_gateway_id: Option<String>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub aws_region: Option<String>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub azure_resource: Option<String>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub vertex_project: Option<String>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub vertex_location: Option<String>,
+}
+
 /// How a long conversation is shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1611,6 +1635,8 @@ pub struct GsvConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub api_keys: Option<BTreeMap<String, String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub cloud: Option<CloudConfig>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<TimeoutsConfig>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitsConfig>,
@@ -1646,6 +1672,7 @@ impl std::fmt::Debug for GsvConfig {
             .field("model", &self.model)
             .field("providers", &self.providers)
             .field("api_keys", &masked(&self.api_keys))
+            .field("cloud", &self.cloud)
             .field("timeouts", &self.timeouts)
             .field("limits", &self.limits)
             .field("auth", &self.auth)
@@ -2122,8 +2149,20 @@ pub enum ModelWire {
     AnthropicMessages,
     #[serde(rename = "openai-completions")]
     OpenaiCompletions,
+    #[serde(rename = "openai-responses")]
+    OpenaiResponses,
+    #[serde(rename = "azure-openai-responses")]
+    AzureOpenaiResponses,
+    #[serde(rename = "google-generative-ai")]
+    GoogleGenerativeAi,
+    #[serde(rename = "google-vertex")]
+    GoogleVertex,
+    #[serde(rename = "mistral-conversations")]
+    MistralConversations,
+    #[serde(rename = "bedrock-converse-stream")]
+    BedrockConverseStream,
 }
-impl_string_enum!(ModelWire { AnthropicMessages => "anthropic-messages", OpenaiCompletions => "openai-completions" });
+impl_string_enum!(ModelWire { AnthropicMessages => "anthropic-messages", OpenaiCompletions => "openai-completions", OpenaiResponses => "openai-responses", AzureOpenaiResponses => "azure-openai-responses", GoogleGenerativeAi => "google-generative-ai", GoogleVertex => "google-vertex", MistralConversations => "mistral-conversations", BedrockConverseStream => "bedrock-converse-stream" });
 
 /// A machine that is or was connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

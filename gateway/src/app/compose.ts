@@ -29,7 +29,7 @@ export interface Parts {
   session(env: Env, key: string): SessionPort;
   /** An agent's search index. */
   search(env: Env, agentId: string): SearchPort;
-  model(): ModelClient;
+  model(env: Env): ModelClient;
   nativeTools(env: Env): NativeTools;
 }
 
@@ -38,7 +38,7 @@ export const parts: Parts = {
   channelNames,
   session: (env, key) => env.SESSION.getByName(key),
   search: (env, agentId) => env.SEARCH.getByName(agentId),
-  model: () => createModelClient(),
+  model: (env) => createModelClient({ ai: env.AI }),
   nativeTools: (env) => composeNativeTools(env.STORAGE, undefined, env.READERS),
 };
 
@@ -69,7 +69,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     searchIndex: (agentId) => parts.search(env, agentId),
     channel: (name) => parts.channel(env, name),
     channelNames: () => parts.channelNames(env),
-    model: parts.model(),
+    model: parts.model(env),
     native: parts.nativeTools(env),
     port,
     after: (ms, work) => void setTimeout(work, ms),

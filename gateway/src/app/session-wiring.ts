@@ -1,6 +1,7 @@
 /** Creates the parts of a session. Tests in the Workers runtime replace `wiring`. Decides nothing. */
 import { createSessionMedia } from "../features/media/session-media.ts";
 import type { SpeechAi } from "../ports/media.ts";
+import type { ModelAi } from "../ports/model.ts";
 import type { Readers } from "../ports/readers.ts";
 import { createModelClient, modelLimits } from "../models/model-client.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
@@ -13,7 +14,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { SessionParts } from "../session/session-parts.ts";
 
 export interface SessionSurroundings {
-  readonly ai: SpeechAi | undefined;
+  readonly ai: (SpeechAi & ModelAi) | undefined;
   readonly readers: Readers | undefined;
   /** It runs on the owner's machine. */
   readonly isEmbedded: boolean;
@@ -21,7 +22,7 @@ export interface SessionSurroundings {
 function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, { ai, readers, isEmbedded }: SessionSurroundings): SessionParts {
   return {
     gateway,
-    model: createModelClient(),
+    model: createModelClient({ ai }),
     contextWindow: (model, config) => modelLimits(model, config).contextWindow,
     prompts: composePromptSource(bucket, gateway),
     native: composeNativeTools(bucket, undefined, readers),

@@ -104,7 +104,7 @@ export class AnswerCollector {
   }
   #text(text: string): void {
     this.#chars += text.length;
-    if (!this.tooLarge) this.#onText(text);
+    if (text !== "" && !this.tooLarge) this.#onText(text);
   }
 
   /** The outcome of an answer that is complete. */

@@ -1,13 +1,16 @@
 /**
- * Known providers and models: addresses, wires, context windows, prices. PURE: data and look-ups. A provider or model that is not here
- * works too, with `model.baseUrl`, `providers.*` and the defaults below. Prices are US dollars for a million tokens: input, output, cache
- * read, cache write.
+ * Known providers and models: addresses, wires, context windows, prices. PURE: look-ups in pi-ai's catalogue (gen/catalogue.ts). A
+ * provider or model that is not there works too, with `model.baseUrl`, `providers.*` and the defaults below. Prices are US dollars for a
+ * million tokens.
  */
 import type { ModelPrice, ModelWire } from "../../../protocol/gen/types.ts";
+import { checkModelWire } from "../../../protocol/gen/validators/checks.js";
+import { CATALOGUE, COMPAT, KINDS, LEVELS } from "./gen/catalogue.ts";
 
 export interface ProviderInfo {
   readonly name: string;
   readonly wire: ModelWire;
+  /** May have places in braces, which `models/cloud.ts` fills. */
   readonly baseUrl: string;
   /** The model id to use while the configured one is still the demo's. */
   readonly defaultModel?: string;
@@ -19,161 +22,165 @@ export interface ProviderInfo {
   readonly listModels?: string;
 }
 
-const anthropicWire = (name: string, baseUrl: string, more: Partial<ProviderInfo> = {}): ProviderInfo => ({
-  name,
-  wire: "anthropic-messages",
-  baseUrl,
-  ...more,
-});
-const openaiWire = (name: string, baseUrl: string, more: Partial<ProviderInfo> = {}): ProviderInfo => ({
+/** What pi-ai's catalogue does not say: the model to begin with, and whether models that are too new for it take images. */
+const CHOICES: Readonly<Record<string, Pick<ProviderInfo, "defaultModel" | "images">>> = {
+  anthropic: { defaultModel: "claude-sonnet-5", images: true },
+  openai: { defaultModel: "gpt-5.4-mini", images: true },
+  openrouter: { defaultModel: "openrouter/auto", images: true },
+  google: { defaultModel: "gemini-2.5-flash", images: true },
+  "google-vertex": { defaultModel: "gemini-2.5-flash", images: true },
+  deepseek: { defaultModel: "deepseek-flash" },
+  groq: { defaultModel: "openai/gpt-oss-120b" },
+  mistral: { defaultModel: "mistral-medium-latest", images: true },
+  "cloudflare-workers-ai": { defaultModel: "@cf/openai/gpt-oss-120b" },
+  "amazon-bedrock": { images: true },
+  "azure-openai-responses": { images: true },
+  xai: { images: true },
+  "vercel-ai-gateway": { images: true },
+};
+const ownServer = (name: string, baseUrl: string, listModels: string): ProviderInfo => ({
   name,
   wire: "openai-completions",
   baseUrl,
-  ...more,
+  keyless: true,
+  listModels,
 });
-
-const PROVIDERS: Readonly<Record<string, ProviderInfo>> = {
-  anthropic: anthropicWire("Anthropic", "https://api.anthropic.com", { defaultModel: "claude-sonnet-5", images: true }),
-  openai: openaiWire("OpenAI", "https://api.openai.com/v1", { defaultModel: "gpt-5.4-mini", images: true }),
-  openrouter: openaiWire("OpenRouter", "https://openrouter.ai/api/v1", { defaultModel: "openrouter/auto", images: true }),
-  google: openaiWire("Google", "https://generativelanguage.googleapis.com/v1beta/openai", {
-    defaultModel: "gemini-2.5-flash",
-    images: true,
-  }),
-  deepseek: openaiWire("DeepSeek", "https://api.deepseek.com/v1", { defaultModel: "deepseek-chat" }),
-  groq: openaiWire("Groq", "https://api.groq.com/openai/v1", { defaultModel: "openai/gpt-oss-120b" }),
-  xai: openaiWire("xAI", "https://api.x.ai/v1", { images: true }),
-  mistral: openaiWire("Mistral", "https://api.mistral.ai/v1", { defaultModel: "mistral-medium-latest", images: true }),
-  cerebras: openaiWire("Cerebras", "https://api.cerebras.ai/v1"),
-  together: openaiWire("Together", "https://api.together.ai/v1"),
-  fireworks: openaiWire("Fireworks", "https://api.fireworks.ai/inference/v1"),
-  moonshotai: openaiWire("Moonshot", "https://api.moonshot.ai/v1"),
-  "moonshotai-cn": openaiWire("Moonshot (China)", "https://api.moonshot.cn/v1"),
-  zai: openaiWire("Z.ai", "https://api.z.ai/api/coding/paas/v4"),
-  "zai-coding-cn": openaiWire("Z.ai (China)", "https://open.bigmodel.cn/api/coding/paas/v4"),
-  nvidia: openaiWire("NVIDIA", "https://integrate.api.nvidia.com/v1"),
-  huggingface: openaiWire("Hugging Face", "https://router.huggingface.co/v1"),
-  baseten: openaiWire("Baseten", "https://inference.baseten.co/v1"),
-  "ant-ling": openaiWire("Ant Ling", "https://api.ant-ling.com/v1"),
-  opencode: openaiWire("OpenCode Zen", "https://opencode.ai/zen/v1"),
-  "opencode-go": openaiWire("OpenCode Go", "https://opencode.ai/zen/go/v1"),
-  "qwen-token-plan": openaiWire("Qwen", "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1"),
-  "qwen-token-plan-cn": openaiWire("Qwen (China)", "https://token-plan.cn-beijing.maas.aliyuncs.com/compatible-mode/v1"),
-  xiaomi: openaiWire("Xiaomi", "https://api.xiaomimimo.com/v1"),
-  minimax: anthropicWire("MiniMax", "https://api.minimax.io/anthropic"),
-  "minimax-cn": anthropicWire("MiniMax (China)", "https://api.minimaxi.com/anthropic"),
-  "kimi-coding": anthropicWire("Kimi Coding", "https://api.kimi.com/coding"),
-  "vercel-ai-gateway": anthropicWire("Vercel AI Gateway", "https://ai-gateway.vercel.sh", { images: true }),
-  ollama: openaiWire("Ollama", "http://127.0.0.1:11434/v1", {
-    keyless: true,
-    listModels: "List the models that you have: `ollama list`; get one: `ollama pull qwen3`.",
-  }),
-  lmstudio: openaiWire("LM Studio", "http://127.0.0.1:1234/v1", { keyless: true, listModels: "List the models that you have: `lms ls`." }),
-  llamacpp: openaiWire("llama.cpp", "http://127.0.0.1:8080/v1", {
-    keyless: true,
-    listModels: "The server answers with the model that it was started with; any name will do.",
-  }),
+/** pi-ai lists services only. */
+const OWN_SERVERS: Readonly<Record<string, ProviderInfo>> = {
+  ollama: ownServer("Ollama", "http://127.0.0.1:11434/v1", "List the models that you have: `ollama list`; get one: `ollama pull qwen3`."),
+  lmstudio: ownServer("LM Studio", "http://127.0.0.1:1234/v1", "List the models that you have: `lms ls`."),
+  llamacpp: ownServer(
+    "llama.cpp",
+    "http://127.0.0.1:8080/v1",
+    "The server answers with the model that it was started with; any name will do.",
+  ),
 };
+/** They serve the models of others under the same ids, so a model that is named without its provider is not theirs. */
+const RESELLERS = new Set([
+  "amazon-bedrock",
+  "azure-openai-responses",
+  "cloudflare-ai-gateway",
+  "fireworks",
+  "google-vertex",
+  "opencode",
+  "opencode-go",
+  "qwen-token-plan",
+  "qwen-token-plan-cn",
+  "qwen-token-plan-individual",
+  "vercel-ai-gateway",
+]);
 
-/** Providers whose wire format is not built in, and what to use instead. */
+/** Providers that cannot be used from here, and what to use instead. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  "amazon-bedrock":
-    "Use the same model through OpenRouter (`model.provider openrouter`), or set `model.baseUrl` to an OpenAI-compatible endpoint.",
-  "google-vertex": "Use `model.provider google` with a Gemini API key, or OpenRouter.",
-  "azure-openai-responses":
-    "Set `model.baseUrl` to your deployment's OpenAI-compatible endpoint (`https://<resource>.openai.azure.com/openai/v1`).",
-  "openai-codex": "Use `model.provider openai` with an API key.",
-  "github-copilot": "Use the model's own provider, or OpenRouter.",
-  radius: "Use the model's own provider, or OpenRouter.",
-  meta: "Use OpenRouter, or set `model.baseUrl` to an OpenAI-compatible endpoint.",
-  "cloudflare-workers-ai": "Set `model.baseUrl` to `https://api.cloudflare.com/client/v4/accounts/<account>/ai/v1`.",
-  "cloudflare-ai-gateway": "Set `model.baseUrl` to your gateway's address, ending in `/compat`.",
+  "openai-codex": "It needs the login of a ChatGPT subscription. Use `model.provider openai` with an API key.",
+  "github-copilot": "It needs the login of a Copilot subscription. Use the model's own provider, or OpenRouter.",
+  radius: "It needs a login of its own. Use the model's own provider, or OpenRouter.",
 };
 
-export const providerInfo = (provider: string): ProviderInfo | undefined =>
-  Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
+interface Endpoint {
+  readonly wire: ModelWire;
+  readonly baseUrl: string;
+}
+function endpointOf(provider: string, index: number): Endpoint | undefined {
+  const [wire, baseUrl] = (entryOf(provider)?.[1][index] ?? "").split(" ");
+  return checkModelWire(wire) ? { wire, baseUrl: baseUrl ?? "" } : undefined;
+}
+const entryOf = (provider: string): (typeof CATALOGUE)[string] | undefined =>
+  Object.hasOwn(CATALOGUE, provider) ? CATALOGUE[provider] : undefined;
+
+export function providerInfo(provider: string): ProviderInfo | undefined {
+  if (Object.hasOwn(OWN_SERVERS, provider)) return OWN_SERVERS[provider];
+  const [name] = entryOf(provider) ?? [];
+  const endpoint = endpointOf(provider, 0);
+  if (name === undefined || endpoint === undefined) return undefined;
+  return { name, ...endpoint, ...(Object.hasOwn(CHOICES, provider) ? CHOICES[provider] : {}) };
+}
 export const adviceFor = (provider: string): string | undefined => (Object.hasOwn(ELSEWHERE, provider) ? ELSEWHERE[provider] : undefined);
-export const knownProviders = (): readonly string[] => Object.keys(PROVIDERS);
+/** The ones that most people use come first. */
+export const knownProviders = (): readonly string[] => [
+  ...new Set([...Object.keys(CHOICES), ...Object.keys(OWN_SERVERS), ...Object.keys(CATALOGUE)]),
+];
 
 /** How a request sets the thinking level: adaptive effort or a token budget (Anthropic), an effort word (OpenAI's wire), or not at all. */
 export type Thinking = "adaptive" | "budget" | "effort" | "none";
+/** Other rates for requests with many input tokens. */
+export type PriceTier = Required<ModelPrice> & { readonly inputTokensAbove: number };
 export interface ModelInfo {
   readonly contextWindow: number;
   readonly maxTokens: number;
   readonly price?: ModelPrice;
+  readonly priceTiers?: readonly PriceTier[];
   readonly thinking: Thinking;
   readonly images: boolean;
   /** Levels that differ from the default: null means not offered, a word replaces the level's name. */
   readonly levels?: Readonly<Record<string, string | null>>;
+  /** How this server's dialect of its wire differs. Absent for models that are not listed. */
+  readonly compat?: Readonly<Record<string, unknown>>;
 }
 export const DEFAULT_CONTEXT_WINDOW = 128_000;
 export const DEFAULT_MAX_TOKENS = 8_192;
 
-type Row = readonly [
-  contextWindow: number,
-  maxTokens: number,
-  price: readonly [number, number, number, number],
-  thinking: Thinking,
-  images: boolean,
-];
-const K = 1000;
-const M = 1_000_000;
-const MODELS: Readonly<Record<string, Row>> = {
-  "anthropic/claude-fable-5": [M, 128 * K, [10, 50, 1, 12.5], "adaptive", true],
-  "anthropic/claude-fable-5-1": [M, 128 * K, [10, 50, 0.25, 12.5], "adaptive", true],
-  "anthropic/claude-opus-5-5": [M, 128 * K, [4, 20, 0.2, 5], "adaptive", true],
-  "anthropic/claude-opus-5": [M, 128 * K, [5, 25, 0.5, 6.25], "adaptive", true],
-  "anthropic/claude-opus-4-8": [M, 128 * K, [5, 25, 0.5, 6.25], "adaptive", true],
-  "anthropic/claude-opus-4-7": [M, 128 * K, [5, 25, 0.5, 6.25], "adaptive", true],
-  "anthropic/claude-opus-4-6": [M, 128 * K, [5, 25, 0.5, 6.25], "adaptive", true],
-  "anthropic/claude-opus-4-5": [200 * K, 64 * K, [5, 25, 0.5, 6.25], "budget", true],
-  "anthropic/claude-sonnet-5": [M, 128 * K, [2, 10, 0.2, 2.5], "adaptive", true],
-  "anthropic/claude-sonnet-4-6": [M, 128 * K, [3, 15, 0.3, 3.75], "adaptive", true],
-  "anthropic/claude-sonnet-4-5": [200 * K, 64 * K, [3, 15, 0.3, 3.75], "budget", true],
-  "anthropic/claude-haiku-4-5": [200 * K, 64 * K, [1, 5, 0.1, 1.25], "budget", true],
-  "openai/gpt-4o": [128 * K, 16_384, [2.5, 10, 1.25, 0], "none", true],
-  "openai/gpt-4o-mini": [128 * K, 16_384, [0.15, 0.6, 0.075, 0], "none", true],
-  "openai/gpt-4.1": [1_047_576, 32_768, [2, 8, 0.5, 0], "none", true],
-  "openai/gpt-4.1-mini": [1_047_576, 32_768, [0.4, 1.6, 0.1, 0], "none", true],
-  "openai/gpt-4.1-nano": [1_047_576, 32_768, [0.1, 0.4, 0.025, 0], "none", true],
-  "openai/gpt-5": [400 * K, 128 * K, [1.25, 10, 0.125, 0], "effort", true],
-  "openai/gpt-5-mini": [400 * K, 128 * K, [0.25, 2, 0.025, 0], "effort", true],
-  "openai/gpt-5-nano": [400 * K, 128 * K, [0.05, 0.4, 0.005, 0], "effort", true],
-  "openai/gpt-5.1": [400 * K, 128 * K, [1.25, 10, 0.125, 0], "effort", true],
-  "openai/gpt-5.2": [400 * K, 128 * K, [1.75, 14, 0.175, 0], "effort", true],
-  "openai/gpt-5.4": [272 * K, 128 * K, [2.5, 15, 0.25, 0], "effort", true],
-  "openai/gpt-5.4-mini": [400 * K, 128 * K, [0.75, 4.5, 0.075, 0], "effort", true],
-  "openai/gpt-5.4-nano": [400 * K, 128 * K, [0.2, 1.25, 0.02, 0], "effort", true],
-  "openai/gpt-5.5": [272 * K, 128 * K, [5, 30, 0.5, 0], "effort", true],
-  "openai/gpt-6-sol": [272 * K, 128 * K, [2, 10, 0.2, 2.5], "effort", true],
-  "openai/gpt-6-luna": [272 * K, 128 * K, [0.1, 0.5, 0.01, 0.125], "effort", true],
-  "openai/o3": [200 * K, 100 * K, [2, 8, 0.5, 0], "effort", true],
-  "openai/o4-mini": [200 * K, 100 * K, [1.1, 4.4, 0.275, 0], "effort", true],
-  "google/gemini-2.5-pro": [1_048_576, 65_536, [1.25, 10, 0.125, 0], "effort", true],
-  "google/gemini-2.5-flash": [1_048_576, 65_536, [0.3, 2.5, 0.03, 0], "effort", true],
-  "google/gemini-2.5-flash-lite": [1_048_576, 65_536, [0.1, 0.4, 0.01, 0], "effort", true],
-  "google/gemini-3-flash-preview": [1_048_576, 65_536, [0.5, 3, 0.05, 0], "effort", true],
-  "google/gemini-3.1-pro-preview": [1_048_576, 65_536, [2, 12, 0.2, 0], "effort", true],
-  "mistral/mistral-large-latest": [262_144, 262_144, [0.5, 1.5, 0.05, 0], "none", true],
-  "mistral/mistral-medium-latest": [262_144, 262_144, [1.5, 7.5, 0.15, 0], "none", true],
-  "mistral/mistral-small-latest": [256 * K, 256 * K, [0.15, 0.6, 0.015, 0], "none", true],
-  "mistral/devstral-latest": [262_144, 262_144, [0.4, 2, 0.04, 0], "none", false],
-  "mistral/codestral-latest": [256 * K, 4096, [0.3, 0.9, 0.03, 0], "none", false],
-  "zai/glm-4.7": [204_800, 131_072, [0.6, 2.2, 0.11, 0], "effort", false],
-  "zai/glm-5.3": [M, 131_072, [1.4, 4.4, 0.26, 0], "effort", false],
-  "minimax/MiniMax-M3": [1_048_576, 512 * K, [0.3, 1.2, 0.06, 0], "budget", true],
-  "moonshotai/kimi-k3": [1_048_576, 131_072, [3, 15, 0.3, 0], "effort", true],
-};
-
 /** A dated snapshot (`-20251001`, `-2024-11-20`) has the properties of its model. */
 const undated = (id: string): string => id.replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2})$/, "");
 
-/** Whether the table has this model of the provider. */
-export const hasModel = (provider: string, id: string): boolean => Object.hasOwn(MODELS, `${provider}/${undated(id)}`);
-/** The providers whose models the table lists with this id. */
-export const providersOf = (id: string): readonly string[] => knownProviders().filter((provider) => hasModel(provider, id));
+/** The line of a model, without a list of all models in memory. */
+function lineOf(provider: string, id: string): readonly string[] | undefined {
+  const models = entryOf(provider)?.[2];
+  if (models === undefined || /\s/.test(id)) return undefined;
+  const at = models.indexOf(`\n${id} `);
+  return at < 0 ? undefined : models.slice(at + 1, models.indexOf("\n", at + 1)).split(" ");
+}
+const rowOf = (provider: string, id: string): readonly string[] | undefined => lineOf(provider, id) ?? lineOf(provider, undated(id));
 
-/** Claude's thinking mode by its version, for ids that are newer than the table. */
+/** Whether the catalogue has this model of the provider. */
+export const hasModel = (provider: string, id: string): boolean => rowOf(provider, id) !== undefined;
+/** The providers whose models the catalogue lists with this id; resellers only where no other has it. */
+export function providersOf(id: string): readonly string[] {
+  const all = knownProviders().filter((provider) => hasModel(provider, id));
+  const own = all.filter((provider) => !RESELLERS.has(provider));
+  return own.length > 0 ? own : all;
+}
+/** The ids of a provider's listed models, in the catalogue's order. */
+export const modelsOf = (provider: string): readonly string[] =>
+  (entryOf(provider)?.[2] ?? "").split("\n").flatMap((line) => (line === "" ? [] : [line.slice(0, line.indexOf(" "))]));
+
+interface Kind {
+  readonly endpoint: number;
+  readonly images: boolean;
+  readonly thinks: boolean;
+  readonly levels: Readonly<Record<string, string | null>>;
+  readonly compat: Readonly<Record<string, unknown>>;
+}
+function kindOf(row: readonly string[]): Kind {
+  const [endpoint = 0, images, thinks, levels = 0, compat = 0] = (KINDS[Number.parseInt(row[4] ?? "0", 36)] ?? "").split(" ").map(Number);
+  return {
+    endpoint,
+    images: images === 1,
+    thinks: thinks === 1,
+    levels: JSON.parse(LEVELS[levels] ?? "{}") as Kind["levels"],
+    compat: JSON.parse(COMPAT[compat] ?? "{}") as Kind["compat"],
+  };
+}
+/** Where the provider serves this model. */
+export function modelEndpoint(provider: string, id: string): Endpoint | undefined {
+  const row = rowOf(provider, id);
+  return endpointOf(provider, row === undefined ? 0 : kindOf(row).endpoint);
+}
+function pricesOf(text: string): Pick<ModelInfo, "price" | "priceTiers"> {
+  if (text === "-") return {};
+  const [base = "", ...tiers] = text.split(";");
+  const rates = (numbers: readonly number[]): Required<ModelPrice> => {
+    const [input = 0, output = 0, cacheRead = 0, cacheWrite = 0] = numbers;
+    return { input, output, cacheRead, cacheWrite };
+  };
+  const priceTiers = tiers.map((tier) => {
+    const [inputTokensAbove = 0, ...numbers] = tier.split(",").map(Number);
+    return { inputTokensAbove, ...rates(numbers) };
+  });
+  return { price: rates(base.split(",").map(Number)), ...(priceTiers.length === 0 ? {} : { priceTiers }) };
+}
+
+/** Claude's thinking mode by its version, for ids that are newer than the catalogue. */
 function claude(id: string): Pick<ModelInfo, "thinking" | "levels"> {
   const version = /claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?:-[a-z]+)?(?:-|$)/.exec(undated(id));
   const rank = version ? Number(version[1]) * 100 + Number(version[2] ?? 0) : 0;
@@ -184,25 +191,31 @@ function claude(id: string): Pick<ModelInfo, "thinking" | "levels"> {
     };
   return { thinking: rank >= 307 ? "budget" : "none" };
 }
-const OPENAI_LEVELS = { off: null, minimal: null, xhigh: "xhigh" } as const;
-const GPT5_LEVELS = { off: null, xhigh: null } as const;
 
-/** The known properties of a model, or safe defaults. */
+const isAnthropics = (wire: ModelWire): boolean => wire === "anthropic-messages";
+
+/** The known properties of a model, or safe defaults. `wire` is the one that is used, which the owner may have chosen. */
 export function modelInfo(provider: string, id: string, wire: ModelWire): ModelInfo {
-  const key = `${provider}/${undated(id)}`;
-  const row = Object.hasOwn(MODELS, key) ? MODELS[key] : undefined;
-  const traits = provider === "anthropic" ? claude(id) : undefined;
-  if (!row) {
+  const row = rowOf(provider, id);
+  if (row === undefined) {
+    const traits = provider === "anthropic" ? claude(id) : undefined;
     return {
       contextWindow: provider === "anthropic" ? 200_000 : DEFAULT_CONTEXT_WINDOW,
       maxTokens: DEFAULT_MAX_TOKENS,
       images: providerInfo(provider)?.images ?? false,
-      thinking: traits?.thinking ?? (wire === "openai-completions" ? "effort" : "budget"),
+      thinking: traits?.thinking ?? (isAnthropics(wire) ? "budget" : "effort"),
       ...(traits?.levels ? { levels: traits.levels } : {}),
     };
   }
-  const [contextWindow, maxTokens, [input, output, cacheRead, cacheWrite], thinking, images] = row;
-  const levels =
-    traits?.levels ?? (provider === "openai" && thinking === "effort" ? (/^gpt-5(-|$)/.test(id) ? GPT5_LEVELS : OPENAI_LEVELS) : undefined);
-  return { contextWindow, maxTokens, price: { input, output, cacheRead, cacheWrite }, thinking, images, ...(levels ? { levels } : {}) };
+  const { endpoint, images, thinks, levels, compat } = kindOf(row);
+  const adaptive = compat["forceAdaptiveThinking"] === true;
+  return {
+    contextWindow: Number(row[1]),
+    maxTokens: Number(row[2]),
+    ...pricesOf(row[3] ?? "-"),
+    images,
+    thinking: !thinks ? "none" : isAnthropics(wire) ? (adaptive ? "adaptive" : "budget") : "effort",
+    ...(Object.keys(levels).length === 0 ? {} : { levels }),
+    ...(endpointOf(provider, endpoint)?.wire === wire ? { compat } : {}),
+  };
 }

@@ -19,6 +19,11 @@ describe("[R6] [F36] a model that is named without its provider", () => {
     assert.equal(model("claude-haiku-4-5", claude), "anthropic/claude-haiku-4-5");
     assert.equal(model("gpt-4o-2024-11-20"), "openai/gpt-4o-2024-11-20");
   });
+  it("is its maker's, not a reseller's with the same id", () => {
+    assert.equal(model("claude-opus-5", demo), "anthropic/claude-opus-5");
+    assert.equal(model("gpt-5.4-mini", claude), "openai/gpt-5.4-mini");
+    assert.equal(model("amazon.nova-lite-v1:0", demo), "amazon-bedrock/amazon.nova-lite-v1:0");
+  });
   it("may be any model of a server of one's own", () => {
     assert.equal(model("llama3.2", { provider: "ollama", id: "demo" }), "ollama/llama3.2");
     assert.equal(model("tuned", { provider: "my-server", id: "x" }), "my-server/tuned");

@@ -37,7 +37,8 @@ export function excerpt(text: string, secrets: readonly string[]): string {
   return clean.length > EXCERPT_CHARS ? `${clean.slice(0, EXCERPT_CHARS)}...` : clean;
 }
 export const secretsOf = (target: Target): readonly string[] => [
-  ...(target.apiKey ? [target.apiKey] : []),
+  // A pair of keys is quoted in parts.
+  ...(target.apiKey ? [target.apiKey, ...target.apiKey.split(":").filter((part) => part.length >= 16)] : []),
   ...Object.values(target.headers),
 ];
 
@@ -112,6 +113,8 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
   const words = excerpt(said.message, secretsOf(target));
   const quote = words === "" ? "" : ` It says: "${words}".`;
   const who = target.providerName;
+  // Google answers 400 to a wrong key.
+  if (status === 400 && /api key not valid|api_key_invalid/i.test(said.message)) return ofStatus(target, 401, body, retryAfterMs);
   if (
     status < 429 &&
     status >= 400 &&

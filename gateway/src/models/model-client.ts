@@ -3,7 +3,7 @@
  * retries over time (the session's machine does), never stores anything. Make one for each conversation: it keeps the conversation's
  * last transcript in memory.
  */
-import type { ModelClient } from "../ports/model.ts";
+import type { ModelAi, ModelClient } from "../ports/model.ts";
 import { callDemo } from "./demo.ts";
 import { callProvider } from "./provider-call.ts";
 import { isDemo, resolveTarget, takesImages } from "./resolve.ts";
@@ -17,25 +17,28 @@ export { modelLimits, resolveModelId } from "./resolve.ts";
 export interface ModelClientDeps {
   readonly fetch?: Fetch;
   readonly timers?: Timers;
+  /** Workers AI, where it is bound. */
+  readonly ai?: ModelAi | undefined;
 }
 
 export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
   const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const timers = deps.timers ?? systemTimers;
   const transcripts = new TranscriptWriter();
+  const platform = { workersAi: deps.ai !== undefined };
   return {
     takesImages,
     refusal(model, config, access) {
       if (isDemo(model)) return undefined;
-      const target = resolveTarget(model, config, access);
+      const target = resolveTarget(model, config, access, platform);
       return target.ok ? undefined : target.error;
     },
     async call(request) {
       try {
         if (isDemo(request.model)) return await callDemo(request, timers);
-        const target = resolveTarget(request.model, request.config, request.access);
+        const target = resolveTarget(request.model, request.config, request.access, platform);
         if (!target.ok) return { kind: "failed", error: target.error, retryable: false };
-        return await callProvider(target.value, request, { fetch, timers, transcripts });
+        return await callProvider(target.value, request, { fetch, timers, transcripts, ...(deps.ai ? { ai: deps.ai } : {}) });
       } catch (error) {
         // A bug here must not break the session. The error's text may contain anything, so only its kind is shown.
         const kind = error instanceof Error ? error.name : "unknown";

@@ -1,11 +1,10 @@
 /**
  * One call of a real model through pi-ai: build, stream, bound, classify. Never retries, stores or logs.
  */
-import { streamSimple as streamAnthropic } from "@mariozechner/pi-ai/api/anthropic-messages";
-import { streamSimple as streamOpenai } from "@mariozechner/pi-ai/api/openai-completions";
-import type { Model, SimpleStreamOptions, ThinkingLevel } from "@mariozechner/pi-ai";
-import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
+import type { SimpleStreamOptions, ThinkingLevel } from "@mariozechner/pi-ai";
+import type { ModelAi, ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { AnswerCollector, refusalOf, toUsage } from "./answer.ts";
+import { serviceAccount } from "./cloud.ts";
 import { cancelled, classify, type Fault, isOverflow, overflowed } from "./failure.ts";
 import type { Target } from "./resolve.ts";
 import { SseGuard } from "./sse-guard.ts";
@@ -13,21 +12,22 @@ import { toolNamesOf } from "./tool-names.ts";
 import type { SignedCall, TranscriptWriter } from "./transcript.ts";
 import { createTransport, type Fetch } from "./transport.ts";
 import { startWatchdog, type Timers } from "./watchdog.ts";
+import { bindingFetch } from "./wires/ai-binding.ts";
+import { googleToken } from "./wires/google-token.ts";
+import { loadWire } from "./wires/load.ts";
+import { NO_KEY, type WireModel, type WireOptions } from "./wires/wire.ts";
 
 export interface ProviderDeps {
   readonly fetch: Fetch;
   readonly timers: Timers;
   readonly transcripts: TranscriptWriter;
+  /** Workers AI, where it is bound. */
+  readonly ai?: ModelAi;
 }
 const USER_AGENT = "gsv/0.1";
 /** Default for the maximum answer length, in tokens; models may offer far more. */
 const USUAL_MAX_TOKENS = 32_000;
-/** pi-ai requires a key even when the server needs none. The header with this placeholder is removed. */
-const NO_KEY = "none";
-
-type PiModel = Omit<Model<"anthropic-messages">, "api" | "compat">;
-
-function describe(target: Target, thinking: boolean): PiModel {
+function describe(target: Target, thinking: boolean): WireModel {
   const { info } = target;
   const price = info.price;
   return {
@@ -43,9 +43,11 @@ function describe(target: Target, thinking: boolean): PiModel {
       output: price?.output ?? 0,
       cacheRead: price?.cacheRead ?? price?.input ?? 0,
       cacheWrite: price?.cacheWrite ?? price?.input ?? 0,
+      ...(info.priceTiers ? { tiers: [...info.priceTiers] } : {}),
     },
     contextWindow: info.contextWindow,
     maxTokens: info.maxTokens,
+    ...compatOf(target),
   };
 }
 
@@ -75,7 +77,7 @@ function listOf(value: unknown, key: string): readonly unknown[] {
 
 export async function callProvider(target: Target, request: ModelRequest, deps: ProviderDeps): Promise<ModelOutcome> {
   if (request.signal.aborted) return cancelled();
-  const guard = new SseGuard(target.wire);
+  const guard = isEventStream(target.wire) ? undefined : new SseGuard(target.wire);
   const controller = new AbortController();
   let timedOut: Fault | undefined;
   const stop = () => controller.abort();
@@ -84,7 +86,8 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
     timedOut = { kind: "timeout", phase, ms };
     stop();
   });
-  const transport = createTransport({ fetch: deps.fetch, guard, watchdog, now: request.now, stopped: () => controller.signal.aborted });
+  const fetch = target.bound === true && deps.ai !== undefined ? bindingFetch(deps.ai) : deps.fetch;
+  const transport = createTransport({ fetch, guard, watchdog, now: request.now, stopped: () => controller.signal.aborted });
   const collector = new AnswerCollector(request.onText);
 
   const level = request.thinkLevel ?? request.config.model.thinkLevel;
@@ -96,49 +99,29 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
   );
   const transcript = deps.transcripts.write(request.systemPrompt, request.messages, request.tools);
   const onPayload = target.wire === "openai-completions" ? restoreExtras(deps.transcripts.signed, request.model.provider) : undefined;
-  const keyless = target.apiKey === undefined;
-  const options: SimpleStreamOptions = {
+  const options = async (): Promise<WireOptions> => ({
     signal: controller.signal,
     fetch: transport.fetch,
-    apiKey: target.apiKey ?? NO_KEY,
+    ...(await credentials(target, (input, init) => transport.plain(input, init), request.now(), controller.signal)),
     maxRetries: 0,
     maxTokens,
     // The clients' own timeout must not fire first: the watchdog bounds the call.
     timeoutMs: request.timeoutMs + 60_000,
     sessionId: request.cacheKey,
     cacheRetention: "short",
-    headers: {
-      "User-Agent": USER_AGENT,
-      "anthropic-dangerous-direct-browser-access": null,
-      // A custom server may not support Anthropic's beta features.
-      ...(target.custom ? { "anthropic-beta": null } : {}),
-      ...(keyless ? (target.wire === "anthropic-messages" ? { "x-api-key": null } : { Authorization: null }) : {}),
-      ...target.headers,
-    },
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(onPayload ? { onPayload } : {}),
-  };
+  });
 
   try {
-    const stream =
-      target.wire === "anthropic-messages"
-        ? streamAnthropic(
-            {
-              ...model,
-              api: "anthropic-messages",
-              compat: { forceAdaptiveThinking: target.info.thinking === "adaptive", supportsEagerToolInputStreaming: !target.custom },
-            },
-            transcript,
-            options,
-          )
-        : streamOpenai({ ...model, api: "openai-completions", ...compatOf(target) }, transcript, options);
+    const stream = (await loadWire(target.wire))(model, transcript, await options());
     for await (const event of stream) {
       if (event.type === "done") {
         return collector.finish(target, event.message, {
           now: request.now(),
           maxTokens,
           nameOf: toolNamesOf(request.tools.map((tool) => tool.name)),
-          extraOf: (id) => (guard.extras.has(id) ? EXTRA_PREFIX + JSON.stringify(guard.extras.get(id)) : undefined),
+          extraOf: (id) => (guard?.extras.has(id) ? EXTRA_PREFIX + JSON.stringify(guard.extras.get(id)) : undefined),
         });
       }
       if (event.type === "error") {
@@ -148,7 +131,7 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
         const fault = timedOut ?? transport.fault();
         if (fault) return { ...classify(target, fault), ...spent };
         if (isOverflow(errorMessage ?? "")) return { ...overflowed(target), ...spent };
-        return refusalOf(target, event.error) ?? { ...classify(target, { kind: "broken", cause: "" }), ...spent };
+        return refusalOf(target, event.error) ?? { ...classify(target, brokenBy(errorMessage ?? "")), ...spent };
       }
       collector.take(event);
       if (collector.tooLarge) return classify(target, { kind: "too_large" });
@@ -166,11 +149,59 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
   }
 }
 
-function compatOf(target: Target): Pick<Model<"openai-completions">, "compat"> {
-  if (target.provider === "mistral")
-    return { compat: { supportsStore: false, supportsDeveloperRole: false, maxTokensField: "max_tokens", supportsReasoningEffort: false } };
-  if (target.provider === "google") return { compat: { supportsStore: false, supportsDeveloperRole: false } };
-  if (!target.custom) return {};
-  // An OpenAI-compatible server may not support newer options: use only the base format.
-  return { compat: { supportsStore: false, supportsDeveloperRole: false, maxTokensField: "max_tokens" } };
+/** Bedrock's frames are binary and carry their own checksums. */
+const isEventStream = (wire: Target["wire"]): boolean => wire === "bedrock-converse-stream";
+/** Errors inside Bedrock's frames reach no guard; pi-ai names them. */
+function brokenBy(message: string): Fault {
+  const [kind] = /^(?:Throttling error|Service unavailable|Internal server error|Validation error)(?=:)/.exec(message) ?? [];
+  if (kind === undefined) return { kind: "broken", cause: "" };
+  const type = { T: "rate_limit_error", S: "overloaded_error", I: "server_error", V: "invalid_request_error" }[kind.slice(0, 1)];
+  return { kind: "in_band", body: JSON.stringify({ error: { type, message: message.slice(kind.length + 1).trim() } }) };
+}
+
+/** The key, as the wire's client sends it, and the call's headers. */
+async function credentials(
+  target: Target,
+  fetch: Fetch,
+  now: number,
+  signal: AbortSignal,
+): Promise<Pick<WireOptions, "apiKey" | "headers">> {
+  const { wire, apiKey } = target;
+  const account = wire === "google-vertex" ? serviceAccount(apiKey) : undefined;
+  const keyless = apiKey === undefined || account !== undefined;
+  // The gateway's own key; keys of the providers behind it are stored there.
+  const isAiGateway = target.provider === "cloudflare-ai-gateway" && !target.custom;
+  return {
+    apiKey: keyless ? NO_KEY : apiKey,
+    headers: {
+      "User-Agent": USER_AGENT,
+      "anthropic-dangerous-direct-browser-access": null,
+      // A custom server may not support Anthropic's beta features.
+      ...(target.custom ? { "anthropic-beta": null } : {}),
+      ...(keyless || isAiGateway ? (wire === "anthropic-messages" ? { "x-api-key": null } : { Authorization: null }) : {}),
+      ...(isAiGateway ? { "cf-aig-authorization": `Bearer ${apiKey ?? ""}` } : {}),
+      ...(account ? { Authorization: `Bearer ${await googleToken(account, fetch, now, signal)}` } : {}),
+      ...target.headers,
+    },
+  };
+}
+
+function compatOf(target: Target): Pick<WireModel, "compat"> {
+  const { wire, info, custom } = target;
+  switch (wire) {
+    case "anthropic-messages":
+      return {
+        compat: {
+          ...(custom ? {} : info.compat),
+          forceAdaptiveThinking: info.thinking === "adaptive",
+          ...(custom ? { supportsEagerToolInputStreaming: false } : {}),
+        },
+      };
+    case "openai-completions":
+      // An OpenAI-compatible server may not support newer options: use only the base format.
+      if (custom) return { compat: { supportsStore: false, supportsDeveloperRole: false, maxTokensField: "max_tokens" } };
+      break;
+    default:
+  }
+  return info.compat === undefined || custom ? {} : { compat: info.compat };
 }

@@ -5,7 +5,8 @@
 import type { ModelPrice, ModelRef, ModelWire, ProviderConfig } from "../../../protocol/gen/types.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../ports/run-context.ts";
-import { adviceFor, type ModelInfo, modelInfo, providerInfo } from "./catalog.ts";
+import { adviceFor, type ModelInfo, modelEndpoint, modelInfo, providerInfo } from "./catalog.ts";
+import { cloudAddress, WORKERS_AI } from "./cloud.ts";
 
 export interface Target {
   readonly provider: string;
@@ -20,6 +21,13 @@ export interface Target {
   readonly info: ModelInfo;
   /** The address comes from the configuration, so nothing about the server is assumed. */
   readonly custom: boolean;
+  /** The call goes through the `AI` binding, which needs neither address nor key. */
+  readonly bound?: boolean;
+}
+/** What the deployment offers. */
+export interface Platform {
+  /** Workers AI is bound. */
+  readonly workersAi?: boolean;
 }
 export const DEMO = "demo";
 export const isDemo = (ref: ModelRef): boolean => ref.provider === DEMO;
@@ -28,6 +36,19 @@ const own = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | 
   map && Object.hasOwn(map, key) ? map[key] : undefined;
 const guessWire = (provider: string): ModelWire => (provider === "anthropic" ? "anthropic-messages" : "openai-completions");
 
+/** The path that a configured address gets when it has none, by what each client adds to it. */
+const USUAL_PATH: Readonly<Record<ModelWire, string>> = {
+  "anthropic-messages": "",
+  "openai-completions": "/v1",
+  "openai-responses": "/v1",
+  "azure-openai-responses": "/openai/v1",
+  "google-generative-ai": "/v1beta",
+  "google-vertex": "/v1/publishers/google",
+  "mistral-conversations": "",
+  "bedrock-converse-stream": "",
+};
+/** Clients that add the version themselves. */
+const ADDS_VERSION: ReadonlySet<ModelWire> = new Set(["anthropic-messages", "mistral-conversations"]);
 /** Anthropic's client adds `/v1/messages`, OpenAI's `/chat/completions`: normalise the configured address. */
 export function normalizeBaseUrl(baseUrl: string, wire: ModelWire): string | undefined {
   let url: URL;
@@ -45,9 +66,17 @@ export function normalizeBaseUrl(baseUrl: string, wire: ModelWire): string | und
   )
     return undefined;
   const path = url.pathname.replace(/\/+$/, "");
-  if (wire === "anthropic-messages") return url.origin + path.replace(/\/v1$/, "");
-  return url.origin + (path === "" ? "/v1" : path);
+  return url.origin + (path === "" ? USUAL_PATH[wire] : ADDS_VERSION.has(wire) ? path.replace(/\/v1$/, "") : path);
 }
+
+/**
+ * The wire of an own address that stands in for a known provider. Most such servers speak OpenAI's completions; a cloud's own wire is
+ * spoken by itself and by its proxies only.
+ */
+const compatibleWire = (provider: string, wire: ModelWire | undefined): ModelWire =>
+  wire === undefined || wire === "openai-responses" || wire === "mistral-conversations" || provider === "google"
+    ? guessWire(provider)
+    : wire;
 
 interface Place {
   readonly baseUrl: string;
@@ -75,7 +104,7 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
       ok: true,
       value: {
         baseUrl: model.baseUrl,
-        wire: model.wire ?? mine?.wire ?? known?.wire ?? guessWire(ref.provider),
+        wire: model.wire ?? mine?.wire ?? compatibleWire(ref.provider, known?.wire),
         name: known?.name ?? ref.provider,
         custom: true,
         keyless: true,
@@ -92,8 +121,7 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
     return {
       ok: true,
       value: {
-        baseUrl: known.baseUrl,
-        wire: known.wire,
+        ...(modelEndpoint(ref.provider, resolveModelId(ref)) ?? { baseUrl: known.baseUrl, wire: known.wire }),
         name: known.name,
         custom: known.keyless === true,
         keyless: known.keyless === true,
@@ -161,13 +189,24 @@ function describe(ref: ModelRef, modelId: string, at: Place | undefined, config:
 const AUTH_HEADERS = new Set(["authorization", "x-api-key", "cf-aig-authorization"]);
 
 /** Everything that a call of this model needs, or an error that says what to set. */
-export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: ModelAccess): Result<Target> {
+export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: ModelAccess, platform: Platform = {}): Result<Target> {
   const at = place(ref, config);
   if (!at.ok) return at;
   const modelId = id(ref);
   if (!modelId.ok) return modelId;
   const { wire, name, custom, keyless } = at.value;
-  const baseUrl = normalizeBaseUrl(at.value.baseUrl, wire);
+  const info = describe(ref, modelId.value, at.value, config);
+  const apiKey = own(access.apiKeys, ref.provider)?.trim();
+  const common = { provider: ref.provider, providerName: name, id: modelId.value, wire, info, custom };
+  if (ref.provider === WORKERS_AI && platform.workersAi === true && !custom && !apiKey)
+    return { ok: true, value: { ...common, baseUrl: "https://workers-ai.invalid/v1", headers: {}, bound: true } };
+  const address =
+    custom || keyless
+      ? ({ ok: true, value: at.value.baseUrl } as const)
+      : cloudAddress(ref.provider, name, at.value.baseUrl, config.cloud, apiKey);
+  if (!address.ok) return address;
+  // An address of the catalogue is what the provider's client expects.
+  const baseUrl = custom ? normalizeBaseUrl(address.value, wire) : address.value;
   if (baseUrl === undefined)
     return failure(
       "model.not_configured",
@@ -175,7 +214,6 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
     );
   // Headers are secrets of one server: they are only sent to the provider that they were set for.
   const headers = ref.provider === config.model.provider ? access.headers : {};
-  const apiKey = own(access.apiKeys, ref.provider)?.trim();
   const authenticated = Object.keys(headers).some((header) => AUTH_HEADERS.has(header.toLowerCase()));
   if (!apiKey && !keyless && !authenticated) {
     return failure(
@@ -189,18 +227,5 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
       `The key of ${name} is a subscription's login token, which other programs may not use. Create an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} -\`.`,
     );
   }
-  return {
-    ok: true,
-    value: {
-      provider: ref.provider,
-      providerName: name,
-      id: modelId.value,
-      wire,
-      baseUrl,
-      ...(apiKey ? { apiKey } : {}),
-      headers,
-      info: describe(ref, modelId.value, at.value, config),
-      custom,
-    },
-  };
+  return { ok: true, value: { ...common, baseUrl, ...(apiKey ? { apiKey } : {}), headers } };
 }

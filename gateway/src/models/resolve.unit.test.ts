@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { configWith } from "../../test/models/support.ts";
-import { knownProviders, modelInfo, providerInfo } from "./catalog.ts";
+import { knownProviders, modelInfo } from "./catalog.ts";
 import { modelLimits, normalizeBaseUrl, resolveModelId, resolveTarget, takesImages } from "./resolve.ts";
 
 const none = { apiKeys: {}, headers: {} };
@@ -23,9 +23,10 @@ const value = (result: ReturnType<typeof resolveTarget>) => {
 
 describe("resolving a model's server", () => {
   it("[P4.2] every known provider resolves, with a usable address", () => {
+    const cloud = { cloudflareAccountId: "acc", cloudflareGatewayId: "gate", awsRegion: "eu-west-1", azureResource: "res" };
     for (const provider of knownProviders()) {
-      const target = value(get({ provider, id: "some-model" }));
-      assert.equal(target.baseUrl, providerInfo(provider)?.baseUrl, provider);
+      const target = value(get({ provider, id: "some-model" }, undefined, undefined, { cloud }));
+      assert.match(target.baseUrl, /^https?:\/\/[a-z0-9.:-]+(\/[A-Za-z0-9._/-]*)?$/, provider);
     }
   });
   it("[P4.4] a missing key names the exact command", () => {
@@ -74,9 +75,55 @@ describe("resolving a model's server", () => {
     value(get({ provider: "openai", id: "m" }, undefined, keys({}, { Authorization: "Bearer x" })));
   });
   it("a provider that is not built in gets advice what to use instead", () => {
-    const { reason, message } = error(get({ provider: "amazon-bedrock", id: "m" }));
-    assert.equal(reason, "model.unknown");
-    assert.match(message, /OpenRouter/);
+    for (const provider of ["openai-codex", "github-copilot", "radius"]) {
+      const { reason, message } = error(get({ provider, id: "m" }));
+      assert.equal(reason, "model.unknown");
+      assert.match(message, /is not built in\. It needs .*login.* Use /);
+      assert.ok(!knownProviders().includes(provider));
+    }
+  });
+  it("[P4.2] a cloud's address is made of the account, region, resource or project", () => {
+    const address = (provider: string, cloud: object, key = "k") =>
+      value(get({ provider, id: "m" }, undefined, keys({ [provider]: key }), { cloud })).baseUrl;
+    assert.equal(address("amazon-bedrock", {}), "https://bedrock-runtime.us-east-1.amazonaws.com");
+    assert.equal(address("amazon-bedrock", { awsRegion: "eu-west-1" }), "https://bedrock-runtime.eu-west-1.amazonaws.com");
+    assert.equal(address("azure-openai-responses", { azureResource: "mine" }), "https://mine.openai.azure.com/openai/v1");
+    assert.equal(address("google-vertex", {}), "https://aiplatform.googleapis.com/v1/publishers/google");
+    const file = JSON.stringify({ client_email: "a@b", private_key: "p", project_id: "proj" });
+    assert.equal(
+      address("google-vertex", { vertexLocation: "europe-west4" }, file),
+      "https://europe-west4-aiplatform.googleapis.com/v1/projects/proj/locations/europe-west4/publishers/google",
+    );
+    assert.equal(
+      address("google-vertex", { vertexProject: "other" }, file),
+      "https://aiplatform.googleapis.com/v1/projects/other/locations/global/publishers/google",
+    );
+    assert.equal(
+      address("cloudflare-workers-ai", { cloudflareAccountId: "acc" }),
+      "https://api.cloudflare.com/client/v4/accounts/acc/ai/v1",
+    );
+  });
+  it("[F6] a cloud without its account says which setting to set, with its command", () => {
+    for (const [provider, setting] of [
+      ["cloudflare-workers-ai", "cloudflareAccountId"],
+      ["cloudflare-ai-gateway", "cloudflareAccountId"],
+      ["azure-openai-responses", "azureResource"],
+    ] as const) {
+      const { reason, message } = error(get({ provider, id: "m" }));
+      assert.equal(reason, "model.not_configured");
+      assert.ok(message.includes(`\`gsv config set cloud.${setting} <value>\``), message);
+      assert.ok(message.includes(`\`gsv config set apiKeys.${provider} -\``), message);
+    }
+  });
+  it("[P4.2] Workers AI needs neither account nor key where it is bound, and both elsewhere", () => {
+    const ref = { provider: "cloudflare-workers-ai", id: "@cf/openai/gpt-oss-20b" };
+    const bound = resolveTarget(ref, configWith(ref), none, { workersAi: true });
+    assert.equal(value(bound).bound, true);
+    assert.match(error(resolveTarget(ref, configWith(ref), none)).message, /cloud\.cloudflareAccountId.*apiKeys\.cloudflare-workers-ai/);
+    const own = resolveTarget(ref, configWith(ref, { cloud: { cloudflareAccountId: "acc" } }), keys({ [ref.provider]: "t" }), {
+      workersAi: true,
+    });
+    assert.deepEqual([value(own).bound, value(own).apiKey], [undefined, "t"], "a key of one's own is used");
   });
   it("names from Object.prototype are unknown providers", () => {
     for (const provider of ["no-such-provider", "constructor", "__proto__", "toString"])

@@ -20,6 +20,9 @@ const ANTHROPIC_EVENTS = new Set([
   "content_block_delta",
   "content_block_stop",
 ]);
+/** Events of OpenAI's responses API that are read here, and the ones that end an answer. */
+const RESPONSES_READ = new Set(["error", "response.failed", "response.function_call_arguments.done", "response.output_item.done"]);
+const RESPONSES_ENDS = new Set(["response.completed", "response.incomplete"]);
 const MAX_CALLS = 1024;
 /** Limits for one event and for all arguments of an answer. */
 const MAX_HELD_CHARS = 8 * 1024 * 1024;
@@ -69,6 +72,8 @@ export class SseGuard {
   #bySourceId = new Map<string, Slot>();
   #ids = new Set<string>();
   #pending = new Set<Slot>();
+  /** OpenAI's responses: calls whose whole arguments were passed on. */
+  #whole = new Set<number>();
   /** Data that a provider expects back with a call (Google's thought signatures), by the call's id. */
   readonly extras = new Map<string, unknown>();
 
@@ -143,8 +148,7 @@ export class SseGuard {
       this.#data = [];
       this.#dataChars = 0;
       if (!empty) {
-        if (this.#wire === "anthropic-messages") this.#anthropic(event, data);
-        else this.#openai(event, data);
+        this.#dispatch(event, data);
       }
     } else if (line.startsWith("data:")) {
       // An entry of the list costs memory too, however short its line is.
@@ -160,6 +164,20 @@ export class SseGuard {
     }
   }
 
+  #dispatch(event: string, data: string): void {
+    switch (this.#wire) {
+      case "anthropic-messages":
+        return this.#anthropic(event, data);
+      case "openai-responses":
+      case "azure-openai-responses":
+        return this.#responses(data);
+      case "google-generative-ai":
+      case "google-vertex":
+        return this.#google(data);
+      default:
+        return this.#openai(event, data);
+    }
+  }
   #emit(event: string, data: string): void {
     const body = data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data;
     this.#out.push(event === "" ? `data: ${body}\n\n` : `event: ${event}\ndata: ${body}\n\n`);
@@ -202,6 +220,58 @@ export class SseGuard {
     if (event === "message_stop") this.#finished = true;
   }
 
+  // ---------------------------------------------------------------- OpenAI's responses
+
+  #responses(data: string): void {
+    const event = data.trim();
+    if (event.startsWith("[DONE]")) {
+      this.#finished = true;
+      return;
+    }
+    const type = /^\{\s*"type"\s*:\s*"([a-z_.]+)"/.exec(event)?.[1] ?? text(parseRecord(event)?.["type"]);
+    // The whole arguments come at their end, so the pieces are only counted.
+    if (type === "response.function_call_arguments.delta") {
+      this.#holdArgument(event);
+      return;
+    }
+    const parsed = RESPONSES_READ.has(type) || type === "" ? parseRecord(event) : undefined;
+    if (type === "" || (parsed === undefined && RESPONSES_READ.has(type))) {
+      this.#fault = { kind: "garbage" };
+      return;
+    }
+    if (type === "error" || type === "response.failed") {
+      const response = parsed?.["response"];
+      const error = isJsonObject(response) ? response["error"] : (parsed?.["error"] ?? parsed);
+      const { code, message } = isJsonObject(error) ? error : {};
+      this.#fault = { kind: "in_band", body: JSON.stringify({ error: { type: code, message } }) };
+      return;
+    }
+    const index = typeof parsed?.["output_index"] === "number" ? parsed["output_index"] : 0;
+    if (type === "response.function_call_arguments.done") this.#whole.add(index);
+    const item = parsed?.["item"];
+    if (type === "response.output_item.done" && isJsonObject(item) && item["type"] === "function_call" && !this.#whole.has(index)) {
+      const whole = { type: "response.function_call_arguments.done", output_index: index, arguments: text(item["arguments"]) };
+      this.#emit("", JSON.stringify(whole));
+    }
+    this.#emit("", event);
+    if (RESPONSES_ENDS.has(type)) this.#finished = true;
+  }
+
+  // ---------------------------------------------------------------- Gemini
+
+  #google(data: string): void {
+    const chunk = parseRecord(data.trim());
+    if (chunk === undefined) {
+      this.#fault = { kind: "garbage" };
+      return;
+    }
+    if (isJsonObject(chunk["error"])) {
+      this.#fault = { kind: "in_band", body: JSON.stringify(chunk) };
+      return;
+    }
+    this.#emit("", JSON.stringify(chunk));
+  }
+
   // ---------------------------------------------------------------- OpenAI and compatible servers
 
   #openai(event: string, data: string): void {
@@ -225,6 +295,11 @@ export class SseGuard {
         return;
       }
     }
+    const converted = this.#workersAi(trimmed);
+    if (converted !== undefined) {
+      if (converted !== "") this.#send(converted);
+      return;
+    }
     if (trimmed.includes('"tool_calls"') || trimmed.includes('"refusal":"')) {
       const parsed = parseRecord(trimmed);
       if (!parsed) {
@@ -237,6 +312,21 @@ export class SseGuard {
       return;
     }
     this.#send(trimmed);
+  }
+  /** Older models of Workers AI answer `{"response": "text", "usage": ...}`. Undefined: the chunk is OpenAI's. */
+  #workersAi(data: string): string | undefined {
+    if (!data.startsWith('{"response"') && !data.startsWith('{"tool_calls"')) return undefined;
+    const chunk = parseRecord(data);
+    if (chunk === undefined || chunk["choices"] !== undefined) return undefined;
+    const calls = (Array.isArray(chunk["tool_calls"]) ? chunk["tool_calls"] : []).filter(isJsonObject);
+    for (const [index, call] of calls.entries())
+      this.#call({ index: this.#slots.length + index, function: { name: call["name"], arguments: call["arguments"] } });
+    const said = text(chunk["response"]);
+    const { usage } = chunk;
+    // These models send no reason for their end: the usage comes last.
+    const ended = isJsonObject(usage) ? { finish_reason: this.#slots.length > 0 ? "tool_calls" : "stop" } : {};
+    if (said === "" && !isJsonObject(usage)) return "";
+    return JSON.stringify({ choices: [{ index: 0, delta: { content: said }, ...ended }], ...(isJsonObject(usage) ? { usage } : {}) });
   }
   #send(data: string): void {
     this.#flushCalls();

@@ -119,8 +119,42 @@ describe("sse guard", () => {
     for (let i = 0; i < 9; i++) guard.push(chunk);
     assert.equal(guard.fault?.kind, "too_large");
   });
+  it("OpenAI's responses: whole arguments once, errors as faults, and an end", () => {
+    const event = (type: string, data: object = {}): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+    const item = { type: "function_call", arguments: '{"a":1}' };
+    const calls = (...events: string[]): string[] => run("openai-responses", events).out.match(/"type":"[a-z_.]+"/g) ?? [];
+    const delta = event("response.function_call_arguments.delta", { output_index: 0, delta: '{"a"' });
+    const done = event("response.function_call_arguments.done", { output_index: 0, arguments: '{"a":1}' });
+    const closed = event("response.output_item.done", { output_index: 0, item });
+    const said = ['"type":"response.function_call_arguments.done"', '"type":"response.output_item.done"', '"type":"function_call"'];
+    assert.deepEqual(calls(delta, done, closed), said);
+    assert.deepEqual(calls(delta, closed), said, "a server that sends no end of the arguments");
+    assert.deepEqual(run("openai-responses", [event("response.completed"), "data: <junk>\n\n"]).guard.fault, undefined);
+    const failed = event("response.failed", { response: { error: { code: "rate_limit_exceeded", message: "slow" } } });
+    assert.deepEqual(run("azure-openai-responses", [failed]).guard.fault, {
+      kind: "in_band",
+      body: '{"error":{"type":"rate_limit_exceeded","message":"slow"}}',
+    });
+    assert.equal(run("openai-responses", ["data: nonsense\n\n"]).guard.fault?.kind, "garbage");
+  });
+  it("Gemini: errors inside the stream are faults", () => {
+    assert.equal(run("google-vertex", ['data: {"error":{"code":503}}\n\n']).guard.fault?.kind, "in_band");
+    assert.equal(run("google-generative-ai", ["data: nonsense\n\n"]).guard.fault?.kind, "garbage");
+    assert.equal(run("google-generative-ai", ['data: {"candidates": []}\r\n\r\n']).out, 'data: {"candidates":[]}\n\n');
+  });
+  it("older models of Workers AI answer in OpenAI's format afterwards", () => {
+    const { out } = run("openai-completions", [
+      'data: {"response":"Hel","p":"abc"}\n\n',
+      'data: {"response":"lo"}\n\n',
+      'data: {"response":"","usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}\n\ndata: [DONE]\n\n',
+    ]);
+    const chunks = out.split("\n\n").map((text) => text.slice("data: ".length));
+    assert.equal(chunks[0], '{"choices":[{"index":0,"delta":{"content":"Hel"}}]}');
+    assert.match(chunks[2] ?? "", /"finish_reason":"stop".*"total_tokens":7/);
+    assert.equal(chunks[3], "[DONE]");
+  });
   it("returns the same events however the bytes are split", () => {
-    const streams: Record<ModelWire, string> = {
+    const streams = {
       "anthropic-messages":
         anthropic("message_start", { message: {} }) +
         anthropic("content_block_delta", { index: 0, delta: { type: "text_delta", text: "ünï\n🌍" } }) +

@@ -16,6 +16,8 @@ const PIECE_CHARS = 8192;
 
 export interface Transport {
   readonly fetch: Fetch;
+  /** For a request beside the answer, such as one for a token: the same rules, and the body as it is. */
+  readonly plain: Fetch;
   /** The first fault, if any. */
   readonly fault: () => Fault | undefined;
 }
@@ -58,7 +60,8 @@ const safeOrigin = (location: string | null, base: string): string | undefined =
 
 export function createTransport(deps: {
   fetch: Fetch;
-  guard: SseGuard;
+  /** Absent: the body is no text, and only its size is limited. */
+  guard: SseGuard | undefined;
   watchdog: Watchdog;
   now: () => number;
   stopped: () => boolean;
@@ -70,7 +73,7 @@ export function createTransport(deps: {
     return new Error(`model transport: ${found.kind}`);
   };
 
-  function guarded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  function guarded(body: ReadableStream<Uint8Array>, guard: SseGuard): ReadableStream<Uint8Array> {
     const reader = body.getReader();
     const decoder = new TextDecoder();
     const encoder = new TextEncoder();
@@ -117,28 +120,65 @@ export function createTransport(deps: {
     });
   }
 
+  /** Bytes as they are: only their number is limited. */
+  function limited(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const reader = body.getReader();
+    let bytes = 0;
+    return new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        try {
+          const { value, done } = await reader.read();
+          if (done) return controller.close();
+          if (value.length > 0) watchdog.touch();
+          bytes += value.length;
+          if (bytes <= MAX_STREAM_BYTES) return controller.enqueue(value);
+        } catch (error) {
+          return controller.error(fail({ kind: "broken", cause: causeOf(error) }));
+        }
+        controller.error(fail({ kind: "too_large" }));
+        await reader.cancel().catch(() => {});
+      },
+      async cancel() {
+        await reader.cancel().catch(() => {});
+      },
+    });
+  }
+
+  const contentTypeOf = (response: Response): string => response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+
+  const ask: Fetch = async (input, init) => {
+    // A client that tries again by itself would repeat what was already recorded.
+    if (fault !== undefined) throw fail(fault);
+    let response: Response;
+    try {
+      response = await deps.fetch(input, { ...init, redirect: "manual" });
+    } catch (error) {
+      if (deps.stopped()) throw error;
+      throw fail({ kind: "unreachable", cause: causeOf(error) });
+    }
+    if (response.status >= 300 && response.status < 400) {
+      await response.body?.cancel().catch(() => {});
+      const url = typeof input === "string" ? input : input instanceof URL ? input.href : input.url;
+      const location = safeOrigin(response.headers.get("location"), url);
+      throw fail({ kind: "redirect", status: response.status, ...(location === undefined ? {} : { location }) });
+    }
+    if (!response.ok) {
+      const body = await readText(response, MAX_ERROR_BYTES);
+      const retryAfterMs = parseRetryAfter(response.headers, deps.now());
+      throw fail({ kind: "http", status: response.status, body, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+    }
+    return response;
+  };
+
   return {
     fault: () => fault,
+    async plain(input, init) {
+      const response = await ask(input, init);
+      return new Response(await readText(response, MAX_ERROR_BYTES), { headers: { "content-type": contentTypeOf(response) } });
+    },
     async fetch(input, init) {
-      let response: Response;
-      try {
-        response = await deps.fetch(input, { ...init, redirect: "manual" });
-      } catch (error) {
-        if (deps.stopped()) throw error;
-        throw fail({ kind: "unreachable", cause: causeOf(error) });
-      }
-      const contentType = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-      if (response.status >= 300 && response.status < 400) {
-        await response.body?.cancel().catch(() => {});
-        const url = typeof input === "string" ? input : input instanceof URL ? input.href : input.url;
-        const location = safeOrigin(response.headers.get("location"), url);
-        throw fail({ kind: "redirect", status: response.status, ...(location === undefined ? {} : { location }) });
-      }
-      if (!response.ok) {
-        const body = await readText(response, MAX_ERROR_BYTES);
-        const retryAfterMs = parseRetryAfter(response.headers, deps.now());
-        throw fail({ kind: "http", status: response.status, body, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
-      }
+      const response = await ask(input, init);
+      const contentType = contentTypeOf(response);
       if (contentType === "application/json") {
         const body = await readText(response, MAX_ERROR_BYTES);
         throw fail(/"error"/.test(body) ? { kind: "in_band", body } : { kind: "not_a_stream", contentType });
@@ -147,7 +187,9 @@ export function createTransport(deps: {
         await response.body?.cancel().catch(() => {});
         throw fail({ kind: "not_a_stream", contentType });
       }
-      return new Response(guarded(response.body), { status: 200, headers: { "content-type": "text/event-stream" } });
+      const stream = guard === undefined ? limited(response.body) : guarded(response.body, guard);
+      const type = guard === undefined ? contentType : "text/event-stream";
+      return new Response(stream, { status: 200, headers: { "content-type": type } });
     },
   };
 }

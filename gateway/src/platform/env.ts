@@ -7,6 +7,7 @@ import type { ChannelPort, WebhookChannel } from "../ports/channels.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { HttpPort } from "../ports/http.ts";
 import type { SpeechAi } from "../ports/media.ts";
+import type { ModelAi } from "../ports/model.ts";
 import type { Readers } from "../ports/readers.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
@@ -20,8 +21,8 @@ export interface Env {
   readonly SESSION: DurableObjectNamespace<ObjectOf<SessionPort>>;
   readonly SEARCH: DurableObjectNamespace<ObjectOf<SearchPort>>;
   readonly STORAGE: R2Bucket;
-  /** Workers AI, for speech to text. Only on Cloudflare. */
-  readonly AI?: SpeechAi;
+  /** Workers AI, for models and speech to text. Only on Cloudflare. */
+  readonly AI?: SpeechAi & ModelAi;
   /** Readers in isolates of their own: on the owner's machine only. Elsewhere they are imported. */
   readonly READERS?: Readers;
   /** For READERS: starts Workers from their code. */

@@ -44,7 +44,7 @@ export interface MediaView {
   readonly numbers: (keys: readonly string[]) => ReadonlyMap<string, number>;
 }
 
-/** Workers AI, for speech to text. */
+/** Workers AI, as far as it transcribes speech. */
 export interface SpeechAi {
   run(model: string, input: Readonly<Record<string, unknown>>): Promise<unknown>;
 }

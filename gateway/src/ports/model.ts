@@ -52,3 +52,12 @@ export interface ModelClient {
   /** Never throws; never yields a tool call from a stream that broke off. */
   call(request: ModelRequest): Promise<ModelOutcome>;
 }
+
+/** Workers AI, as far as it runs models: the server's answer as it comes. */
+export interface ModelAi {
+  run(
+    model: string,
+    inputs: Readonly<Record<string, unknown>>,
+    options: { readonly returnRawResponse: true; readonly signal?: AbortSignal },
+  ): Promise<Response>;
+}

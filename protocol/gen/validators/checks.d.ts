@@ -78,6 +78,7 @@ import type {
   ChatToolPhase,
   ClientId,
   ClientInfo,
+  CloudConfig,
   CompactionConfig,
   ConfigGetParams,
   ConfigGetResult,
@@ -372,6 +373,7 @@ export function checkChatTool(value: unknown): value is ChatTool;
 export function checkChatToolPhase(value: unknown): value is ChatToolPhase;
 export function checkClientId(value: unknown): value is ClientId;
 export function checkClientInfo(value: unknown): value is ClientInfo;
+export function checkCloudConfig(value: unknown): value is CloudConfig;
 export function checkCompactionConfig(value: unknown): value is CompactionConfig;
 export function checkConfigGetParams(value: unknown): value is ConfigGetParams;
 export function checkConfigGetResult(value: unknown): value is ConfigGetResult;

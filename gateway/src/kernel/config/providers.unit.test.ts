@@ -24,11 +24,12 @@ describe("[F6] providers and keys", () => {
 
   test("a name that is near none lists the providers, and says what to do for one's own server", () => {
     assert.match(refusal({}, "model.provider", 5), /There is no provider "5"\. Built in are anthropic, .* first set model\.baseUrl/);
-    assert.match(refusal({}, "model.provider", "amazon-bedrock"), /is not built in\. Use the same model through OpenRouter/);
+    assert.match(refusal({}, "model.provider", "openai-codex"), /is not built in\. It needs the login of a ChatGPT subscription\. Use /);
   });
 
   test("the demo, built-in providers, and servers of one's own are accepted", () => {
-    for (const provider of ["demo", "anthropic", "ollama"]) assert.equal(refusal({}, "model.provider", provider), "accepted");
+    for (const provider of ["demo", "anthropic", "ollama", "amazon-bedrock", "google-vertex", "cloudflare-workers-ai"])
+      assert.equal(refusal({}, "model.provider", provider), "accepted");
     const lab = { baseUrl: "http://127.0.0.1:1/v1", wire: "openai-completions" } as const;
     assert.equal(refusal({ providers: { lab } }, "model.provider", "lab"), "accepted");
     assert.equal(refusal({ providers: { lab } }, "apiKeys.lab", "key"), "accepted");
@@ -47,7 +48,7 @@ describe("[F6] providers and keys", () => {
     assert.match(refusal({}, "model.provider", ["openai"]), /model\.provider: expected a string of 1 to 64 characters, got a list of 1\.$/);
     assert.match(
       refusal({}, "apiKeys.openai", { key: "x" }),
-      /apiKeys\.openai: expected a string of at most 1024 characters, got an object\.$/,
+      /apiKeys\.openai: expected a string of at most 8192 characters, got an object\.$/,
     );
     assert.match(refusal({}, "model.maxTokens", "many"), /model\.maxTokens: expected a whole number from 1 to 10000000, got a string/);
   });
