@@ -68,7 +68,7 @@ export const ERRORS = {
     http: 403,
     exit: 3,
     text: "This token does not permit the request.",
-    hint: "Use a token with the necessary scope. An admin can create one: `gsv token create --help`.",
+    hint: "Use a token that may do this. Make one with an admin token: `gsv token create --help`.",
   },
   "auth.not_configured": {
     code: 503,

@@ -56,8 +56,11 @@ function walk(given: Cell, value: unknown, path: string, problems: Problem[]): v
     }
     case "integer": {
       const [, minimum, maximum] = cell;
-      if (!Number.isInteger(value)) report(numberBounds("a whole number", minimum, maximum === Number.MAX_SAFE_INTEGER ? null : maximum));
-      else if (!between(value, minimum, maximum)) add(outOfBounds(numberBounds("a whole number", minimum, maximum), value, minimum));
+      const isTime = path.endsWith("Ms");
+      const bounds = (most: number | null): string =>
+        numberBounds(isTime ? "a whole number of milliseconds" : "a whole number", minimum, most, isTime ? inUnits : String);
+      if (!Number.isInteger(value)) report(bounds(maximum === Number.MAX_SAFE_INTEGER ? null : maximum));
+      else if (!between(value, minimum, maximum)) add(outOfBounds(bounds(maximum), value, minimum));
       return;
     }
     case "number": {
@@ -152,9 +155,21 @@ function stringBounds(minimum: number, maximum: number | null): string {
 const matching = (pattern: string): string =>
   pattern === "^https?://" ? "a URL that begins with http:// or https://" : `a string that matches ${pattern}`;
 
-function numberBounds(what: string, minimum: number | null, maximum: number | null): string {
-  if (minimum === null) return maximum === null ? what : `${what} of at most ${maximum}`;
-  return maximum === null ? `${what} from ${minimum} up` : `${what} from ${minimum} to ${maximum}`;
+function numberBounds(what: string, minimum: number | null, maximum: number | null, shown: (bound: number) => string = String): string {
+  if (minimum === null) return maximum === null ? what : `${what} of at most ${shown(maximum)}`;
+  return maximum === null ? `${what} from ${shown(minimum)} up` : `${what} from ${shown(minimum)} to ${shown(maximum)}`;
+}
+
+const UNITS_MS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1_000],
+] as const;
+/** A time in ms, and in the largest unit that it is a whole number of. */
+function inUnits(ms: number): string {
+  const unit = ms === 0 ? undefined : UNITS_MS.find(([, size]) => ms % size === 0);
+  return unit === undefined ? String(ms) : `${ms} (${ms / unit[1]} ${unit[0]})`;
 }
 
 const outOfBounds = (expected: string, value: unknown, minimum: number | null): string =>

@@ -92,7 +92,7 @@ row(
   "auth.forbidden",
   { code: 403, blame: "policy", http: 403, exit: 3 },
   "This token does not permit the request.",
-  "Use a token with the necessary scope. An admin can create one: `gsv token create --help`.",
+  "Use a token that may do this. Make one with an admin token: `gsv token create --help`.",
 );
 row(
   "auth.origin",

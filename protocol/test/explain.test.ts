@@ -37,6 +37,14 @@ test("null and absence have different explanations", () => {
   );
 });
 
+test("the bounds of a time are also given in units that people use", () => {
+  assert.equal(
+    explainText("TokensCreateParams", { kind: "client", expiresInMs: 1 }),
+    "expiresInMs: expected a whole number of milliseconds from 1000 (1 s) to 315360000000 (3650 d), got a smaller one",
+  );
+  assert.match(explainText("ToolInvokeParams", { tool: "a__b", timeoutMs: "x" }), /from 0 to 86400000 \(1 d\), got a string/);
+});
+
 test("[S5] values are never repeated, at any place", () => {
   const secret = "hunter2-canary";
   const values = [

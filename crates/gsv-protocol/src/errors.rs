@@ -73,7 +73,7 @@ pub const AUTH_FORBIDDEN: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "This token does not permit the request.",
-    hint: "Use a token with the necessary scope. An admin can create one: `gsv token create --help`.",
+    hint: "Use a token that may do this. Make one with an admin token: `gsv token create --help`.",
 };
 
 /// No token is configured, so the gateway accepts no connection.

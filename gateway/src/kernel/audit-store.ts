@@ -87,6 +87,11 @@ export class Audit {
     return { entries: rows.map(entryOf), count, intact: await this.#intact() };
   }
 
+  /** The actions that the log has entries of, in alphabetical order. */
+  actions(): readonly string[] {
+    return all<{ action: string }>(this.#db.sql, "SELECT DISTINCT action FROM audit ORDER BY action").map(({ action }) => action);
+  }
+
   /** Removes entries that are older than the retention. The chain continues from the last removed hash. */
   prune(now: number): void {
     const limit = now - LIMITS.auditDays * DAY_MS;

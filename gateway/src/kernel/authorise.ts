@@ -50,6 +50,29 @@ export function may(principal: Pick<Principal, "kind" | "mode">, method: MethodN
   return principal.mode === "client" ? scopes.includes(scope) : scopes.includes(principal.mode);
 }
 
+/** Why `may` says no, and which token would do: what a person can create is a kind of token, never a scope. */
+export function refusalOf(
+  { kind, mode }: Pick<Principal, "kind" | "mode">,
+  method: MethodName,
+): { readonly message: string; readonly hint?: string } {
+  const { callers, scope } = METHODS[method];
+  const who = mode === "client" ? `${withArticle(kind)} token` : `A ${mode}`;
+  if (!callers.some((caller) => caller === "client"))
+    return {
+      message: `${mode === "client" ? "A client" : who} may not call ${method}: only ${callers.map((caller) => `${caller}s`).join(" and ")} call it.`,
+    };
+  const kinds = KINDS.filter((each) => CLIENT_SCOPES[each].includes(scope));
+  const least = kinds[0] ?? "admin";
+  const named = kinds.length === 1 ? least : `${kinds.slice(0, -1).join(", ")} or ${kinds.at(-1)}`;
+  return {
+    message: `${who} may not call ${method}: that takes ${withArticle(named).toLowerCase()} token.`,
+    hint: `Make one with an admin token: \`gsv token create --scope ${least}\`.`,
+  };
+}
+/** The kinds for clients, the one with the least access first. */
+const KINDS = ["client-ro", "client", "admin"] as const satisfies readonly TokenKind[];
+const withArticle = (name: string): string => `${name.startsWith("a") ? "An" : "A"} ${name}`;
+
 export type Admission =
   | { readonly ok: true; readonly principal: Principal }
   | { readonly ok: false; readonly reason: ErrorReason; readonly message: string };

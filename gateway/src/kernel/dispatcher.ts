@@ -10,7 +10,7 @@ import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
 import { type Decoded, decodeFrame } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { newerStateText } from "../ports/newer-state.ts";
-import { actorOf, may } from "./authorise.ts";
+import { actorOf, may, refusalOf } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
 import { type Caller, LATER, type Outcome } from "./feature.ts";
 import type { FeatureSet } from "./feature-set.ts";
@@ -78,9 +78,9 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
   if (method === "connect") return fail("protocol.already_connected");
   if (ports.features.methods[method] === undefined) return fail("method.not_served", `This gateway knows ${method} but does not serve it.`);
   if (!may(caller.connection.principal, method)) {
-    const { callers, scope } = METHODS[method];
-    note(ports, caller, method, "denied", undefined, `needs ${scope}`, undefined);
-    return fail("auth.forbidden", `This token may not call ${method}: it takes a ${callers.join(" or ")} token with the scope ${scope}.`);
+    const { message, hint } = refusalOf(caller.connection.principal, method);
+    note(ports, caller, method, "denied", undefined, message, undefined);
+    return fail("auth.forbidden", message, hint);
   }
   const given = params ?? {};
   const check = PARAMS_VALIDATORS[method];

@@ -1,6 +1,6 @@
 /** Checks session keys and agent ids of callers against the configuration. Every method that takes one of them uses this file. */
 import { type Result, succeed } from "../ports/result.ts";
-import type { NamedSession } from "../ports/sessions.ts";
+import type { NamedSession, SessionDirectory } from "../ports/sessions.ts";
 import { nearest } from "../../../protocol/runtime/nearest.ts";
 import type { Config } from "./config/store.ts";
 import { fail } from "./outcome.ts";
@@ -34,6 +34,17 @@ export function writableSession(config: Names & Agents & Pick<Config, "hasAgent"
   const found = namedSession(config, raw);
   if (!found.ok || config.hasAgent(found.value.address.agentId)) return found;
   return unknownAgent(config, found.value.address.agentId);
+}
+
+/** A session that exists, that is, one that has had a message. */
+export function existingSession(config: Names, sessions: Pick<SessionDirectory, "find">, raw: string): Result<NamedSession> {
+  const found = namedSession(config, raw);
+  if (!found.ok || sessions.find(found.value.key) !== undefined) return found;
+  return fail(
+    "session.not_found",
+    `There is no session ${found.value.key}.`,
+    "A session begins with its first message. List the sessions: `gsv session list`.",
+  );
 }
 
 export function unknownAgent(config: Agents, agentId: string): Result<never> {

@@ -65,6 +65,18 @@ test("[F22] every tool call is an entry: the agent's on machines and in the gate
   expect(JSON.stringify(entries)).not.toContain("canary");
 });
 
+test("an action that no entry can have is refused with the nearest one; a known action without entries has none", async () => {
+  await admin.ok("config.set", { path: "userTimezone", value: "UTC" });
+  expect((await list({ action: "config.set" })).entries).toHaveLength(1);
+  expect((await list({ action: "tokens.revoke" })).entries).toEqual([]);
+  expect(await admin.refused("audit.list", { action: "config.sett" })).toMatchObject({
+    reason: "protocol.invalid_params",
+    message: "No entry has the action config.sett.",
+    hint: expect.stringContaining("Did you mean config.set?"),
+  });
+  expect((await admin.refused("audit.list", { action: "zzzzzzzzz" })).hint).toContain("config.set");
+});
+
 test("[F21] a secret that was typed into a setting's name is not recorded", async () => {
   for (const path of ["sk-ant-canary-0123456789", "apiKeys.sk-ant-canary-0123456789"])
     expect((await admin.refused("config.set", { path, value: "x" })).reason).toMatch(/^config\./);

@@ -77,6 +77,32 @@ describe.each(Object.keys(ROLES) as Role[])("[A1][S3] %s", (role) => {
   });
 });
 
+test("a refusal names the kinds of tokens that may call the method, and how to make one", async () => {
+  const refusal = async (role: Role, method: MethodName) => {
+    const { message, hint } = await (peers.get(role) as Peer).refused(method);
+    return [message, hint];
+  };
+  expect(await refusal("client-ro", "chat.send")).toEqual([
+    "A client-ro token may not call chat.send: that takes a client or admin token.",
+    "Make one with an admin token: `gsv token create --scope client`.",
+  ]);
+  expect(await refusal("client", "config.set")).toEqual([
+    "A client token may not call config.set: that takes an admin token.",
+    "Make one with an admin token: `gsv token create --scope admin`.",
+  ]);
+  expect((await refusal("node", "sessions.list"))[0]).toBe(
+    "A node may not call sessions.list: that takes a client-ro, client or admin token.",
+  );
+  // What a token cannot get is not offered.
+  expect((await refusal("admin", "tool.result"))[0]).toBe("A client may not call tool.result: only nodes call it.");
+  for (const role of Object.keys(ROLES) as Role[])
+    for (const method of methods) {
+      const res = await (peers.get(role) as Peer).call(method);
+      if (res.ok === false && res.error?.reason === "auth.forbidden")
+        expect(JSON.stringify(res.error)).not.toMatch(/operate|the scope chat|necessary scope/);
+    }
+});
+
 test.each(methods)("[S1] without a token: %s", async (method) => {
   const peer = await open();
   const error = await peer.refused(method, method === "connect" ? connectParams("client", "x", undefined) : undefined);

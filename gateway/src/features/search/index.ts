@@ -1,6 +1,6 @@
 /** Full-text search over an agent's files, sessions and transcripts. The index is a separate Durable Object (`search-index-do.ts`). */
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
-import { namedSession, unknownAgent } from "../../kernel/naming.ts";
+import { existingSession, namedSession, unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SearchAnswer, SearchInput } from "../../ports/search.ts";
@@ -30,6 +30,8 @@ const searchMethods = (ports: FindPorts): Handlers => ({
     const agentId = params.agentId ?? found?.value.address.agentId ?? config.defaultAgentId();
     if (found !== undefined && found.value.address.agentId !== agentId)
       return fail("session.bad_key", `The session ${found.value.key} does not belong to the agent ${agentId}.`);
+    const known = found === undefined ? undefined : existingSession(config, sessions, found.value.key);
+    if (known?.ok === false) return known;
     // The index of a removed agent can still be searched.
     if (!config.hasAgent(agentId) && sessions.ofAgent(agentId, "", 1).length === 0) return unknownAgent(config, agentId);
     return findText(ports, {

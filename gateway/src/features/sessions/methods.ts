@@ -2,8 +2,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SessionPatchParams } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
-import { namedSession, writableSession } from "../../kernel/naming.ts";
-import { fail } from "../../kernel/outcome.ts";
+import { existingSession, namedSession, writableSession } from "../../kernel/naming.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionPort } from "../../ports/session.ts";
@@ -40,16 +39,7 @@ function knownChanges({
 }
 
 export function sessionMethods({ config, connections, followers, sessions, ask }: MethodPorts): Handlers {
-  /** A session that exists, that is, one that has had a message. */
-  const existing = (raw: string): Result<NamedSession> => {
-    const found = namedSession(config, raw);
-    if (!found.ok || sessions.find(found.value.key) !== undefined) return found;
-    return fail(
-      "session.not_found",
-      `There is no session ${found.value.key}.`,
-      "A session begins with its first message. List the sessions: `gsv session list`.",
-    );
-  };
+  const existing = (raw: string): Result<NamedSession> => existingSession(config, sessions, raw);
   const askExisting = async <T>(
     raw: string,
     question: (session: SessionPort) => Promise<Result<T>>,

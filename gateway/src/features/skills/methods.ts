@@ -1,5 +1,5 @@
 /** `skills.*`. The rules are in `service.ts`. */
-import { succeed } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import type { Caller, Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -10,10 +10,14 @@ const actor = ({ connection }: Caller): string => `client:${connection.principal
 
 export function skillMethods({ config, skills }: Pick<KernelPorts, "config"> & { readonly skills: SkillService }): Handlers {
   const agentOf = (agentId: string | undefined): string => agentId ?? config.defaultAgentId();
+  const ofAgent = <T>(agentId: string | undefined, work: (agent: string) => Promise<Result<T>>): Promise<Result<T>> | Result<never> => {
+    const agent = agentOf(agentId);
+    return config.hasAgent(agent) ? work(agent) : unknownAgent(config, agent);
+  };
   return {
-    "skills.status": (_caller, params) => skills.report(agentOf(params.agentId), false),
-    "skills.update": (_caller, params) => skills.report(agentOf(params.agentId), true),
-    "skills.show": (_caller, { agentId, name }) => skills.show(agentOf(agentId), name),
+    "skills.status": (_caller, params) => ofAgent(params.agentId, (agent) => skills.report(agent, false)),
+    "skills.update": (_caller, params) => ofAgent(params.agentId, (agent) => skills.report(agent, true)),
+    "skills.show": (_caller, { agentId, name }) => ofAgent(agentId, (agent) => skills.show(agent, name)),
     "skills.upload": (_caller, { uploadId, index, content }) => skills.upload(uploadId, index, content),
     "skills.install": async (caller, { agentId, name, scope, files, replace, uploadId, uploaded }) => {
       if (scope === "builtin")

@@ -1,5 +1,5 @@
 /** `workspace.*`: the agent's files. Paths are checked by the store. */
-import { succeed } from "../../ports/result.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { scopesOf } from "../../kernel/authorise.ts";
 import type { Caller, Handlers } from "../../kernel/feature.ts";
@@ -18,6 +18,16 @@ export interface WorkspaceMethodPorts extends SkillApprovals, Pick<KernelPorts, 
 
 export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMethodPorts): Handlers {
   const agentOf = (agentId: string | undefined): string => agentId ?? config.defaultAgentId();
+  /** The files of an agent that was removed stay readable; a name that never had any is a mistake. */
+  const ofAgent = async <T>(agentId: string | undefined, work: (agent: string) => Promise<Result<T>>): Promise<Result<T>> => {
+    const agent = agentOf(agentId);
+    if (!config.hasAgent(agent)) {
+      const all = await store.list(agent, undefined);
+      if (!all.ok) return all;
+      if (all.value.files.length === 0 && all.value.directories.length === 0) return unknownAgent(config, agent);
+    }
+    return work(agent);
+  };
   /** The writer is kept with the file, so that its versions name it; a change of a skill is approved first (gateway rule SK4). */
   const options = ({ connection }: Caller, agentId: string, ifMatch?: string): ChangeOptions => {
     const by = `client:${connection.principal.id}`;
@@ -35,36 +45,37 @@ export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMet
   };
 
   return {
-    "workspace.list": async (_caller, params) => {
-      const listed = await store.list(agentOf(params.agentId), params.path);
-      if (!listed.ok) return listed;
-      const { path, files, directories } = listed.value;
-      return succeed({ path, files: [...files], directories: [...directories] });
-    },
-    "workspace.read": async (_caller, { agentId, path, version, offset }) => {
-      const agent = agentOf(agentId);
-      const maxBytes = offset === undefined ? LIMITS.workspaceFileBytes : MAX_RESULT_BYTES;
-      const file =
-        version === undefined ? await store.read(agent, path, maxBytes) : await store.readVersion(agent, path, version, maxBytes);
-      if (!file.ok) return file;
-      if (offset === undefined) {
-        if (answerBytes(file.value) <= ANSWER_BYTES) return succeed(file.value);
-        return fail(
-          "file.too_large",
-          `\`${file.value.path}\` has ${file.value.size} bytes and does not fit one answer.`,
-          "Read the file in parts, with `offset`.",
-        );
-      }
-      const page = textPage(file.value.content, offset);
-      if (!page)
-        return fail(
-          "protocol.invalid_params",
-          `No character begins at offset ${offset}.`,
-          "Continue at the `nextOffset` of the answer before.",
-        );
-      const { content, nextOffset } = page;
-      return succeed({ ...file.value, content, ...(nextOffset === undefined ? {} : { nextOffset }) });
-    },
+    "workspace.list": (_caller, params) =>
+      ofAgent(params.agentId, async (agent) => {
+        const listed = await store.list(agent, params.path);
+        if (!listed.ok) return listed;
+        const { path, files, directories } = listed.value;
+        return succeed({ path, files: [...files], directories: [...directories] });
+      }),
+    "workspace.read": (_caller, { agentId, path, version, offset }) =>
+      ofAgent(agentId, async (agent) => {
+        const maxBytes = offset === undefined ? LIMITS.workspaceFileBytes : MAX_RESULT_BYTES;
+        const file =
+          version === undefined ? await store.read(agent, path, maxBytes) : await store.readVersion(agent, path, version, maxBytes);
+        if (!file.ok) return file;
+        if (offset === undefined) {
+          if (answerBytes(file.value) <= ANSWER_BYTES) return succeed(file.value);
+          return fail(
+            "file.too_large",
+            `\`${file.value.path}\` has ${file.value.size} bytes and does not fit one answer.`,
+            "Read the file in parts, with `offset`.",
+          );
+        }
+        const page = textPage(file.value.content, offset);
+        if (!page)
+          return fail(
+            "protocol.invalid_params",
+            `No character begins at offset ${offset}.`,
+            "Continue at the `nextOffset` of the answer before.",
+          );
+        const { content, nextOffset } = page;
+        return succeed({ ...file.value, content, ...(nextOffset === undefined ? {} : { nextOffset }) });
+      }),
     "workspace.write": async (caller, { agentId, path, content, ifMatch }) => {
       const agent = agentOf(agentId);
       if (!config.hasAgent(agent)) return unknownAgent(config, agent);
@@ -73,17 +84,18 @@ export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMet
       );
       return written.ok ? succeed({ ...written.value, written: true }) : written;
     },
-    "workspace.delete": async (caller, { agentId, path }) => {
-      const agent = agentOf(agentId);
-      const removed = await skillApprovals.whileWriting(agent, path, () => store.delete(agent, path, options(caller, agent)));
-      return removed.ok ? succeed({ path: removed.value.path, deleted: true }) : removed;
-    },
-    "workspace.log": async (_caller, params) => {
-      const found = await store.log(agentOf(params.agentId), params.path);
-      if (!found.ok) return found;
-      const { path, current, versions } = found.value;
-      return succeed({ path, ...(current === undefined ? {} : { current }), versions: [...versions] });
-    },
+    "workspace.delete": (caller, { agentId, path }) =>
+      ofAgent(agentId, async (agent) => {
+        const removed = await skillApprovals.whileWriting(agent, path, () => store.delete(agent, path, options(caller, agent)));
+        return removed.ok ? succeed({ path: removed.value.path, deleted: true }) : removed;
+      }),
+    "workspace.log": (_caller, params) =>
+      ofAgent(params.agentId, async (agent) => {
+        const found = await store.log(agent, params.path);
+        if (!found.ok) return found;
+        const { path, current, versions } = found.value;
+        return succeed({ path, ...(current === undefined ? {} : { current }), versions: [...versions] });
+      }),
     "workspace.restore": async (caller, { agentId, path, version, ifMatch }) => {
       const agent = agentOf(agentId);
       if (!config.hasAgent(agent)) return unknownAgent(config, agent);

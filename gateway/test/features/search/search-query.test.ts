@@ -64,6 +64,10 @@ describe("[SE12] search.query", () => {
     );
     expect((await peer.refused("search.query", { query: "x", limit: 1_000 })).reason).toBe("protocol.invalid_params");
   });
+  it("a conversation that does not exist is not searched", async () => {
+    const refused = await peer.refused("search.query", { query: "x", sessionKey: "agent:main:cli:dm:never" });
+    expect([refused.reason, refused.message]).toEqual(["session.not_found", "There is no session agent:main:cli:dm:never."]);
+  });
   it("agents have separate indexes", async () => {
     await peer.ok("workspace.write", { path: "mine.md", content: "platypus" });
     expect((await peer.refused("search.query", { query: "platypus", agentId: "other" })).reason).toBe("agent.unknown");

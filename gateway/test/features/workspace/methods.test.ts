@@ -134,6 +134,26 @@ test("nothing is written for an agent that does not exist", async () => {
   expect((await env.STORAGE.list({ prefix: "agents/unknown/" })).objects).toEqual([]);
 });
 
+test("an agent that does not exist has no files and no skills to show, and an agent that was removed keeps its own", async () => {
+  for (const [method, params] of [
+    ["workspace.list", {}],
+    ["workspace.read", { path }],
+    ["workspace.log", { path }],
+    ["workspace.delete", { path }],
+    ["skills.status", {}],
+    ["skills.update", {}],
+    ["skills.show", { name: "daily-review" }],
+  ] as const)
+    expect(await admin.refused(method, { agentId: "man", ...params }), method).toMatchObject({
+      reason: "agent.unknown",
+      hint: expect.stringContaining("Did you mean main?"),
+    });
+  await env.STORAGE.put("agents/gone/notes.md", "kept");
+  expect(await admin.ok("workspace.read", { agentId: "gone", path })).toMatchObject({ content: "kept" });
+  expect(await admin.ok("workspace.list", { agentId: "gone" })).toMatchObject({ files: [path] });
+  expect((await admin.refused("workspace.read", { agentId: "gone", path: "x.md" })).reason).toBe("path.not_found");
+});
+
 test("[F21] a client's token cannot write, delete or restore a skill; that needs an admin's, as skills.install does", async () => {
   const skill = "skills/mail/SKILL.md";
   const content = "---\nname: mail\ndescription: Sends mail.\n---\n# Mail\n";
